@@ -1,0 +1,5 @@
+"""Run netkit as `python -m netkit`."""
+
+from netkit.cli import main
+
+main()

@@ -1,0 +1,137 @@
+"""What all devices of a fabric share while it is being designed: names, overrides, port profiles, who is installed."""
+
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from netkit.design import headroom, lossless
+from netkit.design.fabric import Cable, PortProfile, PortRole
+from netkit.design.layout import Layout
+from netkit.design.numbering import Numbering
+from netkit.design.premises import Premises, cable_of
+from netkit.errors import Problem
+from netkit.hardware import Split
+from netkit.intent.model import Intent, Override, Unit
+
+FEC = {25: "fc", 50: "rs", 100: "rs", 200: "rs", 400: "rs", 800: "rs", 1600: "rs"}
+NO_OVERRIDE = Override()
+PATTERNS = {
+    "two-tier": {"leaf": "leaf-u{unit:02}-r{rail}", "spine": "spine{number:02}", "core": "", "host": "gpu-u{unit:02}-{slot:02}"},
+    "three-tier": {
+        "leaf": "leaf-p{pod:02}-u{unit:02}-r{rail}",
+        "spine": "spine-p{pod:02}-{slot:02}",
+        "core": "core-{plane:02}-{slot:02}",
+        "host": "gpu-p{pod:02}-u{unit:02}-{slot:02}",
+    },
+    "rail-only": {"leaf": "leaf-u{unit:02}-r{rail}", "spine": "", "core": "", "host": "gpu-u{unit:02}-{slot:02}"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A unit that is installed, and the intent's entry it comes from."""
+
+    pod: int
+    unit: int
+    entry: Unit
+    rails: tuple[int, ...]
+
+
+class Blueprint:
+    """The shared part of a design in progress."""
+
+    def __init__(self, premises: Premises, layouts: dict[str, Layout]) -> None:
+        self.premises = premises
+        self.intent: Intent = premises.intent
+        self.layouts = layouts
+        self.numbering = Numbering(premises.intent)
+        self.patterns = {
+            role: getattr(self.intent.names, role) or pattern for role, pattern in PATTERNS[self.intent.topology].items()
+        }
+        self._profiles: dict[tuple[str, PortRole, float], PortProfile] = {}
+        self._globs = {name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")}
+        self._matched: set[str] = set()
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Return every installed unit, in the order of pods and units, whatever the order in the file."""
+        every = range(self.intent.rails)
+        places = [
+            Place(pod, unit, entry, entry.rails if entry.rails is not None else tuple(every))
+            for entry in self.intent.units
+            for pod in entry.pod
+            for unit in entry.unit
+        ]
+        return tuple(sorted(places, key=lambda place: (place.pod, place.unit)))
+
+    @cached_property
+    def pods(self) -> tuple[int, ...]:
+        """Return the pods that have a unit."""
+        return tuple(sorted({place.pod for place in self.places}))
+
+    def leaf_name(self, pod: int, unit: int, rail: int) -> str:
+        """Return the name of a leaf."""
+        number = self.numbering.leaf_number(pod, unit, rail) + 1
+        return self.patterns["leaf"].format(pod=pod, unit=unit, rail=rail, number=number)
+
+    def spine_name(self, pod: int, plane: int, slot: int) -> str:
+        """Return the name of a spine."""
+        number = self.numbering.spine_number(pod, plane, slot) + 1
+        return self.patterns["spine"].format(pod=pod, plane=plane, slot=slot, number=number)
+
+    def core_name(self, plane: int, slot: int) -> str:
+        """Return the name of a core switch."""
+        return self.patterns["core"].format(plane=plane, slot=slot, number=self.numbering.core_number(plane, slot) + 1)
+
+    def host_name(self, place: Place, slot: int) -> str:
+        """Return the name of a host."""
+        given = place.entry.host_names.get(slot)
+        if given:
+            return given
+        number = self.numbering.host_number(place.pod, place.unit, slot) + 1
+        return self.patterns["host"].format(pod=place.pod, unit=place.unit, slot=slot, number=number)
+
+    def override(self, name: str) -> Override:
+        """Return what the intent has different for one device; its own entry comes before globs."""
+        own = self.intent.overrides.get(name)
+        globs = [(glob, over) for glob, over in self._globs.items() if fnmatch.fnmatchcase(name, glob)]
+        if own is None and not globs:
+            return NO_OVERRIDE
+        self._matched.update([name] if own else [], (glob for glob, _ in globs))
+        merged: dict[str, object] = {}
+        for over in (*(over for _, over in globs), *([own] if own else [])):
+            merged.update((key, getattr(over, key)) for key in over.model_fields_set)
+        return Override.model_construct(**merged)  # type: ignore[arg-type]  # every value was validated above
+
+    def unmatched(self) -> Iterator[Problem]:
+        """Yield the overrides that matched no device; to be asked once everything is built."""
+        for name in self.intent.overrides:
+            if name not in self._matched:
+                yield Problem("matches no device", "check the name with `netkit design --addresses`", ("overrides", name))
+
+    def profile(self, tier: str, role: PortRole, length_m: float | None) -> PortProfile:
+        """Return what a tier's ports of one kind share; one object for all of them."""
+        kind = {"host": "host", "up": "spine" if tier == "leaf" else "core", "down": "core" if tier == "core" else "spine"}[role]
+        cable = cable_of(self.intent, kind)
+        length = cable.length_m if length_m is None else length_m
+        key = (tier, role, length)
+        if key not in self._profiles:
+            media = self.premises.media[cable.media]
+            self._profiles[key] = self._new_profile(tier, role, Cable(cable.media, media.kind, length))
+        return self._profiles[key]
+
+    def _new_profile(self, tier: str, role: PortRole, cable: Cable) -> PortProfile:
+        premises, speed = self.premises, self.split(tier, role).speed_gbps
+        given = self.intent.lossless.headroom.get(speed)
+        split, given_bytes = self.split(tier, role), given.xoff_bytes if given else None
+        room = headroom.choose(premises.models[tier], split, cable, premises.mtu_bytes, given_bytes)
+        thresholds = lossless.ecn(self.intent.lossless, speed)
+        return PortProfile(role, split, premises.mtu_bytes, FEC[speed], cable, thresholds, room)
+
+    def split(self, tier: str, role: PortRole) -> Split:
+        """Return how the cages behind a tier's ports of one kind are split."""
+        split = self.premises.up_split(tier) if role == "up" else self.premises.down_split(tier)
+        if split is None:
+            raise ValueError(f"the {tier} tier has no {role} ports")
+        return split

@@ -1,0 +1,75 @@
+"""Intent → Fabric. Every number comes from slots and ceilings; all problems of a phase are reported at once."""
+
+from netkit.design import hosts, layout, lossless, switches, verify
+from netkit.design.blueprint import Blueprint
+from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
+from netkit.design.numbering import Numbering, dotted_quad
+from netkit.design.premises import establish
+from netkit.errors import DesignError
+from netkit.hardware import Catalog
+from netkit.intent.model import Intent
+
+
+def build(intent: Intent, catalog: Catalog) -> Fabric:
+    """Design the fabric, or raise DesignError with everything that stands against it."""
+    premises = establish(intent, catalog)
+    layouts, problems = layout.arrange(premises)
+    problems += [*lossless.problems(intent), *verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
+    if problems:
+        raise DesignError(problems)
+    blueprint = Blueprint(premises, layouts)
+    fabric = _assemble(blueprint)
+    problems = [*blueprint.unmatched(), *verify.fabric(fabric, premises)]
+    if problems:
+        raise DesignError(problems)
+    return fabric
+
+
+def _assemble(blueprint: Blueprint) -> Fabric:
+    intent, numbering = blueprint.intent, blueprint.numbering
+    return Fabric(
+        name=intent.name,
+        site=intent.site,
+        purpose=intent.purpose,
+        topology=intent.topology,
+        attachment=intent.attachment,
+        host_routes=intent.host_routes,
+        cross_rail=intent.cross_rail,
+        rails=tuple(
+            Rail(rail, f"{dotted_quad(numbering.rail_base(rail))}/{numbering.rail_length}") for rail in range(intent.rails)
+        ),
+        loopback_pool=str(intent.pools.loopbacks),
+        host_pool=str(intent.pools.hosts),
+        lossless=lossless.profile(intent),
+        routing=_routing(intent),
+        services=_services(intent),
+        switches=tuple(switches.switches(blueprint)),
+        hosts=tuple(hosts.hosts(blueprint)),
+        notes=tuple(lossless.notes(intent)),
+    )
+
+
+def _routing(intent: Intent) -> RoutingPolicy:
+    routing = intent.routing
+    return RoutingPolicy(
+        leaf_exports_all=routing.leaf_export == "all",
+        allowas_in=routing.allowas_in,
+        keepalive_s=routing.keepalive_s,
+        hold_s=routing.hold_s,
+        connect_s=routing.connect_s,
+        max_paths=routing.max_paths,
+        bfd=Bfd(routing.bfd.interval_ms, routing.bfd.multiplier),
+    )
+
+
+def _services(intent: Intent) -> Services:
+    services = intent.services
+    snmp, login = services.snmp, services.login
+    return Services(
+        ntp=tuple(map(str, services.ntp)),
+        dns=tuple(map(str, services.dns)),
+        syslog=tuple(SyslogServer(str(server.address), server.port, server.protocol) for server in services.syslog),
+        snmp=(Snmp(snmp.user, snmp.auth_secret or "", snmp.priv_secret or "", snmp.location, snmp.contact),) if snmp else (),
+        login=(Login(login.user, login.password_hash_secret or ""),) if login else (),
+        timezone=services.timezone,
+    )

@@ -1,0 +1,407 @@
+"""The designed fabric: typed, frozen, and free of any NOS's syntax. Every later stage reads only this."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from netkit.errors import Problem
+from netkit.hardware import HostModel, Split, SwitchModel
+
+Role = Literal["leaf", "spine", "core", "host"]
+PortRole = Literal["host", "up", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficClass:
+    """One class of traffic. Its priority is also its traffic class, queue and priority group everywhere."""
+
+    name: str
+    priority: int
+    dscps: tuple[int, ...]
+    is_lossless: bool
+    is_strict: bool
+    weight: int
+    shape_percent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watchdog:
+    """PFC watchdog times, all from one poll interval."""
+
+    poll_ms: int
+    detection_polls: int
+    restoration_polls: int
+    action: str
+
+    @property
+    def detection_ms(self) -> int:
+        """Return how long a queue is paused before it counts as stuck."""
+        return self.poll_ms * self.detection_polls
+
+    @property
+    def restoration_ms(self) -> int:
+        """Return how long a stuck queue must stay quiet before it is lossless again."""
+        return self.poll_ms * self.restoration_polls
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessProfile:
+    """What switches and hosts must agree on, in one object."""
+
+    roce: TrafficClass
+    cnp: TrafficClass
+    best_effort: TrafficClass
+    data_dscp: int
+    cnp_dscp: int
+    dscp_to_priority: tuple[int, ...]
+    watchdog: Watchdog
+    pool_percent: int
+
+    @property
+    def classes(self) -> tuple[TrafficClass, ...]:
+        """Return the classes in the order of their priorities."""
+        return tuple(sorted((self.best_effort, self.roce, self.cnp), key=lambda traffic: traffic.priority))
+
+    @property
+    def priority_to_class(self) -> tuple[int, ...]:
+        """Return, for each of the eight priorities, the priority of the class that carries it."""
+        own = {self.roce.priority, self.cnp.priority}
+        return tuple(priority if priority in own else self.best_effort.priority for priority in range(8))
+
+    @property
+    def tos(self) -> int:
+        """Return the traffic class byte of RoCE data: the DSCP and ECT(0)."""
+        return (self.data_dscp << 2) | 2
+
+
+@dataclass(frozen=True, slots=True)
+class EcnThresholds:
+    """Where marking starts, where it is certain, and how likely it is in between."""
+
+    min_bytes: int
+    max_bytes: int
+    probability_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Room for what is still on its way when a pause has been sent."""
+
+    size_bytes: int
+    xoff_bytes: int
+    xon_bytes: int
+    xon_offset_bytes: int | None
+    origin: Literal["intent", "vendor", "formula"]
+    table_cable_m: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """A run of cabling as designed."""
+
+    media: str
+    kind: str
+    length_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class PortProfile:
+    """All that ports of one kind share."""
+
+    role: PortRole
+    split: Split
+    mtu_bytes: int
+    fec: str
+    cable: Cable
+    ecn: EcnThresholds
+    headroom: Headroom | None
+
+    @property
+    def speed_gbps(self) -> int:
+        """Return the speed of one port."""
+        return self.split.speed_gbps
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """One end of a link, after breakout."""
+
+    name: str
+    cage: int
+    lane_port: int
+    peer: str
+    peer_port: str
+    peer_asn: int
+    address: str
+    profile: PortProfile
+
+    @property
+    def role(self) -> PortRole:
+        """Return whether a host, a higher or a lower tier is at the other end."""
+        return self.profile.role
+
+    @property
+    def speed_gbps(self) -> int:
+        """Return the speed of the port."""
+        return self.profile.split.speed_gbps
+
+    @property
+    def description(self) -> str:
+        """Return the text that names the other end on the device."""
+        return f"{self.peer}:{self.peer_port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """A front-panel cage in use, and the names of all ports it is split into."""
+
+    number: int
+    split: Split
+    ports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vlan:
+    """The host VLAN of a leaf and its gateway."""
+
+    number: int
+    name: str
+    subnet: str
+    gateway: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementAddress:
+    """Out-of-band address of a switch."""
+
+    address: str
+    prefix_length: int
+    gateway: str
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A leaf, spine or core switch."""
+
+    name: str
+    role: Role
+    number: int
+    pod: int
+    unit: int
+    rail: int
+    slot: int
+    plane: int
+    model: SwitchModel
+    platform: str
+    version: str
+    routing_mode: str
+    asn: int
+    loopback: str
+    management: ManagementAddress | None
+    system_mac: str
+    mtu_bytes: int
+    leaf_prefix: str
+    vlan: Vlan | None
+    adaptive_routing: bool
+    drain: bool
+    drain_neighbors: tuple[str, ...]
+    ports: tuple[Port, ...]
+    cages: tuple[Cage, ...]
+
+    @property
+    def fabric_ports(self) -> tuple[Port, ...]:
+        """Return the ports towards other switches: one BGP session each."""
+        return tuple(port for port in self.ports if port.profile.role != "host")
+
+    @property
+    def host_ports(self) -> tuple[Port, ...]:
+        """Return the ports towards hosts."""
+        return tuple(port for port in self.ports if port.profile.role == "host")
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A host NIC on a rail."""
+
+    rail: int
+    interface: str
+    pci: str
+    rdma: str
+    mac: str
+    address: str
+    prefix_length: int
+    gateway: str
+    table: int
+    leaf: str
+    leaf_port: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A GPU host."""
+
+    name: str
+    number: int
+    pod: int
+    unit: int
+    slot: int
+    model: HostModel
+    mtu_bytes: int
+    backend: str
+    management_interface: str
+    nics: tuple[Nic, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """A rail: the NICs of one position in every host, and the prefix they live in."""
+
+    number: int
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable between two devices; the upper tier comes last."""
+
+    device: str
+    port: str
+    peer: str
+    peer_port: str
+    kind: Literal["host", "spine", "core"]
+    speed_gbps: int
+    cable: Cable
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A BGP session as one of its ends sees it."""
+
+    device: str
+    port: str
+    local_asn: int
+    peer: str
+    peer_port: str
+    peer_asn: int
+    direction: Literal["up", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bfd:
+    """BFD timers."""
+
+    interval_ms: int
+    multiplier: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingPolicy:
+    """How routes move through the fabric."""
+
+    leaf_exports_all: bool
+    allowas_in: bool
+    keepalive_s: int
+    hold_s: int
+    connect_s: int
+    max_paths: int
+    bfd: Bfd
+
+
+@dataclass(frozen=True, slots=True)
+class SyslogServer:
+    """A syslog collector."""
+
+    address: str
+    port: int
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snmp:
+    """SNMPv3 read access; secrets by name."""
+
+    user: str
+    auth_secret: str
+    priv_secret: str
+    location: str
+    contact: str
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """The account the toolkit logs in with; the password hash by name."""
+
+    user: str
+    password_hash_secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What every switch talks to beside its neighbours. Empty tuples mean: not wanted."""
+
+    ntp: tuple[str, ...]
+    dns: tuple[str, ...]
+    syslog: tuple[SyslogServer, ...]
+    snmp: tuple[Snmp, ...]
+    login: tuple[Login, ...]
+    timezone: str
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A whole fabric."""
+
+    name: str
+    site: str
+    purpose: str
+    topology: str
+    attachment: Literal["p2p", "vlan"]
+    host_routes: Literal["per-leaf", "supernet"]
+    cross_rail: Literal["routed", "blocked"]
+    rails: tuple[Rail, ...]
+    loopback_pool: str
+    host_pool: str
+    lossless: LosslessProfile
+    routing: RoutingPolicy
+    services: Services
+    switches: tuple[Switch, ...]
+    hosts: tuple[Host, ...]
+    notes: tuple[Problem, ...] = ()
+    _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        by_name: dict[str, Switch | Host] = {switch.name: switch for switch in self.switches}
+        by_name.update((host.name, host) for host in self.hosts)
+        object.__setattr__(self, "_by_name", by_name)
+
+    def device(self, name: str) -> Switch | Host | None:
+        """Return a device by name."""
+        return self._by_name.get(name)
+
+    def switch(self, name: str) -> Switch:
+        """Return a switch by name; the name must be one."""
+        device = self._by_name[name]
+        if not isinstance(device, Switch):
+            raise TypeError(f"{name} is a host, not a switch")
+        return device
+
+    def tier(self, role: Role) -> tuple[Switch, ...]:
+        """Return the switches of one tier."""
+        return tuple(switch for switch in self.switches if switch.role == role)
+
+    def links(self) -> Iterator[Link]:
+        """Yield every cable once, lower end first."""
+        for switch in self.switches:
+            for port in switch.ports:
+                if port.role == "up":
+                    kind: Literal["spine", "core"] = "spine" if switch.role == "leaf" else "core"
+                    yield Link(switch.name, port.name, port.peer, port.peer_port, kind, port.speed_gbps, port.profile.cable)
+                elif port.role == "host":
+                    yield Link(port.peer, port.peer_port, switch.name, port.name, "host", port.speed_gbps, port.profile.cable)
+
+    def sessions(self) -> Iterator[Session]:
+        """Yield every BGP session from both its ends."""
+        for switch in self.switches:
+            for port in switch.ports:
+                if port.role != "host":
+                    yield Session(switch.name, port.name, switch.asn, port.peer, port.peer_port, port.peer_asn, port.role)

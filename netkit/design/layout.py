@@ -1,0 +1,140 @@
+"""Which cage of a switch serves what. Positions follow slots and ceilings, so nothing moves when a device comes or goes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.design.premises import TOPOLOGY_TIERS, Premises
+from netkit.errors import Path, Problem
+from netkit.hardware import Split, SwitchModel
+from netkit.intent.model import SpineTier
+from netkit.platforms import PLATFORMS
+from netkit.platforms.platform import PortName
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A port's place on the front panel, and its name in the NOS."""
+
+    cage: int
+    port: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The positions of one tier: towards lower devices, and towards higher ones."""
+
+    down: tuple[Position, ...]
+    up: tuple[Position, ...]
+
+
+def arrange(premises: Premises) -> tuple[dict[str, Layout], list[Problem]]:
+    """Return the layout of every tier, and where its ports do not suffice for the ceilings."""
+    layouts: dict[str, Layout] = {}
+    problems: list[Problem] = []
+    needs = _needs(premises)
+    for role in TOPOLOGY_TIERS[premises.intent.topology]:
+        down, up = needs[role]
+        layouts[role], found = _arrange_tier(premises, role, down, up)
+        problems += found
+    return layouts, problems
+
+
+def _needs(premises: Premises) -> dict[str, tuple[int, int]]:
+    """Return how many ports down and up each tier needs when every ceiling is reached."""
+    intent, ceilings = premises.intent, premises.intent.ceilings
+    spine, core = intent.switches.spine, intent.switches.core
+    spine_links = intent.switches.leaf.uplinks_per_spine if spine else 0
+    needs = {"leaf": (ceilings.hosts_per_unit, ceilings.spines * spine_links)}
+    if spine:
+        leaves = ceilings.units * leaves_per_plane(premises)
+        needs["spine"] = (leaves * spine_links, ceilings.cores * spine.uplinks_per_core if core else 0)
+    if spine and core:
+        spines = ceilings.pods * -(-ceilings.spines // core.planes)
+        needs["core"] = (spines * spine.uplinks_per_core, 0)
+    return needs
+
+
+def leaves_per_plane(premises: Premises) -> int:
+    """Return how many leaves of a unit share a spine plane."""
+    spine = premises.intent.switches.spine
+    return -(-premises.intent.rails // (spine.planes if spine else 1))
+
+
+def _arrange_tier(premises: Premises, role: str, down: int, up: int) -> tuple[Layout, list[Problem]]:
+    model, tier = premises.models[role], premises.tier(role)
+    naming = PLATFORMS[tier.platform].port_name
+    split, up_split = premises.down_split(role), premises.up_split(role)
+    what = "hosts" if role == "leaf" else "leaves" if role == "spine" else "spines"
+    down_key = "host_breakout" if role == "leaf" else "breakout"
+    positions = _positions(model, split, 1)
+    down_cages = -(-down // split.ports)
+    first = getattr(tier, "first_uplink_cage", None) or max(model.cages // 2 + 1, down_cages + 1)
+    problems = _too_few(model, positions, down, what, ("switches", role, down_key))
+    ups: tuple[Position, ...] = ()
+    if up_split and up:
+        positions = [position for position in positions if position.cage < first]
+        problems = _too_few(model, positions, down, f"{what} below cage {first}", ("switches", role, down_key))
+        available = _positions(model, up_split, first)
+        above = "spines" if role == "leaf" else "cores"
+        problems += _too_few(model, available, up, f"{above} from cage {first}", ("switches", role, "uplink_breakout"))
+        ups = tuple(_named(model, up_split, naming, available[:up]))
+    problems += _port_limit(model, split, down, up_split, up, ("switches", role))
+    return Layout(tuple(_named(model, split, naming, positions[:down])), ups), problems
+
+
+def _positions(model: SwitchModel, split: Split, first: int) -> list[Position]:
+    return [Position(cage, port, "") for cage in split.cages if first <= cage <= model.cages for port in range(split.ports)]
+
+
+def _named(model: SwitchModel, split: Split, naming: PortName, positions: list[Position]) -> Iterator[Position]:
+    for position in positions:
+        yield Position(position.cage, position.port, naming(model, split, position.cage, position.port))
+
+
+def _too_few(model: SwitchModel, positions: list[Position], needed: int, what: str, path: Path) -> list[Problem]:
+    if needed <= len(positions):
+        return []
+    message = f"{model.name} has {len(positions)} such ports for {what}, the ceilings need {needed}"
+    return [Problem(message, "lower the ceilings, split the cages further, or choose a larger model", path)]
+
+
+def _port_limit(model: SwitchModel, split: Split, down: int, up_split: Split | None, up: int, path: Path) -> list[Problem]:
+    ports = -(-down // split.ports) * split.ports + (-(-up // up_split.ports) * up_split.ports if up_split else 0)
+    if model.max_ports is None or ports <= model.max_ports:
+        return []
+    return [Problem(f"{model.name} takes {model.max_ports} ports, the ceilings need {ports}", "lower the ceilings", path)]
+
+
+def plane_of_rail(premises: Premises, rail: int) -> int:
+    """Return the spine plane a rail's leaves connect to."""
+    spine = premises.intent.switches.spine
+    return rail % spine.planes if spine else 0
+
+
+def leaf_place(premises: Premises, unit: int, rail: int) -> int:
+    """Return the place of a leaf among the leaves below its spines."""
+    spine = premises.intent.switches.spine
+    planes = spine.planes if spine else 1
+    return (unit - 1) * leaves_per_plane(premises) + rail // planes
+
+
+def spine_place(premises: Premises, pod: int, slot: int) -> int:
+    """Return the place of a spine among the spines below its core plane."""
+    core = premises.intent.switches.core
+    planes = core.planes if core else 1
+    return (pod - 1) * -(-premises.intent.ceilings.spines // planes) + (slot - 1) // planes
+
+
+def core_plane(premises: Premises, slot: int) -> int:
+    """Return the core plane a spine connects to."""
+    core = premises.intent.switches.core
+    return (slot - 1) % core.planes if core else 0
+
+
+def parallel_links(premises: Premises, tier: str) -> int:
+    """Return how many links run in parallel from each switch of a tier to each one above."""
+    if tier == "leaf":
+        return premises.intent.switches.leaf.uplinks_per_spine
+    spine: SpineTier | None = premises.intent.switches.spine
+    return spine.uplinks_per_core if spine else 0

@@ -1,0 +1,236 @@
+"""What the design stands on: the hardware and platforms an intent names, checked against each other."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netkit.errors import DesignError, HardwareError, Path, Problem
+from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
+from netkit.intent.model import Cable, CoreTier, Intent, LeafTier, SpineTier
+from netkit.platforms import LOSSLESS_FEATURES, PLATFORMS, version_key
+
+SWITCH_TIERS = ("leaf", "spine", "core")
+TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "rail-only": ("leaf",)}
+
+
+@dataclass(frozen=True)
+class Premises:
+    """An intent with its hardware looked up."""
+
+    intent: Intent
+    models: Mapping[str, SwitchModel]
+    host_model: HostModel
+    rail_nics: tuple[RailNic, ...]
+    splits: Mapping[tuple[str, str], Split]
+    media: Mapping[str, Media]
+    mtu_bytes: int
+
+    def tier(self, role: str) -> LeafTier | SpineTier | CoreTier:
+        """Return the intent's tier of a role that the topology has."""
+        tier: LeafTier | SpineTier | CoreTier = getattr(self.intent.switches, role)
+        return tier
+
+    def down_split(self, role: str) -> Split:
+        """Return how the tier's ports towards hosts or the lower tier are split."""
+        return self.splits[(role, "host_breakout" if role == "leaf" else "breakout")]
+
+    def up_split(self, role: str) -> Split | None:
+        """Return how the tier's ports towards the higher tier are split; None at the top."""
+        return self.splits.get((role, "uplink_breakout"))
+
+
+def establish(intent: Intent, catalog: Catalog) -> Premises:
+    """Look up all hardware, or say everything that does not fit."""
+    problems = list(_tiers(intent))
+    if problems:
+        raise DesignError(problems)
+    models: dict[str, SwitchModel] = {}
+    splits: dict[tuple[str, str], Split] = {}
+    for role in TOPOLOGY_TIERS[intent.topology]:
+        problems += _look_up_tier(intent, role, catalog, models, splits)
+    host_model, host_problems = _look_up_host(intent, catalog)
+    media = catalog.media()
+    problems += [*host_problems, *_cables(intent, media)]
+    if problems or host_model is None:
+        raise DesignError(problems)
+    nics, nic_problems = _rail_nics(intent, host_model)
+    problems += [*nic_problems, *_speeds(intent, splits, host_model, media), *_mtu(intent, models)]
+    if problems:
+        raise DesignError(problems)
+    mtu = min(_max_mtu(intent, role, model) for role, model in models.items())
+    return Premises(intent, models, host_model, nics, splits, media, mtu)
+
+
+def _tiers(intent: Intent) -> Iterator[Problem]:
+    wanted = TOPOLOGY_TIERS[intent.topology]
+    for role in SWITCH_TIERS:
+        tier = getattr(intent.switches, role)
+        if role in wanted and tier is None:
+            yield Problem(f"a {intent.topology} fabric needs a {role} tier", f"add switches.{role}", ("switches",))
+        if role not in wanted and tier is not None:
+            yield Problem(f"a {intent.topology} fabric has no {role} tier", f"remove switches.{role}", ("switches", role))
+    ceiling_of = {"spine": "spines", "core": "cores"}
+    for role, key in ceiling_of.items():
+        if role in wanted and getattr(intent.ceilings, key) < 1:
+            yield Problem(f"ceilings.{key} is needed by a {intent.topology} fabric", f"add {key}", ("ceilings",))
+    if intent.topology != "three-tier" and intent.ceilings.pods > 1:
+        yield Problem("only a three-tier fabric has pods", "remove ceilings.pods", ("ceilings", "pods"))
+    if intent.topology == "three-tier" and intent.switches.spine and intent.switches.spine.planes > 1:
+        yield Problem("spine planes belong to two-tier fabrics", "use switches.core.planes", ("switches", "spine", "planes"))
+    yield from _needed_keys(intent, wanted)
+    yield from _cross_rail(intent)
+
+
+def _needed_keys(intent: Intent, wanted: tuple[str, ...]) -> Iterator[Problem]:
+    for lower, upper in zip(wanted, wanted[1:], strict=False):
+        if getattr(intent.switches, lower) and getattr(intent.switches, lower).uplink_breakout is None:
+            yield Problem(
+                f"the {lower} tier has a {upper} tier above it but no uplink_breakout", "add uplink_breakout", ("switches", lower)
+            )
+        if getattr(intent.cables, upper) is None:
+            yield Problem(f"no cables are given for {lower}–{upper} links", f"add cables.{upper}", ("cables",))
+
+
+def _cross_rail(intent: Intent) -> Iterator[Problem]:
+    if intent.cross_rail != "routed":
+        return
+    if intent.topology == "rail-only":
+        yield Problem("a rail-only fabric cannot route between rails", "set cross_rail: blocked", ("cross_rail",))
+    elif intent.topology == "two-tier" and intent.switches.spine and intent.switches.spine.planes > 1:
+        yield Problem(
+            "rails in different spine planes cannot reach each other", "set cross_rail: blocked or planes: 1", ("cross_rail",)
+        )
+
+
+def _look_up_tier(
+    intent: Intent, role: str, catalog: Catalog, models: dict[str, SwitchModel], splits: dict[tuple[str, str], Split]
+) -> Iterator[Problem]:
+    tier, path = getattr(intent.switches, role), ("switches", role)
+    try:
+        model = models[role] = catalog.switch(tier.model)
+    except HardwareError as error:
+        yield from (Problem(problem.message, problem.remedy, (*path, "model")) for problem in error.problems)
+        return
+    for key in ("host_breakout", "uplink_breakout", "breakout"):
+        mode = getattr(tier, key, None)
+        if mode is None:
+            continue
+        split = model.split(mode)
+        if split is None:
+            offered = ", ".join(split.mode for split in model.splits)
+            yield Problem(f"{model.name} has no breakout {mode}", f"it offers {offered}", (*path, key))
+        else:
+            splits[(role, key)] = split
+    yield from _platform(intent, role, model)
+
+
+def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem]:
+    tier, path = getattr(intent.switches, role), ("switches", role)
+    platform = PLATFORMS[tier.platform]
+    if tier.platform not in model.platforms and tier.platform != "frr":
+        offered = ", ".join(sorted(model.platforms)) or "none"
+        yield Problem(f"no source says that {model.name} runs {platform.title}", f"it runs {offered}", (*path, "platform"))
+    missing = [feature for feature in LOSSLESS_FEATURES if platform.lacks(feature)]
+    if intent.purpose == "production" and missing:
+        yield Problem(
+            f"{platform.title} cannot express {', '.join(missing)}, so it cannot carry a lossless production fabric",
+            "choose another platform, or set purpose: lab",
+            (*path, "platform"),
+        )
+    yield from version_problems(tier.platform, tier.version, tier.routing_mode, path)
+
+
+def version_problems(platform: str, version: str, routing_mode: str, path: Path) -> Iterator[Problem]:
+    """Yield what is wrong with a NOS version."""
+    key = version_key(version)
+    oldest = {"nvue": (5, 9), "sonic": (202305,), "eos": (4, 32), "frr": (8, 4)}[platform]
+    family = {"nvue": (5,), "eos": (4,)}.get(platform, ())
+    if key < oldest or key[: len(family)] != family or (platform == "sonic" and key[0] > 209912):
+        shown = ".".join(map(str, oldest))
+        yield Problem(f"{platform} version {version} is not supported", f"supported from {shown}", (*path, "version"))
+    elif platform == "sonic" and routing_mode == "unified" and key < (202511,):
+        yield Problem(
+            f"SONiC {version} in unified mode cannot apply a route policy to eBGP unnumbered neighbours",
+            "set routing_mode: split, or use 202511 or later",
+            (*path, "routing_mode"),
+        )
+
+
+def _look_up_host(intent: Intent, catalog: Catalog) -> tuple[HostModel | None, list[Problem]]:
+    try:
+        return catalog.host(intent.hosts.model), []
+    except HardwareError as error:
+        return None, [Problem(problem.message, problem.remedy, ("hosts", "model")) for problem in error.problems]
+
+
+def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], list[Problem]]:
+    if intent.hosts.pci:
+        if len(intent.hosts.pci) != intent.rails or len(set(intent.hosts.pci)) != intent.rails:
+            message = f"hosts.pci lists {len(set(intent.hosts.pci))} different NICs for {intent.rails} rails"
+            return (), [Problem(message, "list one PCI address per rail, in rail order", ("hosts", "pci"))]
+        known = {nic.pci: nic for nic in model.rails}
+        return tuple(
+            known.get(pci) or RailNic(pci, "", f"rdma_rail{rail}", "", None, None) for rail, pci in enumerate(intent.hosts.pci)
+        ), []
+    if not model.rails:
+        message = f"no source tells the PCI addresses of {model.name}'s rail NICs"
+        return (), [Problem(message, "list them in rail order under hosts.pci", ("hosts", "model"))]
+    if len(model.rails) < intent.rails:
+        message = f"{model.name} has {len(model.rails)} rail NICs, the fabric {intent.rails} rails"
+        return (), [Problem(message, "lower rails, or list the NICs under hosts.pci", ("rails",))]
+    return model.rails[: intent.rails], []
+
+
+def cable_of(intent: Intent, kind: str) -> Cable:
+    """Return the cable of a kind of link that the topology has."""
+    cable: Cable = getattr(intent.cables, kind)
+    return cable
+
+
+def _cables(intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
+    for kind in ("host", *TOPOLOGY_TIERS[intent.topology][1:]):
+        cable = cable_of(intent, kind)
+        known = media.get(cable.media)
+        if known is None:
+            yield Problem(f"no media {cable.media!r}", f"known: {', '.join(sorted(media))}", ("cables", kind, "media"))
+        elif known.reach_m is not None and cable.length_m > known.reach_m:
+            yield Problem(
+                f"{cable.media} reaches {known.reach_m:g} m, the cable is {cable.length_m:g} m",
+                "shorten it or choose other media",
+                ("cables", kind, "length_m"),
+            )
+
+
+def _speeds(
+    intent: Intent, splits: Mapping[tuple[str, str], Split], host: HostModel, media: Mapping[str, Media]
+) -> Iterator[Problem]:
+    ends = {
+        "host": (("leaf", "host_breakout"), host.speed_gbps, f"the NICs of {host.name}"),
+        "spine": (("leaf", "uplink_breakout"), _speed(splits, ("spine", "breakout")), "switches.spine.breakout"),
+        "core": (("spine", "uplink_breakout"), _speed(splits, ("core", "breakout")), "switches.core.breakout"),
+    }
+    for kind in ("host", *TOPOLOGY_TIERS[intent.topology][1:]):
+        key, other, name = ends[kind]
+        speed = splits[key].speed_gbps
+        path = ("switches", *key)
+        if speed != other:
+            yield Problem(f"runs at {speed}G, but {name} at {other}G", "both ends of a link need one speed", path)
+        cable = media[cable_of(intent, kind).media]
+        if cable.speed_gbps != speed:
+            yield Problem(f"{cable.name} carries {cable.speed_gbps}G per port, the link {speed}G", "", ("cables", kind, "media"))
+
+
+def _speed(splits: Mapping[tuple[str, str], Split], key: tuple[str, str]) -> int:
+    return splits[key].speed_gbps if key in splits else 0
+
+
+def _max_mtu(intent: Intent, role: str, model: SwitchModel) -> int:
+    platform = getattr(intent.switches, role).platform
+    own = model.platforms.get(platform, {}).get("max_mtu_bytes")
+    return int(own or PLATFORMS[platform].max_mtu_bytes)
+
+
+def _mtu(intent: Intent, models: Mapping[str, SwitchModel]) -> Iterator[Problem]:
+    if "leaf" in models and intent.hosts.mtu_bytes > (limit := _max_mtu(intent, "leaf", models["leaf"])):
+        yield Problem(
+            f"hosts send {intent.hosts.mtu_bytes} bytes, the leaves take {limit}", f"at most {limit}", ("hosts", "mtu_bytes")
+        )

@@ -1,0 +1,73 @@
+"""`--limit`: choosing devices by name, glob or attribute."""
+
+import difflib
+import fnmatch
+from collections.abc import Callable, Mapping
+
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.errors import Problem, UsageError
+
+Device = Switch | Host
+
+ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
+    "name": lambda device: device.name,
+    "role": lambda device: device.role if isinstance(device, Switch) else "host",
+    "platform": lambda device: device.platform if isinstance(device, Switch) else "linux",
+    "model": lambda device: device.model.name,
+    "version": lambda device: device.version if isinstance(device, Switch) else "",
+    "pod": lambda device: str(device.pod),
+    "unit": lambda device: str(device.unit),
+    "rail": lambda device: str(device.rail) if isinstance(device, Switch) else "",
+    "plane": lambda device: str(device.plane) if isinstance(device, Switch) else "",
+    "slot": lambda device: str(device.slot),
+}
+
+
+def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
+    """Return the devices an expression selects.
+
+    Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up,
+    different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error.
+    """
+    devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
+    terms = expression.replace(",", " ").split()
+    if not terms:
+        return devices
+    wanted: dict[str, list[str]] = {}
+    excluded: list[tuple[str, str]] = []
+    for term in terms:
+        attribute, pattern = _parse(term.removeprefix("!"))
+        if term.startswith("!"):
+            excluded.append((attribute, pattern))
+        else:
+            wanted.setdefault(attribute, []).append(pattern)
+    chosen = tuple(
+        device
+        for device in devices
+        if all(any(_matches(device, attribute, pattern) for pattern in patterns) for attribute, patterns in wanted.items())
+        and not any(_matches(device, attribute, pattern) for attribute, pattern in excluded)
+    )
+    if not chosen:
+        raise UsageError(Problem(f"--limit {expression!r} selects no device", _hint(devices, wanted)))
+    return chosen
+
+
+def _parse(term: str) -> tuple[str, str]:
+    attribute, separator, pattern = term.partition("=")
+    if not separator:
+        return "name", term
+    if attribute not in ATTRIBUTES:
+        close = difflib.get_close_matches(attribute, ATTRIBUTES, 1)
+        guess = f"did you mean {close[0]}?" if close else f"use one of {', '.join(ATTRIBUTES)}"
+        raise UsageError(Problem(f"--limit knows no attribute {attribute!r}", guess))
+    return attribute, pattern
+
+
+def _matches(device: Device, attribute: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(ATTRIBUTES[attribute](device), pattern)
+
+
+def _hint(devices: tuple[Device, ...], wanted: Mapping[str, list[str]]) -> str:
+    names = wanted.get("name", [])
+    close = difflib.get_close_matches(names[0], [device.name for device in devices], 1) if names else []
+    return f"did you mean {close[0]}?" if close else "list the devices with `netkit design --addresses`"

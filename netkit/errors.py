@@ -1,0 +1,66 @@
+"""What can go wrong, said in one shape: where, what, and what to do about it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Path = tuple[str | int, ...]
+"""Where in the intent a value stands, as keys and list positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with the input: what it is, where it stands, and the remedy."""
+
+    message: str
+    remedy: str = ""
+    path: Path = ()
+    file: str = ""
+    line: int = 0
+    severity: str = "error"
+
+    def __str__(self) -> str:
+        place = self.file + (f":{self.line}" if self.line else "")
+        head = ": ".join(part for part in (place, dotted(self.path), self.message) if part)
+        return f"{head}; {self.remedy}" if self.remedy else head
+
+
+def dotted(path: Path) -> str:
+    """Return a path as people write it: `units[0].hosts`."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+class NetkitError(Exception):
+    """A stage could not go on; carries every problem it found."""
+
+    exit_code = 3
+
+    def __init__(self, problems: Problem | Iterable[Problem]) -> None:
+        self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class IntentError(NetkitError):
+    """The intent cannot be read or does not describe a fabric."""
+
+
+class HardwareError(NetkitError):
+    """A hardware model cannot be read, or lacks a value that is needed."""
+
+
+class DesignError(NetkitError):
+    """The intent is well formed, but the fabric it describes cannot or must not be built."""
+
+
+class RenderError(NetkitError):
+    """A template failed."""
+
+
+class OutputError(NetkitError):
+    """The output folder cannot be written."""
+
+
+class UsageError(NetkitError):
+    """The command line asks for something that does not exist."""

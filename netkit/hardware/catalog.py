@@ -1,0 +1,292 @@
+"""Hardware data files → typed models. Every figure carries its source; what has none is None and never guessed."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netkit.errors import HardwareError, Problem
+
+SHIPPED = Path(__file__).parent / "data"
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One way to split a cage into ports."""
+
+    ports: int
+    speed_gbps: int
+    lanes_per_port: int
+    cages: tuple[int, ...]
+    blocks_next_cage: bool
+
+    @property
+    def mode(self) -> str:
+        """Return the split as people write it: 2x400G."""
+        return f"{self.ports}x{self.speed_gbps}G"
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomRow:
+    """A vendor's own headroom figures for one speed and cable length."""
+
+    speed_gbps: int
+    cable_m: float
+    size_bytes: int
+    xon_bytes: int
+    xoff_bytes: int
+    xon_offset_bytes: int | None
+    source: str
+
+
+@dataclass(frozen=True)
+class SwitchModel:
+    """A switch as the fabric needs to know it."""
+
+    name: str
+    vendor: str
+    asic: str
+    cages: int
+    lanes_per_cage: int
+    cage_form: str
+    max_ports: int | None
+    splits: tuple[Split, ...]
+    adaptive_routing: bool
+    adaptive_routing_speeds: tuple[int, ...]
+    buffer_bytes: int | None
+    cell_bytes: int | None
+    headroom_pool_bytes: int | None
+    delays: Mapping[str, int | None]
+    headroom_rows: tuple[HeadroomRow, ...]
+    platforms: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, str] = field(repr=False)
+
+    def split(self, mode: str) -> Split | None:
+        """Return the split written as `mode`, or None when the model lacks it."""
+        return next((split for split in self.splits if split.mode == mode), None)
+
+    def source(self, key: str) -> str:
+        """Return where the value named `key` was read."""
+        return self.sources.get(key, "no source")
+
+
+@dataclass(frozen=True, slots=True)
+class RailNic:
+    """A host NIC that serves a rail, where the host model puts it."""
+
+    pci: str
+    netdev: str
+    rdma: str
+    cage: str
+    cage_port: int | None
+    gpu: int | None
+
+
+@dataclass(frozen=True)
+class HostModel:
+    """A GPU host as the fabric needs to know it. `rails` is empty when no source tells the PCI map."""
+
+    name: str
+    vendor: str
+    gpus: int
+    nic: str
+    speed_gbps: int
+    rails: tuple[RailNic, ...]
+    ports_per_cage: int | None
+    cage_form: str
+    untouched: tuple[str, ...]
+    sources: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A cable or optic type."""
+
+    name: str
+    kind: str
+    speed_gbps: int
+    ports_per_module: int
+    reach_m: float | None
+    lanes: int | None
+    source: str
+
+
+class Catalog:
+    """The shipped hardware models and, before them, those in a user's own `models/` folders."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self.folders = (*folders, SHIPPED)
+
+    def switch(self, name: str) -> SwitchModel:
+        """Return a switch model by name."""
+        return _switch(self._find("switches", name))
+
+    def host(self, name: str) -> HostModel:
+        """Return a host model by name."""
+        return _host(self._find("hosts", name))
+
+    def names(self, kind: str) -> list[str]:
+        """Return the names of all models of a kind (`switches` or `hosts`)."""
+        return sorted({path.stem for folder in self.folders for path in (folder / kind).glob("*.yaml")})
+
+    def media(self) -> Mapping[str, Media]:
+        """Return all media types by name."""
+        return _media(tuple(folder / "media.yaml" for folder in reversed(self.folders)))
+
+    def _find(self, kind: str, name: str) -> Path:
+        names = self.names(kind)
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1, 0.4)
+            remedy = f"did you mean {close[0]}?" if close else ""
+            known = f"known: {', '.join(names)}; or describe it in models/{kind}/{name}.yaml"
+            raise HardwareError(Problem(f"no {kind.removesuffix('es').removesuffix('s')} model {name!r}", f"{remedy} {known}".strip()))
+        return next(folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists())
+
+
+@cache
+def _read(file: Path) -> Any:
+    try:
+        return yaml.load(file.read_bytes(), Loader)  # noqa: S506 (a safe loader, in C where there is one)
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise HardwareError(Problem("is not a readable model file", str(error).splitlines()[0], file=str(file))) from None
+
+
+@cache
+def _switch(file: Path) -> SwitchModel:
+    data = _Data(file)
+    cages = data.number("cages")
+    return SwitchModel(
+        name=data.text("name"),
+        vendor=data.text("vendor"),
+        asic=str(data.value("asic") or ""),
+        cages=cages,
+        lanes_per_cage=data.number("lanes_per_cage"),
+        cage_form=str(data.value("cage_form")),
+        max_ports=data.value("max_ports"),
+        splits=tuple(_split(row, cages) for row in data.rows("breakouts")),
+        adaptive_routing=bool(data.value("adaptive_routing")),
+        adaptive_routing_speeds=tuple(data.value("adaptive_routing_speeds_gbps") or ()),
+        buffer_bytes=data.value("buffer", "total_bytes"),
+        cell_bytes=data.value("buffer", "cell_bytes"),
+        headroom_pool_bytes=data.value("buffer", "headroom_pool_bytes"),
+        delays={key: data.value("delay", key) for key in data.content.get("delay", {})},
+        headroom_rows=tuple(_row(row, data) for row in data.rows("headroom_table")),
+        platforms=data.content.get("platforms", {}),
+        sources=data.sources(),
+    )
+
+
+def _split(row: Mapping[str, Any], cages: int) -> Split:
+    named = str(row["cages"])
+    if named in {"odd", "even"}:
+        numbers = tuple(range(1 if named == "odd" else 2, cages + 1, 2))
+    else:
+        first, _, last = named.partition("-")
+        numbers = tuple(range(int(first), int(last or first) + 1))
+    blocks = row.get("disables") == "next-cage"
+    return Split(row["ports"], row["speed_gbps"], row["lanes_per_port"], numbers, blocks)
+
+
+def _row(row: Mapping[str, Any], data: "_Data") -> HeadroomRow:
+    return HeadroomRow(
+        speed_gbps=row["speed_gbps"],
+        cable_m=row["cable_m"],
+        size_bytes=row["size_bytes"],
+        xon_bytes=row["xon_bytes"],
+        xoff_bytes=row["xoff_bytes"],
+        xon_offset_bytes=row.get("xon_offset_bytes"),
+        source=data.citation(row["source"]),
+    )
+
+
+@cache
+def _host(file: Path) -> HostModel:
+    data = _Data(file)
+    rails = [row for row in data.rows("rails") if row["pci"]]
+    return HostModel(
+        name=data.text("name"),
+        vendor=data.text("vendor"),
+        gpus=data.number("gpus"),
+        nic=str(data.value("nic")),
+        speed_gbps=data.number("speed_gbps"),
+        rails=tuple(
+            RailNic(row["pci"], row["netdev"], row["rdma"], row.get("cage") or "", row.get("cage_port"), row.get("gpu")) for row in rails
+        ),
+        ports_per_cage=data.value("ports_per_cage"),
+        cage_form=str(data.value("cage_form") or ""),
+        untouched=tuple(data.content.get("untouched") or ()),
+        sources=data.sources(),
+    )
+
+
+@cache
+def _media(files: tuple[Path, ...]) -> Mapping[str, Media]:
+    found: dict[str, Media] = {}
+    for file in files:
+        if not file.exists():
+            continue
+        content = _read(file)
+        for name, row in content["media"].items():
+            found[name] = Media(
+                name=name,
+                kind=row["kind"]["value"],
+                speed_gbps=row["speed_gbps"]["value"],
+                ports_per_module=row["ports_per_module"]["value"],
+                reach_m=row["reach_m"]["value"],
+                lanes=row["lanes"]["value"],
+                source=str(content["sources"].get(row["speed_gbps"]["source"], "")),
+            )
+    return found
+
+
+class _Data:
+    """A model file with its citations resolved; a missing or misspelt part names the file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.content: dict[str, Any] = _read(file)
+        if not isinstance(self.content, dict) or "name" not in self.content:
+            raise HardwareError(Problem("describes no model", "copy a shipped model file and change it", file=str(file)))
+
+    def value(self, *path: str) -> Any:
+        part: Any = self.content
+        for key in path:
+            part = part.get(key) if isinstance(part, dict) else None
+        if not isinstance(part, dict):
+            return None
+        if part.get("value") is not None and not part.get("source"):
+            raise HardwareError(Problem(f"{'.'.join(path)} has a value but no source", "cite where it was read", file=str(self.file)))
+        return part.get("value")
+
+    def number(self, *path: str) -> int:
+        value = self.value(*path)
+        if not isinstance(value, int):
+            raise HardwareError(Problem(f"{'.'.join(path)} is missing", "give {value, source}", file=str(self.file)))
+        return value
+
+    def text(self, key: str) -> str:
+        return str(self.content[key])
+
+    def rows(self, key: str) -> list[dict[str, Any]]:
+        return list(self.content.get(key) or [])
+
+    def citation(self, key: str) -> str:
+        return str(self.content.get("sources", {}).get(key, key))
+
+    def sources(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+
+        def walk(part: Any, path: str) -> None:
+            if isinstance(part, dict):
+                if part.get("source"):
+                    found[path] = self.citation(part["source"])
+                for key, inner in part.items():
+                    walk(inner, f"{path}.{key}" if path else str(key))
+
+        walk(self.content, "")
+        return found

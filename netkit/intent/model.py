@@ -1,0 +1,385 @@
+"""The shape of an intent: what a user may write, with every default in one place."""
+
+import re
+import string
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from netkit.intent.slots import Count, Numbers
+
+Percent = Annotated[int, Field(ge=0, le=100)]
+Priority = Annotated[int, Field(ge=0, le=7)]
+Dscp = Annotated[int, Field(ge=0, le=63)]
+Asn = Annotated[int, Field(ge=1, le=4_294_967_294)]
+Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
+Metres = Annotated[float, Field(gt=0, le=100_000)]
+PlatformName = Literal["nvue", "sonic", "eos", "frr"]
+
+
+def _check_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", value):
+        raise ValueError("a name is 1 to 63 letters, digits and inner hyphens")
+    return value
+
+
+def _check_version(value: object) -> str:
+    text = str(value)
+    if not re.fullmatch(r"[0-9][0-9A-Za-z.+~-]{0,30}", text):
+        raise ValueError("a version starts with a digit, such as 5.16.1, 202411 or 4.35.1F")
+    return text
+
+
+def _check_secret(value: str) -> str:
+    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,62}", value):
+        raise ValueError("name the secret in capitals, such as SNMP_AUTH; never write the secret itself")
+    return value
+
+
+def _check_text(value: str) -> str:
+    if not value.isprintable() or any(mark in value for mark in "\"\\'`$"):
+        raise ValueError("use printable characters other than quotes, backslash, backtick and dollar")
+    return value
+
+
+def _check_breakout(value: str) -> str:
+    if not re.fullmatch(r"[1248]x(25|50|100|200|400|800|1600)G", value):
+        raise ValueError("write a breakout as 2x400G: ports per cage, x, speed of one port")
+    return value
+
+
+def _check_pci(value: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]", value):
+        raise ValueError("write a PCI address in full and in lower case, such as 0000:18:00.0")
+    return value
+
+
+def _check_mac(value: str) -> str:
+    if not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", value):
+        raise ValueError("write a MAC address in lower case, such as a0:88:c2:00:00:10")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+Version = Annotated[str, BeforeValidator(_check_version)]
+SecretName = Annotated[str, AfterValidator(_check_secret)]
+Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]
+Breakout = Annotated[str, AfterValidator(_check_breakout)]
+Pci = Annotated[str, AfterValidator(_check_pci)]
+Mac = Annotated[str, AfterValidator(_check_mac)]
+
+
+def _name_pattern(*allowed: str) -> AfterValidator:
+    def check(value: str) -> str:
+        for literal, field, spec, conversion in string.Formatter().parse(value):
+            if literal and not re.fullmatch(r"[A-Za-z0-9-]*", literal):
+                raise ValueError("a name pattern holds letters, digits, hyphens and {fields}")
+            if field is not None and (field not in allowed or conversion or not re.fullmatch(r"(0?[1-9])?d?", spec or "")):
+                raise ValueError(f"{{{field}}} is not one of {', '.join(allowed)}, optionally with a width as in {{{allowed[0]}:02}}")
+        return value
+
+    return AfterValidator(check)
+
+
+class Strict(BaseModel):
+    """Every part of an intent: frozen, and refusing keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class Ceilings(Strict):
+    """How far the fabric may grow without renumbering anything. Changing a ceiling may renumber."""
+
+    pods: int = Field(1, ge=1, le=4096, description="pods of a three-tier fabric")
+    units: int = Field(ge=1, le=4096, description="scalable units in a pod")
+    hosts_per_unit: int = Field(ge=1, le=1024, description="hosts in a scalable unit")
+    spines: int = Field(0, ge=0, le=1024, description="spines in a plane (two-tier) or in a pod (three-tier)")
+    cores: int = Field(0, ge=0, le=1024, description="core switches in a plane")
+
+
+class Tier(Strict):
+    """What the switches of one tier are."""
+
+    model: str = Field(description="switch model, a file of the hardware catalogue")
+    platform: PlatformName = Field(description="network operating system")
+    version: Version = Field(description="version of the network operating system")
+    routing_mode: Literal["split", "unified"] = Field("split", description="sonic only: who owns FRR's configuration")
+
+
+class LeafTier(Tier):
+    """The leaves: hosts below, spines above."""
+
+    host_breakout: Breakout = Field(description="how host-facing cages are split, such as 2x400G")
+    uplink_breakout: Breakout | None = Field(None, description="how spine-facing cages are split")
+    uplinks_per_spine: int = Field(1, ge=1, le=16, description="parallel links from a leaf to each spine")
+    first_uplink_cage: int | None = Field(None, ge=1, description="default: the first cage of the upper half, or after the hosts")
+
+
+class SpineTier(Tier):
+    """The spines: leaves below; in a three-tier fabric, core switches above."""
+
+    slots: Count = Field(description="spines in each plane (two-tier) or pod (three-tier)")
+    breakout: Breakout = Field(description="how leaf-facing cages are split")
+    planes: int = Field(1, ge=1, le=16, description="two-tier only: rails are dealt over this many separate spine planes")
+    uplink_breakout: Breakout | None = Field(None, description="how core-facing cages are split")
+    uplinks_per_core: int = Field(1, ge=1, le=16, description="parallel links from a spine to each core of its plane")
+    first_uplink_cage: int | None = Field(None, ge=1, description="default: the first cage of the upper half, or after the leaves")
+
+
+class CoreTier(Tier):
+    """The core layer of a three-tier fabric. Spine s of every pod reaches the cores of plane (s − 1) mod planes."""
+
+    slots: Count = Field(description="core switches in each plane")
+    breakout: Breakout = Field(description="how spine-facing cages are split")
+    planes: int = Field(1, ge=1, le=1024, description="core planes")
+
+
+class Switches(Strict):
+    """The switch tiers."""
+
+    leaf: LeafTier
+    spine: SpineTier | None = None
+    core: CoreTier | None = None
+
+
+class Cable(Strict):
+    """A run of cabling."""
+
+    media: str = Field(description="media type, an entry of the hardware catalogue")
+    length_m: Metres
+
+
+class Cables(Strict):
+    """Media and lengths by kind of link; the length decides the PFC headroom."""
+
+    host: Cable
+    spine: Cable | None = None
+    core: Cable | None = None
+
+
+class Unit(Strict):
+    """One or more scalable units: hosts wired to one leaf per rail."""
+
+    pod: Numbers = Field((1,), description="pod, or a list such as 1-4")
+    unit: Numbers = Field(description="number of the unit within the pod, or a list such as 1-15")
+    hosts: Count = Field(description="hosts: a count, or slots such as 1-3,5")
+    rails: Numbers | None = Field(None, description="rails whose leaf is installed, counted from 0; default: all")
+    host_cable_m: Metres | None = Field(None, description="instead of cables.host.length_m")
+    spine_cable_m: Metres | None = Field(None, description="instead of cables.spine.length_m")
+    host_names: dict[int, Name] = Field(default_factory=dict, description="names that differ from the pattern, by slot")
+
+
+class Nic(Strict):
+    """What something other than netkit sets on the host NICs; it must agree with the lossless profile."""
+
+    data_dscp: Dscp | None = None
+    cnp_dscp: Dscp | None = None
+    cnp_priority: Priority | None = None
+    dscp_to_priority: dict[Dscp, Priority] = Field(default_factory=dict)
+
+
+class Hosts(Strict):
+    """The GPU hosts."""
+
+    model: str = Field(description="host model, a file of the hardware catalogue")
+    pci: tuple[Pci, ...] = Field((), description="rail NICs in rail order, when the model's own map is missing or wrong")
+    mtu_bytes: int = Field(9000, ge=1280, le=9216)
+    backend: Literal["netplan", "networkd"] = Field("netplan", description="who configures the host's network")
+    management_interface: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,14}$")] = "eno1"
+    table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
+    nic: Nic = Nic()
+
+
+class Pools(Strict):
+    """Address and AS number pools."""
+
+    loopbacks: IPv4Network
+    hosts: IPv4Network = Field(description="split evenly into one prefix per rail")
+    asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
+    first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
+
+
+class Roce(Strict):
+    """The RDMA class: lossless."""
+
+    priority: Priority = 3
+    dscp: tuple[Dscp, ...] = Field((26,), min_length=1)
+    weight: Percent = 90
+
+
+class Cnp(Strict):
+    """Congestion notification packets: served first, never paused."""
+
+    priority: Priority = 6
+    dscp: Dscp = 48
+    shape_percent: int | None = Field(10, ge=1, le=100, description="cap of the strict queue where the NOS can shape it")
+
+
+class BestEffort(Strict):
+    """Everything else."""
+
+    priority: Priority = 0
+    weight: Percent = 10
+
+
+class Ecn(Strict):
+    """Where marking starts, where it is certain, and how likely it is in between."""
+
+    min_bytes: int = Field(ge=1)
+    max_bytes: int = Field(ge=1)
+    probability_percent: int = Field(100, ge=1, le=100)
+
+
+class Watchdog(Strict):
+    """PFC watchdog: a queue paused this long is freed by dropping."""
+
+    poll_ms: int = Field(100, ge=10, le=1000)
+    detection_polls: int = Field(3, ge=2, le=50, description="polls until a storm is declared")
+    restoration_polls: int = Field(6, ge=2, le=600, description="quiet polls until the queue is lossless again")
+    action: Literal["drop", "forward"] = "drop"
+
+
+class Headroom(Strict):
+    """Headroom given by the user for one port speed, instead of the vendor's table or the formula."""
+
+    xoff_bytes: int = Field(ge=1)
+
+
+class Lossless(Strict):
+    """The lossless profile: one object behind the switch side and the host side of every number."""
+
+    roce: Roce = Roce()
+    cnp: Cnp = Cnp()
+    best_effort: BestEffort = BestEffort()
+    ecn: dict[int, Ecn] = Field(default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate")
+    headroom: dict[int, Headroom] = Field(default_factory=dict, description="by port speed in Gb/s")
+    watchdog: Watchdog = Watchdog()
+    pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
+
+
+class Bfd(Strict):
+    """BFD timers of the fabric sessions."""
+
+    interval_ms: int = Field(300, ge=50, le=60_000)
+    multiplier: int = Field(3, ge=2, le=50)
+
+
+class Routing(Strict):
+    """How routes move. The defaults admit no valley path; see docs/design.md before changing them."""
+
+    leaf_export: Literal["local", "all"] = Field("local", description="what leaves announce to spines")
+    spine_asn: Literal["shared", "unique"] = "shared"
+    allowas_in: bool = Field(False, description="accept routes that already carry the own AS number")
+    keepalive_s: int = Field(3, ge=1, le=60)
+    hold_s: int = Field(9, ge=3, le=180)
+    connect_s: int = Field(10, ge=1, le=240)
+    max_paths: int = Field(64, ge=1, le=128)
+    bfd: Bfd = Bfd()
+
+
+class Management(Strict):
+    """Out-of-band addresses of the switches; hosts keep their own."""
+
+    pool: IPv4Network
+    gateway: IPv4Address
+    first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
+
+
+class SyslogServer(Strict):
+    """One syslog collector."""
+
+    address: IPv4Address
+    port: int = Field(514, ge=1, le=65_535)
+    protocol: Literal["udp", "tcp"] = "udp"
+
+
+class Snmp(Strict):
+    """SNMPv3 read access. The secrets are names; the values never stand in a file."""
+
+    user: Name = "netkit"
+    auth_secret: SecretName | None = None
+    priv_secret: SecretName | None = None
+    location: Text = ""
+    contact: Text = ""
+
+
+class Login(Strict):
+    """The account netkit itself logs in with; only a hash is ever pushed."""
+
+    user: Name = "netkit"
+    password_hash_secret: SecretName | None = None
+
+
+class Services(Strict):
+    """What every switch talks to beside its neighbours."""
+
+    ntp: tuple[IPv4Address, ...] = ()
+    dns: tuple[IPv4Address, ...] = ()
+    syslog: tuple[SyslogServer, ...] = ()
+    snmp: Snmp | None = None
+    login: Login | None = None
+    timezone: Annotated[str, Field(pattern=r"^[A-Za-z0-9_+/-]{1,40}$")] = "Etc/UTC"
+
+
+class Names(Strict):
+    """Name patterns. {number} counts through the ceilings, so it never shifts either."""
+
+    leaf: Annotated[str, _name_pattern("unit", "rail", "pod", "number")] | None = None
+    spine: Annotated[str, _name_pattern("slot", "pod", "plane", "number")] | None = None
+    core: Annotated[str, _name_pattern("slot", "plane", "number")] | None = None
+    host: Annotated[str, _name_pattern("slot", "unit", "pod", "number")] | None = None
+
+
+class Override(Strict):
+    """What one device, or all that a glob matches, has different."""
+
+    version: Version | None = None
+    asn: Asn | None = None
+    loopback: IPv4Address | None = None
+    management: IPv4Interface | None = None
+    adaptive_routing: bool | None = None
+    drain: bool = Field(False, description="graceful shutdown of the whole switch")
+    drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
+    macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
+    leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
+    system_mac: Mac | None = Field(None, description="switches: base MAC address, where the NOS wants it in its configuration")
+
+
+class Thresholds(Strict):
+    """Health thresholds of the checks."""
+
+    cnp_loss_warn_percent: float = Field(1.0, ge=0, le=100)
+    cnp_loss_fail_percent: float = Field(5.0, ge=0, le=100)
+    cnp_minimum: int = Field(10_000, ge=1)
+    pause_fraction_warn: float = Field(0.01, ge=0, le=1)
+    pause_fraction_fail: float = Field(0.05, ge=0, le=1)
+    ber_warn: float = Field(1e-6, ge=0, le=1)
+    ber_fail: float = Field(2.4e-5, ge=0, le=1)
+
+
+class Intent(Strict):
+    """A fabric, as short as it can be said."""
+
+    name: Name
+    site: Name = "site"
+    purpose: Literal["production", "lab"] = "production"
+    topology: Literal["two-tier", "three-tier", "rail-only"] = "two-tier"
+    rails: int = Field(8, ge=1, le=16)
+    attachment: Literal["p2p", "vlan"] = "p2p"
+    host_routes: Literal["per-leaf", "supernet"] = "supernet"
+    cross_rail: Literal["routed", "blocked"] = "routed"
+    adaptive_routing: bool = False
+    ceilings: Ceilings
+    switches: Switches
+    hosts: Hosts
+    units: tuple[Unit, ...] = Field(min_length=1)
+    cables: Cables
+    pools: Pools
+    management: Management | None = None
+    lossless: Lossless = Lossless()
+    routing: Routing = Routing()
+    services: Services = Services()
+    names: Names = Names()
+    thresholds: Thresholds = Thresholds()
+    overrides: dict[str, Override] = Field(default_factory=dict, description="by device name or glob")

@@ -1,0 +1,41 @@
+"""Plain Linux with FRR: routing only. It has no switch chip, so nothing lossless; fit for a lab."""
+
+from netkit.hardware import Split, SwitchModel
+from netkit.platforms.platform import Platform, capabilities
+
+
+def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
+    """Return swp1 or swp1s0, within Linux's 15 characters."""
+    return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
+
+
+FRR = Platform(
+    name="frr",
+    title="Linux and FRR",
+    tested_versions=("8.4.4", "10.2"),
+    max_mtu_bytes=9216,
+    port_name=port_name,
+    capabilities=capabilities(
+        breakout=("", "Linux has no cages; ports only carry the names"),
+        bgp_unnumbered="native",
+        bfd="native",
+        drain_device="native",
+        drain_neighbor=("route-map", "FRR 8.4 refuses neighbor … graceful-shutdown"),
+        dscp_map=("", "no switch chip"),
+        pfc=("", "no switch chip"),
+        pfc_headroom=("", "no switch chip"),
+        pfc_watchdog=("", "no switch chip"),
+        ecn=("", "no switch chip"),
+        ets=("", "no switch chip"),
+        cnp_strict=("", "no switch chip"),
+        cnp_shaping=("", "no switch chip"),
+        buffer_pools=("", "no switch chip"),
+        adaptive_routing=("", "no switch chip"),
+        lldp="native",
+        ntp="native",
+        dns="native",
+        syslog="native",
+        snmpv3="native",
+        management_vrf="native",
+    ),
+)

@@ -1,0 +1,41 @@
+"""NVIDIA Cumulus Linux 5.x, configured through NVUE."""
+
+from netkit.hardware import Split, SwitchModel
+from netkit.platforms.platform import Platform, capabilities
+
+
+def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
+    """Return swp1 for a whole cage, swp1s0 for a port of a split one."""
+    return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
+
+
+NVUE = Platform(
+    name="nvue",
+    title="NVIDIA Cumulus Linux (NVUE)",
+    tested_versions=("5.14.0", "5.16.1"),
+    max_mtu_bytes=9216,
+    port_name=port_name,
+    capabilities=capabilities(
+        breakout="native",
+        bgp_unnumbered="native",
+        bfd=("native", "≤ 5.14 on the peer group; ≥ 5.15 as a BFD profile"),
+        drain_device="native",
+        drain_neighbor="native",
+        dscp_map="native",
+        pfc=("native", "set by the RoCE mode"),
+        pfc_headroom=("native", "the NOS computes it from the cable length; netkit checks the sum"),
+        pfc_watchdog="native",
+        ecn=("native", "set by the RoCE mode; other thresholds as a profile"),
+        ets="native",
+        cnp_strict="native",
+        cnp_shaping=("", "no documented egress shaper for a strict traffic class"),
+        buffer_pools=("native", "traffic-pool memory percentages"),
+        adaptive_routing=("native", "Spectrum-4 at 200G and 400G"),
+        lldp="native",
+        ntp="native",
+        dns="native",
+        syslog="native",
+        snmpv3=("native", "the user form is derived from the CLI, not seen on a switch"),
+        management_vrf="native",
+    ),
+)

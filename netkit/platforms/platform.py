@@ -1,0 +1,81 @@
+"""What netkit needs to know of a network operating system before it can design for it."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from netkit.hardware import Split, SwitchModel
+
+PortName = Callable[[SwitchModel, Split, int, int], str]
+"""(model, split, cage, port within the cage) → the NOS's name of the port."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Whether a NOS can express a feature, and what to know about it. An empty `how` means it cannot."""
+
+    how: str
+    note: str = ""
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the NOS can express the feature at all."""
+        return bool(self.how)
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """A network operating system: names, limits and abilities, as data."""
+
+    name: str
+    title: str
+    tested_versions: tuple[str, ...]
+    max_mtu_bytes: int
+    port_name: PortName
+    capabilities: Mapping[str, Capability]
+
+    def lacks(self, feature: str) -> bool:
+        """Whether the NOS cannot express a feature."""
+        return not self.capabilities[feature].is_available
+
+
+FEATURES = (
+    "breakout",
+    "bgp_unnumbered",
+    "bfd",
+    "drain_device",
+    "drain_neighbor",
+    "dscp_map",
+    "pfc",
+    "pfc_headroom",
+    "pfc_watchdog",
+    "ecn",
+    "ets",
+    "cnp_strict",
+    "cnp_shaping",
+    "buffer_pools",
+    "adaptive_routing",
+    "lldp",
+    "ntp",
+    "dns",
+    "syslog",
+    "snmpv3",
+    "management_vrf",
+)
+LOSSLESS_FEATURES = ("dscp_map", "pfc", "pfc_headroom", "pfc_watchdog", "ecn", "ets", "cnp_strict")
+
+
+def capabilities(**features: str | tuple[str, str]) -> Mapping[str, Capability]:
+    """Return a complete capability table; every feature must be named, so that none is forgotten."""
+    if set(features) != set(FEATURES):
+        raise ValueError(f"capability table differs from the feature list: {sorted(set(features) ^ set(FEATURES))}")
+    table = {
+        name: Capability(entry) if isinstance(entry, str) else Capability(*entry) for name, entry in sorted(features.items())
+    }
+    return MappingProxyType(table)
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return a version as comparable numbers: 5.9 sorts before 5.16, 4.35.1F as 4.35.1."""
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:4])

@@ -1,0 +1,42 @@
+"""Community SONiC: config_db.json plus FRR."""
+
+from netkit.hardware import Split, SwitchModel
+from netkit.platforms.platform import Platform, capabilities
+
+
+def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
+    """Return EthernetN, where N counts lanes: the cage's first lane plus the port's own."""
+    step = model.platforms.get("sonic", {}).get("lanes_per_index") or model.lanes_per_cage
+    return f"Ethernet{(cage - 1) * step + port * split.lanes_per_port}"
+
+
+SONIC = Platform(
+    name="sonic",
+    title="SONiC (community)",
+    tested_versions=("202411", "202505"),
+    max_mtu_bytes=9216,
+    port_name=port_name,
+    capabilities=capabilities(
+        breakout="native",
+        bgp_unnumbered=("native", "split: netkit's own frr.conf; unified: frrcfgd, from 202511 for eBGP with policy"),
+        bfd="native",
+        drain_device="native",
+        drain_neighbor=("route-map", "FRR community on the neighbour"),
+        dscp_map="native",
+        pfc="native",
+        pfc_headroom="native",
+        pfc_watchdog="native",
+        ecn="native",
+        ets="native",
+        cnp_strict="native",
+        cnp_shaping=("native", "scheduler with a peak rate"),
+        buffer_pools="native",
+        adaptive_routing=("", "no adaptive routing in community SONiC up to 202505"),
+        lldp=("native", "a feature container; no per-port switch in the community image"),
+        ntp="native",
+        dns="native",
+        syslog="native",
+        snmpv3="native",
+        management_vrf="native",
+    ),
+)

@@ -1,0 +1,125 @@
+"""The template engine: sandboxed, strict, and exact about where a template went wrong."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from netkit.errors import Problem, RenderError
+
+_OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
+LARGEST_PRODUCT = 100_000
+
+
+def shipped_templates() -> Path:
+    """Return the folder of the templates that come with netkit: in the wheel, or at the top of a checkout."""
+    inside = Path(__file__).parent.parent / "shipped" / "templates"
+    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "templates"
+
+
+class Sandbox(ImmutableSandboxedEnvironment):
+    """Jinja's sandbox, with a shortcut for netkit's own frozen types: they hold data only, so they need no check."""
+
+    intercepted_binops = frozenset({"*", "**"})
+
+    def __init__(self, folders: tuple[Path, ...]) -> None:
+        loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
+        super().__init__(
+            loader=loader,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            auto_reload=False,
+            autoescape=False,  # noqa: S701 (configurations, not web pages)
+        )
+        self._trusted: dict[type, bool] = {}
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return an attribute; the checks of the sandbox are for types that are not netkit's."""
+        kind = type(obj)
+        if kind not in self._trusted:
+            self._trusted[kind] = kind.__module__.startswith("netkit.")
+        if self._trusted[kind] and not attribute.startswith("_"):
+            try:
+                return getattr(obj, attribute)
+            except AttributeError:
+                return self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
+
+    def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
+        """Multiply small things only: no template needs a gigabyte of spaces."""
+        numbers = (int, float)
+        if operator == "**" or not (isinstance(left, numbers) and isinstance(right, numbers)):
+            size = max((value for value in (left, right) if isinstance(value, int)), default=0)
+            if operator == "**" or size > LARGEST_PRODUCT:
+                raise SecurityError(f"the product {operator} is too large for a template")
+        return super().call_binop(context, operator, left, right)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a template came from, and the configuration paths it says it owns."""
+
+    name: str
+    file: str
+    owns: tuple[str, ...]
+
+
+class Engine:
+    """Renders templates by name; the user's folders come before netkit's, file by file."""
+
+    def __init__(self, folders: tuple[Path, ...] = ()) -> None:
+        self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
+        self.environment = Sandbox(self.folders)
+        self._templates: dict[str, Template] = {}
+
+    def render(self, name: str, context: Mapping[str, Any], device: str) -> str:
+        """Render a template for a device."""
+        try:
+            template = self._templates.get(name)
+            if template is None:
+                template = self._templates[name] = self.environment.get_template(name)
+            return template.render(context)
+        except TemplateSyntaxError as error:
+            raise self._failure(error.filename or name, error.lineno, error.message or "syntax error", device) from None
+        except TemplateNotFound as error:
+            raise self._failure(name, 0, f"includes {error.name}, which no template folder has", device) from None
+        except UndefinedError as error:
+            file, line = self._place(error.__traceback__, name)
+            raise self._failure(file, line, str(error), device) from None
+        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
+            file, line = self._place(error.__traceback__, name)
+            raise self._failure(file, line, f"{type(error).__name__}: {error}", device) from None
+
+    def source(self, name: str) -> Source:
+        """Return where a template comes from and what it owns."""
+        try:
+            text, file, _ = self.environment.loader.get_source(self.environment, name)  # type: ignore[union-attr]  # it has one
+        except TemplateNotFound:
+            raise self._failure(name, 0, "does not exist", "") from None
+        declared = _OWNS.search(text)
+        if declared is None:
+            message = "does not say what it owns"
+            raise self._failure(file or name, 1, message, "", "start it with {# owns: … #}, one path a line")
+        return Source(name, file or name, tuple(line.strip() for line in declared[1].splitlines() if line.strip()))
+
+    def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:
+        """Return the innermost template file and line of a traceback."""
+        file, line = name, 0
+        while trace is not None:
+            filename = trace.tb_frame.f_code.co_filename
+            if any(Path(filename).is_relative_to(folder) for folder in self.folders):
+                file, line = filename, trace.tb_lineno
+            trace = trace.tb_next
+        return file, line
+
+    def _failure(self, file: str, line: int, message: str, device: str, remedy: str = "") -> RenderError:
+        whole = f"{message} (device {device})" if device else message
+        return RenderError(Problem(whole, remedy, file=str(file), line=line))

@@ -1,0 +1,146 @@
+"""Rendered files → a folder, so that it is never half of two states.
+
+Changed files are staged beside their places first; only when everything has been rendered and written are they
+moved there by rename. The manifest, which lists every file and its digest, comes last.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import OutputError, Problem
+
+MANIFEST = "manifest.json"
+STAGING = ".netkit-staging"
+
+
+@dataclass(slots=True)
+class Written:
+    """What writing did."""
+
+    changed: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    removed: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """All files of one device, and what the manifest says about it."""
+
+    device: str
+    files: Mapping[str, str]
+    about: Mapping[str, Any]
+
+
+def write(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any], *, is_complete: bool) -> Written:
+    """Write rendered devices below a folder. Only a complete render removes what is no longer rendered."""
+    with _plain_errors(folder):
+        previous = read_manifest(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        staging = folder / STAGING
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
+        try:
+            return _write(folder, staging, devices, head, previous, is_complete=is_complete)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write(
+    folder: Path,
+    staging: Path,
+    devices: Iterable[Rendered],
+    head: Mapping[str, Any],
+    previous: Mapping[str, Any],
+    *,
+    is_complete: bool,
+) -> Written:
+    written = Written()
+    entries: dict[str, Any] = {} if is_complete else dict(previous.get("devices", {}))
+    for rendered in devices:
+        digests = {}
+        for name, text in sorted(rendered.files.items()):
+            data = text.encode()
+            digests[name] = hashlib.sha256(data).hexdigest()
+            _stage(folder, staging, f"{rendered.device}/{name}", data, written)
+        entries[rendered.device] = {**rendered.about, "files": digests}
+    manifest = {**head, "devices": dict(sorted(entries.items()))}
+    stale = sorted(_listed(previous) - _listed(manifest))
+    _stage(folder, staging, MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode(), Written())
+    for name in written.changed:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (staging / name).replace(folder / name)
+    for name in stale:
+        if _remove(folder / name):
+            written.removed.append(name)
+    if (staging / MANIFEST).exists():
+        (staging / MANIFEST).replace(folder / MANIFEST)
+    return written
+
+
+def _stage(folder: Path, staging: Path, name: str, data: bytes, written: Written) -> None:
+    try:
+        is_same = (folder / name).read_bytes() == data
+    except FileNotFoundError:
+        is_same = False
+    if is_same:
+        written.unchanged += 1
+        return
+    target = staging / name
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(data)
+    written.changed.append(name)
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    if not any(path.parent.iterdir()):
+        path.parent.rmdir()
+    return True
+
+
+def _listed(manifest: Mapping[str, Any]) -> set[str]:
+    return {f"{device}/{name}" for device, entry in manifest.get("devices", {}).items() for name in entry["files"]}
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of an output folder; empty when there is none."""
+    path = folder / MANIFEST
+    if not path.exists():
+        return {}
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        names = _listed(manifest)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        message = "is not a manifest netkit wrote"
+        raise OutputError(Problem(message, "choose another output folder, or remove the file", file=str(path))) from None
+    strange = next((name for name in names if not _is_ours(name)), None)
+    if strange:
+        raise OutputError(Problem(f"lists {strange!r}, which is outside the folder", "remove the manifest", file=str(path)))
+    return dict(manifest)
+
+
+def _is_ours(name: str) -> bool:
+    parts = name.split("/")
+    return len(parts) == 2 and all(part not in {"", ".", ".."} for part in parts)
+
+
+@contextmanager
+def _plain_errors(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        where = Path(error.filename) if error.filename else folder
+        raise OutputError(
+            Problem(f"cannot write: {reason.lower()}", "choose a folder you can write to, with free space", file=str(where))
+        ) from None
