@@ -9,7 +9,9 @@ from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.numbering import dotted_quad
 
 MAIN_TABLE = 254
+# The source decides before the interface does, whatever the order in which the rules are added.
 RULE_PRIORITY = 1000
+OIF_RULE_PRIORITY = 1100
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,48 +71,56 @@ class RoutePlan:
     """The static routes of every host NIC of a fabric.
 
     The main table sends each rail's prefixes out of that rail's own NIC. A table per NIC, chosen by its source
-    address and by its interface, keeps whatever is bound to the NIC on it, also towards other rails.
+    address and by its interface, keeps whatever is bound to the NIC on it, also towards other rails. Each such
+    table ends in an unreachable route for all of the fabric: without it a lookup bound to the NIC would take an
+    address it finds no route for as on-link and wait for ARP, and one bound to the source would leave by the
+    default route of the management network.
     """
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
-        self._leaves: dict[int, list[tuple[str, str]]] = {rail.number: [] for rail in fabric.rails}
-        for leaf in fabric.tier("leaf"):
-            self._leaves[leaf.rail].append((leaf.name, leaf.leaf_prefix))
-        self._rail_prefix = {rail.number: rail.prefix for rail in fabric.rails}
+        self._rails = {rail.number: (rail.prefix,) for rail in fabric.rails}
+        if fabric.host_routes == "per-leaf":
+            prefixes: dict[int, list[str]] = {rail.number: [] for rail in fabric.rails}
+            for leaf in fabric.tier("leaf"):
+                prefixes[leaf.rail].append(leaf.leaf_prefix)
+            self._rails = {rail: tuple(found) for rail, found in prefixes.items()}
+        self._others = {rail: self._all_but(rail) for rail in self._rails}
+
+    def _all_but(self, own: int) -> tuple[str, ...]:
+        if self.fabric.cross_rail == "blocked":
+            return ()
+        return tuple(prefix for rail, prefixes in self._rails.items() if rail != own for prefix in prefixes)
 
     def routes(self, nic: Nic) -> Iterator[Route]:
         """Yield the routes of one NIC: the main table first, then the NIC's own."""
-        own = tuple(self._own_rail(nic))
+        own = self.own_rail(nic)
         for prefix in own:
             yield Route(prefix, "via", nic.gateway, MAIN_TABLE)
         yield Route(self.connected(nic), "link", "", nic.table)
-        for prefix in own:
+        for prefix in (*own, *self.other_rails(nic)):
             yield Route(prefix, "via", nic.gateway, nic.table)
-        for prefix in self._other_rails(nic):
-            if self.fabric.cross_rail == "routed":
-                yield Route(prefix, "via", nic.gateway, nic.table)
-            else:
-                yield Route(prefix, "unreachable", "", nic.table)
+        for prefix in self.unreachable(nic):
+            yield Route(prefix, "unreachable", "", nic.table)
 
     def connected(self, nic: Nic) -> str:
         """Return the prefix that is on the wire of a NIC."""
         return f"{nic.gateway}/31" if nic.prefix_length == 31 else self.fabric.switch(nic.leaf).leaf_prefix
 
-    def _own_rail(self, nic: Nic) -> Iterator[str]:
-        if self.fabric.host_routes == "supernet":
-            yield self._rail_prefix[nic.rail]
-            return
-        is_on_link = self.fabric.attachment == "vlan"
-        for leaf, prefix in self._leaves[nic.rail]:
-            if not (is_on_link and leaf == nic.leaf):
-                yield prefix
+    def own_rail(self, nic: Nic) -> tuple[str, ...]:
+        """Return the prefixes of a NIC's rail that lie behind its gateway, the same object for NICs alike."""
+        return self._behind_gateway(self._rails[nic.rail], nic)
 
-    def _other_rails(self, nic: Nic) -> Iterator[str]:
-        for rail, prefix in self._rail_prefix.items():
-            if rail == nic.rail:
-                continue
-            if self.fabric.host_routes == "supernet" or self.fabric.cross_rail == "blocked":
-                yield prefix
-            else:
-                yield from (leaf_prefix for _, leaf_prefix in self._leaves[rail])
+    def other_rails(self, nic: Nic) -> tuple[str, ...]:
+        """Return the prefixes of the other rails, if they may be reached, the same object for NICs alike."""
+        return self._others[nic.rail]
+
+    def unreachable(self, nic: Nic) -> tuple[str, ...]:
+        """Return what else the fabric may use; nothing when a route has that very prefix already."""
+        pool = self.fabric.host_pool
+        return () if pool == self.connected(nic) or pool in self._rails[nic.rail] else (pool,)
+
+    def _behind_gateway(self, prefixes: tuple[str, ...], nic: Nic) -> tuple[str, ...]:
+        """Leave out the prefix on the wire: a second route to it would replace the connected one, or be refused."""
+        connected = self.connected(nic)
+        return tuple(prefix for prefix in prefixes if prefix != connected) if connected in prefixes else prefixes

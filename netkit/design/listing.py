@@ -1,0 +1,86 @@
+"""The fabric as rows: cables for an installer, addresses for everyone."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, Host, Switch
+
+
+@dataclass(frozen=True, slots=True)
+class CableRow:
+    """One cable, both ends spelled out."""
+
+    label: str
+    from_device: str
+    from_port: str
+    from_cage: str
+    to_device: str
+    to_port: str
+    to_cage: str
+    kind: str
+    speed_gbps: int
+    media: str
+    length_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRow:
+    """One address, AS number or prefix of a device."""
+
+    device: str
+    role: str
+    what: str
+    value: str
+
+
+def cabling(fabric: Fabric) -> Iterator[CableRow]:
+    """Yield every cable; the label names both ends, and is the same whatever else is installed."""
+    cages = {(switch.name, port.name): str(port.cage) for switch in fabric.switches for port in switch.ports}
+    for host in fabric.hosts:
+        known = {nic.pci: nic for nic in host.model.rails}
+        for nic in host.nics:
+            at = known.get(nic.pci)
+            socket = f"{at.cage} P{at.cage_port}" if at and at.cage and at.cage_port else ""
+            cages[(host.name, nic.interface)] = socket or nic.pci
+    for link in fabric.links():
+        yield CableRow(
+            label=f"{link.device}:{link.port}=={link.peer}:{link.peer_port}",
+            from_device=link.device,
+            from_port=link.port,
+            from_cage=cages[(link.device, link.port)],
+            to_device=link.peer,
+            to_port=link.peer_port,
+            to_cage=cages[(link.peer, link.peer_port)],
+            kind=link.kind,
+            speed_gbps=link.speed_gbps,
+            media=link.cable.media,
+            length_m=link.cable.length_m,
+        )
+
+
+def addresses(fabric: Fabric) -> Iterator[AddressRow]:
+    """Yield every address of every device."""
+    for switch in fabric.switches:
+        yield from _of_switch(switch)
+    for host in fabric.hosts:
+        yield from _of_host(host)
+
+
+def _of_switch(switch: Switch) -> Iterator[AddressRow]:
+    yield AddressRow(switch.name, switch.role, "asn", str(switch.asn))
+    yield AddressRow(switch.name, switch.role, "loopback", f"{switch.loopback}/32")
+    if switch.management:
+        address = f"{switch.management.address}/{switch.management.prefix_length}"
+        yield AddressRow(switch.name, switch.role, "management", address)
+    if switch.leaf_prefix:
+        yield AddressRow(switch.name, switch.role, "leaf prefix", switch.leaf_prefix)
+    if switch.vlan:
+        yield AddressRow(switch.name, switch.role, f"vlan {switch.vlan.number} gateway", switch.vlan.gateway)
+    for port in switch.host_ports:
+        if port.address:
+            yield AddressRow(switch.name, switch.role, port.name, port.address)
+
+
+def _of_host(host: Host) -> Iterator[AddressRow]:
+    for nic in host.nics:
+        yield AddressRow(host.name, "host", f"{nic.interface} ({nic.pci})", f"{nic.address}/{nic.prefix_length}")

@@ -1,0 +1,52 @@
+"""How NVUE's object model differs between releases, as data. The big break is at 5.15."""
+
+from dataclasses import dataclass, replace
+
+from netkit.platforms.platform import version_key
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """The words and places one range of releases uses."""
+
+    since: str
+    state: str = "enable"
+    on: str = "on"
+    off: str = "off"
+    ipv4: str = "ip"
+    vrf_is_under_ip: bool = True
+    bfd_on_peer_group: bool = True
+    service_ntp: bool = True
+    service_syslog: bool = True
+    service_snmp: bool = True
+    ecn_on: str = "enable"
+    ecn_off: str = "disable"
+    has_date_time: bool = False
+
+
+_5_9 = Dialect(since="5.9")
+_5_11 = replace(_5_9, since="5.11", service_snmp=False)
+_5_13 = replace(_5_11, since="5.13", service_syslog=False)
+_5_15 = Dialect(
+    since="5.15",
+    state="state",
+    on="enabled",
+    off="disabled",
+    ipv4="ipv4",
+    vrf_is_under_ip=False,
+    bfd_on_peer_group=False,
+    service_ntp=False,
+    service_syslog=False,
+    service_snmp=False,
+    has_date_time=True,
+)
+# The 5.17 command reference prints enabled/disabled here, the guides up to 5.16 enable/disable. Unverified on a switch.
+_5_17 = replace(_5_15, since="5.17", ecn_on="enabled", ecn_off="disabled")
+
+DIALECTS = (_5_9, _5_11, _5_13, _5_15, _5_17)
+
+
+def dialect(version: str) -> Dialect:
+    """Return the dialect of a release."""
+    key = version_key(version)
+    return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))

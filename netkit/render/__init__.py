@@ -1,0 +1,7 @@
+"""Stage 3: Fabric → intended configuration files."""
+
+from netkit.render.engine import Engine
+from netkit.render.output import Written, read_manifest, write
+from netkit.render.render import manifest_head, render
+
+__all__ = ["Engine", "Written", "manifest_head", "read_manifest", "render", "write"]

@@ -1,0 +1,24 @@
+"""One view per platform: everything a template needs, decided beforehand, so that templates only loop."""
+
+from collections.abc import Callable, Iterator
+
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.render.artifact import Artifact
+from netkit.render.views import nvue
+
+SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"nvue": nvue.artifacts}
+
+ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"nvue": nvue.ztp}
+"""What a factory-fresh switch needs to become reachable."""
+
+
+def switch_views(fabric: Fabric, switch: Switch, *, ztp: bool = False) -> Iterator[Artifact]:
+    """Yield the files of a switch, and with `ztp` those of its first boot."""
+    yield from SWITCH_VIEWS[switch.platform](fabric, switch)
+    if ztp:
+        yield from ZTP_VIEWS[switch.platform](fabric, switch)
+
+
+def host_views(_fabric: Fabric) -> Callable[[Host], Iterator[Artifact]]:
+    """Return the function that yields the files of a host."""
+    return lambda _host: iter(())

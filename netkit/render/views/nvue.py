@@ -1,0 +1,314 @@
+"""NVUE: everything startup.yaml needs, decided."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from netkit.design.fabric import EcnThresholds, Fabric, LosslessProfile, ManagementAddress, Port, Snmp, Switch, SyslogServer, Vlan
+from netkit.platforms.nvue.dialects import Dialect, dialect
+from netkit.render.artifact import Artifact
+from netkit.render.views.block import Block, block, when, when_text
+
+# What `qos roce mode lossless` sets by itself (Cumulus Linux user guide, RDMA over Converged Ethernet); only
+# what differs from it is rendered, so that netkit does not fight the mode.
+MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY = 3, 6
+MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
+MODE_WEIGHTS = (50, 50)
+MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenOutCage:
+    """A cage with its breakout."""
+
+    name: str
+    breakout: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """One port; empty tuples leave a block out."""
+
+    name: str
+    description: str
+    access: tuple[int, ...]
+    address: tuple[str, ...]
+    speed: tuple[int, ...]
+    adaptive_routing: tuple[bool, ...]
+    ecn_profile: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EcnProfile:
+    """ECN thresholds other than the RoCE mode's own."""
+
+    name: str
+    thresholds: EcnThresholds
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRule:
+    """One rule of a prefix list."""
+
+    number: int
+    prefix: str
+    min_length: int
+    max_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixList:
+    """A prefix list."""
+
+    name: str
+    rules: tuple[PrefixRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMap:
+    """A route map that permits what one prefix list permits."""
+
+    name: str
+    prefix_list: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A BGP neighbour on an unnumbered port."""
+
+    port: str
+    asn: int
+    is_draining: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One traffic class of the egress scheduler: weighted or strict."""
+
+    traffic_class: int
+    weight: tuple[int, ...]
+    strict: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """The device-wide QoS that differs from the RoCE mode."""
+
+    cable_m: int
+    lossy_percent: int
+    schedulers: Block[Scheduler]
+    priority_to_class: Block[tuple[int, int]]
+    dscps: Block[tuple[int, int]]
+    pfc_priority: tuple[int, ...]
+    ecn_profiles: Block[EcnProfile]
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpUser:
+    """SNMPv3 access, with the secrets named."""
+
+    snmp: Snmp
+    location: tuple[str, ...]
+    contact: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTree:
+    """The services that stand at one place of the tree; older releases have some under `service`, newer under `system`."""
+
+    dns: Block[str]
+    lldp: tuple[bool, ...]
+    ntp: Block[str]
+    snmp: tuple[SnmpUser, ...]
+    syslog: Block[SyslogServer]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All of one switch."""
+
+    words: Dialect
+    management: tuple[ManagementAddress, ...]
+    vrf_under_ip: tuple[bool, ...]
+    vrf_on_interface: tuple[bool, ...]
+    vlans: tuple[Vlan, ...]
+    ageing_s: int
+    cages: tuple[BrokenOutCage, ...]
+    interfaces: tuple[Interface, ...]
+    qos: Qos
+    prefix_lists: tuple[PrefixList, ...]
+    route_maps: tuple[RouteMap, ...]
+    outbound: str
+    neighbors: Block[Neighbor]
+    aggregates: tuple[str, ...]
+    bgp: tuple[bool, ...]
+    draining: tuple[bool, ...]
+    adaptive_routing: tuple[bool, ...]
+    allowas_in: tuple[bool, ...]
+    bfd_on_group: tuple[bool, ...]
+    bfd_profile: tuple[bool, ...]
+    service: tuple[ServiceTree, ...]
+    system: ServiceTree
+    timezone: tuple[str, ...]
+
+
+def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield startup.yaml."""
+    view = build(fabric, switch)
+    yield Artifact("startup.yaml", "nvue/startup.yaml.j2", {"view": view, "switch": switch, "fabric": fabric, "words": view.words})
+
+
+def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
+    if switch.management:
+        context = {"switch": switch, "management": switch.management, "fabric": fabric, "words": dialect(switch.version)}
+        yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
+
+
+def build(fabric: Fabric, switch: Switch) -> View:
+    """Return the view of a switch."""
+    words = dialect(switch.version)
+    profiles = _ecn_profiles(switch)
+    sessions = switch.fabric_ports
+    neighbors = tuple(Neighbor(port.name, port.peer_asn, when(port.peer in switch.drain_neighbors)) for port in sessions)
+    service, system = _services(fabric, words)
+    return View(
+        words=words,
+        management=(switch.management,) if switch.management else (),
+        vrf_under_ip=when(words.vrf_is_under_ip),
+        vrf_on_interface=when(not words.vrf_is_under_ip),
+        vlans=(switch.vlan,) if switch.vlan else (),
+        ageing_s=MAC_AGEING_S,
+        cages=tuple(BrokenOutCage(f"swp{cage.number}", f"{cage.split.ports}x") for cage in switch.cages if cage.split.ports > 1),
+        interfaces=tuple(_interfaces(switch, {profile.thresholds: profile.name for profile in profiles})),
+        qos=_qos(fabric.lossless, switch, profiles),
+        prefix_lists=tuple(_prefix_lists(fabric, switch)),
+        route_maps=tuple(_route_maps(switch)),
+        outbound="RM-FABRIC" if switch.role != "leaf" or fabric.routing.leaf_exports_all else "RM-LOCAL",
+        neighbors=block(neighbors),
+        aggregates=(switch.leaf_prefix,) if switch.leaf_prefix and not switch.vlan else (),
+        bgp=when(bool(sessions)),
+        draining=when(switch.drain),
+        adaptive_routing=when(switch.adaptive_routing),
+        allowas_in=when(fabric.routing.allowas_in),
+        bfd_on_group=when(bool(sessions) and words.bfd_on_peer_group),
+        bfd_profile=when(bool(sessions) and not words.bfd_on_peer_group),
+        service=service,
+        system=system,
+        timezone=(fabric.services.timezone,) if words.has_date_time else (),
+    )
+
+
+def _services(fabric: Fabric, words: Dialect) -> tuple[tuple[ServiceTree, ...], ServiceTree]:
+    """Return what stands under `service` (nothing in newer releases) and what under `system`."""
+    services = fabric.services
+    snmp = tuple(
+        SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact)) for snmp in services.snmp if snmp.auth_secret and snmp.priv_secret
+    )
+    dns, ntp, syslog = block(services.dns), block(services.ntp), block(services.syslog)
+    older = ServiceTree(
+        dns=dns if words.service_ntp else (),
+        lldp=when(words.service_ntp),
+        ntp=ntp if words.service_ntp else (),
+        snmp=snmp if words.service_snmp else (),
+        syslog=syslog if words.service_syslog else (),
+    )
+    newer = ServiceTree(
+        dns=() if words.service_ntp else dns,
+        lldp=when(not words.service_ntp),
+        ntp=() if words.service_ntp else ntp,
+        snmp=() if words.service_snmp else snmp,
+        syslog=() if words.service_syslog else syslog,
+    )
+    return ((older,) if words.service_ntp else ()), newer
+
+
+def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[Interface]:
+    access = (switch.vlan.number,) if switch.vlan else ()
+    adaptive = when(switch.adaptive_routing)
+    for port in switch.ports:
+        is_host = port.role == "host"
+        profile = profiles.get(port.profile.ecn)
+        yield Interface(
+            name=port.name,
+            description=port.description,
+            access=access if is_host else (),
+            address=(port.address,) if port.address else (),
+            speed=_forced_speed(switch, port),
+            adaptive_routing=() if is_host else adaptive,
+            ecn_profile=(profile,) if profile else (),
+        )
+
+
+def _forced_speed(switch: Switch, port: Port) -> tuple[int, ...]:
+    """Return the speed where it does not follow from the breakout, or where the model cannot negotiate it."""
+    split = port.profile.split
+    fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
+    follows = split.ports * split.speed_gbps == fastest
+    must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))
+    return (split.speed_gbps,) if must_force or not follows else ()
+
+
+def _ecn_profiles(switch: Switch) -> tuple[EcnProfile, ...]:
+    found = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
+    return tuple(EcnProfile(f"ecn-{speed}g", thresholds) for thresholds, speed in sorted(found.items(), key=lambda item: item[1]))
+
+
+def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, ...]) -> Qos:
+    longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
+    roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
+    mode_classes = {MODE_ROCE_PRIORITY: MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY: MODE_CNP_PRIORITY}
+    is_moved = {roce.priority, cnp.priority, rest.priority} != {MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY, 0}
+    schedulers = (
+        Scheduler(rest.priority, (rest.weight,), ()),
+        Scheduler(roce.priority, (roce.weight,), ()),
+        Scheduler(cnp.priority, (), (True,)),
+    )
+    return Qos(
+        cable_m=math.ceil(longest),
+        lossy_percent=100 - lossless.pool_percent,
+        schedulers=block(schedulers if is_moved or (rest.weight, roce.weight) != MODE_WEIGHTS else ()),
+        priority_to_class=block(
+            tuple(
+                (priority, traffic)
+                for priority, traffic in enumerate(lossless.priority_to_class)
+                if traffic != mode_classes.get(priority, 0)
+            )
+        ),
+        dscps=block(tuple((dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8)),
+        pfc_priority=(roce.priority,) if roce.priority != MODE_ROCE_PRIORITY else (),
+        ecn_profiles=block(profiles),
+    )
+
+
+def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
+    own = PrefixRule(10, f"{switch.loopback}/32", 32, 32)
+    local, connected = [own], [own]
+    if switch.leaf_prefix:
+        length = int(switch.leaf_prefix.partition("/")[2])
+        local.append(PrefixRule(20, switch.leaf_prefix, length, length))
+        connected.append(PrefixRule(20, switch.leaf_prefix, length, length) if switch.vlan else PrefixRule(20, switch.leaf_prefix, 31, 31))
+    yield PrefixList("PL-CONNECTED", tuple(connected))
+    yield PrefixList("PL-FABRIC", _fabric_rules(fabric))
+    if switch.role == "leaf":
+        yield PrefixList("PL-LOCAL", tuple(local))
+
+
+@lru_cache(maxsize=2)
+def _rules_of(loopbacks: str, hosts: str) -> tuple[PrefixRule, ...]:
+    return (
+        PrefixRule(10, loopbacks, 32, 32),
+        PrefixRule(20, hosts, int(hosts.partition("/")[2]), 30),
+    )
+
+
+def _fabric_rules(fabric: Fabric) -> tuple[PrefixRule, ...]:
+    return _rules_of(fabric.loopback_pool, fabric.host_pool)
+
+
+def _route_maps(switch: Switch) -> Iterator[RouteMap]:
+    yield RouteMap("RM-CONNECTED", "PL-CONNECTED")
+    yield RouteMap("RM-FABRIC", "PL-FABRIC")
+    if switch.role == "leaf":
+        yield RouteMap("RM-LOCAL", "PL-LOCAL")

@@ -1,0 +1,86 @@
+"""Small intents the tests build fabrics from: plain values, as they would stand in a fabric.yaml."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from netkit import design
+from netkit.design import Fabric
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+
+BASE: dict[str, Any] = {
+    "name": "small",
+    "site": "lab1",
+    "topology": "two-tier",
+    "rails": 2,
+    "attachment": "p2p",
+    "host_routes": "per-leaf",
+    "ceilings": {"units": 4, "hosts_per_unit": 4, "spines": 4},
+    "switches": {
+        "leaf": {
+            "model": "SN5600",
+            "platform": "nvue",
+            "version": "5.16.1",
+            "host_breakout": "2x400G",
+            "uplink_breakout": "2x400G",
+        },
+        "spine": {"model": "SN5600", "platform": "nvue", "version": "5.16.1", "breakout": "2x400G", "slots": 2},
+    },
+    "hosts": {"model": "dgx-h100"},
+    "units": [{"unit": "1-2", "hosts": 2}],
+    "cables": {
+        "host": {"media": "800G-2xDR4", "length_m": 30},
+        "spine": {"media": "400G-AOC", "length_m": 20},
+    },
+    "pools": {"loopbacks": "10.255.0.0/24", "hosts": "10.128.0.0/16"},
+    "management": {"pool": "192.0.2.0/24", "gateway": "192.0.2.1"},
+    "services": {
+        "ntp": ["192.0.2.2"],
+        "dns": ["192.0.2.3"],
+        "syslog": [{"address": "192.0.2.4"}, {"address": "192.0.2.5", "port": 6514, "protocol": "tcp"}],
+        "snmp": {"user": "watcher", "auth_secret": "SNMP_AUTH", "priv_secret": "SNMP_PRIV", "location": "row 3", "contact": "noc"},
+        "login": {"user": "netkit", "password_hash_secret": "LOGIN_HASH"},
+    },
+    "names": {"leaf": "leaf{number:02}", "spine": "spine{slot:02}", "host": "gpu{number:02}"},
+}
+
+ON_PLATFORM: dict[str, dict[str, dict[str, str]]] = {
+    "nvue": {"leaf": {"model": "SN5600", "platform": "nvue"}, "spine": {"model": "SN5600", "platform": "nvue"}},
+    "sonic": {"leaf": {"model": "SN5600", "platform": "sonic"}, "spine": {"model": "SN5600", "platform": "sonic"}},
+    "eos": {
+        "leaf": {"model": "DCS-7060X6-64PE", "platform": "eos"},
+        "spine": {"model": "DCS-7060X6-64PE", "platform": "eos"},
+    },
+    "frr": {"leaf": {"model": "SN5600", "platform": "frr"}, "spine": {"model": "SN5600", "platform": "frr"}},
+}
+
+
+def values(changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the small intent's values with nested changes merged in; a value of None removes the key."""
+    merged = copy.deepcopy(BASE)
+    _merge(merged, changes or {})
+    return merged
+
+
+def on_platform(platform: str, version: str, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the small intent's values with every switch on one platform and version."""
+    tiers: dict[str, Any] = {role: {**tier, "version": version} for role, tier in ON_PLATFORM[platform].items()}
+    merged = values({"switches": tiers, **({"purpose": "lab"} if platform == "frr" else {})})
+    _merge(merged, changes or {})
+    return merged
+
+
+def fabric(given: Mapping[str, Any]) -> Fabric:
+    """Return the fabric of an intent given as plain values."""
+    return design.build(Intent.model_validate(given), Catalog())
+
+
+def _merge(base: dict[str, Any], changes: Mapping[str, Any]) -> None:
+    for key, value in changes.items():
+        if value is None:
+            base.pop(key, None)
+        elif isinstance(value, Mapping) and isinstance(base.get(key), dict):
+            _merge(base[key], value)
+        else:
+            base[key] = copy.deepcopy(value)
