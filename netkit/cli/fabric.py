@@ -42,10 +42,11 @@ def _beside(folder: Path, name: str) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(place for place in places if place.is_dir()))
 
 
-def warn(project: Project) -> None:
-    """Print what is allowed but worth knowing."""
+def warn(project: Project, *, notes: bool = False) -> None:
+    """Print the warnings of the design, and on request what is merely worth knowing."""
     for note in project.fabric.notes:
-        sys.stderr.write(f"warning: {project.loaded.places.locate(note)}\n")
+        if notes or note.severity == "warning":
+            sys.stderr.write(f"{note.severity}: {project.loaded.places.locate(note)}\n")
 
 
 def check_format(output: str) -> None:

@@ -21,7 +21,7 @@ def run(folder: Path, output: str) -> None:
     if output == "json":
         write_json({"valid": True, "problems": [_entry(project.loaded.places.locate(note)) for note in fabric.notes]})
         return
-    warn(project)
+    warn(project, notes=True)
     sys.stdout.write(f"{fabric.name}: valid; {len(fabric.switches)} switches, {len(fabric.hosts)} hosts\n")
 
 

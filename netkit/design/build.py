@@ -1,8 +1,11 @@
 """Intent → Fabric. Every number comes from slots and ceilings; all problems of a phase are reported at once."""
 
+from dataclasses import replace
+
 from netkit.design import hosts, layout, lossless, switches, verify
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
+from netkit.design.notes import notes
 from netkit.design.numbering import Numbering, dotted_quad
 from netkit.design.premises import establish
 from netkit.errors import DesignError
@@ -22,7 +25,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     problems = [*blueprint.unmatched(), *verify.fabric(fabric, premises)]
     if problems:
         raise DesignError(problems)
-    return fabric
+    return replace(fabric, notes=tuple(notes(fabric, intent)))
 
 
 def _assemble(blueprint: Blueprint) -> Fabric:
@@ -45,7 +48,6 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         services=_services(intent),
         switches=tuple(switches.switches(blueprint)),
         hosts=tuple(hosts.hosts(blueprint)),
-        notes=tuple(lossless.notes(intent)),
     )
 
 

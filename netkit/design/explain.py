@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design import headroom, lossless
 from netkit.design.fabric import Fabric, Port, Switch
+from netkit.design.notes import CONTROL_DSCP
 from netkit.errors import Problem, UsageError
 from netkit.hardware import SwitchModel
 from netkit.intent.model import Intent
@@ -36,7 +37,7 @@ def find(fabric: Fabric, place: str) -> tuple[Switch, Port]:
 def explain(fabric: Fabric, intent: Intent, switch: Switch, port: Port) -> Iterator[Number]:
     """Yield the numbers of a port."""
     profile, cable = port.profile, port.profile.cable
-    yield Number("speed", f"{port.speed_gbps} Gb/s", f"breakout {profile.split.mode} of cage {port.cage}", switch.model.source("breakouts"))
+    yield Number("speed", f"{port.speed_gbps} Gb/s", f"breakout {profile.split.mode} of cage {port.cage}", profile.split.source)
     yield Number("mtu", f"{profile.mtu_bytes} B", "smallest platform maximum in the fabric", "")
     yield Number("cable", f"{cable.length_m:g} m {cable.media}", "cables in the intent", "")
     yield from _headroom(fabric, switch, port)
@@ -100,8 +101,8 @@ def _classes(fabric: Fabric) -> Iterator[Number]:
         dscps = ",".join(map(str, traffic.dscps)) if len(traffic.dscps) <= 8 else f"the other {len(traffic.dscps)}"
         how = "strict" if traffic.is_strict else f"weight {traffic.weight}"
         extra = ", PFC and ECN" if traffic.is_lossless else ""
-        note = "shared with CS6: BGP and BFD ride this queue too" if lossless.CONTROL_DSCP in traffic.dscps else ""
-        yield Number(f"class {traffic.name}", f"priority {traffic.priority}, {how}{extra}", f"DSCP {dscps}", note)
+        note = "; 48 is CS6 too: BGP and BFD ride this queue" if CONTROL_DSCP in traffic.dscps else ""
+        yield Number(f"class {traffic.name}", f"priority {traffic.priority}, {how}{extra}", f"DSCP {dscps}{note}", "")
 
 
 def _watchdog(fabric: Fabric) -> Iterator[Number]:

@@ -109,7 +109,9 @@ class RoutePlan:
 
     def own_rail(self, nic: Nic) -> tuple[str, ...]:
         """Return the prefixes of a NIC's rail that lie behind its gateway, the same object for NICs alike."""
-        return self._behind_gateway(self._rails[nic.rail], nic)
+        # A second route to the prefix on the wire would replace the connected one, or be refused.
+        prefixes, connected = self._rails[nic.rail], self.connected(nic)
+        return tuple(prefix for prefix in prefixes if prefix != connected) if connected in prefixes else prefixes
 
     def other_rails(self, nic: Nic) -> tuple[str, ...]:
         """Return the prefixes of the other rails, if they may be reached, the same object for NICs alike."""
@@ -119,8 +121,3 @@ class RoutePlan:
         """Return what else the fabric may use; nothing when a route has that very prefix already."""
         pool = self.fabric.host_pool
         return () if pool == self.connected(nic) or pool in self._rails[nic.rail] else (pool,)
-
-    def _behind_gateway(self, prefixes: tuple[str, ...], nic: Nic) -> tuple[str, ...]:
-        """Leave out the prefix on the wire: a second route to it would replace the connected one, or be refused."""
-        connected = self.connected(nic)
-        return tuple(prefix for prefix in prefixes if prefix != connected) if connected in prefixes else prefixes

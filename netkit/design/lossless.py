@@ -8,7 +8,6 @@ from netkit.intent.model import Intent, Lossless
 
 ECN_MIN_US = 3
 ECN_MAX_US = 30
-CONTROL_DSCP = 48
 LOSSLESS: Path = ("lossless",)
 
 
@@ -120,13 +119,3 @@ def _nic(intent: Intent) -> Iterator[Problem]:
                 ("hosts", "nic", "dscp_to_priority", dscp),
             )
 
-
-def notes(intent: Intent) -> Iterator[Problem]:
-    """Yield what is allowed but worth knowing."""
-    if intent.lossless.cnp.dscp == CONTROL_DSCP:
-        yield Problem(
-            "DSCP 48 is CS6 too: BGP and BFD share the strict CNP queue",
-            "no control-plane policer may drop DSCP 48; the CNP check tells if one does",
-            ("lossless", "cnp", "dscp"),
-            severity="warning",
-        )

@@ -9,6 +9,7 @@ from netkit.design.premises import Premises, version_problems
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
+from netkit.platforms import PLATFORMS
 
 EXAMPLES = 3
 
@@ -207,11 +208,14 @@ def _adaptive_routing(designed: Fabric) -> Iterator[Problem]:
         return
     for role in ("leaf", "spine", "core"):
         for switch in designed.tier(role)[:1] if wanting else ():
-            yield from _adaptive_model(switch)
+            yield from _adaptive_model(switch, purpose=designed.purpose)
 
 
-def _adaptive_model(switch: Switch) -> Iterator[Problem]:
-    speeds = switch.model.adaptive_routing_speeds
+def _adaptive_model(switch: Switch, *, purpose: str) -> Iterator[Problem]:
+    speeds, platform = switch.model.adaptive_routing_speeds, PLATFORMS[switch.platform]
+    if purpose == "production" and platform.lacks("adaptive_routing"):
+        note = platform.capabilities["adaptive_routing"].note
+        yield Problem(f"{platform.title} cannot switch adaptive routing on: {note}", "set adaptive_routing: false", ("adaptive_routing",))
     if not switch.model.adaptive_routing:
         yield Problem(f"{switch.model.name} has no adaptive routing", "switch it off or choose another model", ("adaptive_routing",))
         return

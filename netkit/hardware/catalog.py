@@ -24,6 +24,7 @@ class Split:
     lanes_per_port: int
     cages: tuple[int, ...]
     blocks_next_cage: bool
+    source: str
 
     @property
     def mode(self) -> str:
@@ -168,7 +169,7 @@ def _switch(file: Path) -> SwitchModel:
         lanes_per_cage=data.number("lanes_per_cage"),
         cage_form=str(data.value("cage_form")),
         max_ports=data.value("max_ports"),
-        splits=tuple(_split(row, cages) for row in data.rows("breakouts")),
+        splits=tuple(_split(row, cages, data) for row in data.rows("breakouts")),
         adaptive_routing=bool(data.value("adaptive_routing")),
         adaptive_routing_speeds=tuple(data.value("adaptive_routing_speeds_gbps") or ()),
         buffer_bytes=data.value("buffer", "total_bytes"),
@@ -181,7 +182,7 @@ def _switch(file: Path) -> SwitchModel:
     )
 
 
-def _split(row: Mapping[str, Any], cages: int) -> Split:
+def _split(row: Mapping[str, Any], cages: int, data: "_Data") -> Split:
     named = str(row["cages"])
     if named in {"odd", "even"}:
         numbers = tuple(range(1 if named == "odd" else 2, cages + 1, 2))
@@ -189,7 +190,7 @@ def _split(row: Mapping[str, Any], cages: int) -> Split:
         first, _, last = named.partition("-")
         numbers = tuple(range(int(first), int(last or first) + 1))
     blocks = row.get("disables") == "next-cage"
-    return Split(row["ports"], row["speed_gbps"], row["lanes_per_port"], numbers, blocks)
+    return Split(row["ports"], row["speed_gbps"], row["lanes_per_port"], numbers, blocks, data.citation(row["source"]))
 
 
 def _row(row: Mapping[str, Any], data: "_Data") -> HeadroomRow:

@@ -3,7 +3,7 @@
 import difflib
 import typing
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -31,12 +31,11 @@ class Places:
         """Return the problem with the file and line of its path, or of the nearest parent that has one."""
         if problem.file:
             return problem
-        for length in range(len(problem.path), -1, -1):
+        for length in range(len(problem.path), 0, -1):
             head = problem.path[:length]
             if head in self.lines:
-                file = self.files.get(head[:2], self.file)
-                return Problem(problem.message, problem.remedy, problem.path, file, self.lines[head], problem.severity)
-        return Problem(problem.message, problem.remedy, problem.path, self.file, 1, problem.severity)
+                return replace(problem, file=self.files.get(head[:2], self.file), line=self.lines[head])
+        return replace(problem, file=self.file)
 
 
 @dataclass(frozen=True, slots=True)

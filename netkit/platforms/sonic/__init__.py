@@ -5,15 +5,16 @@ from netkit.platforms.platform import Platform, capabilities
 
 
 def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return EthernetN, where N counts lanes: the cage's first lane plus the port's own."""
-    step = model.platforms.get("sonic", {}).get("lanes_per_index") or model.lanes_per_cage
-    return f"Ethernet{(cage - 1) * step + port * split.lanes_per_port}"
+    """Return EthernetN, where N counts lanes from the model's first index: the cage's first lane plus the port's own."""
+    data = model.platforms.get("sonic", {})
+    step = data.get("lanes_per_index") or model.lanes_per_cage
+    return f"Ethernet{(data.get('first_index') or 0) + (cage - 1) * step + port * split.lanes_per_port}"
 
 
 SONIC = Platform(
     name="sonic",
     title="SONiC (community)",
-    tested_versions=("202411", "202505"),
+    tested_versions=("202411", "202505", "202511"),
     max_mtu_bytes=9216,
     port_name=port_name,
     capabilities=capabilities(

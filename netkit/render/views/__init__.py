@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.render.artifact import Artifact
-from netkit.render.views import nvue
+from netkit.render.views import host, nvue
 
 SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"nvue": nvue.artifacts}
 
@@ -19,6 +19,6 @@ def switch_views(fabric: Fabric, switch: Switch, *, ztp: bool = False) -> Iterat
         yield from ZTP_VIEWS[switch.platform](fabric, switch)
 
 
-def host_views(_fabric: Fabric) -> Callable[[Host], Iterator[Artifact]]:
+def host_views(fabric: Fabric) -> Callable[[Host], Iterator[Artifact]]:
     """Return the function that yields the files of a host."""
-    return lambda _host: iter(())
+    return host.views(fabric)

@@ -12,7 +12,9 @@ from netkit.render.views.block import Block, block, when, when_text
 
 # What `qos roce mode lossless` sets by itself (Cumulus Linux user guide, RDMA over Converged Ethernet); only
 # what differs from it is rendered, so that netkit does not fight the mode.
-MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY = 3, 6
+# The mode keeps its traffic classes wherever the priorities go: RoCE is class 3, CNP class 6, the rest class 0.
+MODE_ROCE_CLASS, MODE_CNP_CLASS, MODE_REST_CLASS = 3, 6, 0
+MODE_CLASSES = {3: MODE_ROCE_CLASS, 6: MODE_CNP_CLASS}
 MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
 MODE_WEIGHTS = (50, 50)
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
@@ -96,6 +98,7 @@ class Qos:
     """The device-wide QoS that differs from the RoCE mode."""
 
     cable_m: int
+    roce_class: int
     lossy_percent: int
     schedulers: Block[Scheduler]
     priority_to_class: Block[tuple[int, int]]
@@ -258,26 +261,23 @@ def _ecn_profiles(switch: Switch) -> tuple[EcnProfile, ...]:
 def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, ...]) -> Qos:
     longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
-    mode_classes = {MODE_ROCE_PRIORITY: MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY: MODE_CNP_PRIORITY}
-    is_moved = {roce.priority, cnp.priority, rest.priority} != {MODE_ROCE_PRIORITY, MODE_CNP_PRIORITY, 0}
+    classes = {roce.priority: MODE_ROCE_CLASS, cnp.priority: MODE_CNP_CLASS}
+    wanted = tuple((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
     schedulers = (
-        Scheduler(rest.priority, (rest.weight,), ()),
-        Scheduler(roce.priority, (roce.weight,), ()),
-        Scheduler(cnp.priority, (), (True,)),
+        Scheduler(MODE_REST_CLASS, (rest.weight,), ()),
+        Scheduler(MODE_ROCE_CLASS, (roce.weight,), ()),
+        Scheduler(MODE_CNP_CLASS, (), (True,)),
     )
     return Qos(
         cable_m=math.ceil(longest),
+        roce_class=MODE_ROCE_CLASS,
         lossy_percent=100 - lossless.pool_percent,
-        schedulers=block(schedulers if is_moved or (rest.weight, roce.weight) != MODE_WEIGHTS else ()),
+        schedulers=block(schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else ()),
         priority_to_class=block(
-            tuple(
-                (priority, traffic)
-                for priority, traffic in enumerate(lossless.priority_to_class)
-                if traffic != mode_classes.get(priority, 0)
-            )
+            tuple((priority, traffic) for priority, traffic in wanted if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS))
         ),
         dscps=block(tuple((dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8)),
-        pfc_priority=(roce.priority,) if roce.priority != MODE_ROCE_PRIORITY else (),
+        pfc_priority=(roce.priority,) if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else (),
         ecn_profiles=block(profiles),
     )
 

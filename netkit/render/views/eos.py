@@ -1,0 +1,312 @@
+"""EOS: everything eos.cfg needs, decided. The lossless half is in `eos_qos`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
+from netkit.platforms.eos.dialects import Dialect, dialect
+from netkit.platforms.eos.hardware import EosHardware, hardware
+from netkit.render.artifact import Artifact
+from netkit.render.views import eos_qos
+from netkit.render.views.block import Block, block, when, when_text
+
+MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
+# EOS forgets MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host floods, lossless
+# class included. ARP must be refreshed before the MAC ages. The same two figures as on the other platforms.
+MAC_AGEING_S, ARP_TIMEOUT_S = 1800, 1080
+# What a host may still flood when a MAC is unknown all the same: the least EOS can say, in percent of the port speed.
+UNKNOWN_UNICAST_PERCENT = "0.01"
+FEC_KEYWORDS = {"rs": "reed-solomon", "fc": "fire-code"}
+# Neighbours of one direction share a peer group, named after the tier at the other end.
+GROUP_NAMES = {
+    ("leaf", "up"): "SPINES",
+    ("spine", "down"): "LEAVES",
+    ("spine", "up"): "CORES",
+    ("core", "down"): "SPINES",
+}
+EOS_TIMEZONES = {"Etc/UTC": "UTC"}
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A fabric or host port: unnumbered, routed with an address, or in the host VLAN."""
+
+    name: str
+    description: str
+    speed: str
+    fec: str
+    access_vlan: tuple[int, ...]
+    routed: tuple[bool, ...]
+    address: tuple[str, ...]
+    unnumbered: tuple[bool, ...]
+    qos_profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRule:
+    """One permitted prefix, with what may be longer."""
+
+    number: int
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixList:
+    """A prefix list."""
+
+    name: str
+    rules: tuple[PrefixRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMap:
+    """A route map that permits what one prefix list permits and, as every route map, nothing else."""
+
+    name: str
+    prefix_list: str
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A BGP neighbour on an unnumbered port."""
+
+    port: str
+    group: str
+    asn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bgp:
+    """The BGP process; a switch without neighbours has none."""
+
+    groups: tuple[str, ...]
+    neighbors: tuple[Neighbor, ...]
+    inbound: str
+    outbound: str
+    allowas_in: tuple[bool, ...]
+    aggregates: tuple[str, ...]
+    prefix_lists: tuple[PrefixList, ...]
+    route_maps: tuple[RouteMap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborDrain:
+    """A maintenance unit around the ports towards one neighbour."""
+
+    name: str
+    ports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What is drained: the whole switch, single neighbours, or both."""
+
+    system: tuple[bool, ...]
+    neighbors: tuple[NeighborDrain, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SyslogTarget:
+    """A collector; UDP is what EOS assumes and does not print."""
+
+    server: SyslogServer
+    protocol: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NtpServer:
+    """A time server; the first is preferred."""
+
+    address: str
+    preferred: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpUser:
+    """SNMPv3 access, with the secrets named."""
+
+    snmp: Snmp
+    location: tuple[str, ...]
+    contact: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All of one switch."""
+
+    words: Dialect
+    notes: tuple[str, ...]
+    logins: Block[Login]
+    management: tuple[ManagementAddress, ...]
+    in_vrf: str
+    syslog: Block[SyslogTarget]
+    syslog_source: tuple[str, ...]
+    dns: tuple[str, ...]
+    ntp: Block[NtpServer]
+    snmp: tuple[SnmpUser, ...]
+    timezone: str
+    vlans: tuple[Vlan, ...]
+    interfaces: tuple[Interface, ...]
+    qos: eos_qos.Qos
+    adaptive_routing: tuple[bool, ...]
+    bgp: tuple[Bgp, ...]
+    maintenance: tuple[Maintenance, ...]
+    pfc_is_own_section: tuple[bool, ...]
+    mac_ageing_s: int = MAC_AGEING_S
+    arp_timeout_s: int = ARP_TIMEOUT_S
+    unknown_unicast_percent: str = UNKNOWN_UNICAST_PERCENT
+
+
+def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield eos.cfg."""
+    yield Artifact("eos.cfg", "eos/eos.cfg.j2", {"view": build(fabric, switch), "switch": switch, "fabric": fabric})
+
+
+def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield the startup-config that makes a factory-fresh switch reachable; none without a management address."""
+    if switch.management:
+        yield Artifact("startup-config", "eos/startup-config.j2", {"view": build(fabric, switch), "switch": switch})
+
+
+def build(fabric: Fabric, switch: Switch) -> View:
+    """Return the view of a switch."""
+    words, chip, services = dialect(switch.version), hardware(switch.model), fabric.services
+    qos = eos_qos.build(fabric.lossless, switch, chip)
+    return View(
+        words=words,
+        notes=(*_lockout_notes(fabric, switch), *_chip_notes(switch, chip, qos)),
+        logins=block(tuple(login for login in services.login if login.password_hash_secret)),
+        management=(switch.management,) if switch.management else (),
+        in_vrf=f" vrf {MANAGEMENT_VRF}" if switch.management else "",
+        syslog=block(
+            tuple(
+                SyslogTarget(server, () if server.protocol == "udp" else (server.protocol,))
+                for server in services.syslog
+            )
+        ),
+        syslog_source=_syslog_source(fabric, switch, words),
+        dns=services.dns,
+        ntp=block(tuple(NtpServer(address, when(index == 0)) for index, address in enumerate(services.ntp))),
+        snmp=tuple(
+            SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact))
+            for snmp in services.snmp
+            if snmp.auth_secret and snmp.priv_secret
+        ),
+        timezone=EOS_TIMEZONES.get(services.timezone, services.timezone),
+        vlans=(switch.vlan,) if switch.vlan else (),
+        interfaces=tuple(_interfaces(switch, chip)),
+        qos=qos,
+        adaptive_routing=when(switch.adaptive_routing),
+        bgp=(_bgp(fabric, switch),) if switch.fabric_ports else (),
+        maintenance=_maintenance(switch),
+        pfc_is_own_section=when(words.pfc_is_own_section),
+    )
+
+
+def _lockout_notes(fabric: Fabric, switch: Switch) -> Iterator[str]:
+    """Yield what a replace would take away because the intent does not name it."""
+    if not any(login.password_hash_secret for login in fabric.services.login):
+        yield "no services.login in the intent: replacing the configuration removes every account"
+    if switch.management is None:
+        yield "no management address in the intent: replacing the configuration removes Management1"
+
+
+def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.Qos) -> Iterator[str]:
+    """Yield what an engineer should check on the first switch of a kind before trusting the file."""
+    if not chip.queue_keyword_is_verified:
+        yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
+    for mmu in qos.mmu:
+        yield f"unverified on {switch.model.name}: the MMU profile; check: show platform trident mmu queue status"
+        wanted = mmu.headroom_bytes * len(switch.ports)
+        for pool in mmu.headroom_pool_bytes:
+            if pool < wanted:
+                yield f"headroom pool: {pool} bytes; {len(switch.ports)} ports pausing at once would need {wanted}"
+    for number in qos.overshadowed:
+        yield f"check strict queue {number}: EOS may serve it by weight, as a weighted queue has a higher number"
+    if switch.vlan:
+        yield f"unverified on {switch.model.name}: storm-control unknown-unicast"
+
+
+def _syslog_source(fabric: Fabric, switch: Switch, words: Dialect) -> tuple[str, ...]:
+    """Return the source line's keyword; 4.32 refuses it beside a TCP collector, and the VRF has but one interface."""
+    servers = fabric.services.syslog
+    has_tcp = any(server.protocol == "tcp" for server in servers)
+    is_wanted = bool(switch.management and servers) and (words.syslog_source_takes_tcp or not has_tcp)
+    return (words.syslog_source,) if is_wanted else ()
+
+
+def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[Interface]:
+    vlan = (switch.vlan.number,) if switch.vlan else ()
+    shared: dict[PortProfile, tuple[str, str, str]] = {}
+    last, words = None, ("", "", "")
+    for port in switch.ports:
+        if port.profile is not last:
+            last = port.profile
+            words = shared.get(last) or shared.setdefault(last, _profile_words(last, chip))
+        access = vlan if port.role == "host" else ()
+        yield Interface(
+            name=port.name,
+            description=port.description,
+            speed=words[0],
+            fec=words[1],
+            access_vlan=access,
+            routed=when(not access),
+            address=(port.address,) if port.address else (),
+            unnumbered=when(port.role != "host"),
+            qos_profile=words[2],
+        )
+
+
+def _profile_words(profile: PortProfile, chip: EosHardware) -> tuple[str, str, str]:
+    return chip.speed_keyword(profile.split), FEC_KEYWORDS[profile.fec], eos_qos.profile_name(profile.speed_gbps)
+
+
+def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
+    ports = switch.fabric_ports
+    names = {
+        direction: GROUP_NAMES[(switch.role, direction)] for direction in dict.fromkeys(port.role for port in ports)
+    }
+    is_local = switch.role == "leaf" and not fabric.routing.leaf_exports_all
+    return Bgp(
+        groups=tuple(sorted(names.values())),
+        neighbors=tuple(Neighbor(port.name, names[port.role], port.peer_asn) for port in ports),
+        inbound="RM-FABRIC",
+        outbound="RM-LOCAL" if is_local else "RM-FABRIC",
+        allowas_in=when(fabric.routing.allowas_in),
+        aggregates=(switch.leaf_prefix,) if switch.leaf_prefix and not switch.vlan else (),
+        prefix_lists=tuple(_prefix_lists(fabric, switch, is_local=is_local)),
+        route_maps=tuple(_route_maps(is_local=is_local)),
+    )
+
+
+def _prefix_lists(fabric: Fabric, switch: Switch, *, is_local: bool) -> Iterator[PrefixList]:
+    own = PrefixRule(10, f"{switch.loopback}/32")
+    connected = f"{switch.leaf_prefix}" if switch.vlan else f"{switch.leaf_prefix} eq 31"
+    yield PrefixList("PL-CONNECTED", (own, PrefixRule(20, connected)) if switch.leaf_prefix else (own,))
+    fabric_rules = (PrefixRule(10, f"{fabric.loopback_pool} eq 32"), PrefixRule(20, f"{fabric.host_pool} le 30"))
+    yield PrefixList("PL-FABRIC", fabric_rules)
+    if is_local:
+        yield PrefixList("PL-LOCAL", (own, PrefixRule(20, switch.leaf_prefix)))
+
+
+def _route_maps(*, is_local: bool) -> Iterator[RouteMap]:
+    yield RouteMap("RM-CONNECTED", "PL-CONNECTED")
+    yield RouteMap("RM-FABRIC", "PL-FABRIC")
+    if is_local:
+        yield RouteMap("RM-LOCAL", "PL-LOCAL")
+
+
+def _maintenance(switch: Switch) -> tuple[Maintenance, ...]:
+    """Return what is drained.
+
+    A neighbour is drained through the interfaces towards it: a BGP group takes addresses and peer groups, but an
+    unnumbered neighbour has no address of its own, and moving it to a peer group of its own would reset the session.
+    """
+    towards: dict[str, list[Port]] = {name: [] for name in switch.drain_neighbors}
+    for port in switch.fabric_ports:
+        if port.peer in towards:
+            towards[port.peer].append(port)
+    drains = tuple(
+        NeighborDrain(f"DRAIN-{name}", tuple(port.name for port in ports)) for name, ports in towards.items() if ports
+    )
+    return (Maintenance(when(switch.drain), drains),) if switch.drain or drains else ()

@@ -1,0 +1,186 @@
+"""EOS, the lossless half: QoS profiles, maps, PFC watchdog and the packet buffer, decided."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from netkit.design.fabric import EcnThresholds, LosslessProfile, Switch, TrafficClass, Watchdog
+from netkit.platforms.eos.hardware import EosHardware
+from netkit.render.views.block import when
+
+MMU_PROFILE = "LOSSLESS"
+# Releases differ in whether the watchdog looks at PFC queues without guaranteed bandwidth; one percent costs nothing.
+GUARANTEED_PERCENT = 1
+# EOS has no action that forwards out of a stuck queue: the nearest is to report and leave it alone.
+WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
+WATCHDOG_LONGEST_S = 60.0
+WATCHDOG_POLL_SHORTEST_S, WATCHDOG_POLL_LONGEST_S = 0.005, 30.0
+# Shares of the free buffer one queue may take, as EOS writes them.
+ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
+# A lossless priority group pauses its sender at an equal share (the figure of public 7060 configurations), and the
+# egress queue behind it must never drop first, so it gets all EOS can give.
+LOSSLESS_INGRESS_ALPHA, LOSSLESS_EGRESS_ALPHA = "1", "8"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One transmit queue of a QoS profile: weighted or strict."""
+
+    number: int
+    weighted: tuple[bool, ...]
+    weight: tuple[int, ...]
+    guaranteed: tuple[int, ...]
+    strict: tuple[bool, ...]
+    shape_percent: tuple[int, ...]
+    ecn: tuple[EcnThresholds, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QosProfile:
+    """What ports of one speed apply as service-profile."""
+
+    name: str
+    queues: tuple[Queue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DscpMap:
+    """All DSCPs of one class."""
+
+    dscps: str
+    traffic_class: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogTimes:
+    """The PFC watchdog in EOS's unit, seconds."""
+
+    timeout_s: str
+    recovery_s: str
+    polling_s: str
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mmu:
+    """The packet buffer of a Strata chip: one profile for the whole switch, so for its longest cable."""
+
+    name: str
+    headroom_bytes: int
+    lossless_ingress_alpha: str
+    egress_alphas: tuple[tuple[int, str], ...]
+    headroom_pool_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """Everything about queues and buffers of one switch."""
+
+    queue_keyword: str
+    overshadowed: tuple[int, ...]
+    profiles: tuple[QosProfile, ...]
+    dscp_maps: tuple[DscpMap, ...]
+    traffic_classes: tuple[int, ...]
+    watchdog: WatchdogTimes
+    mmu: tuple[Mmu, ...]
+
+
+def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Qos:
+    """Return the QoS of a switch.
+
+    All 64 DSCPs are mapped, also where EOS's default agrees: the intended state must not hang on a release's
+    defaults. A running-config may omit such lines, so compare through a config session, never line by line.
+    """
+    classes = lossless.classes
+    return Qos(
+        queue_keyword=hardware.queue_keyword,
+        overshadowed=tuple(_overshadowed(classes)),
+        profiles=tuple(_profiles(classes, switch)),
+        dscp_maps=tuple(
+            DscpMap(" ".join(map(str, traffic.dscps)), traffic.priority) for traffic in classes if traffic.dscps
+        ),
+        traffic_classes=tuple(traffic.priority for traffic in classes),
+        watchdog=watchdog_times(lossless.watchdog),
+        mmu=tuple(_mmu(lossless, switch, hardware)),
+    )
+
+
+def profile_name(speed_gbps: int) -> str:
+    """Return the name of the QoS profile of a port speed."""
+    return f"ROCE-{speed_gbps}G"
+
+
+def _profiles(classes: tuple[TrafficClass, ...], switch: Switch) -> Iterator[QosProfile]:
+    thresholds = {port.profile.speed_gbps: port.profile.ecn for port in switch.ports}
+    for speed_gbps, ecn in sorted(thresholds.items()):
+        yield QosProfile(profile_name(speed_gbps), tuple(_queue(traffic, ecn) for traffic in classes))
+
+
+def _overshadowed(classes: tuple[TrafficClass, ...]) -> Iterator[int]:
+    """Yield strict queues below a weighted one: some chips then serve every lower queue by weight (unverified)."""
+    highest_weighted = max(traffic.priority for traffic in classes if not traffic.is_strict)
+    return (traffic.priority for traffic in classes if traffic.is_strict and traffic.priority < highest_weighted)
+
+
+def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> Queue:
+    shape = traffic.shape_percent
+    return Queue(
+        number=traffic.priority,
+        weighted=when(not traffic.is_strict),
+        weight=(traffic.weight,) if traffic.weight and not traffic.is_strict else (),
+        guaranteed=(GUARANTEED_PERCENT,) if traffic.is_lossless else (),
+        strict=when(traffic.is_strict),
+        shape_percent=(shape,) if shape is not None and shape < 100 else (),
+        ecn=(ecn,) if traffic.is_lossless else (),
+    )
+
+
+def watchdog_times(watchdog: Watchdog) -> WatchdogTimes:
+    """Return the watchdog in seconds: times to 0.01 s and at most a minute, polling at most half of the shorter."""
+    timeout = min(_hundredths_up(watchdog.detection_ms), WATCHDOG_LONGEST_S)
+    recovery = min(_hundredths_up(watchdog.restoration_ms), WATCHDOG_LONGEST_S)
+    polling = min(watchdog.poll_ms / 1000, timeout / 2, recovery / 2, WATCHDOG_POLL_LONGEST_S)
+    polling = max(polling, WATCHDOG_POLL_SHORTEST_S)
+    return WatchdogTimes(f"{timeout:g}", f"{recovery:g}", f"{polling:g}", WATCHDOG_ACTIONS[watchdog.action])
+
+
+def _hundredths_up(milliseconds: int) -> float:
+    return -(-milliseconds // 10) / 100
+
+
+def _mmu(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Iterator[Mmu]:
+    headrooms = [port.profile.headroom.xoff_bytes for port in switch.ports if port.profile.headroom]
+    if not hardware.has_mmu_profile or not headrooms:
+        return
+    largest = max(headrooms)
+    alphas = {
+        lossless.roce.priority: LOSSLESS_EGRESS_ALPHA,
+        lossless.best_effort.priority: alpha_within(100 - lossless.pool_percent),
+    }
+    yield Mmu(
+        name=MMU_PROFILE,
+        headroom_bytes=largest,
+        lossless_ingress_alpha=LOSSLESS_INGRESS_ALPHA,
+        egress_alphas=tuple(sorted(alphas.items())),
+        headroom_pool_bytes=tuple(_pool_limit(switch, hardware)),
+    )
+
+
+def _pool_limit(switch: Switch, hardware: EosHardware) -> Iterator[int]:
+    """Yield the vendor's pool for all headrooms together, if EOS takes the figure.
+
+    Not the sum of the ports in use: that would change the buffers of a running switch with every host that comes.
+    """
+    known = switch.model.headroom_pool_bytes
+    if known is not None and known <= hardware.headroom_pool_limit_max_bytes:
+        yield known
+
+
+def alpha_within(percent: int) -> str:
+    """Return the largest share a queue alone can take, α ÷ (1 + α), that stays within a percentage of the buffer.
+
+    Strata has no pool per class: keeping every best-effort queue small is how the rest stays free for the lossless one.
+    """
+    limit = Fraction(percent, 100)
+    fitting = [alpha for alpha in ALPHAS if alpha / (1 + alpha) <= limit]
+    return str(fitting[-1] if fitting else ALPHAS[0])

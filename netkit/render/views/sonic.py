@@ -1,0 +1,115 @@
+"""SONiC: everything config_db.json and frr.conf need, decided."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, ManagementAddress, Snmp, Switch, SyslogServer
+from netkit.errors import Problem, RenderError
+from netkit.platforms.sonic.dialects import Dialect, dialect
+from netkit.platforms.sonic.hardware import SonicHardware, hardware
+from netkit.render.artifact import Artifact
+from netkit.render.views import sonic_ports, sonic_qos
+from netkit.render.views.block import when, when_text
+from netkit.render.views.json_rows import Table, table
+from netkit.render.views.sonic_ports import CageRow, Interface, PortRow
+from netkit.render.views.sonic_qos import Qos
+from netkit.render.views.sonic_unified import Bgp, bgp
+
+ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
+DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
+SNMP_USER_LENGTHS = range(4, 33)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the switch talks to beside its neighbours."""
+
+    dns: Table[str]
+    ntp: Table[str]
+    syslog: Table[SyslogServer]
+    snmp_texts: Table[tuple[str, str]]
+    snmp_users: tuple[Snmp, ...]
+    snmp_address: tuple[ManagementAddress, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """All of one switch."""
+
+    hardware: SonicHardware
+    device_type: str
+    routing_mode: str
+    system_mac: tuple[str, ...]
+    router_id: tuple[str, ...]
+    has_wcmp: tuple[bool, ...]
+    has_hash_algorithm: tuple[bool, ...]
+    has_ntp_options: tuple[bool, ...]
+    has_ecn_counters: tuple[bool, ...]
+    management: tuple[ManagementAddress, ...]
+    services: Services
+    cages: Table[CageRow]
+    ports: Table[PortRow]
+    interfaces: Table[Interface]
+    members: Table[str]
+    qos: tuple[Qos, ...]
+    bgp: tuple[Bgp, ...]
+
+
+def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield config_db.json and, in split mode, frr.conf."""
+    words = dialect(switch.version)
+    context = {"fabric": fabric, "switch": switch, "view": build(fabric, switch, words)}
+    yield Artifact("config_db.json", "sonic/config_db.json.j2", context)
+
+
+def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
+    """Yield what a factory-fresh switch needs to be reached over the management network."""
+    if switch.management is None:
+        return
+    model = hardware(switch.model)
+    context = {"fabric": fabric, "switch": switch, "hardware": model, "management": switch.management}
+    yield Artifact("ztp_config_db.json", "sonic/ztp_config_db.json.j2", context)
+    yield Artifact("ztp.sh", "sonic/ztp.sh.j2", context)
+
+
+def build(fabric: Fabric, switch: Switch, words: Dialect) -> View:
+    """Return the view of a switch."""
+    model = hardware(switch.model)
+    return View(
+        hardware=model,
+        device_type=DEVICE_TYPES[switch.role],
+        routing_mode=ROUTING_MODES[switch.routing_mode],
+        system_mac=when_text(switch.system_mac),
+        router_id=(switch.loopback,) if words.has_router_id else (),
+        has_wcmp=when(words.has_wcmp),
+        has_hash_algorithm=when(words.has_hash_algorithm),
+        has_ntp_options=when(words.has_ntp_options),
+        has_ecn_counters=when(words.has_ecn_counters),
+        management=(switch.management,) if switch.management else (),
+        services=_services(fabric, switch, words),
+        cages=table(sonic_ports.cages(switch, model)),
+        ports=table(sonic_ports.ports(switch, model)),
+        interfaces=table(sonic_ports.interfaces(switch)),
+        members=table(sonic_ports.members(switch)),
+        qos=(sonic_qos.build(fabric.lossless, switch, model, words),) if switch.ports else (),
+        bgp=(bgp(fabric, switch),) if switch.routing_mode == "unified" else (),
+    )
+
+
+def _services(fabric: Fabric, switch: Switch, words: Dialect) -> Services:
+    services = fabric.services
+    users = tuple(snmp for snmp in services.snmp if snmp.auth_secret and snmp.priv_secret)
+    for snmp in users:
+        if len(snmp.user) not in SNMP_USER_LENGTHS:
+            message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
+            raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
+    texts = [("Contact", snmp.contact) for snmp in services.snmp if snmp.contact]
+    texts += [("Location", snmp.location) for snmp in services.snmp if snmp.location]
+    return Services(
+        dns=table(services.dns),
+        ntp=table(services.ntp),
+        syslog=table(services.syslog),
+        snmp_texts=table(texts),
+        snmp_users=users,
+        snmp_address=(switch.management,) if users and switch.management and words.has_snmp_address else (),
+    )

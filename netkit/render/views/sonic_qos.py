@@ -1,0 +1,261 @@
+"""SONiC: maps, schedulers, ECN profiles, buffers and the PFC watchdog."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from netkit.design.fabric import EcnThresholds, Headroom, LosslessProfile, Port, PortProfile, Switch, Watchdog
+from netkit.errors import Problem, RenderError
+from netkit.hardware import pfc
+from netkit.platforms.sonic.dialects import Dialect
+from netkit.platforms.sonic.hardware import Pools, SonicHardware
+from netkit.render.views.json_rows import Rows, rows
+from netkit.render.views.sonic_ports import cable_length
+
+# What the CPU sends (BGP, BFD, LLDP) leaves through this queue whatever its DSCP.
+CONTROL_QUEUE = 7
+# Up to 202505 a patch may change green thresholds of the profile of this name, and nothing else of any other.
+# Further profiles, where port speeds need other thresholds, can there be changed by a reload only.
+ECN_PROFILE = "AZURE_LOSSLESS"
+BYTES_PER_S_PER_GBPS = 125_000_000
+WATCHDOG_MIN_MS = 100
+DETECTION_MAX_MS, RESTORATION_MAX_MS = 5_000, 60_000
+
+
+Numbers = Rows[tuple[int, int]]
+"""A map from numbers to numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Maps:
+    """The way of a packet: DSCP → traffic class → queue and priority group."""
+
+    dscp_to_class: Numbers
+    class_to_queue: Numbers
+    pfc_to_queue: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class StrictScheduler:
+    """A strict queue; with a rate, in bytes a second, it is capped."""
+
+    name: str
+    rates: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EcnProfile:
+    """A WRED profile that marks and does not drop."""
+
+    name: str
+    thresholds: EcnThresholds
+
+
+@dataclass(frozen=True, slots=True)
+class HeadroomProfile:
+    """A lossless ingress profile with its headroom written out."""
+
+    name: str
+    headroom: Headroom
+    xon_offset: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolShare:
+    """The shares of the packet buffer, in percent."""
+
+    lossless: int
+    lossy: int
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessPort:
+    """A port in use, and the profiles it takes."""
+
+    name: str
+    ecn_profile: str
+    cnp_scheduler: str
+    headroom_profile: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogTimes:
+    """The watchdog's times within what PFC_WD takes."""
+
+    poll_ms: int
+    detection_ms: int
+    restoration_ms: int
+    action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Qos:
+    """All of a switch's QoS."""
+
+    roce: int
+    cnp: int
+    best_effort: int
+    best_effort_weight: int
+    roce_weight: int
+    maps: Maps
+    pfc_to_group: tuple[int, ...]
+    control_queue: tuple[int, ...]
+    strict_schedulers: Rows[StrictScheduler]
+    ecn_profiles: Rows[EcnProfile]
+    ports: Rows[LosslessPort]
+    watchdog: WatchdogTimes
+    buffers: str
+    pools: Pools
+    pool_share: tuple[PoolShare, ...]
+    headroom_profiles: tuple[HeadroomProfile, ...]
+    lossy_groups: tuple[int, ...]
+    lossy_queues: tuple[str, ...]
+    lossless_frame_bytes: int
+
+
+def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, words: Dialect) -> Qos:
+    """Return the QoS of a switch."""
+    profiles = _distinct(switch.ports)
+    ecn_profiles = _ecn_profiles(profiles)
+    roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
+    has_control = CONTROL_QUEUE not in {roce.priority, cnp.priority, rest.priority}
+    share = PoolShare(lossless.pool_percent, 100 - lossless.pool_percent)
+    return Qos(
+        roce=roce.priority,
+        cnp=cnp.priority,
+        best_effort=rest.priority,
+        # A DWRR scheduler takes 1 to 100; the intent may give all to one class.
+        best_effort_weight=max(1, rest.weight),
+        roce_weight=max(1, roce.weight),
+        maps=_maps(lossless),
+        # Only the chips of the dynamic model take the map from PFC priority to priority group.
+        pfc_to_group=(roce.priority,) if hardware.is_dynamic else (),
+        control_queue=(CONTROL_QUEUE,) if has_control else (),
+        strict_schedulers=rows(_strict_schedulers(lossless, profiles, has_control=has_control)),
+        ecn_profiles=rows(ecn_profiles),
+        ports=rows(_ports(lossless, switch, hardware, ecn_profiles)),
+        watchdog=_watchdog(lossless.watchdog, words),
+        buffers=f"sonic/buffers_{'dynamic' if hardware.is_dynamic else 'traditional'}.json.j2",
+        pools=hardware.pools,
+        pool_share=(share,) if words.has_pool_percentage else (),
+        headroom_profiles=tuple(_headroom_profiles(profiles, switch, hardware)),
+        lossy_groups=tuple(sorted({cnp.priority, rest.priority})),
+        lossy_queues=tuple(_ranges(queue for queue in range(8) if queue != roce.priority)),
+        lossless_frame_bytes=pfc.lossless_frame_bytes(),
+    )
+
+
+def _distinct(ports: Iterable[Port]) -> tuple[PortProfile, ...]:
+    """Return every port profile once: a switch has two or three of them, however many ports."""
+    return tuple({id(port.profile): port.profile for port in ports}.values())
+
+
+def _ports(
+    lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, ecn_profiles: tuple[EcnProfile, ...]
+) -> Iterator[LosslessPort]:
+    ecn_names = {profile.thresholds: profile.name for profile in ecn_profiles}
+    takes = {
+        id(profile): (
+            ecn_names[profile.ecn],
+            _cnp_scheduler(lossless, profile.speed_gbps),
+            _explicit_headroom(profile, switch, hardware) or "NULL",
+        )
+        for profile in _distinct(switch.ports)
+    }
+    for port in switch.ports:
+        yield LosslessPort(port.name, *takes[id(port.profile)])
+
+
+@lru_cache(maxsize=8)
+def _maps(lossless: LosslessProfile) -> Maps:
+    to_class = lossless.priority_to_class
+    return Maps(
+        dscp_to_class=rows(enumerate(to_class[priority] for priority in lossless.dscp_to_priority)),
+        class_to_queue=rows(enumerate(to_class)),
+        pfc_to_queue=rows(enumerate(range(8))),
+    )
+
+
+def _cnp_scheduler(lossless: LosslessProfile, speed_gbps: int) -> str:
+    return "scheduler.cnp" if lossless.cnp.shape_percent is None else f"scheduler.cnp-{speed_gbps}g"
+
+
+def _strict_schedulers(
+    lossless: LosslessProfile, profiles: tuple[PortProfile, ...], *, has_control: bool
+) -> Iterator[StrictScheduler]:
+    """Yield the schedulers of control and CNP. CONFIG_DB counts rates in bytes a second; unverified on a switch."""
+    percent = lossless.cnp.shape_percent
+    if has_control:
+        yield StrictScheduler("scheduler.control", ())
+    if percent is None:
+        yield StrictScheduler("scheduler.cnp", ())
+        return
+    for speed in sorted({profile.speed_gbps for profile in profiles}):
+        yield StrictScheduler(_cnp_scheduler(lossless, speed), (speed * BYTES_PER_S_PER_GBPS * percent // 100,))
+
+
+def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[EcnProfile, ...]:
+    """Return one profile per set of thresholds; the fastest ports have the one that can be patched."""
+    speeds: dict[EcnThresholds, int] = {}
+    for profile in profiles:
+        speeds[profile.ecn] = max(profile.speed_gbps, speeds.get(profile.ecn, 0))
+    fastest_first = sorted(speeds.items(), key=lambda item: -item[1])
+    return tuple(
+        EcnProfile(f"{ECN_PROFILE}_{speed}G" if number else ECN_PROFILE, thresholds)
+        for number, (thresholds, speed) in enumerate(fastest_first)
+    )
+
+
+def _watchdog(watchdog: Watchdog, words: Dialect) -> WatchdogTimes:
+    poll = _clamp(watchdog.poll_ms, WATCHDOG_MIN_MS, words.watchdog_poll_max_ms)
+    return WatchdogTimes(
+        poll_ms=poll,
+        detection_ms=_clamp(watchdog.detection_ms, poll, DETECTION_MAX_MS),
+        restoration_ms=_clamp(watchdog.restoration_ms, poll, RESTORATION_MAX_MS),
+        action=watchdog.action,
+    )
+
+
+def _clamp(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
+
+
+def _explicit_headroom(profile: PortProfile, switch: Switch, hardware: SonicHardware) -> str:
+    """Return the name of the profile that writes a port's headroom out; empty where the switch computes it itself."""
+    room, speed, cable = profile.headroom, profile.speed_gbps, cable_length(profile)
+    if hardware.is_dynamic:
+        # "NULL": the switch computes the headroom from speed, cable and MTU. A figure of the user's own is fixed,
+        # under a name the switch does not use for its computed profiles.
+        return f"lossless_{speed * 1000}_{cable}_given" if room and room.origin == "intent" else ""
+    if room is None:
+        raise RenderError(
+            Problem(
+                f"nothing tells the headroom of {switch.model.name} at {speed}G and {profile.cable.length_m:g} m",
+                f"give lossless.headroom for {speed}",
+            )
+        )
+    # buffermgrd wants a profile of just this name for every speed and cable. It takes one that is there as it
+    # is, so these figures hold whether or not the image has a lookup table with such a row.
+    return f"pg_lossless_{speed * 1000}_{cable}_profile"
+
+
+def _headroom_profiles(
+    profiles: tuple[PortProfile, ...], switch: Switch, hardware: SonicHardware
+) -> Iterator[HeadroomProfile]:
+    found: dict[str, Headroom] = {}
+    for profile in profiles:
+        name = _explicit_headroom(profile, switch, hardware)
+        if name and profile.headroom:
+            found.setdefault(name, profile.headroom)
+    for name, room in sorted(found.items()):
+        yield HeadroomProfile(name, room, () if room.xon_offset_bytes is None else (room.xon_offset_bytes,))
+
+
+def _ranges(numbers: Iterable[int]) -> Iterator[str]:
+    """Yield 0-2, 4-7 for the numbers 0, 1, 2, 4, 5, 6, 7."""
+    run: list[int] = []
+    for number in (*numbers, -1):
+        if run and number != run[-1] + 1:
+            yield f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0])
+            run = []
+        run.append(number)
