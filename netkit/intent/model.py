@@ -361,25 +361,25 @@ class Thresholds(Strict):
 class Intent(Strict):
     """A fabric, as short as it can be said."""
 
-    name: Name
-    site: Name = "site"
-    purpose: Literal["production", "lab"] = "production"
-    topology: Literal["two-tier", "three-tier", "rail-only"] = "two-tier"
-    rails: int = Field(8, ge=1, le=16)
-    attachment: Literal["p2p", "vlan"] = "p2p"
-    host_routes: Literal["per-leaf", "supernet"] = "supernet"
-    cross_rail: Literal["routed", "blocked"] = "routed"
-    adaptive_routing: bool = False
-    ceilings: Ceilings
-    switches: Switches
-    hosts: Hosts
-    units: tuple[Unit, ...] = Field(min_length=1)
-    cables: Cables
-    pools: Pools
-    management: Management | None = None
-    lossless: Lossless = Lossless()
-    routing: Routing = Routing()
-    services: Services = Services()
-    names: Names = Names()
-    thresholds: Thresholds = Thresholds()
-    overrides: dict[str, Override] = Field(default_factory=dict, description="by device name or glob")
+    name: Name = Field(description="name of the fabric")
+    site: Name = Field("site", description="where it stands")
+    purpose: Literal["production", "lab"] = Field("production", description="a lab may use platforms without lossless Ethernet")
+    topology: Literal["two-tier", "three-tier", "rail-only"] = Field("two-tier", description="tiers of switches above the hosts")
+    rails: int = Field(8, ge=1, le=16, description="NICs per host in the fabric; each unit has one leaf per rail")
+    attachment: Literal["p2p", "vlan"] = Field("p2p", description="a routed /31 for each NIC, or a VLAN and SVI per leaf")
+    host_routes: Literal["per-leaf", "supernet"] = Field("supernet", description="one static route per leaf, or per rail")
+    cross_rail: Literal["routed", "blocked"] = Field("routed", description="whether a NIC reaches NICs on other rails")
+    adaptive_routing: bool = Field(False, description="everywhere or nowhere")
+    ceilings: Ceilings = Field(description="how far the fabric may grow without renumbering")
+    switches: Switches = Field(description="models, platforms and breakouts by tier")
+    hosts: Hosts = Field(description="model and settings of the GPU hosts")
+    units: tuple[Unit, ...] = Field(min_length=1, description="what is installed")
+    cables: Cables = Field(description="media and lengths by kind of link")
+    pools: Pools = Field(description="addresses and AS numbers")
+    management: Management | None = Field(None, description="out-of-band addresses of the switches")
+    lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
+    routing: Routing = Field(Routing(), description="BGP and BFD")
+    services: Services = Field(Services(), description="NTP, DNS, syslog, SNMPv3, login")
+    names: Names = Field(Names(), description="name patterns")
+    thresholds: Thresholds = Field(Thresholds(), description="when a check warns or fails")
+    overrides: dict[str, Override] = Field(default_factory=dict, description="what single devices have different, by name or glob")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.render.artifact import Artifact
-from netkit.render.views import host, nvue
+from netkit.render.views import eos, host, nvue
 
-SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"nvue": nvue.artifacts}
+SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"eos": eos.artifacts, "nvue": nvue.artifacts}
 
-ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"nvue": nvue.ztp}
+ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"eos": eos.ztp, "nvue": nvue.ztp}
 """What a factory-fresh switch needs to become reachable."""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, ManagementAddress, Snmp, Switch, SyslogServer
+from netkit.design.fabric import Fabric, ManagementAddress, Snmp, Switch, SyslogServer, Vlan
 from netkit.errors import Problem, RenderError
 from netkit.platforms.sonic.dialects import Dialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
@@ -21,13 +21,23 @@ SNMP_USER_LENGTHS = range(4, 33)
 
 
 @dataclass(frozen=True, slots=True)
+class SnmpText:
+    """Where SNMP says the switch stands, or whom to call."""
+
+    row: str
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class Services:
     """What the switch talks to beside its neighbours."""
 
+    vrf: str
     dns: Table[str]
     ntp: Table[str]
     syslog: Table[SyslogServer]
-    snmp_texts: Table[tuple[str, str]]
+    snmp_texts: Table[SnmpText]
     snmp_users: tuple[Snmp, ...]
     snmp_address: tuple[ManagementAddress, ...]
 
@@ -38,6 +48,7 @@ class View:
 
     hardware: SonicHardware
     device_type: str
+    buffer_model: str
     routing_mode: str
     system_mac: tuple[str, ...]
     router_id: tuple[str, ...]
@@ -50,6 +61,7 @@ class View:
     cages: Table[CageRow]
     ports: Table[PortRow]
     interfaces: Table[Interface]
+    vlans: tuple[Vlan, ...]
     members: Table[str]
     qos: tuple[Qos, ...]
     bgp: tuple[Bgp, ...]
@@ -78,6 +90,7 @@ def build(fabric: Fabric, switch: Switch, words: Dialect) -> View:
     return View(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],
+        buffer_model="dynamic" if model.is_dynamic else "traditional",
         routing_mode=ROUTING_MODES[switch.routing_mode],
         system_mac=when_text(switch.system_mac),
         router_id=(switch.loopback,) if words.has_router_id else (),
@@ -90,6 +103,7 @@ def build(fabric: Fabric, switch: Switch, words: Dialect) -> View:
         cages=table(sonic_ports.cages(switch, model)),
         ports=table(sonic_ports.ports(switch, model)),
         interfaces=table(sonic_ports.interfaces(switch)),
+        vlans=(switch.vlan,) if switch.vlan else (),
         members=table(sonic_ports.members(switch)),
         qos=(sonic_qos.build(fabric.lossless, switch, model, words),) if switch.ports else (),
         bgp=(bgp(fabric, switch),) if switch.routing_mode == "unified" else (),
@@ -103,9 +117,10 @@ def _services(fabric: Fabric, switch: Switch, words: Dialect) -> Services:
         if len(snmp.user) not in SNMP_USER_LENGTHS:
             message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
             raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
-    texts = [("Contact", snmp.contact) for snmp in services.snmp if snmp.contact]
-    texts += [("Location", snmp.location) for snmp in services.snmp if snmp.location]
+    texts = [SnmpText("CONTACT", "Contact", snmp.contact) for snmp in services.snmp if snmp.contact]
+    texts += [SnmpText("LOCATION", "Location", snmp.location) for snmp in services.snmp if snmp.location]
     return Services(
+        vrf="mgmt" if switch.management else "default",
         dns=table(services.dns),
         ntp=table(services.ntp),
         syslog=table(services.syslog),

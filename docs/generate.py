@@ -1,0 +1,85 @@
+"""Write docs/intent.md from the intent's model, so that it cannot lag behind. Run by scripts/docs."""
+
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from netkit.intent.model import Intent
+
+HERE = Path(__file__).parent
+HEAD = """# Intent reference
+
+One fabric is one folder with a `fabric.yaml`. `overrides.yaml` beside it may hold the `overrides:` of many
+devices, so that the fabric stays short; `models/` and `templates/` beside it come before netkit's own, file by
+file. This page is written from the schema (`scripts/docs`); `netkit schema` prints it for editors.
+
+A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`). A device's numbers follow its slot,
+so a slot that is left out renumbers nothing.
+"""
+
+
+def sections(model: type[BaseModel], title: str, seen: set[type[BaseModel]]) -> typing.Iterator[str]:
+    """Yield a table for a model, then one for each model inside it."""
+    if model in seen:
+        return
+    seen.add(model)
+    yield f"\n## {title}\n\n{(model.__doc__ or '').strip()}\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n"
+    inner: list[tuple[type[BaseModel], str]] = []
+    for name, field in model.model_fields.items():
+        yield f"| `{name}` | {type_name(field.annotation, field)} | {default(field)} | {field.description or ''} |\n"
+        inner += [(found, f"{title}.{name}" if title != "fabric.yaml" else name) for found in models_in(field.annotation)]
+    for found, name in inner:
+        yield from sections(found, name, seen)
+
+
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models an annotation mentions."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in typing.get_args(annotation) for model in models_in(part)]
+
+
+def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
+    """Return a type as a reader of YAML knows it."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if field is not None and annotation == tuple[int, ...] and field.metadata:
+        return "count" if "count" in repr(field.metadata) else "numbers"
+    if origin is typing.Literal:
+        return " \\| ".join(f"`{value}`" for value in arguments)
+    if origin in {typing.Union, types.UnionType}:
+        return type_name(next(part for part in arguments if part is not type(None)))
+    if origin is tuple:
+        return f"list of {type_name(arguments[0])}"
+    if origin is dict:
+        return f"map of {type_name(arguments[0])} to {type_name(arguments[1])}"
+    if origin is typing.Annotated:
+        return type_name(arguments[0])
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return "section"
+    return {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}.get(
+        getattr(annotation, "__name__", ""), getattr(annotation, "__name__", str(annotation)).replace("IPv4", "IPv4 ").lower()
+    )
+
+
+def default(field: FieldInfo) -> str:
+    """Return a default as YAML, or that there is none."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is PydanticUndefined or value is None or isinstance(value, BaseModel) or value in ((), {}, ""):
+        return ""
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def intent_page() -> str:
+    """Return docs/intent.md."""
+    return HEAD + "".join(sections(Intent, "fabric.yaml", set()))
+
+
+if __name__ == "__main__":
+    (HERE / "intent.md").write_text(intent_page(), encoding="utf-8")

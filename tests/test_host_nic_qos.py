@@ -1,0 +1,305 @@
+"""The script that sets the rail NICs, run by dash against stand-ins for the NIC tools and a folder for /sys."""
+
+import copy
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.render import Engine
+from netkit.render.views import host_views
+from tests import nic_shims
+from tests.intents import fabric, values
+
+PCI = {"rail0": "0000:18:00.0", "rail1": "0000:40:00.0"}
+RDMA = {"rail0": "mlx5_0", "rail1": "mlx5_3"}
+SCRIPT = "netkit-nic-qos"
+pytestmark = pytest.mark.skipif(not shutil.which("dash"), reason="dash is not installed")
+
+
+def script(changes: dict[str, Any] | None = None) -> str:
+    built = fabric(values(changes))
+    artifacts = {artifact.file: artifact for artifact in host_views(built)(built.hosts[0])}
+    return Engine().render(artifacts[SCRIPT].template, artifacts[SCRIPT].context, "gpu01")
+
+
+@dataclass
+class Machine:
+    """A host made of folders: what the script sees as /sys, the NIC tools, and what they were asked to change."""
+
+    folder: Path
+    tool: str
+    state: dict[str, dict[str, Any]]
+
+    @property
+    def sys(self) -> Path:
+        return self.folder / "root" / "sys"
+
+    def run(self, *args: str, changes: dict[str, Any] | None = None) -> subprocess.CompletedProcess[str]:
+        (self.folder / SCRIPT).write_text(script(changes), encoding="utf-8")
+        (self.folder / "state.json").write_text(json.dumps(self.state), encoding="utf-8")
+        (self.folder / "log").write_text("", encoding="utf-8")
+        environment = {
+            "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
+            "NETKIT_SYSROOT": str(self.folder / "root"),
+            "SHIM_STATE": str(self.folder / "state.json"),
+            "SHIM_LOG": str(self.folder / "log"),
+        }
+        done = subprocess.run(
+            ["dash", str(self.folder / SCRIPT), *args], env=environment, capture_output=True, text=True, check=False, timeout=60
+        )
+        self.state = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
+        return done
+
+    def changes_made(self) -> list[str]:
+        return (self.folder / "log").read_text(encoding="utf-8").split()
+
+    def files(self) -> dict[str, str]:
+        return {str(path.relative_to(self.sys)): path.read_text() for path in sorted(self.sys.rglob("*")) if path.is_file()}
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def add_nic(machine: Machine, name: str, pci: str, rdma: str) -> None:
+    """Build what the driver of the tool's kind shows of a NIC."""
+    sys_, device = machine.sys, machine.sys / "devices" / pci
+    (device / "infiniband" / rdma).mkdir(parents=True)
+    (sys_ / "class" / "net" / name).mkdir(parents=True)
+    (sys_ / "class" / "net" / name / "device").symlink_to(device)
+    if machine.tool == "mlnx_qos":
+        ecn = sys_ / "class" / "net" / name / "ecn"
+        for side in ("roce_np", "roce_rp"):
+            for priority in range(8):
+                put(ecn / side / "enable" / str(priority), "0\n")
+        put(ecn / "roce_np" / "cnp_dscp", "0\n")
+        put(ecn / "roce_np" / "cnp_802p_prio", "0\n")
+        put(sys_ / "class" / "infiniband" / rdma / "tc" / "1" / "traffic_class", "")
+    else:
+        put(sys_ / "kernel" / "debug" / "mlx5" / pci / "cc_params" / "np_cnp_dscp", "0\n")
+        put(sys_ / "kernel" / "debug" / "mlx5" / pci / "cc_params" / "np_cnp_prio", "0\n")
+    machine.state[name] = copy.deepcopy(nic_shims.FRESH)
+
+
+# configfs fills a new folder with its files; a plain folder needs help.
+MKDIR = """#!/bin/sh
+/bin/mkdir "$@" || exit
+for folder in "$@"; do :; done
+/bin/mkdir -p "$folder/ports/1"
+echo 0 >"$folder/ports/1/default_roce_tos"
+echo 'IB/RoCE v1' >"$folder/ports/1/default_roce_mode"
+"""
+
+
+@pytest.fixture(params=["mlnx_qos", "dcb"])
+def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(tmp_path, request.param, {})
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    shim = f"#!{sys.executable}\n{Path(nic_shims.__file__).read_text(encoding='utf-8')}"
+    for name, text in ((request.param, shim), ("ethtool", shim), ("mkdir", MKDIR)):
+        (tools / name).write_text(text, encoding="utf-8")
+        (tools / name).chmod(0o755)
+    for name, pci in PCI.items():
+        add_nic(machine, name, pci, RDMA[name])
+    add_nic(machine, "storage0", "0000:29:00.0", "mlx5_1")
+    (machine.sys / "kernel" / "config" / "rdma_cm").mkdir(parents=True)
+    yield machine
+
+
+def wanted_state(fresh: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **fresh,
+        "dcbx": "OS controlled",
+        "trust": "dscp",
+        "pfc": [0, 0, 0, 1, 0, 0, 0, 0],
+        "buffer": [0, 0, 0, 1, 0, 0, 0, 0],
+        "prio_tc": [0, 0, 0, 3, 0, 0, 6, 0],
+        "tsa": ["ets", "ets", "ets", "ets", "ets", "ets", "strict", "ets"],
+        "bw": [10, 0, 0, 90, 0, 0, 0, 0],
+        "pause": {"rx": "off", "tx": "off"},
+    }
+
+
+def wanted_files(machine: Machine) -> dict[str, str]:
+    wanted = {name: text for name, text in machine.files().items() if not name.startswith("kernel/config")}
+    for rail, rdma in RDMA.items():
+        if machine.tool == "mlnx_qos":
+            wanted[f"class/net/{rail}/ecn/roce_np/enable/3"] = "1\n"
+            wanted[f"class/net/{rail}/ecn/roce_rp/enable/3"] = "1\n"
+            wanted[f"class/net/{rail}/ecn/roce_np/cnp_dscp"] = "48\n"
+            wanted[f"class/net/{rail}/ecn/roce_np/cnp_802p_prio"] = "6\n"
+            wanted[f"class/infiniband/{rdma}/tc/1/traffic_class"] = "106\n"
+        else:
+            wanted[f"kernel/debug/mlx5/{PCI[rail]}/cc_params/np_cnp_dscp"] = "48\n"
+            wanted[f"kernel/debug/mlx5/{PCI[rail]}/cc_params/np_cnp_prio"] = "6\n"
+        wanted[f"kernel/config/rdma_cm/{rdma}/ports/1/default_roce_tos"] = "106\n"
+        wanted[f"kernel/config/rdma_cm/{rdma}/ports/1/default_roce_mode"] = "RoCE v2\n"
+    return dict(sorted(wanted.items()))
+
+
+def test_first_run_brings_every_rail_to_the_profile_and_touches_nothing_else(machine: Machine) -> None:
+    files = wanted_files(machine)
+    done = machine.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    fresh = nic_shims.FRESH
+    assert machine.state == {"rail0": wanted_state(fresh), "rail1": wanted_state(fresh), "storage0": fresh}
+    assert machine.files() == files
+
+
+def test_second_run_changes_nothing_and_says_nothing_but_what_it_cannot_see(machine: Machine) -> None:
+    machine.run()
+    state, files = machine.state, machine.files()
+    done = machine.run()
+    assert (done.returncode, machine.changes_made()) == (0, [])
+    assert (machine.state, machine.files()) == (state, files)
+    unseen = ["ECN per priority is not exposed by this driver", "traffic-class is not exposed by this driver"]
+    expected = [] if machine.tool == "mlnx_qos" else [f"{rail}: {text}" for rail in PCI for text in unseen]
+    assert done.stdout.splitlines() == expected
+
+
+def test_check_reports_every_difference_and_changes_nothing(machine: Machine) -> None:
+    files, state = machine.files(), copy.deepcopy(machine.state)
+    done = machine.run("--check", "rail1")
+    assert (done.returncode, machine.changes_made()) == (1, [])
+    assert (machine.state, machine.files()) == (state, files)
+    named = [line.split()[1] for line in done.stdout.splitlines() if "should be" in line]
+    ecn = ["ecn-notify", "ecn-react"] if machine.tool == "mlnx_qos" else []
+    trust = ["trust"] if machine.tool == "mlnx_qos" else []
+    mark = ["traffic-class"] if machine.tool == "mlnx_qos" else []
+    assert named == [
+        *("global-pause", "dcbx", *trust, "dscp-map", "pfc", "ets"),
+        *(*ecn, "cnp-dscp", "cnp-priority", *mark, "cm-tos", "cm-mode"),
+    ]
+    assert {line.split(":")[0] for line in done.stdout.splitlines()} == {"rail1"}
+
+
+def test_check_is_content_after_a_run(machine: Machine) -> None:
+    machine.run()
+    assert machine.run("--check").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "line"),
+    [
+        ("pfc", [0, 0, 0, 1, 1, 0, 0, 0], "rail0: pfc is 0:0 1:0 2:0 3:1 4:1 5:0 6:0 7:0, should be 0:0 1:0 2:0 3:1 4:0 5:0 6:0 7:0"),
+        ("pause", {"rx": "on", "tx": "off"}, "rail0: global-pause is rx on tx off, should be rx off tx off"),
+        (
+            "prio_tc",
+            [0, 0, 0, 3, 0, 0, 3, 0],
+            "rail0: ets is 0:0 1:0 2:0 3:3 4:0 5:0 6:3 7:0 by 0:ets:10 3:ets:90 6:strict:0, "
+            "should be 0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0 by 0:ets:10 3:ets:90 6:strict:0",
+        ),
+        (
+            "bw",
+            [20, 0, 0, 80, 0, 0, 0, 0],
+            "rail0: ets is 0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0 by 0:ets:20 3:ets:80 6:strict:0, "
+            "should be 0:0 1:0 2:0 3:3 4:0 5:0 6:6 7:0 by 0:ets:10 3:ets:90 6:strict:0",
+        ),
+    ],
+)
+def test_check_names_a_setting_that_drifted_and_the_next_run_mends_it(machine: Machine, key: str, value: Any, line: str) -> None:
+    machine.run()
+    before = copy.deepcopy(machine.state)
+    machine.state["rail0"][key] = value
+    done = machine.run("--check")
+    assert done.returncode == 1
+    assert [text for text in done.stdout.splitlines() if "should be" in text] == [line]
+    assert machine.run().returncode == 0
+    assert machine.state == before
+
+
+def test_only_the_dscps_that_differ_are_mapped_anew(machine: Machine) -> None:
+    machine.run()
+    machine.state["rail1"]["dscp"][26] = 0
+    machine.state["rail1"]["dscp"][48] = 0
+    assert "rail1: dscp-map is without 26:3 48:6, should be complete" in machine.run("--check").stdout
+    assert machine.run("rail1").returncode == 0
+    assert machine.state["rail1"]["dscp"] == nic_shims.FRESH["dscp"]
+
+
+def test_what_does_not_take_is_reported_although_the_tool_said_nothing(machine: Machine) -> None:
+    machine.state["rail0"]["stuck"] = ["pfc"]
+    done = machine.run()
+    assert done.returncode == 1
+    assert [line for line in done.stdout.splitlines() if "DID NOT TAKE" in line] == [
+        "rail0: pfc DID NOT TAKE: is 0:0 1:0 2:0 3:0 4:0 5:0 6:0 7:0, should be 0:0 1:0 2:0 3:1 4:0 5:0 6:0 7:0"
+    ]
+    assert machine.state["rail0"]["tsa"][6] == "strict"
+
+
+def test_a_shared_headroom_buffer_is_noted(machine: Machine) -> None:
+    machine.state["rail0"]["stuck"] = ["buffer"]
+    done = machine.run()
+    assert (done.returncode, "rail0: note: priority 3 shares receive buffer 0 with 7 lossy priorities" in done.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("name", ["storage0", "eno1", "rail7"])
+def test_an_interface_that_is_no_rail_is_left_alone(machine: Machine, name: str) -> None:
+    state, files = copy.deepcopy(machine.state), machine.files()
+    done = machine.run(name)
+    assert (done.returncode, machine.changes_made()) == (2, [])
+    assert f"{name}: is not a rail of this host" in done.stderr
+    assert (machine.state, machine.files()) == (state, files)
+
+
+def test_a_rail_name_at_another_pci_address_is_left_alone(machine: Machine) -> None:
+    device = machine.sys / "class" / "net" / "rail0" / "device"
+    device.unlink()
+    device.symlink_to(machine.sys / "devices" / "0000:29:00.0")
+    done = machine.run("rail0")
+    assert (done.returncode, machine.changes_made()) == (2, [])
+
+
+def test_a_missing_rdma_device_is_not_an_error_yet(machine: Machine) -> None:
+    shutil.rmtree(machine.sys / "devices" / PCI["rail0"] / "infiniband")
+    done = machine.run("rail0")
+    assert done.returncode == 0
+    assert "rail0: no RDMA device yet; udev runs this again when it appears" in done.stdout
+
+
+def test_an_unreadable_nic_fails(machine: Machine) -> None:
+    (machine.folder / "bin" / machine.tool).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    done = machine.run("--check", "rail0")
+    assert done.returncode == 1
+    assert "rail0: pfc is not exposed by this driver" in done.stdout
+
+
+def test_without_a_tool_or_with_a_strange_option_it_stops_at_once(machine: Machine) -> None:
+    strange = machine.run("--force")
+    assert (strange.returncode, strange.stderr) == (2, "usage: netkit-nic-qos [--check] [RAIL...]\n")
+    (machine.folder / "bin" / machine.tool).unlink()
+    bare = machine.run()
+    assert (bare.returncode, bare.stderr) == (2, "netkit-nic-qos: neither mlnx_qos nor dcb is installed\n")
+
+
+def test_every_number_follows_the_profile(machine: Machine) -> None:
+    lossless = {
+        "roce": {"priority": 5, "dscp": [34], "weight": 70},
+        "cnp": {"priority": 7, "dscp": 40},
+        "best_effort": {"priority": 1, "weight": 30},
+    }
+    done = machine.run(changes={"lossless": lossless})
+    assert done.returncode == 0, done.stdout + done.stderr
+    nic = machine.state["rail0"]
+    assert nic["pfc"] == [0, 0, 0, 0, 0, 1, 0, 0]
+    assert nic["prio_tc"] == [1, 1, 1, 1, 1, 5, 1, 7]
+    assert (nic["tsa"][7], nic["bw"]) == ("strict", [0, 30, 0, 0, 0, 70, 0, 0])
+    assert (nic["dscp"][34], nic["dscp"][40]) == (5, 7)
+    assert machine.files()["kernel/config/rdma_cm/mlx5_0/ports/1/default_roce_tos"] == "138\n"
+
+
+def test_the_script_is_shellcheck_clean(tmp_path: Path) -> None:
+    if not shutil.which("shellcheck"):
+        pytest.skip("shellcheck is not installed")
+    (tmp_path / SCRIPT).write_text(script(), encoding="utf-8")
+    done = subprocess.run(["shellcheck", str(tmp_path / SCRIPT)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
