@@ -42,7 +42,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
     "another class": {"lossless": {"roce": {"priority": 4, "dscp": [34], "weight": 50}, "best_effort": {"weight": 50}}},
     "own ECN": {"lossless": {"ecn": {400: {"min_bytes": 200_000, "max_bytes": 900_000, "probability_percent": 20}}}},
     "no CNP shaping": {"lossless": {"cnp": {"shape_percent": None}}},
-    "slow watchdog": {"lossless": {"watchdog": {"poll_ms": 1000, "restoration_polls": 600, "action": "forward"}}},
+    "slow watchdog": {"lossless": {"watchdog": {"poll_ms": 1000, "restoration_polls": 60, "action": "forward"}}},
     "drains": {"overrides": DRAINED},
     "no services": {"services": {"snmp": None, "login": None, "ntp": [], "dns": [], "syslog": []}},
     "no management": {"management": None},
@@ -308,6 +308,13 @@ def test_secrets_stand_by_name_and_unnamed_ones_leave_their_feature_out() -> Non
     assert "! no services.login in the intent" in without
 
 
+@pytest.mark.parametrize(("version", "keyword"), [("4.32.3F", "source-interface"), ("4.33.0F", "local-interface")])
+def test_syslog_leaves_through_the_management_interface(version: str, keyword: str) -> None:
+    text = rendered(designed(version, {"services": {"syslog": [{"address": "192.0.2.4"}]}}), "leaf01")
+    assert eos.problems(text, version) == []
+    assert f"logging vrf MGMT {keyword} Management1" in text.splitlines()
+
+
 def test_adaptive_routing_is_dynamic_load_balancing() -> None:
     line = "ip hardware fib load-balance distribution dynamic"
     assert line in rendered(designed(changes={"adaptive_routing": True}), "leaf01").splitlines()
@@ -338,7 +345,7 @@ def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
     version=st.sampled_from(VERSIONS),
     attachment=st.sampled_from(["p2p", "vlan"]),
     poll_ms=st.integers(10, 1000),
-    pool_percent=st.integers(1, 99),
+    pool_percent=st.integers(20, 99),
 )
 def test_every_dscp_lands_in_its_class(  # noqa: PLR0917 (hypothesis hands each drawn value over by name)
     priorities: list[int],

@@ -72,9 +72,9 @@ class RoutePlan:
 
     The main table sends each rail's prefixes out of that rail's own NIC. A table per NIC, chosen by its source
     address and by its interface, keeps whatever is bound to the NIC on it, also towards other rails. Each such
-    table ends in an unreachable route for all of the fabric: without it a lookup bound to the NIC would take an
-    address it finds no route for as on-link and wait for ARP, and one bound to the source would leave by the
-    default route of the management network.
+    table ends in an unreachable route for all of the fabric: without it, what is bound to the address would go on
+    to the main table and leave by another NIC. What is bound to the interface cannot be refused: Linux takes any
+    address it finds no way to for on-link then, so it stays on its NIC and ends in an ARP timeout.
     """
 
     def __init__(self, fabric: Fabric) -> None:

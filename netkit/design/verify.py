@@ -97,6 +97,7 @@ def fabric(designed: Fabric, premises: Premises) -> Iterator[Problem]:
     yield from _overrides(designed, premises.intent)
     yield from _headroom(designed)
     yield from _adaptive_routing(designed)
+    yield from _watchdog(designed)
     found = list(valleys(designed))
     if found:
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
@@ -209,6 +210,19 @@ def _adaptive_routing(designed: Fabric) -> Iterator[Problem]:
     for role in ("leaf", "spine", "core"):
         for switch in designed.tier(role)[:1] if wanting else ():
             yield from _adaptive_model(switch, purpose=designed.purpose)
+
+
+def _watchdog(designed: Fabric) -> Iterator[Problem]:
+    watchdog = designed.lossless.watchdog
+    for name in sorted({switch.platform for switch in designed.switches}):
+        platform = PLATFORMS[name]
+        for key, value, longest in (
+            ("detection_polls", watchdog.detection_ms, platform.longest_detection_ms),
+            ("restoration_polls", watchdog.restoration_ms, platform.longest_restoration_ms),
+        ):
+            if longest is not None and value > longest:
+                message = f"{key} × poll_ms is {value} ms, {platform.title} takes at most {longest}"
+                yield Problem(message, "use fewer or shorter polls", ("lossless", "watchdog", key))
 
 
 def _adaptive_model(switch: Switch, *, purpose: str) -> Iterator[Problem]:

@@ -34,6 +34,8 @@ class Platform:
     max_mtu_bytes: int
     port_name: PortName
     capabilities: Mapping[str, Capability]
+    longest_detection_ms: int | None = None
+    longest_restoration_ms: int | None = None
 
     def lacks(self, feature: str) -> bool:
         """Whether the NOS cannot express a feature."""

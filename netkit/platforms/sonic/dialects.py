@@ -13,6 +13,8 @@ class Dialect:
     """What one branch knows beyond, or other than, the one before."""
 
     since: str
+    frr_version: str
+    """FRR in the BGP container."""
     has_router_id: bool = False
     """DEVICE_METADATA.bgp_router_id."""
     has_wcmp: bool = False
@@ -33,12 +35,12 @@ class Dialect:
     """What the container appends to frr.conf in split mode when it is missing."""
 
 
-_202305 = Dialect(since="202305")
+_202305 = Dialect(since="202305", frr_version="8.5.1")
 _202311 = replace(_202305, since="202311", has_hash_algorithm=True, has_ntp_options=True, has_snmp_address=True)
-_202405 = replace(_202311, since="202405", has_router_id=True, has_pool_percentage=True)
-_202411 = replace(_202405, since="202411", has_wcmp=True)
-_202505 = replace(_202411, since="202505", has_ecn_counters=True)
-_202511 = replace(_202505, since="202511", watchdog_poll_max_ms=1000, zebra_lines=FPM_LINES)
+_202405 = replace(_202311, since="202405", frr_version="8.5.4", has_router_id=True, has_pool_percentage=True)
+_202411 = replace(_202405, since="202411", frr_version="10.0.1", has_wcmp=True)
+_202505 = replace(_202411, since="202505", frr_version="10.3", has_ecn_counters=True)
+_202511 = replace(_202505, since="202511", frr_version="10.4.1", watchdog_poll_max_ms=1000, zebra_lines=FPM_LINES)
 
 DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 

@@ -4,11 +4,19 @@ from collections.abc import Callable, Iterator
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.render.artifact import Artifact
-from netkit.render.views import eos, host, nvue
+from netkit.render.views import eos, frr, host, nvue
 
-SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"eos": eos.artifacts, "nvue": nvue.artifacts}
+SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {
+    "eos": eos.artifacts,
+    "frr": frr.artifacts,
+    "nvue": nvue.artifacts,
+}
 
-ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {"eos": eos.ztp, "nvue": nvue.ztp}
+ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {
+    "eos": eos.ztp,
+    "frr": frr.ztp,
+    "nvue": nvue.ztp,
+}
 """What a factory-fresh switch needs to become reachable."""
 
 

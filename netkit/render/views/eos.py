@@ -24,6 +24,7 @@ GROUP_NAMES = {
     ("spine", "up"): "CORES",
     ("core", "down"): "SPINES",
 }
+SYSLOG_OPTIONS = {"udp": "", "tcp": " protocol tcp"}
 EOS_TIMEZONES = {"Etc/UTC": "UTC"}
 
 
@@ -110,7 +111,7 @@ class SyslogTarget:
     """A collector; UDP is what EOS assumes and does not print."""
 
     server: SyslogServer
-    protocol: tuple[str, ...]
+    options: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class NtpServer:
     """A time server; the first is preferred."""
 
     address: str
-    preferred: tuple[bool, ...]
+    options: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,15 +179,10 @@ def build(fabric: Fabric, switch: Switch) -> View:
         logins=block(tuple(login for login in services.login if login.password_hash_secret)),
         management=(switch.management,) if switch.management else (),
         in_vrf=f" vrf {MANAGEMENT_VRF}" if switch.management else "",
-        syslog=block(
-            tuple(
-                SyslogTarget(server, () if server.protocol == "udp" else (server.protocol,))
-                for server in services.syslog
-            )
-        ),
+        syslog=block(tuple(SyslogTarget(server, SYSLOG_OPTIONS[server.protocol]) for server in services.syslog)),
         syslog_source=_syslog_source(fabric, switch, words),
         dns=services.dns,
-        ntp=block(tuple(NtpServer(address, when(index == 0)) for index, address in enumerate(services.ntp))),
+        ntp=block(tuple(_ntp_servers(services.ntp))),
         snmp=tuple(
             SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact))
             for snmp in services.snmp
@@ -233,6 +229,11 @@ def _syslog_source(fabric: Fabric, switch: Switch, words: Dialect) -> tuple[str,
     has_tcp = any(server.protocol == "tcp" for server in servers)
     is_wanted = bool(switch.management and servers) and (words.syslog_source_takes_tcp or not has_tcp)
     return (words.syslog_source,) if is_wanted else ()
+
+
+def _ntp_servers(addresses: tuple[str, ...]) -> Iterator[NtpServer]:
+    for index, address in enumerate(addresses):
+        yield NtpServer(address, "iburst" if index else "prefer iburst")
 
 
 def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[Interface]:

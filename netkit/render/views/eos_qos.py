@@ -13,7 +13,6 @@ MMU_PROFILE = "LOSSLESS"
 GUARANTEED_PERCENT = 1
 # EOS has no action that forwards out of a stuck queue: the nearest is to report and leave it alone.
 WATCHDOG_ACTIONS = {"drop": "drop", "forward": "notify-only"}
-WATCHDOG_LONGEST_S = 60.0
 WATCHDOG_POLL_SHORTEST_S, WATCHDOG_POLL_LONGEST_S = 0.005, 30.0
 # Shares of the free buffer one queue may take, as EOS writes them.
 ALPHAS = tuple(Fraction(1, 128) * 2**step for step in range(11))
@@ -137,8 +136,8 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> Queue:
 
 def watchdog_times(watchdog: Watchdog) -> WatchdogTimes:
     """Return the watchdog in seconds: times to 0.01 s and at most a minute, polling at most half of the shorter."""
-    timeout = min(_hundredths_up(watchdog.detection_ms), WATCHDOG_LONGEST_S)
-    recovery = min(_hundredths_up(watchdog.restoration_ms), WATCHDOG_LONGEST_S)
+    timeout = _hundredths_up(watchdog.detection_ms)
+    recovery = _hundredths_up(watchdog.restoration_ms)
     polling = min(watchdog.poll_ms / 1000, timeout / 2, recovery / 2, WATCHDOG_POLL_LONGEST_S)
     polling = max(polling, WATCHDOG_POLL_SHORTEST_S)
     return WatchdogTimes(f"{timeout:g}", f"{recovery:g}", f"{polling:g}", WATCHDOG_ACTIONS[watchdog.action])

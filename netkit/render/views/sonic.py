@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, ManagementAddress, Snmp, Switch, SyslogServer, Vlan
 from netkit.errors import Problem, RenderError
+from netkit.platforms.frr import dialects as frr_dialects
 from netkit.platforms.sonic.dialects import Dialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
 from netkit.render.artifact import Artifact
-from netkit.render.views import sonic_ports, sonic_qos
+from netkit.render.views import sonic_ports, sonic_qos, sonic_unified
 from netkit.render.views.block import when, when_text
+from netkit.render.views.frr_routing import Routing, routing
 from netkit.render.views.json_rows import Table, table
 from netkit.render.views.sonic_ports import CageRow, Interface, PortRow
 from netkit.render.views.sonic_qos import Qos
-from netkit.render.views.sonic_unified import Bgp, bgp
+from netkit.render.views.sonic_unified import Bgp
 
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
@@ -70,21 +72,26 @@ class View:
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield config_db.json and, in split mode, frr.conf."""
     words = dialect(switch.version)
-    context = {"fabric": fabric, "switch": switch, "view": build(fabric, switch, words)}
-    yield Artifact("config_db.json", "sonic/config_db.json.j2", context)
+    plan = routing(fabric, switch, frr_dialects.dialect(words.frr_version))
+    view = build(fabric, switch, plan, words)
+    yield Artifact("config_db.json", "sonic/config_db.json.j2", {"fabric": fabric, "switch": switch, "view": view})
+    if switch.routing_mode == "split":
+        # The container adds the lines for zebra where they are missing; there from the start, the file stays as it is.
+        context = {"switch": switch, "routing": plan, "zebra_lines": words.zebra_lines}
+        yield Artifact("frr.conf", "sonic/frr.conf.j2", context)
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield what a factory-fresh switch needs to be reached over the management network."""
     if switch.management is None:
         return
-    model = hardware(switch.model)
-    context = {"fabric": fabric, "switch": switch, "hardware": model, "management": switch.management}
+    logins = tuple(login for login in fabric.services.login if login.password_hash_secret)
+    context = {"switch": switch, "management": switch.management, "logins": logins}
     yield Artifact("ztp_config_db.json", "sonic/ztp_config_db.json.j2", context)
     yield Artifact("ztp.sh", "sonic/ztp.sh.j2", context)
 
 
-def build(fabric: Fabric, switch: Switch, words: Dialect) -> View:
+def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View:
     """Return the view of a switch."""
     model = hardware(switch.model)
     return View(
@@ -106,7 +113,7 @@ def build(fabric: Fabric, switch: Switch, words: Dialect) -> View:
         vlans=(switch.vlan,) if switch.vlan else (),
         members=table(sonic_ports.members(switch)),
         qos=(sonic_qos.build(fabric.lossless, switch, model, words),) if switch.ports else (),
-        bgp=(bgp(fabric, switch),) if switch.routing_mode == "unified" else (),
+        bgp=tuple(sonic_unified.bgp(plan)) if switch.routing_mode == "unified" else (),
     )
 
 

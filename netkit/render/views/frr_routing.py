@@ -1,0 +1,208 @@
+"""FRR's routing, decided: what plain Linux and SONiC's frr.conf share, with `templates/frr/routing.j2` as its text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from netkit.design.fabric import Bfd, Fabric, Port, Switch
+from netkit.platforms.frr.dialects import Dialect
+
+BFD_PROFILE = "fabric"
+PEER_TIERS = {
+    ("leaf", "up"): "SPINES",
+    ("spine", "down"): "LEAVES",
+    ("spine", "up"): "CORES",
+    ("core", "down"): "SPINES",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRule:
+    """One rule of a prefix list; `match` is the prefix and the lengths it may have."""
+
+    number: int
+    match: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixList:
+    """A list of the prefixes that may pass."""
+
+    name: str
+    rules: tuple[PrefixRule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMap:
+    """A route map that lets one prefix list pass; all else is dropped."""
+
+    name: str
+    prefix_list: str
+    communities: tuple[str, ...] = ()
+    local_preferences: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A route map on the routes that come in or go out."""
+
+    route_map: str
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
+class PeerGroup:
+    """The neighbours of one tier, and what passes between it and us."""
+
+    name: str
+    policies: tuple[Policy, ...]
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A BGP neighbour on an unnumbered port."""
+
+    interface: str
+    group: str
+    asn: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class NeighborPolicy:
+    """A policy of one neighbour that comes before that of its group."""
+
+    interface: str
+    policy: Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Bgp:
+    """The BGP instance."""
+
+    asn: int
+    router_id: str
+    flags: tuple[str, ...]
+    keepalive_s: int
+    hold_s: int
+    connect_s: int
+    max_paths: int
+    bfd_profile: str
+    groups: tuple[PeerGroup, ...]
+    neighbors: tuple[Neighbor, ...]
+    drained_interfaces: tuple[str, ...]
+    neighbor_policies: tuple[NeighborPolicy, ...]
+    redistribute_map: str
+    aggregates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BfdProfile:
+    """Named BFD timers."""
+
+    name: str
+    timers: Bfd
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """All routing of a switch. A switch without fabric ports has none of it, and all parts are empty."""
+
+    prefix_lists: tuple[PrefixList, ...] = ()
+    route_maps: tuple[RouteMap, ...] = ()
+    bfd_profiles: tuple[BfdProfile, ...] = ()
+    instances: tuple[Bgp, ...] = ()
+
+
+def routing(fabric: Fabric, switch: Switch, dialect: Dialect) -> Routing:
+    """Return the routing of a switch as FRR needs it."""
+    ports = switch.fabric_ports
+    if not ports:
+        return Routing()
+    tiers = {role: PEER_TIERS[switch.role, role] for role in ("down", "up") if any(port.role == role for port in ports)}
+    drained = tuple(port for port in ports if port.peer in switch.drain_neighbors)
+    by_route_map = drained if dialect.neighbor_drain == "route-map" else ()
+    by_command = drained if dialect.neighbor_drain == "command" else ()
+    return Routing(
+        prefix_lists=tuple(_prefix_lists(fabric, switch)),
+        route_maps=tuple(_route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))),
+        bfd_profiles=(BfdProfile(BFD_PROFILE, fabric.routing.bfd),),
+        instances=(_bgp(fabric, switch, tiers, by_route_map, by_command),),
+    )
+
+
+def _bgp(
+    fabric: Fabric, switch: Switch, tiers: dict[str, str], by_route_map: tuple[Port, ...], by_command: tuple[Port, ...]
+) -> Bgp:
+    policy = fabric.routing
+    flags = ("allowas-in",) if policy.allowas_in else ()
+    return Bgp(
+        asn=switch.asn,
+        router_id=switch.loopback,
+        flags=("graceful-shutdown",) if switch.drain else (),
+        keepalive_s=policy.keepalive_s,
+        hold_s=policy.hold_s,
+        connect_s=policy.connect_s,
+        max_paths=policy.max_paths,
+        bfd_profile=BFD_PROFILE,
+        groups=tuple(PeerGroup(tier, _policies(tier), flags) for tier in tiers.values()),
+        neighbors=tuple(
+            Neighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in switch.fabric_ports
+        ),
+        drained_interfaces=tuple(port.name for port in by_command),
+        neighbor_policies=tuple(
+            NeighborPolicy(port.name, one) for port in by_route_map for one in _policies(tiers[port.role], "-DRAINED")
+        ),
+        redistribute_map="CONNECTED",
+        aggregates=tuple(_aggregates(switch)),
+    )
+
+
+def _policies(tier: str, suffix: str = "") -> tuple[Policy, ...]:
+    return Policy(f"FROM-{tier}{suffix}", "in"), Policy(f"TO-{tier}{suffix}", "out")
+
+
+def _aggregates(switch: Switch) -> Iterator[str]:
+    """Yield the leaf prefix where it stands for the /31s of the hosts; one host's /31 needs nothing to stand for it."""
+    if switch.leaf_prefix and not switch.vlan and IPv4Network(switch.leaf_prefix).prefixlen < 31:
+        yield switch.leaf_prefix
+
+
+def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
+    loopback = f"{switch.loopback}/32"
+    yield _prefix_list("FABRIC", _lengths(fabric.loopback_pool, 32), _lengths(fabric.host_pool, _leaf_length(fabric)))
+    if not switch.leaf_prefix:
+        yield _prefix_list("CONNECTED", loopback)
+        return
+    connected = switch.leaf_prefix if switch.vlan else _lengths(switch.leaf_prefix, 31)
+    yield _prefix_list("CONNECTED", loopback, connected)
+    yield _prefix_list("LOCAL", loopback, switch.leaf_prefix)
+
+
+def _prefix_list(name: str, *matches: str) -> PrefixList:
+    return PrefixList(name, tuple(PrefixRule(10 * number, match) for number, match in enumerate(matches, 1)))
+
+
+def _lengths(prefix: str, length: int) -> str:
+    """Return the match of all prefixes of one length within a prefix."""
+    own = int(prefix.partition("/")[2])
+    return prefix if own >= length else f"{prefix} ge {length} le {length}"
+
+
+def _leaf_length(fabric: Fabric) -> int:
+    """Return the length of every leaf prefix of the fabric."""
+    leaf = next(switch for switch in fabric.switches if switch.role == "leaf")
+    return int(leaf.leaf_prefix.partition("/")[2])
+
+
+def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: frozenset[str]) -> Iterator[RouteMap]:
+    """Yield what may pass: leaves announce only their own by default, spines and cores pass everything on."""
+    announced = "LOCAL" if switch.role == "leaf" and not fabric.routing.leaf_exports_all else "FABRIC"
+    yield RouteMap("CONNECTED", "CONNECTED")
+    for role, tier in tiers.items():
+        yield RouteMap(f"FROM-{tier}", "FABRIC")
+        yield RouteMap(f"TO-{tier}", announced)
+        if role in drained:
+            yield RouteMap(f"FROM-{tier}-DRAINED", "FABRIC", local_preferences=(0,))
+            yield RouteMap(f"TO-{tier}-DRAINED", announced, communities=("graceful-shutdown additive",))
