@@ -4,11 +4,17 @@ State lives in $SHIM_STATE (JSON by interface). Every call that changes somethin
 the state lists under `stuck` is accepted with exit code 0 and then forgotten, as firmware does now and then.
 """
 
+# These programs start hundreds of times: importing pathlib would double what that takes.
+# ruff: noqa: PTH119, PTH123
+from __future__ import annotations
+
 import json
 import os
 import sys
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FRESH: dict[str, Any] = {
     "dcbx": "Firmware controlled",
@@ -50,7 +56,8 @@ def mlnx_qos(nic: dict[str, Any], args: list[str]) -> None:
             case _:
                 sys.exit(f"mlnx_qos: no such option: {option}")
     if "-t" in options:
-        assert sum(nic["bw"]) == 100 and all(nic["bw"][tc] == 0 for tc in range(8) if nic["tsa"][tc] == "strict")
+        assert sum(nic["bw"]) == 100
+        assert all(nic["bw"][tc] == 0 for tc in range(8) if nic["tsa"][tc] == "strict")
     show_mlnx(nic)
 
 
@@ -68,7 +75,8 @@ def show_mlnx(nic: dict[str, Any]) -> None:
             dscps = [f"{dscp:02}" for dscp in reversed(range(64)) if nic["dscp"][dscp] == priority]
             for start in range(0, len(dscps), 8):
                 print(f"\tprio:{priority} dscp:{','.join(dscps[start : start + 8])},")
-    print("default priority:\nReceive buffer size (bytes): 130944,130944,0,0,0,0,0,0,max_buffer_size=2069280\nCable len: 7")
+    print("default priority:")
+    print("Receive buffer size (bytes): 130944,130944,0,0,0,0,0,0,max_buffer_size=2069280\nCable len: 7")
     for name, row in (("priority", range(8)), ("enabled", nic["pfc"]), ("buffer", nic["buffer"])):
         print("PFC configuration:\n" * (name == "priority") + f"\t{name}".ljust(13) + "   ".join(map(str, row)))
     for tc in range(8):
@@ -140,28 +148,24 @@ def ethtool(nic: dict[str, Any], verb: str, args: list[str]) -> None:
 
 
 def change(nic: dict[str, Any], key: str, value: Any) -> None:
-    with Path(os.environ["SHIM_LOG"]).open("a", encoding="utf-8") as log:
+    with open(os.environ["SHIM_LOG"], "a", encoding="utf-8") as log:
         log.write(f"{key}\n")
     if key not in nic["stuck"]:
         nic[key] = value
 
 
 def main() -> None:
-    file = Path(os.environ["SHIM_STATE"])
-    state = json.loads(file.read_text(encoding="utf-8"))
+    with open(os.environ["SHIM_STATE"], encoding="utf-8") as file:
+        state = json.load(file)
     args = [arg for arg in sys.argv[1:] if arg != "-N"]
-    match Path(sys.argv[0]).name:
+    match os.path.basename(sys.argv[0]):
         case "mlnx_qos":
-            name, run = args[1], lambda nic: mlnx_qos(nic, args[2:])
+            mlnx_qos(state[args[1]], args[2:])
         case "dcb":
-            name, run = args[3], lambda nic: dcb(nic, args[0], args[1], args[4:])
+            dcb(state[args[3]], args[0], args[1], args[4:])
         case "ethtool":
-            name, run = args[1], lambda nic: ethtool(nic, args[0], args[2:])
+            ethtool(state[args[1]], args[0], args[2:])
         case _:
             sys.exit("called by a strange name")
-    run(state[name])
-    file.write_text(json.dumps(state), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    with open(os.environ["SHIM_STATE"], "w", encoding="utf-8") as file:
+        json.dump(state, file)

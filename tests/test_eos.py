@@ -231,7 +231,7 @@ def test_speed_keyword_follows_speed_and_lanes(speed_gbps: int, lanes: int, keyw
         (100, 3, 6, ("0.3", "0.6", "0.1")),
         (10, 2, 2, ("0.02", "0.02", "0.01")),
         (15, 3, 3, ("0.05", "0.05", "0.015")),
-        (1000, 50, 600, ("50", "60", "1")),
+        (1000, 50, 60, ("50", "60", "1")),
     ],
 )
 def test_watchdog_times_stay_within_what_eos_takes(

@@ -79,7 +79,7 @@ class RoutePlan:
 
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
-        self._rails = {rail.number: (rail.prefix,) for rail in fabric.rails}
+        self._rails: dict[int, tuple[str, ...]] = {rail.number: (rail.prefix,) for rail in fabric.rails}
         if fabric.host_routes == "per-leaf":
             prefixes: dict[int, list[str]] = {rail.number: [] for rail in fabric.rails}
             for leaf in fabric.tier("leaf"):

@@ -42,14 +42,17 @@ def write(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any], *,
     """Write rendered devices below a folder. Only a complete render removes what is no longer rendered."""
     with _plain_errors(folder):
         previous = read_manifest(folder)
+        is_new = not folder.exists()
         folder.mkdir(parents=True, exist_ok=True)
         staging = folder / STAGING
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir()
         try:
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
             return _write(folder, staging, devices, head, previous, is_complete=is_complete)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
+            if is_new and not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def _write(
@@ -73,8 +76,8 @@ def _write(
     manifest = {**head, "devices": dict(sorted(entries.items()))}
     stale = sorted(_listed(previous) - _listed(manifest))
     _stage(folder, staging, MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode(), Written())
+    _make_room(folder, {folder / name.partition("/")[0] for name in written.changed})
     for name in written.changed:
-        (folder / name).parent.mkdir(exist_ok=True)
         (staging / name).replace(folder / name)
     for name in stale:
         if _remove(folder / name):
@@ -82,6 +85,20 @@ def _write(
     if (staging / MANIFEST).exists():
         (staging / MANIFEST).replace(folder / MANIFEST)
     return written
+
+
+def _make_room(folder: Path, wanted: set[Path]) -> None:
+    """Make the folders of all devices before the first file is moved, or none of them."""
+    made: list[Path] = []
+    try:
+        for path in sorted(wanted):
+            if not path.is_dir():
+                path.mkdir()
+                made.append(path)
+    except OSError:
+        for path in made:
+            path.rmdir()
+        raise
 
 
 def _stage(folder: Path, staging: Path, name: str, data: bytes, written: Written) -> None:
@@ -109,7 +126,7 @@ def _remove(path: Path) -> bool:
 
 
 def _listed(manifest: Mapping[str, Any]) -> set[str]:
-    return {f"{device}/{name}" for device, entry in manifest.get("devices", {}).items() for name in entry["files"]}
+    return {f"{device}/{name}" for device, entry in manifest.get("devices", {}).items() for name in dict(entry["files"])}
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -120,18 +137,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         names = _listed(manifest)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         message = "is not a manifest netkit wrote"
         raise OutputError(Problem(message, "choose another output folder, or remove the file", file=str(path))) from None
-    strange = next((name for name in names if not _is_ours(name)), None)
+    strange = next((name for name in sorted(names) if not _is_ours(folder, name)), None)
     if strange:
-        raise OutputError(Problem(f"lists {strange!r}, which is outside the folder", "remove the manifest", file=str(path)))
+        message = f"lists {strange!r}, which is no file of a device below this folder"
+        raise OutputError(Problem(message, "choose another output folder, or remove the manifest", file=str(path)))
     return dict(manifest)
 
 
-def _is_ours(name: str) -> bool:
+def _is_ours(folder: Path, name: str) -> bool:
     parts = name.split("/")
-    return len(parts) == 2 and all(part not in {"", ".", ".."} for part in parts)
+    is_plain = len(parts) == 2 and all(part not in {"", ".", ".."} and part.isprintable() for part in parts)
+    return is_plain and not (folder / parts[0]).is_symlink()
 
 
 @contextmanager

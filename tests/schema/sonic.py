@@ -1,4 +1,4 @@
-"""A checker for rendered CONFIG_DB files: tables, rows, fields, references, and what SONiC's own YANG does not check."""
+"""A checker for CONFIG_DB files: tables, rows, fields, references, and what SONiC's own YANG does not check."""
 
 import json
 import re
@@ -64,22 +64,15 @@ def _shape(tables: Tables, version: int) -> Iterator[str]:
             yield f"{table}: empty table"
         else:
             for key, row in rows.items():
-                yield from _row(tables, f"{table}|{key}", SCHEMA[known[table]], key, row, version)
+                forms = [form for form in SCHEMA[known[table]] if _has_key(tables, form, key)]
+                attempts = [[*_fields(tables, f"{table}|{key}", form, row, version)] for form in forms]
+                yield from min(attempts, key=len, default=[f"{table}|{key}: no such key"])
 
 
-def _row(tables: Tables, where: str, forms: list[Any], key: str, row: dict[str, Any], version: int) -> Iterator[str]:
+def _has_key(tables: Tables, form: Any, key: str) -> bool:
     parts = key.split("|")
-    fitting = [
-        form
-        for form in forms
-        if len(form["key"]) == len(parts)
-        and all(_fits(tables, spec, part) for spec, part in zip(form["key"], parts, strict=True))
-    ]
-    if not fitting:
-        yield f"{where}: no such key"
-        return
-    attempts = [[*_fields(tables, where, form, row, version)] for form in fitting]
-    yield from min(attempts, key=len)
+    specs = form["key"]
+    return len(specs) == len(parts) and all(_fits(tables, *pair) for pair in zip(specs, parts, strict=True))
 
 
 def _fields(tables: Tables, where: str, form: Any, row: dict[str, Any], version: int) -> Iterator[str]:
@@ -163,13 +156,23 @@ def _vlans(tables: Tables) -> Iterator[str]:
 
 
 def _qos(tables: Tables) -> Iterator[str]:
-    for name, row in tables.get("DSCP_TO_TC_MAP", {}).items():
-        if sorted(map(int, row)) != list(range(64)):
-            yield f"DSCP_TO_TC_MAP|{name}: not every DSCP is mapped"
-    for table in ("TC_TO_QUEUE_MAP", "TC_TO_PRIORITY_GROUP_MAP", "MAP_PFC_PRIORITY_TO_QUEUE"):
+    yield from _maps(tables)
+    yield from _schedulers(tables)
+    for port, row in tables.get("PORT_QOS_MAP", {}).items():
+        if port != "global":
+            yield from _port_qos(tables, port, row)
+    yield from _watchdog(tables)
+
+
+def _maps(tables: Tables) -> Iterator[str]:
+    sizes = {"DSCP_TO_TC_MAP": 64, "TC_TO_QUEUE_MAP": 8, "TC_TO_PRIORITY_GROUP_MAP": 8, "MAP_PFC_PRIORITY_TO_QUEUE": 8}
+    for table, size in sizes.items():
         for name, row in tables.get(table, {}).items():
-            if sorted(map(int, row)) != list(range(8)):
-                yield f"{table}|{name}: not every class is mapped"
+            if sorted(map(int, row)) != list(range(size)):
+                yield f"{table}|{name}: not every value is mapped"
+
+
+def _schedulers(tables: Tables) -> Iterator[str]:
     for name, row in tables.get("WRED_PROFILE", {}).items():
         for color in ("green", "yellow", "red"):
             if int(row[f"{color}_min_threshold"]) >= int(row[f"{color}_max_threshold"]):
@@ -177,10 +180,6 @@ def _qos(tables: Tables) -> Iterator[str]:
     for name, row in tables.get("SCHEDULER", {}).items():
         if "pir" in row and ("cir" not in row or int(row["cir"]) > int(row["pir"])):
             yield f"SCHEDULER|{name}: pir needs a cir that is not above it"
-    for port, row in tables.get("PORT_QOS_MAP", {}).items():
-        if port != "global":
-            yield from _port_qos(tables, port, row)
-    yield from _watchdog(tables)
 
 
 def _port_qos(tables: Tables, port: str, row: dict[str, str]) -> Iterator[str]:
@@ -257,8 +256,14 @@ def _services(tables: Tables) -> Iterator[str]:
 
 def _routing(tables: Tables) -> Iterator[str]:
     is_unified = tables["DEVICE_METADATA"]["localhost"]["docker_routing_config_mode"] == "unified"
-    if is_unified != ("BGP_GLOBALS" in tables):
+    if not is_unified and "BGP_GLOBALS" in tables:
         yield "BGP_GLOBALS: belongs to unified mode"
+    unnumbered = [
+        port for port, row in tables.get("INTERFACE", {}).items() if row.get("ipv6_use_link_local_only") == "enable"
+    ]
+    for port in unnumbered if is_unified else ():
+        if f"default|{port}" not in tables.get("BGP_NEIGHBOR", {}):
+            yield f"{port}: has no BGP neighbour"
     for key in tables.get("BGP_NEIGHBOR", {}):
         port = key.split("|")[1]
         if tables["INTERFACE"].get(port, {}).get("ipv6_use_link_local_only") != "enable":
@@ -280,6 +285,8 @@ def _routing(tables: Tables) -> Iterator[str]:
 def _policies(tables: Tables, key: str) -> bool:
     vrf, port = key.split("|")
     group = tables["BGP_NEIGHBOR"][key]["peer_group_name"]
-    rows = (tables.get("BGP_PEER_GROUP_AF", {}).get(f"{vrf}|{group}|ipv4_unicast", {}),)
-    rows += (tables.get("BGP_NEIGHBOR_AF", {}).get(f"{vrf}|{port}|ipv4_unicast", {}),)
+    rows = (
+        tables.get("BGP_PEER_GROUP_AF", {}).get(f"{vrf}|{group}|ipv4_unicast", {}),
+        tables.get("BGP_NEIGHBOR_AF", {}).get(f"{vrf}|{port}|ipv4_unicast", {}),
+    )
     return all(any(side in row for row in rows) for side in ("route_map_in", "route_map_out"))

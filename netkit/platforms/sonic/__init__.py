@@ -5,7 +5,7 @@ from netkit.platforms.platform import Platform, capabilities
 
 
 def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
-    """Return EthernetN, where N counts lanes from the model's first index: the cage's first lane plus the port's own."""
+    """Return EthernetN, where N counts lanes: the model's first index, the cage's first lane, the port's own."""
     data = model.platforms.get("sonic", {})
     step = data.get("lanes_per_index") or model.lanes_per_cage
     return f"Ethernet{(data.get('first_index') or 0) + (cage - 1) * step + port * split.lanes_per_port}"
@@ -22,7 +22,7 @@ SONIC = Platform(
     capabilities=capabilities(
         breakout="native",
         bgp_unnumbered=("native", "split: netkit's own frr.conf; unified: frrcfgd, from 202511 for eBGP with policy"),
-        bfd="native",
+        bfd=("native", "in software, by bfdd; in unified mode with FRR's own timers only"),
         drain_device="native",
         drain_neighbor=("route-map", "FRR community on the neighbour"),
         dscp_map="native",
@@ -32,7 +32,7 @@ SONIC = Platform(
         ecn="native",
         ets="native",
         cnp_strict="native",
-        cnp_shaping=("native", "scheduler with a peak rate"),
+        cnp_shaping=("native", "scheduler with a peak rate; unverified on a switch"),
         buffer_pools="native",
         adaptive_routing=("", "no adaptive routing in community SONiC up to 202505"),
         lldp=("native", "a feature container; no per-port switch in the community image"),

@@ -29,8 +29,6 @@ class Dialect:
     """BUFFER_POOL.percentage, in the dynamic buffer model."""
     has_ecn_counters: bool = False
     """Orchagent acts on FLEX_COUNTER_TABLE|WRED_ECN_*; the rows are in YANG earlier, but nothing reads them."""
-    watchdog_poll_max_ms: int = 3000
-    """Largest PFC_WD.POLL_INTERVAL."""
     zebra_lines: tuple[str, ...] = FPM_LINES + KERNEL_NEXTHOP_LINES
     """What the container appends to frr.conf in split mode when it is missing."""
 
@@ -40,7 +38,7 @@ _202311 = replace(_202305, since="202311", has_hash_algorithm=True, has_ntp_opti
 _202405 = replace(_202311, since="202405", frr_version="8.5.4", has_router_id=True, has_pool_percentage=True)
 _202411 = replace(_202405, since="202411", frr_version="10.0.1", has_wcmp=True)
 _202505 = replace(_202411, since="202505", frr_version="10.3", has_ecn_counters=True)
-_202511 = replace(_202505, since="202511", frr_version="10.4.1", watchdog_poll_max_ms=1000, zebra_lines=FPM_LINES)
+_202511 = replace(_202505, since="202511", frr_version="10.4.1", zebra_lines=FPM_LINES)
 
 DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from netkit.errors import Problem, RenderError
 from netkit.hardware import Split, SwitchModel
 
 NEEDED = ("hwsku", "platform", "buffer_model", "alias", "subport_alias", "lanes", "port_index_base", "buffer_pools")
+REGULAR = "regular"
 LETTERS = "abcdefgh"
 
 
@@ -82,18 +84,21 @@ def hardware(model: SwitchModel) -> SonicHardware:
         is_dynamic=data["buffer_model"] == "dynamic",
         alias=data["alias"],
         subport_alias=data["subport_alias"],
-        lanes=_lanes(model, data["lanes"]),
+        lanes=_lanes(
+            model.cages, model.lanes_per_cage, data["lanes"] if data["lanes"] == REGULAR else tuple(data["lanes"])
+        ),
         port_index_base=data["port_index_base"],
         breakout_modes=data.get("breakout_modes") or {},
         pools=_pools(data["buffer_pools"]),
     )
 
 
-def _lanes(model: SwitchModel, given: str | list[str]) -> tuple[tuple[str, ...], ...]:
-    if isinstance(given, list):
-        return tuple(tuple(cage.split(",")) for cage in given)
-    count = model.lanes_per_cage
-    return tuple(tuple(str(lane) for lane in range(count * cage, count * (cage + 1))) for cage in range(model.cages))
+@lru_cache(maxsize=32)
+def _lanes(cages: int, count: int, given: str | tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Return the lanes of each cage; regular ones count on from cage to cage."""
+    if given == REGULAR:
+        return tuple(tuple(str(lane) for lane in range(count * cage, count * (cage + 1))) for cage in range(cages))
+    return tuple(tuple(cage.split(",")) for cage in given)
 
 
 def _pools(data: Mapping[str, Any]) -> Pools:

@@ -4,18 +4,20 @@ from collections.abc import Callable, Iterator
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.render.artifact import Artifact
-from netkit.render.views import eos, frr, host, nvue
+from netkit.render.views import eos, frr, host, nvue, sonic
 
 SWITCH_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {
     "eos": eos.artifacts,
     "frr": frr.artifacts,
     "nvue": nvue.artifacts,
+    "sonic": sonic.artifacts,
 }
 
 ZTP_VIEWS: dict[str, Callable[[Fabric, Switch], Iterator[Artifact]]] = {
     "eos": eos.ztp,
     "frr": frr.ztp,
     "nvue": nvue.ztp,
+    "sonic": sonic.ztp,
 }
 """What a factory-fresh switch needs to become reachable."""
 

@@ -116,47 +116,52 @@ class Routing:
 
 
 def routing(fabric: Fabric, switch: Switch, dialect: Dialect) -> Routing:
-    """Return the routing of a switch as FRR needs it."""
-    ports = switch.fabric_ports
-    if not ports:
+    """Return the routing of a switch as FRR needs it, neighbours in FRR's own order: by group, then by port."""
+    roles = sorted({port.role for port in switch.fabric_ports}, key=lambda role: PEER_TIERS[switch.role, role])
+    if not roles:
         return Routing()
-    tiers = {role: PEER_TIERS[switch.role, role] for role in ("down", "up") if any(port.role == role for port in ports)}
-    drained = tuple(port for port in ports if port.peer in switch.drain_neighbors)
-    by_route_map = drained if dialect.neighbor_drain == "route-map" else ()
-    by_command = drained if dialect.neighbor_drain == "command" else ()
+    tiers: dict[str, str] = {role: PEER_TIERS[switch.role, role] for role in roles}
+    ports = [port for role in roles for port in switch.fabric_ports if port.role == role]
+    drained = [port for port in ports if port.peer in switch.drain_neighbors]
+    by_route_map = drained if dialect.neighbor_drain == "route-map" else []
+    by_command = drained if dialect.neighbor_drain == "command" else []
     return Routing(
         prefix_lists=tuple(_prefix_lists(fabric, switch)),
         route_maps=tuple(_route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))),
         bfd_profiles=(BfdProfile(BFD_PROFILE, fabric.routing.bfd),),
-        instances=(_bgp(fabric, switch, tiers, by_route_map, by_command),),
+        instances=(
+            Bgp(
+                asn=switch.asn,
+                router_id=switch.loopback,
+                flags=("graceful-shutdown",) if switch.drain else (),
+                keepalive_s=fabric.routing.keepalive_s,
+                hold_s=fabric.routing.hold_s,
+                connect_s=fabric.routing.connect_s,
+                max_paths=fabric.routing.max_paths,
+                bfd_profile=BFD_PROFILE,
+                groups=tuple(_groups(fabric, tiers)),
+                neighbors=tuple(
+                    Neighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in ports
+                ),
+                drained_interfaces=tuple(port.name for port in by_command),
+                neighbor_policies=tuple(_drain_policies(by_route_map, tiers)),
+                redistribute_map="CONNECTED",
+                aggregates=tuple(_aggregates(switch)),
+            ),
+        ),
     )
 
 
-def _bgp(
-    fabric: Fabric, switch: Switch, tiers: dict[str, str], by_route_map: tuple[Port, ...], by_command: tuple[Port, ...]
-) -> Bgp:
-    policy = fabric.routing
-    flags = ("allowas-in",) if policy.allowas_in else ()
-    return Bgp(
-        asn=switch.asn,
-        router_id=switch.loopback,
-        flags=("graceful-shutdown",) if switch.drain else (),
-        keepalive_s=policy.keepalive_s,
-        hold_s=policy.hold_s,
-        connect_s=policy.connect_s,
-        max_paths=policy.max_paths,
-        bfd_profile=BFD_PROFILE,
-        groups=tuple(PeerGroup(tier, _policies(tier), flags) for tier in tiers.values()),
-        neighbors=tuple(
-            Neighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in switch.fabric_ports
-        ),
-        drained_interfaces=tuple(port.name for port in by_command),
-        neighbor_policies=tuple(
-            NeighborPolicy(port.name, one) for port in by_route_map for one in _policies(tiers[port.role], "-DRAINED")
-        ),
-        redistribute_map="CONNECTED",
-        aggregates=tuple(_aggregates(switch)),
-    )
+def _groups(fabric: Fabric, tiers: dict[str, str]) -> Iterator[PeerGroup]:
+    flags = ("allowas-in",) if fabric.routing.allowas_in else ()
+    for tier in tiers.values():
+        yield PeerGroup(tier, _policies(tier), flags)
+
+
+def _drain_policies(ports: list[Port], tiers: dict[str, str]) -> Iterator[NeighborPolicy]:
+    for port in ports:
+        for policy in _policies(tiers[port.role], "-DRAINED"):
+            yield NeighborPolicy(port.name, policy)
 
 
 def _policies(tier: str, suffix: str = "") -> tuple[Policy, ...]:

@@ -1,12 +1,14 @@
 """GPU hosts: rail addresses and routes, stable names, kernel and NIC settings, each with its place on the host."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
 from netkit.render.artifact import Artifact
 from netkit.render.views.host_settings import Setting, nccl_settings, nic_qos, nv_settings
+
+Context = Mapping[str, object]
 
 UNIT = "netkit-nic-qos@{interface}.service"
 
@@ -17,7 +19,6 @@ class Rail:
 
     interface: str
     pci: str
-    rdma: str
     macs: tuple[str, ...]
     cidr: str
     address: str
@@ -72,6 +73,7 @@ COMMON = (
     Install("0644", "netkit-nic-qos@.service", "/etc/systemd/system/netkit-nic-qos@.service"),
     Install("0644", "nccl.conf", "/etc/nccl.conf"),
 )
+FIRMWARE = Install("0644", "mlxconfig.conf", "/etc/netkit/mlxconfig.conf")
 TEMPLATES = {
     "70-netkit-rails.rules": "host/udev.rules.j2",
     "90-netkit-rails.conf": "host/sysctl.conf.j2",
@@ -95,12 +97,11 @@ class _Views:
         self._qos = nic_qos(fabric.lossless)
         self._nv = nv_settings(fabric)
         self._fabric = fabric
-        self._backends = {"netplan": self._netplan, "networkd": self._networkd}
 
     def artifacts(self, host: Host) -> Iterator[Artifact]:
         """Yield every file of a host, and last the list of where each goes."""
         rails = tuple(self._rail(nic) for nic in host.nics)
-        context = {
+        context: Context = {
             "host": host,
             "rails": rails,
             "names": tuple(_names(host)),
@@ -109,25 +110,21 @@ class _Views:
             "qos": self._qos,
             "settings": nccl_settings(self._fabric, host),
         }
-        installs = []
-        for install, artifact in self._backends[host.backend](rails, context):
-            installs.append(install)
-            yield artifact
+        yield from BACKENDS[host.backend](rails, context)
         for install in COMMON:
-            installs.append(install)
             yield Artifact(install.file, TEMPLATES[install.file], context)
-        if host.model.nic.startswith(MELLANOX):
-            installs.append(Install("0644", "mlxconfig.conf", "/etc/netkit/mlxconfig.conf"))
-            yield Artifact("mlxconfig.conf", "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
+        if _has_firmware_settings(host):
+            yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
         steps = (*RELOAD, *_activation(host))
-        yield Artifact("install.txt", "host/install.txt.j2", {"host": host, "installs": installs, "steps": steps})
+        yield Artifact(
+            "install.txt", "host/install.txt.j2", {"host": host, "installs": tuple(_installs(host)), "steps": steps}
+        )
 
     def _rail(self, nic: Nic) -> Rail:
         plan = self._plan
         return Rail(
             interface=nic.interface,
             pci=nic.pci,
-            rdma=nic.rdma,
             macs=(nic.mac,) if nic.mac else (),
             cidr=f"{nic.address}/{nic.prefix_length}",
             address=nic.address,
@@ -141,21 +138,37 @@ class _Views:
             leaf_port=nic.leaf_port,
         )
 
-    def _netplan(self, rails: tuple[Rail, ...], context: dict[str, object]) -> Iterator[tuple[Install, Artifact]]:
-        target = "/etc/netplan/60-netkit-rails.yaml"
-        yield Install("0600", "netplan.yaml", target), Artifact("netplan.yaml", "host/netplan.yaml.j2", context)
-        for rail in rails:
-            folder = f"10-netplan-{rail.interface}.network.d"
-            file = f"{folder}-oif.conf"
-            install = Install("0644", file, f"{NETWORKD}/{folder}/oif.conf")
-            yield install, Artifact(file, "host/oif.conf.j2", {"rail": rail, "rules": RULES})
 
-    def _networkd(self, rails: tuple[Rail, ...], context: dict[str, object]) -> Iterator[tuple[Install, Artifact]]:
-        for rail in rails:
-            for kind in ("network", "link"):
-                file = f"10-{rail.interface}.{kind}"
-                shown = {"rail": rail, "rules": RULES, "host": context["host"]}
-                yield Install("0644", file, f"{NETWORKD}/{file}"), Artifact(file, f"host/rail.{kind}.j2", shown)
+def _netplan(_rails: tuple[Rail, ...], context: Context) -> Iterator[Artifact]:
+    yield Artifact("netplan.yaml", "host/netplan.yaml.j2", context)
+    yield Artifact("oif.conf", "host/oif.conf.j2", context)
+
+
+def _networkd(rails: tuple[Rail, ...], context: Context) -> Iterator[Artifact]:
+    for rail in rails:
+        for kind in ("network", "link"):
+            yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})
+
+
+BACKENDS = {"netplan": _netplan, "networkd": _networkd}
+
+
+def _has_firmware_settings(host: Host) -> bool:
+    return host.model.nic.startswith(MELLANOX)
+
+
+def _installs(host: Host) -> Iterator[Install]:
+    """Yield where each file goes; one file may go to several places."""
+    names = [nic.interface for nic in host.nics]
+    if host.backend == "netplan":
+        yield Install("0600", "netplan.yaml", "/etc/netplan/60-netkit-rails.yaml")
+        yield from (Install("0644", "oif.conf", f"{NETWORKD}/10-netplan-{name}.network.d/oif.conf") for name in names)
+    else:
+        files = (f"10-{name}.{kind}" for name in names for kind in ("network", "link"))
+        yield from (Install("0644", file, f"{NETWORKD}/{file}") for file in files)
+    yield from COMMON
+    if _has_firmware_settings(host):
+        yield FIRMWARE
 
 
 def _names(host: Host) -> Iterator[RailName]:

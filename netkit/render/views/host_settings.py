@@ -62,13 +62,21 @@ def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
     is_adaptive = any(switch.adaptive_routing for switch in fabric.switches)
     settings = [
         Setting("LINK_TYPE_P1", "2", "Ethernet"),
-        Setting("ROCE_CC_PRIO_MASK_P1", str(1 << lossless.roce.priority), f"congestion control on priority {lossless.roce.priority} only"),
+        Setting(
+            "ROCE_CC_PRIO_MASK_P1",
+            str(1 << lossless.roce.priority),
+            f"congestion control on priority {lossless.roce.priority} only",
+        ),
         Setting("CNP_DSCP_P1", str(lossless.cnp_dscp), "the DSCP the switches put into the strict queue"),
         Setting("CNP_802P_PRIO_P1", str(lossless.cnp.priority), "the same for tagged frames"),
         Setting("ROCE_ADAPTIVE_ROUTING_EN", str(int(is_adaptive)), "as on the switches: on everywhere or nowhere"),
     ]
     if is_adaptive:
-        settings.append(Setting("PCI_WR_ORDERING", "1", "packets arrive out of order with adaptive routing: let PCIe writes overtake"))
+        settings.append(
+            Setting(
+                "PCI_WR_ORDERING", "1", "packets arrive out of order with adaptive routing: let PCIe writes overtake"
+            )
+        )
     return tuple(settings)
 
 
@@ -79,8 +87,16 @@ def nccl_settings(fabric: Fabric, host: Host) -> tuple[Setting, ...]:
 
 def _nccl(fabric: Fabric, host: Host) -> Iterator[Setting]:
     devices = ",".join(nic.rdma for nic in host.nics)
-    yield Setting("NCCL_IB_HCA", f"={devices}", "the rails in order; = matches whole names, or mlx5_1 would take mlx5_10 too")
-    yield Setting("NCCL_IB_TC", str(fabric.lossless.tos), "DSCP and ECT(0) of RoCE data; the default of 0 is not lossless")
-    yield Setting("NCCL_SOCKET_IFNAME", f"={host.management_interface}", "bootstrap over the management network, never over a rail")
+    yield Setting(
+        "NCCL_IB_HCA", f"={devices}", "the rails in order; = matches whole names, or mlx5_1 would take mlx5_10 too"
+    )
+    yield Setting(
+        "NCCL_IB_TC", str(fabric.lossless.tos), "DSCP and ECT(0) of RoCE data; the default of 0 is not lossless"
+    )
+    yield Setting(
+        "NCCL_SOCKET_IFNAME",
+        f"={host.management_interface}",
+        "bootstrap over the management network, never over a rail",
+    )
     if fabric.cross_rail == "blocked":
         yield Setting("NCCL_CROSS_NIC", "0", "no way leads from rail to rail: rings and trees stay on one")

@@ -17,6 +17,9 @@ from netkit.render.views.sonic_ports import CageRow, Interface, PortRow
 from netkit.render.views.sonic_qos import Qos
 from netkit.render.views.sonic_unified import Bgp
 
+# Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only beside it. In split mode it
+# finds no BGP tables and leaves FRR alone. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), is then not started: a drain
+# is FRR's graceful shutdown in either mode, and tsa_enabled stays false.
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
 SNMP_USER_LENGTHS = range(4, 33)

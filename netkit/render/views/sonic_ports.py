@@ -52,15 +52,15 @@ def ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
     """Yield all ports of all cages in use."""
     used = {port.name: port for port in switch.ports}
     profiles = {port.cage: port.profile for port in switch.ports}
+    cables = {id(profile): cable_length(profile) for profile in profiles.values()}
     for cage in switch.cages:
         profile, split = profiles[cage.number], cage.split
-        cable, index = cable_length(profile), hardware.port_index_base + cage.number - 1
         for number, name in enumerate(cage.ports):
             port = used.get(name)
             yield PortRow(
                 name=name,
                 alias=hardware.port_alias(split, cage.number, number),
-                index=index,
+                index=hardware.port_index_base + cage.number - 1,
                 lanes=hardware.port_lanes(split, cage.number, number),
                 speed=split.speed_gbps * 1000,
                 mtu=profile.mtu_bytes,
@@ -68,7 +68,7 @@ def ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
                 subport=number + 1 if split.ports > 1 else 0,
                 admin_status="up" if port else "down",
                 description=port.description if port else "unused",
-                cable=cable,
+                cable=cables[id(profile)],
             )
 
 
@@ -91,5 +91,7 @@ def interfaces(switch: Switch) -> Iterator[Interface]:
 
 def members(switch: Switch) -> Iterator[str]:
     """Yield the ports in the host VLAN."""
+    # CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update asks every
+    # neighbour in a VLAN again each few minutes, so that no MAC of a live host ages out and is flooded.
     if switch.vlan:
         yield from (port.name for port in switch.host_ports)

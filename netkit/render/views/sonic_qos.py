@@ -19,7 +19,6 @@ CONTROL_QUEUE = 7
 ECN_PROFILE = "AZURE_LOSSLESS"
 BYTES_PER_S_PER_GBPS = 125_000_000
 WATCHDOG_MIN_MS = 100
-DETECTION_MAX_MS, RESTORATION_MAX_MS = 5_000, 60_000
 
 
 Numbers = Rows[tuple[int, int]]
@@ -108,7 +107,6 @@ class Qos:
     pools: Pools
     pool_share: tuple[PoolShare, ...]
     headroom_profiles: tuple[HeadroomProfile, ...]
-    lossy_groups: tuple[int, ...]
     lossy_queues: tuple[str, ...]
     lossless_frame_bytes: int
 
@@ -134,12 +132,11 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, wo
         strict_schedulers=rows(_strict_schedulers(lossless, profiles, has_control=has_control)),
         ecn_profiles=rows(ecn_profiles),
         ports=rows(_ports(lossless, switch, hardware, ecn_profiles)),
-        watchdog=_watchdog(lossless.watchdog, words),
+        watchdog=_watchdog(lossless.watchdog),
         buffers=f"sonic/buffers_{'dynamic' if hardware.is_dynamic else 'traditional'}.json.j2",
         pools=hardware.pools,
         pool_share=(share,) if words.has_pool_percentage else (),
         headroom_profiles=tuple(_headroom_profiles(profiles, switch, hardware)),
-        lossy_groups=tuple(sorted({cnp.priority, rest.priority})),
         lossy_queues=tuple(_ranges(queue for queue in range(8) if queue != roce.priority)),
         lossless_frame_bytes=pfc.lossless_frame_bytes(),
     )
@@ -206,18 +203,15 @@ def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[EcnProfile, ...]:
     )
 
 
-def _watchdog(watchdog: Watchdog, words: Dialect) -> WatchdogTimes:
-    poll = _clamp(watchdog.poll_ms, WATCHDOG_MIN_MS, words.watchdog_poll_max_ms)
+def _watchdog(watchdog: Watchdog) -> WatchdogTimes:
+    """Return the times, none below the shortest poll there is; what is too long the design has refused."""
+    poll = max(WATCHDOG_MIN_MS, watchdog.poll_ms)
     return WatchdogTimes(
         poll_ms=poll,
-        detection_ms=_clamp(watchdog.detection_ms, poll, DETECTION_MAX_MS),
-        restoration_ms=_clamp(watchdog.restoration_ms, poll, RESTORATION_MAX_MS),
+        detection_ms=max(poll, watchdog.detection_ms),
+        restoration_ms=max(poll, watchdog.restoration_ms),
         action=watchdog.action,
     )
-
-
-def _clamp(value: int, low: int, high: int) -> int:
-    return max(low, min(value, high))
 
 
 def _explicit_headroom(profile: PortProfile, switch: Switch, hardware: SonicHardware) -> str:

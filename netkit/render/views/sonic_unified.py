@@ -1,4 +1,4 @@
-"""SONiC in unified mode: the routing of `frr_routing` as CONFIG_DB tables, which frrcfgd turns into FRR's configuration."""
+"""SONiC in unified mode: routing as CONFIG_DB tables, which frrcfgd turns into FRR's configuration."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
