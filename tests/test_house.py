@@ -39,7 +39,11 @@ def imported_stages(path: Path) -> set[str]:
             names = [alias.name for alias in node.names]
         for name in names:
             parts = name.split(".")
-            if parts[0] == "netkit" and len(parts) > 1 and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists():
+            if (
+                parts[0] == "netkit"
+                and len(parts) > 1
+                and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists()
+            ):
                 found.add(parts[1])
     return found
 
@@ -71,7 +75,11 @@ def templates() -> list[Path]:
 @pytest.mark.parametrize("path", templates(), ids=lambda path: str(path.relative_to(shipped_templates())))
 def test_templates_loop_and_never_decide(path: Path) -> None:
     code = re.findall(r"\{%.*?%\}|\{\{.*?\}\}", path.read_text(encoding="utf-8"), re.DOTALL)
-    decisions = [piece for piece in code if re.search(r"\b(if|elif|else|is|and|or|not)\b|[=!<>]=|[<>]", re.sub(r"'[^']*'|\"[^\"]*\"", "", piece))]
+    decisions = [
+        piece
+        for piece in code
+        if re.search(r"\b(if|elif|else|is|and|or|not)\b|[=!<>]=|[<>]", re.sub(r"'[^']*'|\"[^\"]*\"", "", piece))
+    ]
     assert decisions == []
 
 

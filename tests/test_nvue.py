@@ -76,7 +76,8 @@ def test_drains_stand_where_they_were_asked_for() -> None:
     changes = {"overrides": {"spine01": {"drain": True}, "leaf01": {"drain_neighbors": ["spine02"]}}}
     fabric = intents.fabric(intents.values(changes))
     draining = {
-        switch.name: nvue.tree(rendered(fabric, switch.name))["router"]["bgp"].get("graceful-shutdown") for switch in fabric.switches
+        switch.name: nvue.tree(rendered(fabric, switch.name))["router"]["bgp"].get("graceful-shutdown")
+        for switch in fabric.switches
     }
     assert {name for name, value in draining.items() if value == "enabled"} == {"spine01"}
     neighbors = nvue.tree(rendered(fabric, "leaf01"))["vrf"]["default"]["router"]["bgp"]["neighbor"]

@@ -209,6 +209,12 @@ class Switch:
     cages: tuple[Cage, ...]
 
     @property
+    def aggregates(self) -> tuple[str, ...]:
+        """Return the prefix that stands for the hosts' /31s; a single /31 and a subnet stand for themselves."""
+        is_summary = self.leaf_prefix and self.vlan is None and not self.leaf_prefix.endswith("/31")
+        return (self.leaf_prefix,) if is_summary else ()
+
+    @property
     def fabric_ports(self) -> tuple[Port, ...]:
         """Return the ports towards other switches: one BGP session each."""
         return tuple(port for port in self.ports if port.profile.role != "host")
@@ -368,11 +374,16 @@ class Fabric:
     hosts: tuple[Host, ...]
     notes: tuple[Problem, ...] = ()
     _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
+    _by_role: Mapping[str, tuple[Switch, ...]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         by_name: dict[str, Switch | Host] = {switch.name: switch for switch in self.switches}
         by_name.update((host.name, host) for host in self.hosts)
         object.__setattr__(self, "_by_name", by_name)
+        roles = {
+            role: tuple(switch for switch in self.switches if switch.role == role) for role in ("leaf", "spine", "core")
+        }
+        object.__setattr__(self, "_by_role", roles)
 
     def device(self, name: str) -> Switch | Host | None:
         """Return a device by name."""
@@ -385,9 +396,14 @@ class Fabric:
             raise TypeError(f"{name} is a host, not a switch")
         return device
 
+    @property
+    def leaf_prefix_length(self) -> int:
+        """Return the length all leaf prefixes have: the only host prefixes that travel through the fabric."""
+        return int(self.tier("leaf")[0].leaf_prefix.partition("/")[2])
+
     def tier(self, role: Role) -> tuple[Switch, ...]:
         """Return the switches of one tier."""
-        return tuple(switch for switch in self.switches if switch.role == role)
+        return self._by_role[role]
 
     def links(self) -> Iterator[Link]:
         """Yield every cable once, lower end first."""
@@ -395,13 +411,19 @@ class Fabric:
             for port in switch.ports:
                 if port.role == "up":
                     kind: Literal["spine", "core"] = "spine" if switch.role == "leaf" else "core"
-                    yield Link(switch.name, port.name, port.peer, port.peer_port, kind, port.speed_gbps, port.profile.cable)
+                    yield Link(
+                        switch.name, port.name, port.peer, port.peer_port, kind, port.speed_gbps, port.profile.cable
+                    )
                 elif port.role == "host":
-                    yield Link(port.peer, port.peer_port, switch.name, port.name, "host", port.speed_gbps, port.profile.cable)
+                    yield Link(
+                        port.peer, port.peer_port, switch.name, port.name, "host", port.speed_gbps, port.profile.cable
+                    )
 
     def sessions(self) -> Iterator[Session]:
         """Yield every BGP session from both its ends."""
         for switch in self.switches:
             for port in switch.ports:
                 if port.role != "host":
-                    yield Session(switch.name, port.name, switch.asn, port.peer, port.peer_port, port.peer_asn, port.role)
+                    yield Session(
+                        switch.name, port.name, switch.asn, port.peer, port.peer_port, port.peer_asn, port.role
+                    )

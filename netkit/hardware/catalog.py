@@ -1,7 +1,8 @@
 """Hardware data files → typed models. Every figure carries its source; what has none is None and never guessed."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -125,11 +126,15 @@ class Catalog:
 
     def switch(self, name: str) -> SwitchModel:
         """Return a switch model by name."""
-        return _switch(self._find("switches", name))
+        file = self._find("switches", name)
+        with _naming(file):
+            return _switch(file)
 
     def host(self, name: str) -> HostModel:
         """Return a host model by name."""
-        return _host(self._find("hosts", name))
+        file = self._find("hosts", name)
+        with _naming(file):
+            return _host(file)
 
     def names(self, kind: str) -> list[str]:
         """Return the names of all models of a kind (`switches` or `hosts`)."""
@@ -149,12 +154,24 @@ class Catalog:
         return next(folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists())
 
 
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Turn what a misshapen model file leads to into one line that names the file."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        what = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+        message = f"does not describe a model as netkit expects it: {what}"
+        raise HardwareError(Problem(message, "compare it with a shipped model file", file=str(file))) from None
+
+
 @cache
 def _read(file: Path) -> Any:
     try:
         return yaml.load(file.read_bytes(), Loader)  # noqa: S506 (a safe loader, in C where there is one)
     except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise HardwareError(Problem("is not a readable model file", str(error).splitlines()[0], file=str(file))) from None
+        message = f"is not a readable model file: {str(error).splitlines()[0]}"
+        raise HardwareError(Problem(message, "check its YAML against a shipped model file", file=str(file))) from None
 
 
 @cache
@@ -232,16 +249,17 @@ def _media(files: tuple[Path, ...]) -> Mapping[str, Media]:
         if not file.exists():
             continue
         content = _read(file)
-        for name, row in content["media"].items():
-            found[name] = Media(
-                name=name,
-                kind=row["kind"]["value"],
-                speed_gbps=row["speed_gbps"]["value"],
-                ports_per_module=row["ports_per_module"]["value"],
-                reach_m=row["reach_m"]["value"],
-                lanes=row["lanes"]["value"],
-                source=str(content["sources"].get(row["speed_gbps"]["source"], "")),
-            )
+        with _naming(file):
+            for name, row in content["media"].items():
+                found[name] = Media(
+                    name=name,
+                    kind=row["kind"]["value"],
+                    speed_gbps=row["speed_gbps"]["value"],
+                    ports_per_module=row["ports_per_module"]["value"],
+                    reach_m=row["reach_m"]["value"],
+                    lanes=row["lanes"]["value"],
+                    source=str(content["sources"].get(row["speed_gbps"]["source"], "")),
+                )
     return found
 
 

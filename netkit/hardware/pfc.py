@@ -66,7 +66,7 @@ def method(asic: str) -> Method:
     data = _data()
     name = next((name for name, entry in data["methods"].items() if asic in entry["asics"]), GENERIC)
     entry = data["methods"][name]
-    value = {key: part.get("value") for key, part in entry.items() if isinstance(part, dict)}
+    value: dict[str, Any] = {key: part.get("value") for key, part in entry.items() if isinstance(part, dict)}
     frame, is_whole = WORST_CASES[value["worst_case"]]
     return Method(
         name=name,

@@ -73,7 +73,8 @@ def capabilities(**features: str | tuple[str, str]) -> Mapping[str, Capability]:
     if set(features) != set(FEATURES):
         raise ValueError(f"capability table differs from the feature list: {sorted(set(features) ^ set(FEATURES))}")
     table = {
-        name: Capability(entry) if isinstance(entry, str) else Capability(*entry) for name, entry in sorted(features.items())
+        name: Capability(entry) if isinstance(entry, str) else Capability(*entry)
+        for name, entry in sorted(features.items())
     }
     return MappingProxyType(table)
 

@@ -7,7 +7,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, Template, TemplateNotFound, TemplateSyntaxError, UndefinedError
+from jinja2 import (
+    ChoiceLoader,
+    FileSystemLoader,
+    StrictUndefined,
+    Template,
+    TemplateNotFound,
+    TemplateSyntaxError,
+    UndefinedError,
+)
 from jinja2.exceptions import SecurityError, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -94,7 +102,15 @@ class Engine:
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
             raise self._failure(file, line, str(error), device) from None
-        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError, MemoryError) as error:
+        except (
+            TemplateError,
+            ArithmeticError,
+            LookupError,
+            TypeError,
+            ValueError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             file, line = self._place(error.__traceback__, name)
             raise self._failure(file, line, f"{type(error).__name__}: {error}", device) from None
 

@@ -126,7 +126,9 @@ def _remove(path: Path) -> bool:
 
 
 def _listed(manifest: Mapping[str, Any]) -> set[str]:
-    return {f"{device}/{name}" for device, entry in manifest.get("devices", {}).items() for name in dict(entry["files"])}
+    return {
+        f"{device}/{name}" for device, entry in manifest.get("devices", {}).items() for name in dict(entry["files"])
+    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -139,7 +141,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         names = _listed(manifest)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         message = "is not a manifest netkit wrote"
-        raise OutputError(Problem(message, "choose another output folder, or remove the file", file=str(path))) from None
+        raise OutputError(
+            Problem(message, "choose another output folder, or remove the file", file=str(path))
+        ) from None
     strange = next((name for name in sorted(names) if not _is_ours(folder, name)), None)
     if strange:
         message = f"lists {strange!r}, which is no file of a device below this folder"
@@ -161,5 +165,7 @@ def _plain_errors(folder: Path) -> Iterator[None]:
         reason = os.strerror(error.errno) if error.errno else str(error)
         where = Path(error.filename) if error.filename else folder
         raise OutputError(
-            Problem(f"cannot write: {reason.lower()}", "choose a folder you can write to, with free space", file=str(where))
+            Problem(
+                f"cannot write: {reason.lower()}", "choose a folder you can write to, with free space", file=str(where)
+            )
         ) from None

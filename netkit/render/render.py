@@ -18,7 +18,9 @@ def render(
     views = host_views(fabric)
     for device in devices:
         artifacts = switch_views(fabric, device, ztp=ztp) if isinstance(device, Switch) else views(device)
-        files = {artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts}
+        files = {
+            artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
+        }
         yield Rendered(device.name, files, _about(device))
 
 
@@ -31,7 +33,9 @@ def _about(device: Switch | Host) -> dict[str, Any]:
     if isinstance(device, Host):
         return {"role": "host", "platform": "linux", "model": device.model.name}
     platform = PLATFORMS[device.platform]
-    lacks = {feature: capability.note for feature, capability in platform.capabilities.items() if not capability.is_available}
+    lacks = {
+        feature: capability.note for feature, capability in platform.capabilities.items() if not capability.is_available
+    }
     return {
         "role": device.role,
         "platform": device.platform,

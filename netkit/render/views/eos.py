@@ -274,7 +274,7 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
         inbound="RM-FABRIC",
         outbound="RM-LOCAL" if is_local else "RM-FABRIC",
         allowas_in=when(fabric.routing.allowas_in),
-        aggregates=(switch.leaf_prefix,) if switch.leaf_prefix and not switch.vlan else (),
+        aggregates=switch.aggregates,
         prefix_lists=tuple(_prefix_lists(fabric, switch, is_local=is_local)),
         route_maps=tuple(_route_maps(is_local=is_local)),
     )
@@ -284,7 +284,10 @@ def _prefix_lists(fabric: Fabric, switch: Switch, *, is_local: bool) -> Iterator
     own = PrefixRule(10, f"{switch.loopback}/32")
     connected = f"{switch.leaf_prefix}" if switch.vlan else f"{switch.leaf_prefix} eq 31"
     yield PrefixList("PL-CONNECTED", (own, PrefixRule(20, connected)) if switch.leaf_prefix else (own,))
-    fabric_rules = (PrefixRule(10, f"{fabric.loopback_pool} eq 32"), PrefixRule(20, f"{fabric.host_pool} le 30"))
+    fabric_rules = (
+        PrefixRule(10, f"{fabric.loopback_pool} eq 32"),
+        PrefixRule(20, f"{fabric.host_pool} eq {fabric.leaf_prefix_length}"),
+    )
     yield PrefixList("PL-FABRIC", fabric_rules)
     if is_local:
         yield PrefixList("PL-LOCAL", (own, PrefixRule(20, switch.leaf_prefix)))

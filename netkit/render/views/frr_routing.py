@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 
 from netkit.design.fabric import Bfd, Fabric, Port, Switch
 from netkit.platforms.frr.dialects import Dialect
@@ -146,7 +145,7 @@ def routing(fabric: Fabric, switch: Switch, dialect: Dialect) -> Routing:
                 drained_interfaces=tuple(port.name for port in by_command),
                 neighbor_policies=tuple(_drain_policies(by_route_map, tiers)),
                 redistribute_map="CONNECTED",
-                aggregates=tuple(_aggregates(switch)),
+                aggregates=switch.aggregates,
             ),
         ),
     )
@@ -168,15 +167,11 @@ def _policies(tier: str, suffix: str = "") -> tuple[Policy, ...]:
     return Policy(f"FROM-{tier}{suffix}", "in"), Policy(f"TO-{tier}{suffix}", "out")
 
 
-def _aggregates(switch: Switch) -> Iterator[str]:
-    """Yield the leaf prefix where it stands for the /31s of the hosts; one host's /31 needs nothing to stand for it."""
-    if switch.leaf_prefix and not switch.vlan and IPv4Network(switch.leaf_prefix).prefixlen < 31:
-        yield switch.leaf_prefix
-
-
 def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     loopback = f"{switch.loopback}/32"
-    yield _prefix_list("FABRIC", _lengths(fabric.loopback_pool, 32), _lengths(fabric.host_pool, _leaf_length(fabric)))
+    yield _prefix_list(
+        "FABRIC", _lengths(fabric.loopback_pool, 32), _lengths(fabric.host_pool, fabric.leaf_prefix_length)
+    )
     if not switch.leaf_prefix:
         yield _prefix_list("CONNECTED", loopback)
         return
@@ -193,12 +188,6 @@ def _lengths(prefix: str, length: int) -> str:
     """Return the match of all prefixes of one length within a prefix."""
     own = int(prefix.partition("/")[2])
     return prefix if own >= length else f"{prefix} ge {length} le {length}"
-
-
-def _leaf_length(fabric: Fabric) -> int:
-    """Return the length of every leaf prefix of the fabric."""
-    leaf = next(switch for switch in fabric.switches if switch.role == "leaf")
-    return int(leaf.leaf_prefix.partition("/")[2])
 
 
 def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: frozenset[str]) -> Iterator[RouteMap]:

@@ -5,7 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from netkit.design.fabric import EcnThresholds, Fabric, LosslessProfile, ManagementAddress, Port, Snmp, Switch, SyslogServer, Vlan
+from netkit.design.fabric import (
+    EcnThresholds,
+    Fabric,
+    LosslessProfile,
+    ManagementAddress,
+    Port,
+    Snmp,
+    Switch,
+    SyslogServer,
+    Vlan,
+)
 from netkit.platforms.nvue.dialects import Dialect, dialect
 from netkit.render.artifact import Artifact
 from netkit.render.views.block import Block, block, when, when_text
@@ -159,13 +169,20 @@ class View:
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield startup.yaml."""
     view = build(fabric, switch)
-    yield Artifact("startup.yaml", "nvue/startup.yaml.j2", {"view": view, "switch": switch, "fabric": fabric, "words": view.words})
+    yield Artifact(
+        "startup.yaml", "nvue/startup.yaml.j2", {"view": view, "switch": switch, "fabric": fabric, "words": view.words}
+    )
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
     if switch.management:
-        context = {"switch": switch, "management": switch.management, "fabric": fabric, "words": dialect(switch.version)}
+        context = {
+            "switch": switch,
+            "management": switch.management,
+            "fabric": fabric,
+            "words": dialect(switch.version),
+        }
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
 
@@ -174,7 +191,9 @@ def build(fabric: Fabric, switch: Switch) -> View:
     words = dialect(switch.version)
     profiles = _ecn_profiles(switch)
     sessions = switch.fabric_ports
-    neighbors = tuple(Neighbor(port.name, port.peer_asn, when(port.peer in switch.drain_neighbors)) for port in sessions)
+    neighbors = tuple(
+        Neighbor(port.name, port.peer_asn, when(port.peer in switch.drain_neighbors)) for port in sessions
+    )
     service, system = _services(fabric, words)
     return View(
         words=words,
@@ -183,14 +202,16 @@ def build(fabric: Fabric, switch: Switch) -> View:
         vrf_on_interface=when(not words.vrf_is_under_ip),
         vlans=(switch.vlan,) if switch.vlan else (),
         ageing_s=MAC_AGEING_S,
-        cages=tuple(BrokenOutCage(f"swp{cage.number}", f"{cage.split.ports}x") for cage in switch.cages if cage.split.ports > 1),
+        cages=tuple(
+            BrokenOutCage(f"swp{cage.number}", f"{cage.split.ports}x") for cage in switch.cages if cage.split.ports > 1
+        ),
         interfaces=tuple(_interfaces(switch, {profile.thresholds: profile.name for profile in profiles})),
         qos=_qos(fabric.lossless, switch, profiles),
         prefix_lists=tuple(_prefix_lists(fabric, switch)),
         route_maps=tuple(_route_maps(switch)),
         outbound="RM-FABRIC" if switch.role != "leaf" or fabric.routing.leaf_exports_all else "RM-LOCAL",
         neighbors=block(neighbors),
-        aggregates=(switch.leaf_prefix,) if switch.leaf_prefix and not switch.vlan else (),
+        aggregates=switch.aggregates,
         bgp=when(bool(sessions)),
         draining=when(switch.drain),
         adaptive_routing=when(switch.adaptive_routing),
@@ -207,7 +228,9 @@ def _services(fabric: Fabric, words: Dialect) -> tuple[tuple[ServiceTree, ...], 
     """Return what stands under `service` (nothing in newer releases) and what under `system`."""
     services = fabric.services
     snmp = tuple(
-        SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact)) for snmp in services.snmp if snmp.auth_secret and snmp.priv_secret
+        SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact))
+        for snmp in services.snmp
+        if snmp.auth_secret and snmp.priv_secret
     )
     dns, ntp, syslog = block(services.dns), block(services.ntp), block(services.syslog)
     older = ServiceTree(
@@ -255,7 +278,9 @@ def _forced_speed(switch: Switch, port: Port) -> tuple[int, ...]:
 
 def _ecn_profiles(switch: Switch) -> tuple[EcnProfile, ...]:
     found = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
-    return tuple(EcnProfile(f"ecn-{speed}g", thresholds) for thresholds, speed in sorted(found.items(), key=lambda item: item[1]))
+    return tuple(
+        EcnProfile(f"ecn-{speed}g", thresholds) for thresholds, speed in sorted(found.items(), key=lambda item: item[1])
+    )
 
 
 def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, ...]) -> Qos:
@@ -274,9 +299,15 @@ def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, 
         lossy_percent=100 - lossless.pool_percent,
         schedulers=block(schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else ()),
         priority_to_class=block(
-            tuple((priority, traffic) for priority, traffic in wanted if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS))
+            tuple(
+                (priority, traffic)
+                for priority, traffic in wanted
+                if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS)
+            )
         ),
-        dscps=block(tuple((dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8)),
+        dscps=block(
+            tuple((dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8)
+        ),
         pfc_priority=(roce.priority,) if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else (),
         ecn_profiles=block(profiles),
     )
@@ -288,7 +319,11 @@ def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
     if switch.leaf_prefix:
         length = int(switch.leaf_prefix.partition("/")[2])
         local.append(PrefixRule(20, switch.leaf_prefix, length, length))
-        connected.append(PrefixRule(20, switch.leaf_prefix, length, length) if switch.vlan else PrefixRule(20, switch.leaf_prefix, 31, 31))
+        connected.append(
+            PrefixRule(20, switch.leaf_prefix, length, length)
+            if switch.vlan
+            else PrefixRule(20, switch.leaf_prefix, 31, 31)
+        )
     yield PrefixList("PL-CONNECTED", tuple(connected))
     yield PrefixList("PL-FABRIC", _fabric_rules(fabric))
     if switch.role == "leaf":
@@ -296,15 +331,15 @@ def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
 
 
 @lru_cache(maxsize=2)
-def _rules_of(loopbacks: str, hosts: str) -> tuple[PrefixRule, ...]:
+def _rules_of(loopbacks: str, hosts: str, length: int) -> tuple[PrefixRule, ...]:
     return (
         PrefixRule(10, loopbacks, 32, 32),
-        PrefixRule(20, hosts, int(hosts.partition("/")[2]), 30),
+        PrefixRule(20, hosts, length, length),
     )
 
 
 def _fabric_rules(fabric: Fabric) -> tuple[PrefixRule, ...]:
-    return _rules_of(fabric.loopback_pool, fabric.host_pool)
+    return _rules_of(fabric.loopback_pool, fabric.host_pool, fabric.leaf_prefix_length)
 
 
 def _route_maps(switch: Switch) -> Iterator[RouteMap]:
