@@ -27,6 +27,7 @@ MODE_ROCE_CLASS, MODE_CNP_CLASS, MODE_REST_CLASS = 3, 6, 0
 MODE_CLASSES = {3: MODE_ROCE_CLASS, 6: MODE_CNP_CLASS}
 MODE_ECN = EcnThresholds(150_000, 1_500_000, 100)
 MODE_WEIGHTS = (50, 50)
+FLOOD_PPS = 100  # unknown unicast of a host port: enough to find a host again, too little to fill a lossless queue
 MAC_AGEING_S = 1800  # above Cumulus Linux's ARP refresh of 1080 s, so that a MAC never ages before its ARP entry
 
 
@@ -147,6 +148,7 @@ class View:
     vrf_on_interface: tuple[bool, ...]
     vlans: tuple[Vlan, ...]
     ageing_s: int
+    flood_pps: int
     cages: tuple[BrokenOutCage, ...]
     interfaces: tuple[Interface, ...]
     qos: Qos
@@ -202,6 +204,7 @@ def build(fabric: Fabric, switch: Switch) -> View:
         vrf_on_interface=when(not words.vrf_is_under_ip),
         vlans=(switch.vlan,) if switch.vlan else (),
         ageing_s=MAC_AGEING_S,
+        flood_pps=FLOOD_PPS,
         cages=tuple(
             BrokenOutCage(f"swp{cage.number}", f"{cage.split.ports}x") for cage in switch.cages if cage.split.ports > 1
         ),

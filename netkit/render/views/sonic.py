@@ -23,6 +23,7 @@ from netkit.render.views.sonic_unified import Bgp
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
 SNMP_USER_LENGTHS = range(4, 33)
+FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to find a host again, too little to fill a lossless queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class View:
     interfaces: Table[Interface]
     vlans: tuple[Vlan, ...]
     members: Table[str]
+    flood_kbps: int
     qos: tuple[Qos, ...]
     bgp: tuple[Bgp, ...]
 
@@ -115,6 +117,7 @@ def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View
         interfaces=table(sonic_ports.interfaces(switch)),
         vlans=(switch.vlan,) if switch.vlan else (),
         members=table(sonic_ports.members(switch)),
+        flood_kbps=FLOOD_KBPS,
         qos=(sonic_qos.build(fabric.lossless, switch, model, words),) if switch.ports else (),
         bgp=tuple(sonic_unified.bgp(plan)) if switch.routing_mode == "unified" else (),
     )
