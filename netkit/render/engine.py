@@ -1,7 +1,7 @@
 """The template engine: sandboxed, strict, and exact about where a template went wrong."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +16,14 @@ from jinja2 import (
     TemplateSyntaxError,
     UndefinedError,
 )
-from jinja2.exceptions import SecurityError, TemplateError
+from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from netkit.errors import Problem, RenderError
+from netkit.errors import NetkitError, Problem, RenderError
 
 _OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
 LARGEST_PRODUCT = 100_000
+LARGEST_TEXT = 32 * 1024 * 1024
 
 
 def shipped_templates() -> Path:
@@ -45,8 +46,9 @@ class Sandbox(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             keep_trailing_newline=True,
             auto_reload=False,
-            autoescape=False,  # noqa: S701 (configurations, not web pages)
+            autoescape=False,  # configurations, not web pages
         )
+        del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
         self._trusted: dict[type, bool] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
@@ -63,11 +65,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Multiply small things only: no template needs a gigabyte of spaces."""
-        numbers = (int, float)
-        if operator == "**" or not (isinstance(left, numbers) and isinstance(right, numbers)):
-            size = max((value for value in (left, right) if isinstance(value, int)), default=0)
-            if operator == "**" or size > LARGEST_PRODUCT:
+        for thing, times in ((left, right), (right, left)):
+            if isinstance(thing, Sized) and isinstance(times, int) and len(thing) * times > LARGEST_PRODUCT:
                 raise SecurityError(f"the product {operator} is too large for a template")
+        if operator == "**":
+            raise SecurityError("templates have no powers")
         return super().call_binop(context, operator, left, right)
 
 
@@ -94,25 +96,28 @@ class Engine:
             template = self._templates.get(name)
             if template is None:
                 template = self._templates[name] = self.environment.get_template(name)
-            return template.render(context)
+            text = template.render(context)
         except TemplateSyntaxError as error:
-            raise self._failure(error.filename or name, error.lineno, error.message or "syntax error", device) from None
+            place = error.filename or name
+            raise self._failure(
+                place, error.lineno, error.message or "syntax error", device, "correct this line"
+            ) from None
         except TemplateNotFound as error:
-            raise self._failure(name, 0, f"includes {error.name}, which no template folder has", device) from None
+            message = f"includes {error.name}, which no template folder has"
+            raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(file, line, str(error), device) from None
-        except (
-            TemplateError,
-            ArithmeticError,
-            LookupError,
-            TypeError,
-            ValueError,
-            RecursionError,
-            MemoryError,
-        ) as error:
+            raise self._failure(
+                file, line, str(error), device, "check the name against netkit's own template"
+            ) from None
+        except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(file, line, f"{type(error).__name__}: {error}", device) from None
+            raise self._failure(file, line, _told(error), device, "mend or remove this template") from None
+        if len(text) > LARGEST_TEXT:
+            raise self._failure(
+                name, 0, f"makes {len(text):,} characters", device, f"no file needs more than {LARGEST_TEXT:,}"
+            )
+        return text
 
     def source(self, name: str) -> Source:
         """Return where a template comes from and what it owns."""
@@ -139,3 +144,10 @@ class Engine:
     def _failure(self, file: str, line: int, message: str, device: str, remedy: str = "") -> RenderError:
         whole = f"{message} (device {device})" if device else message
         return RenderError(Problem(whole, remedy, file=str(file), line=line))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, NetkitError):
+        return error.problems[0].message
+    said = str(error).splitlines()[0] if str(error) else ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

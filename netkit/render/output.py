@@ -1,7 +1,8 @@
 """Rendered files → a folder, so that it is never half of two states.
 
-Changed files are staged beside their places first; only when everything has been rendered and written are they
-moved there by rename. The manifest, which lists every file and its digest, comes last.
+A new folder is written whole beside its place and moved there in one step. In a folder that exists, changed files
+are staged first; only when everything has been rendered and written are they moved into place by rename. The
+manifest, which lists every file and its digest, comes last.
 """
 
 import hashlib
@@ -42,52 +43,90 @@ def write(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any], *,
     """Write rendered devices below a folder. Only a complete render removes what is no longer rendered."""
     with _plain_errors(folder):
         previous = read_manifest(folder)
-        is_new = not folder.exists()
-        folder.mkdir(parents=True, exist_ok=True)
-        staging = folder / STAGING
-        try:
-            shutil.rmtree(staging, ignore_errors=True)
-            staging.mkdir()
-            return _write(folder, staging, devices, head, previous, is_complete=is_complete)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-            if is_new and not any(folder.iterdir()):
-                folder.rmdir()
+        if folder.exists():
+            return _into_existing(folder, devices, head, previous, is_complete=is_complete)
+        return _into_new(folder, devices, head)
 
 
-def _write(
+def _into_new(folder: Path, devices: Iterable[Rendered], head: Mapping[str, Any]) -> Written:
+    """Write a whole tree beside its place, and move it there in one step."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = folder.with_name(f".{folder.name}{STAGING}")
+    try:
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
+        written = Written()
+        entries = _stage(staging, staging, devices, written)
+        (staging / MANIFEST).write_bytes(_manifest(head, entries))
+        staging.rename(folder)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return written
+
+
+def _into_existing(
     folder: Path,
-    staging: Path,
     devices: Iterable[Rendered],
     head: Mapping[str, Any],
     previous: Mapping[str, Any],
     *,
     is_complete: bool,
 ) -> Written:
-    written = Written()
-    entries: dict[str, Any] = {} if is_complete else dict(previous.get("devices", {}))
-    for rendered in devices:
-        digests = {}
-        for name, text in sorted(rendered.files.items()):
-            data = text.encode()
-            digests[name] = hashlib.sha256(data).hexdigest()
-            _stage(folder, staging, f"{rendered.device}/{name}", data, written)
-        entries[rendered.device] = {**rendered.about, "files": digests}
-    manifest = {**head, "devices": dict(sorted(entries.items()))}
-    stale = sorted(_listed(previous) - _listed(manifest))
-    _stage(folder, staging, MANIFEST, (json.dumps(manifest, indent=1, sort_keys=True) + "\n").encode(), Written())
-    _make_room(folder, {folder / name.partition("/")[0] for name in written.changed})
-    for name in written.changed:
-        (staging / name).replace(folder / name)
-    for name in stale:
-        if _remove(folder / name):
-            written.removed.append(name)
-    if (staging / MANIFEST).exists():
-        (staging / MANIFEST).replace(folder / MANIFEST)
+    """Stage what differs inside the folder, and move it into place file by file once everything is there."""
+    staging = folder / STAGING
+    try:
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
+        written = Written()
+        entries: dict[str, Any] = {} if is_complete else dict(previous.get("devices", {}))
+        entries.update(_stage(folder, staging, devices, written))
+        (staging / MANIFEST).write_bytes(_manifest(head, entries))
+        _make_room({folder / name.partition("/")[0] for name in written.changed})
+        for name in written.changed:
+            (staging / name).replace(folder / name)
+        for name in sorted(_listed(previous) - _listed({"devices": entries})):
+            if _remove(folder / name):
+                written.removed.append(name)
+        if not _holds(folder / MANIFEST, (staging / MANIFEST).read_bytes()):
+            (staging / MANIFEST).replace(folder / MANIFEST)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
     return written
 
 
-def _make_room(folder: Path, wanted: set[Path]) -> None:
+def _stage(folder: Path, staging: Path, devices: Iterable[Rendered], written: Written) -> dict[str, Any]:
+    """Write what differs from the folder below the staging folder; return the manifest's entries."""
+    entries = {}
+    for rendered in devices:
+        digests = {}
+        is_known = folder != staging and (folder / rendered.device).exists()
+        place = staging / rendered.device
+        place.mkdir(exist_ok=True)
+        for name, text in sorted(rendered.files.items()):
+            data = text.encode()
+            digests[name] = hashlib.sha256(data).hexdigest()
+            if is_known and _holds(folder / rendered.device / name, data):
+                written.unchanged += 1
+                continue
+            with open(f"{place}/{name}", "wb") as stream:  # noqa: PTH123 (thousands of them: pathlib shows)
+                stream.write(data)
+            written.changed.append(f"{rendered.device}/{name}")
+        entries[rendered.device] = {**rendered.about, "files": digests}
+    return entries
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except FileNotFoundError:
+        return False
+
+
+def _manifest(head: Mapping[str, Any], entries: Mapping[str, Any]) -> bytes:
+    return (json.dumps({**head, "devices": dict(sorted(entries.items()))}, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _make_room(wanted: set[Path]) -> None:
     """Make the folders of all devices before the first file is moved, or none of them."""
     made: list[Path] = []
     try:
@@ -99,20 +138,6 @@ def _make_room(folder: Path, wanted: set[Path]) -> None:
         for path in made:
             path.rmdir()
         raise
-
-
-def _stage(folder: Path, staging: Path, name: str, data: bytes, written: Written) -> None:
-    try:
-        is_same = (folder / name).read_bytes() == data
-    except FileNotFoundError:
-        is_same = False
-    if is_same:
-        written.unchanged += 1
-        return
-    target = staging / name
-    target.parent.mkdir(exist_ok=True)
-    target.write_bytes(data)
-    written.changed.append(name)
 
 
 def _remove(path: Path) -> bool:
@@ -163,7 +188,8 @@ def _plain_errors(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        where = Path(error.filename) if error.filename else folder
+        is_named = error.filename and STAGING not in str(error.filename)
+        where = Path(error.filename) if is_named else folder
         raise OutputError(
             Problem(
                 f"cannot write: {reason.lower()}", "choose a folder you can write to, with free space", file=str(where)

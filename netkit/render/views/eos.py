@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
+from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos.dialects import Dialect, dialect
 from netkit.platforms.eos.hardware import EosHardware, hardware
 from netkit.render.artifact import Artifact
@@ -44,30 +45,6 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixRule:
-    """One permitted prefix, with what may be longer."""
-
-    number: int
-    prefix: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixList:
-    """A prefix list."""
-
-    name: str
-    rules: tuple[PrefixRule, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RouteMap:
-    """A route map that permits what one prefix list permits and, as every route map, nothing else."""
-
-    name: str
-    prefix_list: str
-
-
-@dataclass(frozen=True, slots=True)
 class Neighbor:
     """A BGP neighbour on an unnumbered port."""
 
@@ -87,7 +64,6 @@ class Bgp:
     allowas_in: tuple[bool, ...]
     aggregates: tuple[str, ...]
     prefix_lists: tuple[PrefixList, ...]
-    route_maps: tuple[RouteMap, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,37 +243,15 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
     names = {
         direction: GROUP_NAMES[(switch.role, direction)] for direction in dict.fromkeys(port.role for port in ports)
     }
-    is_local = switch.role == "leaf" and not fabric.routing.leaf_exports_all
     return Bgp(
         groups=tuple(sorted(names.values())),
         neighbors=tuple(Neighbor(port.name, names[port.role], port.peer_asn) for port in ports),
         inbound="RM-FABRIC",
-        outbound="RM-LOCAL" if is_local else "RM-FABRIC",
+        outbound=f"RM-{announced(fabric, switch)}",
         allowas_in=when(fabric.routing.allowas_in),
         aggregates=switch.aggregates,
-        prefix_lists=tuple(_prefix_lists(fabric, switch, is_local=is_local)),
-        route_maps=tuple(_route_maps(is_local=is_local)),
+        prefix_lists=tuple(prefix_lists(fabric, switch)),
     )
-
-
-def _prefix_lists(fabric: Fabric, switch: Switch, *, is_local: bool) -> Iterator[PrefixList]:
-    own = PrefixRule(10, f"{switch.loopback}/32")
-    connected = f"{switch.leaf_prefix}" if switch.vlan else f"{switch.leaf_prefix} eq 31"
-    yield PrefixList("PL-CONNECTED", (own, PrefixRule(20, connected)) if switch.leaf_prefix else (own,))
-    fabric_rules = (
-        PrefixRule(10, f"{fabric.loopback_pool} eq 32"),
-        PrefixRule(20, f"{fabric.host_pool} eq {fabric.leaf_prefix_length}"),
-    )
-    yield PrefixList("PL-FABRIC", fabric_rules)
-    if is_local:
-        yield PrefixList("PL-LOCAL", (own, PrefixRule(20, switch.leaf_prefix)))
-
-
-def _route_maps(*, is_local: bool) -> Iterator[RouteMap]:
-    yield RouteMap("RM-CONNECTED", "PL-CONNECTED")
-    yield RouteMap("RM-FABRIC", "PL-FABRIC")
-    if is_local:
-        yield RouteMap("RM-LOCAL", "PL-LOCAL")
 
 
 def _maintenance(switch: Switch) -> tuple[Maintenance, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import Bfd, Fabric, Port, Switch
+from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.frr.dialects import Dialect
 
 BFD_PROFILE = "fabric"
@@ -13,22 +14,6 @@ PEER_TIERS = {
     ("spine", "up"): "CORES",
     ("core", "down"): "SPINES",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixRule:
-    """One rule of a prefix list; `match` is the prefix and the lengths it may have."""
-
-    number: int
-    match: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixList:
-    """A list of the prefixes that may pass."""
-
-    name: str
-    rules: tuple[PrefixRule, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +110,7 @@ def routing(fabric: Fabric, switch: Switch, dialect: Dialect) -> Routing:
     by_route_map = drained if dialect.neighbor_drain == "route-map" else []
     by_command = drained if dialect.neighbor_drain == "command" else []
     return Routing(
-        prefix_lists=tuple(_prefix_lists(fabric, switch)),
+        prefix_lists=tuple(prefix_lists(fabric, switch)),
         route_maps=tuple(_route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))),
         bfd_profiles=(BfdProfile(BFD_PROFILE, fabric.routing.bfd),),
         instances=(
@@ -167,36 +152,13 @@ def _policies(tier: str, suffix: str = "") -> tuple[Policy, ...]:
     return Policy(f"FROM-{tier}{suffix}", "in"), Policy(f"TO-{tier}{suffix}", "out")
 
 
-def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
-    loopback = f"{switch.loopback}/32"
-    yield _prefix_list(
-        "FABRIC", _lengths(fabric.loopback_pool, 32), _lengths(fabric.host_pool, fabric.leaf_prefix_length)
-    )
-    if not switch.leaf_prefix:
-        yield _prefix_list("CONNECTED", loopback)
-        return
-    connected = switch.leaf_prefix if switch.vlan else _lengths(switch.leaf_prefix, 31)
-    yield _prefix_list("CONNECTED", loopback, connected)
-    yield _prefix_list("LOCAL", loopback, switch.leaf_prefix)
-
-
-def _prefix_list(name: str, *matches: str) -> PrefixList:
-    return PrefixList(name, tuple(PrefixRule(10 * number, match) for number, match in enumerate(matches, 1)))
-
-
-def _lengths(prefix: str, length: int) -> str:
-    """Return the match of all prefixes of one length within a prefix."""
-    own = int(prefix.partition("/")[2])
-    return prefix if own >= length else f"{prefix} ge {length} le {length}"
-
-
 def _route_maps(fabric: Fabric, switch: Switch, tiers: dict[str, str], drained: frozenset[str]) -> Iterator[RouteMap]:
     """Yield what may pass: leaves announce only their own by default, spines and cores pass everything on."""
-    announced = "LOCAL" if switch.role == "leaf" and not fabric.routing.leaf_exports_all else "FABRIC"
+    outbound = announced(fabric, switch)
     yield RouteMap("CONNECTED", "CONNECTED")
     for role, tier in tiers.items():
         yield RouteMap(f"FROM-{tier}", "FABRIC")
-        yield RouteMap(f"TO-{tier}", announced)
+        yield RouteMap(f"TO-{tier}", outbound)
         if role in drained:
             yield RouteMap(f"FROM-{tier}-DRAINED", "FABRIC", local_preferences=(0,))
-            yield RouteMap(f"TO-{tier}-DRAINED", announced, communities=("graceful-shutdown additive",))
+            yield RouteMap(f"TO-{tier}-DRAINED", outbound, communities=("graceful-shutdown additive",))

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from netkit.design.fabric import (
     EcnThresholds,
@@ -16,6 +15,7 @@ from netkit.design.fabric import (
     SyslogServer,
     Vlan,
 )
+from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.nvue.dialects import Dialect, dialect
 from netkit.render.artifact import Artifact
 from netkit.render.views.block import Block, block, when, when_text
@@ -61,32 +61,6 @@ class EcnProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixRule:
-    """One rule of a prefix list."""
-
-    number: int
-    prefix: str
-    min_length: int
-    max_length: int
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixList:
-    """A prefix list."""
-
-    name: str
-    rules: tuple[PrefixRule, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RouteMap:
-    """A route map that permits what one prefix list permits."""
-
-    name: str
-    prefix_list: str
-
-
-@dataclass(frozen=True, slots=True)
 class Neighbor:
     """A BGP neighbour on an unnumbered port."""
 
@@ -129,7 +103,7 @@ class SnmpUser:
 
 @dataclass(frozen=True, slots=True)
 class ServiceTree:
-    """The services that stand at one place of the tree; older releases have some under `service`, newer under `system`."""
+    """The services at one place of the tree: older releases have some under `service`, newer ones under `system`."""
 
     dns: Block[str]
     lldp: tuple[bool, ...]
@@ -153,8 +127,7 @@ class View:
     interfaces: tuple[Interface, ...]
     qos: Qos
     prefix_lists: tuple[PrefixList, ...]
-    route_maps: tuple[RouteMap, ...]
-    outbound: str
+    announced: str
     neighbors: Block[Neighbor]
     aggregates: tuple[str, ...]
     bgp: tuple[bool, ...]
@@ -210,9 +183,8 @@ def build(fabric: Fabric, switch: Switch) -> View:
         ),
         interfaces=tuple(_interfaces(switch, {profile.thresholds: profile.name for profile in profiles})),
         qos=_qos(fabric.lossless, switch, profiles),
-        prefix_lists=tuple(_prefix_lists(fabric, switch)),
-        route_maps=tuple(_route_maps(switch)),
-        outbound="RM-FABRIC" if switch.role != "leaf" or fabric.routing.leaf_exports_all else "RM-LOCAL",
+        prefix_lists=tuple(prefix_lists(fabric, switch)),
+        announced=announced(fabric, switch),
         neighbors=block(neighbors),
         aggregates=switch.aggregates,
         bgp=when(bool(sessions)),
@@ -314,39 +286,3 @@ def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, 
         pfc_priority=(roce.priority,) if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else (),
         ecn_profiles=block(profiles),
     )
-
-
-def _prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
-    own = PrefixRule(10, f"{switch.loopback}/32", 32, 32)
-    local, connected = [own], [own]
-    if switch.leaf_prefix:
-        length = int(switch.leaf_prefix.partition("/")[2])
-        local.append(PrefixRule(20, switch.leaf_prefix, length, length))
-        connected.append(
-            PrefixRule(20, switch.leaf_prefix, length, length)
-            if switch.vlan
-            else PrefixRule(20, switch.leaf_prefix, 31, 31)
-        )
-    yield PrefixList("PL-CONNECTED", tuple(connected))
-    yield PrefixList("PL-FABRIC", _fabric_rules(fabric))
-    if switch.role == "leaf":
-        yield PrefixList("PL-LOCAL", tuple(local))
-
-
-@lru_cache(maxsize=2)
-def _rules_of(loopbacks: str, hosts: str, length: int) -> tuple[PrefixRule, ...]:
-    return (
-        PrefixRule(10, loopbacks, 32, 32),
-        PrefixRule(20, hosts, length, length),
-    )
-
-
-def _fabric_rules(fabric: Fabric) -> tuple[PrefixRule, ...]:
-    return _rules_of(fabric.loopback_pool, fabric.host_pool, fabric.leaf_prefix_length)
-
-
-def _route_maps(switch: Switch) -> Iterator[RouteMap]:
-    yield RouteMap("RM-CONNECTED", "PL-CONNECTED")
-    yield RouteMap("RM-FABRIC", "PL-FABRIC")
-    if switch.role == "leaf":
-        yield RouteMap("RM-LOCAL", "PL-LOCAL")

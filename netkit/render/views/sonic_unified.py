@@ -88,8 +88,8 @@ def bgp(routing: frr_routing.Routing) -> Iterator[Bgp]:
 def _prefixes(routing: frr_routing.Routing) -> Iterator[PrefixRow]:
     for found in routing.prefix_lists:
         for rule in found.rules:
-            prefix, *lengths = rule.match.split()
-            yield PrefixRow(found.name, rule.number, prefix, f"{lengths[1]}..{lengths[3]}" if lengths else "exact")
+            lengths = "exact" if rule.prefix.endswith(f"/{rule.length}") else f"{rule.length}..{rule.length}"
+            yield PrefixRow(found.name, rule.number, rule.prefix, lengths)
 
 
 def _route_map(found: frr_routing.RouteMap) -> RouteMapRow:

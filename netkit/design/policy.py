@@ -1,0 +1,52 @@
+"""Which routes may travel: the same short lists on every platform. What no list permits does not leave or enter."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from netkit.design.fabric import Fabric, Switch
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRule:
+    """The prefixes of one length inside a prefix; often that is just the prefix itself."""
+
+    number: int
+    prefix: str
+    length: int
+
+    def text(self, longer: str) -> str:
+        """Return the rule as a NOS writes it; `longer` is how it asks for prefixes of length {0} inside."""
+        is_itself = self.prefix.endswith(f"/{self.length}")
+        return self.prefix if is_itself else f"{self.prefix} {longer.format(self.length)}"
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixList:
+    """The prefixes that may pass at one place."""
+
+    name: Literal["CONNECTED", "FABRIC", "LOCAL"]
+    rules: tuple[PrefixRule, ...]
+
+
+def announced(fabric: Fabric, switch: Switch) -> Literal["LOCAL", "FABRIC"]:
+    """Return the list of what a switch announces: leaves only their own, the tiers above everything."""
+    return "LOCAL" if switch.role == "leaf" and not fabric.routing.leaf_exports_all else "FABRIC"
+
+
+def prefix_lists(fabric: Fabric, switch: Switch) -> Iterator[PrefixList]:
+    """Yield what enters BGP from the switch itself, what may come from others, and what a leaf announces."""
+    own = (f"{switch.loopback}/32", 32)
+    if switch.leaf_prefix:
+        length = fabric.leaf_prefix_length
+        yield _list("CONNECTED", own, (switch.leaf_prefix, length if switch.vlan else 31))
+    else:
+        yield _list("CONNECTED", own)
+    yield _list("FABRIC", (fabric.loopback_pool, 32), (fabric.host_pool, fabric.leaf_prefix_length))
+    if announced(fabric, switch) == "LOCAL":
+        yield _list("LOCAL", own, (switch.leaf_prefix, fabric.leaf_prefix_length))
+
+
+def _list(name: Literal["CONNECTED", "FABRIC", "LOCAL"], *matches: tuple[str, int]) -> PrefixList:
+    rules = (PrefixRule(10 * number, prefix, length) for number, (prefix, length) in enumerate(matches, start=1))
+    return PrefixList(name, tuple(rules))
