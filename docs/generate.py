@@ -32,7 +32,9 @@ def sections(model: type[BaseModel], title: str, seen: set[type[BaseModel]]) -> 
     inner: list[tuple[type[BaseModel], str]] = []
     for name, field in model.model_fields.items():
         yield f"| `{name}` | {type_name(field.annotation, field)} | {default(field)} | {field.description or ''} |\n"
-        inner += [(found, f"{title}.{name}" if title != "fabric.yaml" else name) for found in models_in(field.annotation)]
+        inner += [
+            (found, f"{title}.{name}" if title != "fabric.yaml" else name) for found in models_in(field.annotation)
+        ]
     for found, name in inner:
         yield from sections(found, name, seen)
 
@@ -62,7 +64,8 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return "section"
     return {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}.get(
-        getattr(annotation, "__name__", ""), getattr(annotation, "__name__", str(annotation)).replace("IPv4", "IPv4 ").lower()
+        getattr(annotation, "__name__", ""),
+        getattr(annotation, "__name__", str(annotation)).replace("IPv4", "IPv4 ").lower(),
     )
 
 

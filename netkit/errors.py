@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+LONGEST_PART = 60
 Path = tuple[str | int, ...]
 """Where in the intent a value stands, as keys and list positions."""
 
@@ -21,15 +22,24 @@ class Problem:
     def __str__(self) -> str:
         place = self.file + (f":{self.line}" if self.line else "")
         head = ": ".join(part for part in (place, dotted(self.path), self.message) if part)
-        return f"{head}; {self.remedy}" if self.remedy else head
+        whole = f"{head}; {self.remedy}" if self.remedy else head
+        return whole if whole.isprintable() else "".join(map(_visible, whole))
 
 
 def dotted(path: Path) -> str:
     """Return a path as people write it: `units[0].hosts`."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        shown = (
+            f"[{part}]" if isinstance(part, int) else part if len(part) <= LONGEST_PART else f"{part[:LONGEST_PART]}…"
+        )
+        text += f".{shown}" if text and isinstance(part, str) else shown
     return text
+
+
+def _visible(char: str) -> str:
+    """Return a character as a terminal may show it: what comes from a file must not move the cursor."""
+    return char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
 
 
 class NetkitError(Exception):

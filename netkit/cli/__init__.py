@@ -1,5 +1,15 @@
 """The command line."""
 
-from netkit.cli.app import main
+import importlib
+import sys
 
-__all__ = ["main"]
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run netkit; an interrupt that comes while it is still being imported ends it quietly too."""
+    try:
+        importlib.import_module("netkit.cli.app").main()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        sys.exit(INTERRUPTED)

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -10,34 +11,42 @@ from typing import Annotated, Any
 import typer
 
 from netkit import __version__
+from netkit.cli import INTERRUPTED
 from netkit.errors import NetkitError
 
 app = typer.Typer(
     name="netkit",
     help="Network fabric automation for GPU clusters: one intent file to every switch and host configuration.",
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
 
 USAGE_ERROR = 3
+USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
+"""Every usage error of the command line library; where the class lives depends on its version."""
 Fabric = Annotated[Path, typer.Option("--fabric", "-f", help="Folder with fabric.yaml.", show_default=False)]
 Format = Annotated[str, typer.Option("--format", help="text or json.", metavar="FORMAT")]
-Limit = Annotated[str, typer.Option("--limit", help="Devices: names, globs, role=spine, rail=3, !name.", metavar="EXPR")]
+Limit = Annotated[
+    str, typer.Option("--limit", help="Devices: names, globs, role=spine, rail=3, !name.", metavar="EXPR")
+]
 
 
 @app.command()
 def init(
     folder: Annotated[Path, typer.Argument(help="Folder to create.", metavar="DIR")],
-    leaves: Annotated[int, typer.Option(help="Leaves in each unit: one per rail.", min=1, max=16)] = 8,
+    leaves: Annotated[int, typer.Option(help="Leaves in each unit: one per rail.", min=1, max=8)] = 8,
     spines: Annotated[int, typer.Option(help="Spines; 0 makes a rail-only fabric.", min=0, max=1024)] = 4,
     hosts_per_unit: Annotated[int, typer.Option(help="Hosts in each unit.", min=1, max=1024)] = 8,
     units: Annotated[int, typer.Option(help="Scalable units.", min=1, max=4096)] = 1,
     platform: Annotated[str, typer.Option(help="nvue, sonic, eos or frr.", metavar="P")] = "nvue",
-    model: Annotated[str, typer.Option(help="Switch model; default: one that runs the platform.", metavar="MODEL")] = "",
+    model: Annotated[
+        str, typer.Option(help="Switch model; default: one that runs the platform.", metavar="MODEL")
+    ] = "",
 ) -> None:
     """Write a small, valid fabric to start from."""
-    _run("init", folder, leaves=leaves, spines=spines, hosts=hosts_per_unit, units=units, platform=platform, model=model)
+    _run(
+        "init", folder, leaves=leaves, spines=spines, hosts=hosts_per_unit, units=units, platform=platform, model=model
+    )
 
 
 @app.command()
@@ -57,7 +66,9 @@ def design(
     fabric: Fabric,
     cabling: Annotated[bool, typer.Option("--cabling", help="Every cable, as CSV.")] = False,
     addresses: Annotated[bool, typer.Option("--addresses", help="Every address and AS number.")] = False,
-    explain: Annotated[str, typer.Option("--explain", help="Every number of one port, such as leaf01:swp1s0.", metavar="PORT")] = "",
+    explain: Annotated[
+        str, typer.Option("--explain", help="Every number of one port, such as leaf01:swp1s0.", metavar="PORT")
+    ] = "",
     output: Format = "text",
     limit: Limit = "",
 ) -> None:
@@ -71,7 +82,9 @@ def render(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", show_default=False)],
     limit: Limit = "",
     platform: Annotated[str, typer.Option(help="Only devices of this platform (linux: the hosts).", metavar="P")] = "",
-    ztp: Annotated[bool, typer.Option("--ztp", help="Also write what a factory-fresh switch needs to become reachable.")] = False,
+    ztp: Annotated[
+        bool, typer.Option("--ztp", help="Also write what a factory-fresh switch needs to become reachable.")
+    ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
     _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
@@ -96,27 +109,44 @@ def _run(command: str, *arguments: Any, **options: Any) -> None:
 def main() -> None:
     """Run the command line; every failure is a few plain lines and an exit code."""
     gc.disable()  # a fabric is built once and kept: collecting it in between only costs time
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no arrow shows a question mark
     sys.exit(_guarded(sys.argv[1:]))
 
 
 def _guarded(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        result = command.main(arguments, prog_name="netkit", standalone_mode=False)
+        result = command.main(arguments or ["--help"], prog_name="netkit", standalone_mode=False)
+        sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
     except NetkitError as error:
         for problem in error.problems:
             _say(f"error: {problem}")
         return error.exit_code
-    except typer.BadParameter.__mro__[2] as error:  # every usage error of the command line library
-        _say(f"error: {error.format_message()}; see netkit --help")
+    except USAGE_FAULTS as error:
+        _say(f"error: {_plain(error)}; see netkit --help")
         return USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
         _say("interrupted")
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        _say(f"error: {error.filename or 'the output'}: {reason}; make room or check permissions")
+        return USAGE_ERROR
+    if result == INTERRUPTED:  # the command line library may catch an interrupt first, and ends without a word
+        _say("interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _plain(error: Exception) -> str:
+    """Return a usage error in one line."""
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    text = text.partition(", unable to parse")[0].replace("Input should be", "it must be")
+    return " ".join(text.split()).rstrip(".")
 
 
 def _say(line: str) -> None:

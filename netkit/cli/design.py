@@ -1,6 +1,7 @@
 """`netkit design`."""
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from netkit.cli.fabric import Project, check_format, open_project, warn
@@ -15,8 +16,12 @@ from netkit.errors import Problem, UsageError
 def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, output: str, limit: str) -> None:
     """Show one view of the design."""
     check_format(output)
+    if limit and not (cabling or addresses):
+        raise UsageError(
+            Problem("--limit belongs to --cabling and --addresses", "add one of them, or leave --limit out")
+        )
     if cabling + addresses + bool(explain) > 1:
-        raise UsageError(Problem("choose one of --cabling, --addresses and --explain"))
+        raise UsageError(Problem("--cabling, --addresses and --explain are three views", "choose one"))
     project = open_project(folder)
     if cabling:
         _cabling(project, output, limit)
@@ -62,7 +67,8 @@ def _explain(project: Project, place: str, output: str) -> None:
 
 def _summary(summary: Summary, output: str) -> None:
     if output == "json":
-        write_json(summary)
+        with_ratio = [{**asdict(tier), "oversubscription": tier.oversubscription} for tier in summary.tiers]
+        write_json({**asdict(summary), "tiers": with_ratio})
         return
     links = ", ".join(f"{count} {kind}" for kind, count in summary.links.items())
     head = (
@@ -88,5 +94,8 @@ def _summary(summary: Summary, output: str) -> None:
     )
     titles = ("TIER", "SWITCHES", "MODEL", "PLATFORM", "PORTS", "SPARE", "DOWN Tb/s", "UP Tb/s", "OVERSUBSCRIPTION")
     sys.stdout.write(columns(tiers, titles) + "\n")
-    items = ((item.count, item.what, item.media, "" if item.length_m is None else f"{item.length_m:g} m") for item in summary.items)
+    items = (
+        (item.count, item.what, item.media, "" if item.length_m is None else f"{item.length_m:g} m")
+        for item in summary.items
+    )
     sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "LENGTH")))

@@ -1,12 +1,14 @@
 """From a folder to a designed fabric, with every problem placed at its line."""
 
 import sys
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from netkit import design, intent
 from netkit.design import Fabric
-from netkit.errors import NetkitError, Problem, UsageError
+from netkit.errors import IntentError, NetkitError, Problem, UsageError
+from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
 from netkit.intent import Loaded
 
@@ -24,21 +26,49 @@ class Project:
 
 
 def open_project(folder: Path) -> Project:
-    """Load and design a fabric; warnings go to standard error."""
-    loaded = intent.load(folder)
+    """Load and design a fabric, or report the problems of both stages together."""
+    try:
+        loaded = intent.load(folder)
+    except IntentError as error:
+        raise IntentError(_in_order([*error.problems, *_further(folder, error.problems)])) from None
     catalog = Catalog(_beside(loaded.folder, MODELS))
     try:
         fabric = design.build(loaded.intent, catalog)
     except NetkitError as error:
-        error.problems = tuple(sorted(map(loaded.places.locate, error.problems), key=lambda problem: (problem.file, problem.line)))
+        error.problems = _in_order(map(loaded.places.locate, error.problems))
         raise
     return Project(loaded, catalog, fabric, _beside(loaded.folder, TEMPLATES))
+
+
+def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
+    """Yield what the design of a refused intent would object to, apart from what follows from the known problems."""
+    drafted = intent.draft(folder) if all(problem.path for problem in known) else None
+    if drafted is None:
+        return
+    try:
+        design.build(drafted.intent, Catalog(_beside(drafted.folder, MODELS)))
+    except NetkitError as error:
+        for problem in map(drafted.places.locate, error.problems):
+            if not any(_is_within(problem.path, other.path) or _is_within(other.path, problem.path) for other in known):
+                yield problem
+
+
+def _is_within(path: IntentPath, other: IntentPath) -> bool:
+    return path[: len(other)] == other
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line)))
 
 
 def _beside(folder: Path, name: str) -> tuple[Path, ...]:
     """Return the user's folders of a name: in the fabric's own folder, beside `inventory/`, and where netkit is run."""
     here = folder.resolve()
-    places = (here / name, *((here.parent.parent / name,) if here.parent.name == "inventory" else ()), Path.cwd() / name)
+    places = (
+        here / name,
+        *((here.parent.parent / name,) if here.parent.name == "inventory" else ()),
+        Path.cwd() / name,
+    )
     return tuple(dict.fromkeys(place for place in places if place.is_dir()))
 
 

@@ -13,7 +13,10 @@ def run(output: str) -> None:
     if output == "json":
         write_json({name: _entry(name) for name in PLATFORMS})
         return
-    rows = ((feature, *(platform.capabilities[feature].how or "–" for platform in PLATFORMS.values())) for feature in FEATURES)
+    rows = (
+        (feature, *(platform.capabilities[feature].how or "–" for platform in PLATFORMS.values()))
+        for feature in FEATURES
+    )
     sys.stdout.write(columns(rows, ("FEATURE", *PLATFORMS)) + "\n")
     for name, platform in PLATFORMS.items():
         sys.stdout.write(f"{name}: {platform.title}, rendered and checked for {', '.join(platform.tested_versions)}\n")

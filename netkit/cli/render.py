@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from netkit.cli.bounds import bounded, each_in_time
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.progress import progress
 from netkit.design import Switch
@@ -23,8 +24,10 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     if not devices:
         raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
     rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp)
-    with progress("rendering", len(devices)) as shown:
-        done = write(out, shown(rendered), manifest_head(project.fabric), is_complete=not limit and not platform)
+    with progress("rendering", len(devices)) as shown, bounded():
+        done = write(
+            out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=not limit and not platform
+        )
     parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
     if done.removed:
         parts.append(f"{len(done.removed)} removed")

@@ -1,7 +1,8 @@
 """What all devices of a fabric share while it is being designed: names, overrides, port profiles, who is installed."""
 
+import difflib
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,7 +18,12 @@ from netkit.intent.model import Intent, Override, Unit
 FEC = {25: "fc", 50: "rs", 100: "rs", 200: "rs", 400: "rs", 800: "rs", 1600: "rs"}
 NO_OVERRIDE = Override()
 PATTERNS = {
-    "two-tier": {"leaf": "leaf-u{unit:02}-r{rail}", "spine": "spine{number:02}", "core": "", "host": "gpu-u{unit:02}-{slot:02}"},
+    "two-tier": {
+        "leaf": "leaf-u{unit:02}-r{rail}",
+        "spine": "spine{number:02}",
+        "core": "",
+        "host": "gpu-u{unit:02}-{slot:02}",
+    },
     "three-tier": {
         "leaf": "leaf-p{pod:02}-u{unit:02}-r{rail}",
         "spine": "spine-p{pod:02}-{slot:02}",
@@ -47,10 +53,13 @@ class Blueprint:
         self.layouts = layouts
         self.numbering = Numbering(premises.intent)
         self.patterns = {
-            role: getattr(self.intent.names, role) or pattern for role, pattern in PATTERNS[self.intent.topology].items()
+            role: getattr(self.intent.names, role) or pattern
+            for role, pattern in PATTERNS[self.intent.topology].items()
         }
         self._profiles: dict[tuple[str, PortRole, float], PortProfile] = {}
-        self._globs = {name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")}
+        self._globs = {
+            name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
+        }
         self._matched: set[str] = set()
 
     @cached_property
@@ -104,15 +113,23 @@ class Blueprint:
             merged.update((key, getattr(over, key)) for key in over.model_fields_set)
         return Override.model_construct(**merged)  # type: ignore[arg-type]  # every value was validated above
 
-    def unmatched(self) -> Iterator[Problem]:
-        """Yield the overrides that matched no device; to be asked once everything is built."""
+    def unmatched(self, names: Collection[str]) -> Iterator[Problem]:
+        """Yield the overrides that matched no device; to be asked, with all names, once everything is built."""
         for name in self.intent.overrides:
             if name not in self._matched:
-                yield Problem("matches no device", "check the name with `netkit design --addresses`", ("overrides", name))
+                close = difflib.get_close_matches(name, names, 1)
+                otherwise = "`netkit design --addresses` lists the names once this entry is gone"
+                yield Problem(
+                    "matches no device", f"did you mean {close[0]}?" if close else otherwise, ("overrides", name)
+                )
 
     def profile(self, tier: str, role: PortRole, length_m: float | None) -> PortProfile:
         """Return what a tier's ports of one kind share; one object for all of them."""
-        kind = {"host": "host", "up": "spine" if tier == "leaf" else "core", "down": "core" if tier == "core" else "spine"}[role]
+        kind = {
+            "host": "host",
+            "up": "spine" if tier == "leaf" else "core",
+            "down": "core" if tier == "core" else "spine",
+        }[role]
         cable = cable_of(self.intent, kind)
         length = cable.length_m if length_m is None else length_m
         key = (tier, role, length)

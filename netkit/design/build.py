@@ -8,21 +8,26 @@ from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Servic
 from netkit.design.notes import notes
 from netkit.design.numbering import Numbering, dotted_quad
 from netkit.design.premises import establish
-from netkit.errors import DesignError
+from netkit.errors import DesignError, NetkitError
 from netkit.hardware import Catalog
 from netkit.intent.model import Intent
 
 
 def build(intent: Intent, catalog: Catalog) -> Fabric:
     """Design the fabric, or raise DesignError with everything that stands against it."""
-    premises = establish(intent, catalog)
-    layouts, problems = layout.arrange(premises)
-    problems += [*lossless.problems(intent), *verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
+    numbers = list(lossless.problems(intent))
+    problems = [*verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
+    try:
+        premises = establish(intent, catalog)
+    except NetkitError as error:
+        raise DesignError([*error.problems, *problems, *numbers]) from None
+    layouts, found = layout.arrange(premises)
+    problems += found
     if problems:
-        raise DesignError(problems)
+        raise DesignError([*problems, *numbers])
     blueprint = Blueprint(premises, layouts)
     fabric = _assemble(blueprint)
-    problems = [*blueprint.unmatched(), *verify.fabric(fabric, premises)]
+    problems = [*numbers, *blueprint.unmatched(fabric.names), *verify.fabric(fabric, premises)]
     if problems:
         raise DesignError(problems)
     return replace(fabric, notes=tuple(notes(fabric, intent)))
@@ -39,7 +44,8 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         host_routes=intent.host_routes,
         cross_rail=intent.cross_rail,
         rails=tuple(
-            Rail(rail, f"{dotted_quad(numbering.rail_base(rail))}/{numbering.rail_length}") for rail in range(intent.rails)
+            Rail(rail, f"{dotted_quad(numbering.rail_base(rail))}/{numbering.rail_length}")
+            for rail in range(intent.rails)
         ),
         loopback_pool=str(intent.pools.loopbacks),
         host_pool=str(intent.pools.hosts),
@@ -71,7 +77,9 @@ def _services(intent: Intent) -> Services:
         ntp=tuple(map(str, services.ntp)),
         dns=tuple(map(str, services.dns)),
         syslog=tuple(SyslogServer(str(server.address), server.port, server.protocol) for server in services.syslog),
-        snmp=(Snmp(snmp.user, snmp.auth_secret or "", snmp.priv_secret or "", snmp.location, snmp.contact),) if snmp else (),
+        snmp=(Snmp(snmp.user, snmp.auth_secret or "", snmp.priv_secret or "", snmp.location, snmp.contact),)
+        if snmp
+        else (),
         login=(Login(login.user, login.password_hash_secret or ""),) if login else (),
         timezone=services.timezone,
     )

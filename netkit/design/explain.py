@@ -37,7 +37,9 @@ def find(fabric: Fabric, place: str) -> tuple[Switch, Port]:
 def explain(fabric: Fabric, intent: Intent, switch: Switch, port: Port) -> Iterator[Number]:
     """Yield the numbers of a port."""
     profile, cable = port.profile, port.profile.cable
-    yield Number("speed", f"{port.speed_gbps} Gb/s", f"breakout {profile.split.mode} of cage {port.cage}", profile.split.source)
+    yield Number(
+        "speed", f"{port.speed_gbps} Gb/s", f"breakout {profile.split.mode} of cage {port.cage}", profile.split.source
+    )
     yield Number("mtu", f"{profile.mtu_bytes} B", "smallest platform maximum in the fabric", "")
     yield Number("cable", f"{cable.length_m:g} m {cable.media}", "cables in the intent", "")
     yield from _headroom(fabric, switch, port)
@@ -54,7 +56,9 @@ def _headroom(fabric: Fabric, switch: Switch, port: Port) -> Iterator[Number]:
         return
     row = headroom.vendor_row(switch.model, port.speed_gbps, profile.cable.length_m)
     if room.origin == "intent":
-        yield Number("headroom xoff", f"{room.xoff_bytes:,} B", f"lossless.headroom.{port.speed_gbps} in the intent", "")
+        yield Number(
+            "headroom xoff", f"{room.xoff_bytes:,} B", f"lossless.headroom.{port.speed_gbps} in the intent", ""
+        )
     elif room.origin == "vendor" and row:
         formula = f"vendor table at {port.speed_gbps}G and {row.cable_m:g} m, the shortest listed that is long enough"
         yield Number("headroom xoff", f"{room.xoff_bytes:,} B", formula, row.source)

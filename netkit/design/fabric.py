@@ -385,6 +385,11 @@ class Fabric:
         }
         object.__setattr__(self, "_by_role", roles)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all devices."""
+        return tuple(self._by_name)
+
     def device(self, name: str) -> Switch | Host | None:
         """Return a device by name."""
         return self._by_name.get(name)

@@ -85,7 +85,11 @@ def _peer(model: SwitchModel, method: pfc.Method, speed_gbps: int) -> Term | Non
         return Term("peer", value, f"{method.response_ns} ns × {speed_gbps} Gb/s ÷ 8, pipelines included")
     response = pfc.pause_response(speed_gbps)
     if method.uses_quanta:
-        return Term("peer", response.quanta * QUANTUM_BYTES, f"{response.quanta} pause quanta × 64 B") if response else None
+        return (
+            Term("peer", response.quanta * QUANTUM_BYTES, f"{response.quanta} pause quanta × 64 B")
+            if response
+            else None
+        )
     fixed = model.delays.get("peer_response_bytes")
     return Term("peer", fixed, "the vendor's figure") if fixed is not None else None
 

@@ -1,4 +1,7 @@
-"""Which cage of a switch serves what. Positions follow slots and ceilings, so nothing moves when a device comes or goes."""
+"""Which cage of a switch serves what.
+
+Positions follow slots and ceilings, so nothing moves when a device comes or goes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -70,21 +73,25 @@ def _arrange_tier(premises: Premises, role: str, down: int, up: int) -> tuple[La
     positions = _positions(model, split, 1)
     down_cages = -(-down // split.ports)
     first = getattr(tier, "first_uplink_cage", None) or max(model.cages // 2 + 1, down_cages + 1)
-    problems = _too_few(model, positions, down, what, ("switches", role, down_key))
+    problems = _too_few(model, split, positions, down, what, ("switches", role, down_key))
     ups: tuple[Position, ...] = ()
     if up_split and up:
         positions = [position for position in positions if position.cage < first]
-        problems = _too_few(model, positions, down, f"{what} below cage {first}", ("switches", role, down_key))
+        below = f"{what} below cage {first}, where the uplinks start"
+        problems = _too_few(model, split, positions, down, below, ("switches", role, down_key))
         available = _positions(model, up_split, first)
         above = "spines" if role == "leaf" else "cores"
-        problems += _too_few(model, available, up, f"{above} from cage {first}", ("switches", role, "uplink_breakout"))
+        above = f"links to {above} from cage {first} on"
+        problems += _too_few(model, up_split, available, up, above, ("switches", role, "uplink_breakout"))
         ups = tuple(_named(model, up_split, naming, available[:up]))
     problems += _port_limit(model, split, down, up_split, up, ("switches", role))
     return Layout(tuple(_named(model, split, naming, positions[:down])), ups), problems
 
 
 def _positions(model: SwitchModel, split: Split, first: int) -> list[Position]:
-    return [Position(cage, port, "") for cage in split.cages if first <= cage <= model.cages for port in range(split.ports)]
+    return [
+        Position(cage, port, "") for cage in split.cages if first <= cage <= model.cages for port in range(split.ports)
+    ]
 
 
 def _named(model: SwitchModel, split: Split, naming: PortName, positions: list[Position]) -> Iterator[Position]:
@@ -92,18 +99,23 @@ def _named(model: SwitchModel, split: Split, naming: PortName, positions: list[P
         yield Position(position.cage, position.port, naming(model, split, position.cage, position.port))
 
 
-def _too_few(model: SwitchModel, positions: list[Position], needed: int, what: str, path: Path) -> list[Problem]:
+def _too_few(
+    model: SwitchModel, split: Split, positions: list[Position], needed: int, what: str, path: Path
+) -> list[Problem]:
     if needed <= len(positions):
         return []
-    message = f"{model.name} has {len(positions)} such ports for {what}, the ceilings need {needed}"
+    message = f"{model.name} split as {split.mode} has {len(positions)} ports for {what}; the ceilings need {needed}"
     return [Problem(message, "lower the ceilings, split the cages further, or choose a larger model", path)]
 
 
-def _port_limit(model: SwitchModel, split: Split, down: int, up_split: Split | None, up: int, path: Path) -> list[Problem]:
+def _port_limit(
+    model: SwitchModel, split: Split, down: int, up_split: Split | None, up: int, path: Path
+) -> list[Problem]:
     ports = -(-down // split.ports) * split.ports + (-(-up // up_split.ports) * up_split.ports if up_split else 0)
     if model.max_ports is None or ports <= model.max_ports:
         return []
-    return [Problem(f"{model.name} takes {model.max_ports} ports, the ceilings need {ports}", "lower the ceilings", path)]
+    message = f"{model.name} takes {model.max_ports} ports in all, the ceilings need {ports}"
+    return [Problem(message, "lower the ceilings, or choose a larger model", (*path, "model"))]
 
 
 def plane_of_rail(premises: Premises, rail: int) -> int:

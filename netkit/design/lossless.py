@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from netkit.design.fabric import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
-from netkit.errors import Path, Problem
+from netkit.errors import Problem
 from netkit.intent.model import Intent, Lossless
 
 ECN_MIN_US = 3
 ECN_MAX_US = 30
-LOSSLESS: Path = ("lossless",)
 
 
 def profile(intent: Intent) -> LosslessProfile:
@@ -70,8 +69,8 @@ def _ecn(lossless: Lossless) -> Iterator[Problem]:
         if thresholds.min_bytes >= thresholds.max_bytes:
             yield Problem(
                 f"ECN min_bytes {thresholds.min_bytes} is not below max_bytes {thresholds.max_bytes}",
-                "marking must start before it is certain",
-                ("lossless", "ecn", speed),
+                "marking must start before it is certain: lower min_bytes or raise max_bytes",
+                ("lossless", "ecn", speed, "min_bytes"),
             )
 
 
@@ -81,21 +80,26 @@ def _classes(lossless: Lossless) -> Iterator[Problem]:
     if total != 100:
         yield Problem(
             f"ETS weights sum to {total}, not 100 (roce {roce.weight}, best_effort {rest.weight})",
-            "CNP is strict and has no weight",
-            LOSSLESS,
+            "make the two add up to 100; CNP is strict and has no weight",
+            ("lossless", "roce" if "weight" in roce.model_fields_set else "best_effort", "weight"),
         )
     if cnp.priority == roce.priority:
         yield Problem(
             f"the strict CNP queue shares priority {cnp.priority} with the PFC class",
-            "a paused CNP cannot end the congestion it reports: give it its own priority",
+            "give CNP a priority of its own: a paused CNP cannot end the congestion it reports",
             ("lossless", "cnp", "priority"),
         )
     if rest.priority in {roce.priority, cnp.priority}:
+        other = "RoCE" if rest.priority == roce.priority else "CNP"
         yield Problem(
-            f"best_effort shares priority {rest.priority} with another class", "choose a free one", ("lossless", "best_effort", "priority")
+            f"best_effort shares priority {rest.priority} with the {other} class",
+            "choose a free priority",
+            ("lossless", "best_effort", "priority"),
         )
     if cnp.dscp in roce.dscp:
-        yield Problem(f"DSCP {cnp.dscp} is both RoCE data and CNP", "give CNP its own DSCP", ("lossless", "cnp", "dscp"))
+        yield Problem(
+            f"DSCP {cnp.dscp} is both RoCE data and CNP", "give CNP its own DSCP", ("lossless", "cnp", "dscp")
+        )
 
 
 def _nic(intent: Intent) -> Iterator[Problem]:
@@ -109,7 +113,9 @@ def _nic(intent: Intent) -> Iterator[Problem]:
     for key, host, switch, name in pairs:
         if host is not None and host != switch:
             yield Problem(
-                f"the NICs use {host}, the switches {switch} ({name})", "make both sides agree, or drop the key", ("hosts", "nic", key)
+                f"the NICs use {host}, the switches {switch} ({name})",
+                "make both sides agree, or drop the key",
+                ("hosts", "nic", key),
             )
     for dscp, priority in nic.dscp_to_priority.items():
         if mapping[dscp] != priority:
@@ -118,4 +124,3 @@ def _nic(intent: Intent) -> Iterator[Problem]:
                 "one map must hold on every hop",
                 ("hosts", "nic", "dscp_to_priority", dscp),
             )
-

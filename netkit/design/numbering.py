@@ -116,7 +116,10 @@ class Numbering:
         if not management:
             return {}
         shares = {role: _share(management.pool, role)[1] for role in ("leaf", "spine", "core")}
-        return {role: (needs[role] + management.first_offset, shares[role]) for role in shares if needs[role]}
+        last = {"leaf": 0, "spine": 0, "core": 1}  # the broadcast address ends the cores' part
+        return {
+            role: (needs[role] + management.first_offset + last[role], shares[role]) for role in shares if needs[role]
+        }
 
 
 def _share(pool: IPv4Network, role: str) -> tuple[int, int]:

@@ -1,7 +1,9 @@
 """What the design stands on: the hardware and platforms an intent names, checked against each other."""
 
+import difflib
+import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netkit.errors import DesignError, HardwareError, Path, Problem
 from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
@@ -65,29 +67,55 @@ def _tiers(intent: Intent) -> Iterator[Problem]:
     for role in SWITCH_TIERS:
         tier = getattr(intent.switches, role)
         if role in wanted and tier is None:
-            yield Problem(f"a {intent.topology} fabric needs a {role} tier", f"add switches.{role}", ("switches",))
+            yield Problem(
+                f"a {intent.topology} fabric needs a {role} tier",
+                f"add switches.{role}, or change topology",
+                ("switches",),
+            )
         if role not in wanted and tier is not None:
-            yield Problem(f"a {intent.topology} fabric has no {role} tier", f"remove switches.{role}", ("switches", role))
+            yield Problem(
+                f"a {intent.topology} fabric has no {role} tier", "remove it, or change topology", ("switches", role)
+            )
     ceiling_of = {"spine": "spines", "core": "cores"}
     for role, key in ceiling_of.items():
         if role in wanted and getattr(intent.ceilings, key) < 1:
-            yield Problem(f"ceilings.{key} is needed by a {intent.topology} fabric", f"add {key}", ("ceilings",))
+            yield Problem(
+                f"a {intent.topology} fabric needs to know how many {key} there may ever be",
+                f"add {key}",
+                ("ceilings",),
+            )
     if intent.topology != "three-tier" and intent.ceilings.pods > 1:
-        yield Problem("only a three-tier fabric has pods", "remove ceilings.pods", ("ceilings", "pods"))
+        yield Problem(
+            f"a {intent.topology} fabric has no pods", "remove pods, or set topology: three-tier", ("ceilings", "pods")
+        )
     if intent.topology == "three-tier" and intent.switches.spine and intent.switches.spine.planes > 1:
-        yield Problem("spine planes belong to two-tier fabrics", "use switches.core.planes", ("switches", "spine", "planes"))
+        yield Problem(
+            "spine planes belong to two-tier fabrics", "use switches.core.planes", ("switches", "spine", "planes")
+        )
     yield from _needed_keys(intent, wanted)
     yield from _cross_rail(intent)
+    if intent.routing.hold_s < 3 * intent.routing.keepalive_s:
+        yield Problem(
+            f"hold_s {intent.routing.hold_s} leaves no room for three keepalives of {intent.routing.keepalive_s} s",
+            f"set hold_s to {3 * intent.routing.keepalive_s} or more, or lower keepalive_s",
+            ("routing", "hold_s" if "hold_s" in intent.routing.model_fields_set else "keepalive_s"),
+        )
 
 
 def _needed_keys(intent: Intent, wanted: tuple[str, ...]) -> Iterator[Problem]:
-    for lower, upper in zip(wanted, wanted[1:], strict=False):
+    for lower, upper in itertools.pairwise(wanted):
         if getattr(intent.switches, lower) and getattr(intent.switches, lower).uplink_breakout is None:
             yield Problem(
-                f"the {lower} tier has a {upper} tier above it but no uplink_breakout", "add uplink_breakout", ("switches", lower)
+                f"nothing says how the cages of the {lower} switches that face the {upper} tier are split",
+                "add uplink_breakout, such as 2x400G",
+                ("switches", lower),
             )
         if getattr(intent.cables, upper) is None:
-            yield Problem(f"no cables are given for {lower}–{upper} links", f"add cables.{upper}", ("cables",))
+            yield Problem(
+                f"no cables are given for the links between {lower} and {upper}",
+                f"add {upper} with media and length_m",
+                ("cables",),
+            )
 
 
 def _cross_rail(intent: Intent) -> Iterator[Problem]:
@@ -97,7 +125,9 @@ def _cross_rail(intent: Intent) -> Iterator[Problem]:
         yield Problem("a rail-only fabric cannot route between rails", "set cross_rail: blocked", ("cross_rail",))
     elif intent.topology == "two-tier" and intent.switches.spine and intent.switches.spine.planes > 1:
         yield Problem(
-            "rails in different spine planes cannot reach each other", "set cross_rail: blocked or planes: 1", ("cross_rail",)
+            "rails in different spine planes cannot reach each other",
+            "set cross_rail: blocked or planes: 1",
+            ("cross_rail",),
         )
 
 
@@ -108,7 +138,7 @@ def _look_up_tier(
     try:
         model = models[role] = catalog.switch(tier.model)
     except HardwareError as error:
-        yield from (Problem(problem.message, problem.remedy, (*path, "model")) for problem in error.problems)
+        yield from (_named_at(problem, (*path, "model")) for problem in error.problems)
         return
     for key in ("host_breakout", "uplink_breakout", "breakout"):
         mode = getattr(tier, key, None)
@@ -117,7 +147,7 @@ def _look_up_tier(
         split = model.split(mode)
         if split is None:
             offered = ", ".join(split.mode for split in model.splits)
-            yield Problem(f"{model.name} has no breakout {mode}", f"it offers {offered}", (*path, key))
+            yield Problem(f"{model.name} has no breakout {mode}", f"use one it has: {offered}", (*path, key))
         else:
             splits[(role, key)] = split
     yield from _platform(intent, role, model)
@@ -128,7 +158,8 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
     platform = PLATFORMS[tier.platform]
     if tier.platform not in model.platforms and tier.platform != "frr":
         offered = ", ".join(sorted(model.platforms)) or "none"
-        yield Problem(f"no source says that {model.name} runs {platform.title}", f"it runs {offered}", (*path, "platform"))
+        remedy = f"use one it runs ({offered}), or another model"
+        yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
     missing = [feature for feature in LOSSLESS_FEATURES if platform.lacks(feature)]
     if intent.purpose == "production" and missing:
         yield Problem(
@@ -146,7 +177,8 @@ def version_problems(platform: str, version: str, routing_mode: str, path: Path)
     family = {"nvue": (5,), "eos": (4,)}.get(platform, ())
     if key < oldest or key[: len(family)] != family or (platform == "sonic" and key[0] > 209912):
         shown = ".".join(map(str, oldest))
-        yield Problem(f"{platform} version {version} is not supported", f"supported from {shown}", (*path, "version"))
+        remedy = f"use {shown} or later" + (f" within {family[0]}.x" if family else "")
+        yield Problem(f"{PLATFORMS[platform].title} {version} is not supported", remedy, (*path, "version"))
     elif platform == "sonic" and routing_mode == "unified" and key < (202511,):
         yield Problem(
             f"SONiC {version} in unified mode cannot apply a route policy to eBGP unnumbered neighbours",
@@ -159,24 +191,30 @@ def _look_up_host(intent: Intent, catalog: Catalog) -> tuple[HostModel | None, l
     try:
         return catalog.host(intent.hosts.model), []
     except HardwareError as error:
-        return None, [Problem(problem.message, problem.remedy, ("hosts", "model")) for problem in error.problems]
+        return None, [_named_at(problem, ("hosts", "model")) for problem in error.problems]
+
+
+def _named_at(problem: Problem, path: Path) -> Problem:
+    """Return a problem of the catalogue at the place that names the model, unless it lies in a model file."""
+    return problem if problem.file else replace(problem, path=path)
 
 
 def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], list[Problem]]:
     if intent.hosts.pci:
         if len(intent.hosts.pci) != intent.rails or len(set(intent.hosts.pci)) != intent.rails:
-            message = f"hosts.pci lists {len(set(intent.hosts.pci))} different NICs for {intent.rails} rails"
+            message = f"lists {len(set(intent.hosts.pci))} different NICs for {intent.rails} rails"
             return (), [Problem(message, "list one PCI address per rail, in rail order", ("hosts", "pci"))]
         known = {nic.pci: nic for nic in model.rails}
         return tuple(
-            known.get(pci) or RailNic(pci, "", f"rdma_rail{rail}", "", None, None) for rail, pci in enumerate(intent.hosts.pci)
+            known.get(pci) or RailNic(pci, "", f"rdma_rail{rail}", "", None, None)
+            for rail, pci in enumerate(intent.hosts.pci)
         ), []
     if not model.rails:
         message = f"no source tells the PCI addresses of {model.name}'s rail NICs"
-        return (), [Problem(message, "list them in rail order under hosts.pci", ("hosts", "model"))]
+        return (), [Problem(message, "list them in rail order as hosts.pci", ("hosts", "model"))]
     if len(model.rails) < intent.rails:
         message = f"{model.name} has {len(model.rails)} rail NICs, the fabric {intent.rails} rails"
-        return (), [Problem(message, "lower rails, or list the NICs under hosts.pci", ("rails",))]
+        return (), [Problem(message, "lower rails, or list the NICs in rail order as hosts.pci", ("rails",))]
     return model.rails[: intent.rails], []
 
 
@@ -191,13 +229,26 @@ def _cables(intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
         cable = cable_of(intent, kind)
         known = media.get(cable.media)
         if known is None:
-            yield Problem(f"no media {cable.media!r}", f"known: {', '.join(sorted(media))}", ("cables", kind, "media"))
-        elif known.reach_m is not None and cable.length_m > known.reach_m:
-            yield Problem(
-                f"{cable.media} reaches {known.reach_m:g} m, the cable is {cable.length_m:g} m",
-                "shorten it or choose other media",
-                ("cables", kind, "length_m"),
-            )
+            close = difflib.get_close_matches(cable.media, media, 1, 0.6)
+            remedy = f"did you mean {close[0]}?" if close else f"use one of {', '.join(sorted(media))}"
+            yield Problem(f"no media {cable.media!r}", remedy, ("cables", kind, "media"))
+            continue
+        for length, path in _lengths(intent, kind):
+            if known.reach_m is not None and length > known.reach_m:
+                yield Problem(
+                    f"{cable.media} reaches {known.reach_m:g} m, the cable is {length:g} m",
+                    "shorten it or choose other media",
+                    path,
+                )
+
+
+def _lengths(intent: Intent, kind: str) -> Iterator[tuple[float, Path]]:
+    """Yield every length a kind of cable comes in, and where it is written."""
+    yield cable_of(intent, kind).length_m, ("cables", kind, "length_m")
+    for index, unit in enumerate(intent.units):
+        own = getattr(unit, f"{kind}_cable_m", None)
+        if own is not None:
+            yield own, ("units", index, f"{kind}_cable_m")
 
 
 def _speeds(
@@ -213,10 +264,15 @@ def _speeds(
         speed = splits[key].speed_gbps
         path = ("switches", *key)
         if speed != other:
-            yield Problem(f"runs at {speed}G, but {name} at {other}G", "both ends of a link need one speed", path)
+            yield Problem(f"runs at {speed}G, but {name} at {other}G", "give both ends of the link one speed", path)
         cable = media[cable_of(intent, kind).media]
         if cable.speed_gbps != speed:
-            yield Problem(f"{cable.name} carries {cable.speed_gbps}G per port, the link {speed}G", "", ("cables", kind, "media"))
+            offered = (
+                ", ".join(sorted(name for name, each in media.items() if each.speed_gbps == speed))
+                or "none in the catalogue"
+            )
+            message = f"{cable.name} carries {cable.speed_gbps}G a port, the link runs at {speed}G"
+            yield Problem(message, f"choose media of that speed: {offered}", ("cables", kind, "media"))
 
 
 def _speed(splits: Mapping[tuple[str, str], Split], key: tuple[str, str]) -> int:
@@ -232,5 +288,7 @@ def _max_mtu(intent: Intent, role: str, model: SwitchModel) -> int:
 def _mtu(intent: Intent, models: Mapping[str, SwitchModel]) -> Iterator[Problem]:
     if "leaf" in models and intent.hosts.mtu_bytes > (limit := _max_mtu(intent, "leaf", models["leaf"])):
         yield Problem(
-            f"hosts send {intent.hosts.mtu_bytes} bytes, the leaves take {limit}", f"at most {limit}", ("hosts", "mtu_bytes")
+            f"hosts would send packets of {intent.hosts.mtu_bytes} bytes, the leaves take {limit}",
+            f"use {limit} or less",
+            ("hosts", "mtu_bytes"),
         )

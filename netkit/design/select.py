@@ -17,7 +17,7 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "version": lambda device: device.version if isinstance(device, Switch) else "",
     "pod": lambda device: str(device.pod),
     "unit": lambda device: str(device.unit),
-    "rail": lambda device: str(device.rail) if isinstance(device, Switch) else "",
+    "rail": lambda device: str(device.rail) if isinstance(device, Switch) and device.role == "leaf" else "",
     "plane": lambda device: str(device.plane) if isinstance(device, Switch) else "",
     "slot": lambda device: str(device.slot),
 }
@@ -30,9 +30,11 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
     different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error.
     """
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
+    if not expression:
+        return devices
     terms = expression.replace(",", " ").split()
     if not terms:
-        return devices
+        raise UsageError(Problem(f"--limit {expression!r} names nothing", "use names, globs, role=spine or rail=3"))
     wanted: dict[str, list[str]] = {}
     excluded: list[tuple[str, str]] = []
     for term in terms:
@@ -41,14 +43,23 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
             excluded.append((attribute, pattern))
         else:
             wanted.setdefault(attribute, []).append(pattern)
+    for attribute, patterns in wanted.items():
+        for pattern in patterns:
+            if not any(_matches(device, attribute, pattern) for device in devices):
+                shown = pattern if attribute == "name" else f"{attribute}={pattern}"
+                raise UsageError(Problem(f"--limit {shown!r} matches no device", _hint(devices, attribute, pattern)))
     chosen = tuple(
         device
         for device in devices
-        if all(any(_matches(device, attribute, pattern) for pattern in patterns) for attribute, patterns in wanted.items())
+        if all(
+            any(_matches(device, attribute, pattern) for pattern in patterns) for attribute, patterns in wanted.items()
+        )
         and not any(_matches(device, attribute, pattern) for attribute, pattern in excluded)
     )
     if not chosen:
-        raise UsageError(Problem(f"--limit {expression!r} selects no device", _hint(devices, wanted)))
+        raise UsageError(
+            Problem(f"--limit {expression!r} selects no device", "each term matches some, but no device fits them all")
+        )
     return chosen
 
 
@@ -67,7 +78,9 @@ def _matches(device: Device, attribute: str, pattern: str) -> bool:
     return fnmatch.fnmatchcase(ATTRIBUTES[attribute](device), pattern)
 
 
-def _hint(devices: tuple[Device, ...], wanted: Mapping[str, list[str]]) -> str:
-    names = wanted.get("name", [])
-    close = difflib.get_close_matches(names[0], [device.name for device in devices], 1) if names else []
-    return f"did you mean {close[0]}?" if close else "list the devices with `netkit design --addresses`"
+def _hint(devices: tuple[Device, ...], attribute: str, pattern: str) -> str:
+    known = sorted({ATTRIBUTES[attribute](device) for device in devices} - {""})
+    close = difflib.get_close_matches(pattern, known, 1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"there are {', '.join(known)}" if len(known) <= 8 else "`netkit design --addresses` lists the devices"

@@ -34,7 +34,9 @@ def _leaf(blueprint: Blueprint, place: Place, rail: int) -> Switch:
     prefix = f"{dotted_quad(base)}/{numbering.leaf_length}"
     vlan = None
     if intent.attachment == "vlan":
-        vlan = Vlan(intent.pools.first_vlan + rail, f"rail{rail}", prefix, f"{dotted_quad(base + 1)}/{numbering.leaf_length}")
+        vlan = Vlan(
+            intent.pools.first_vlan + rail, f"rail{rail}", prefix, f"{dotted_quad(base + 1)}/{numbering.leaf_length}"
+        )
     ports = (*_host_ports(blueprint, place, rail, base), *_leaf_uplinks(blueprint, place, rail))
     number = numbering.leaf_number(place.pod, place.unit, rail)
     name = blueprint.leaf_name(place.pod, place.unit, rail)
@@ -110,7 +112,9 @@ def _spine_uplinks(blueprint: Blueprint, pod: int, slot: int) -> Iterator[Port]:
 def _core(blueprint: Blueprint, plane: int, slot: int) -> Switch:
     number = blueprint.numbering.core_number(plane, slot)
     ports = _core_downlinks(blueprint, plane, slot)
-    return _switch(blueprint, "core", blueprint.core_name(plane, slot), number, (0, 0, -1, slot, plane), ports, "", None)
+    return _switch(
+        blueprint, "core", blueprint.core_name(plane, slot), number, (0, 0, -1, slot, plane), ports, "", None
+    )
 
 
 def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterator[Port]:

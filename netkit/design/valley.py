@@ -1,7 +1,10 @@
-"""Valley paths: leaf–spine–leaf–spine–leaf. Lossless traffic on one closes a circle of pauses, and the fabric deadlocks.
+"""Valley paths: leaf–spine–leaf–spine–leaf.
+
+Lossless traffic on one closes a circle of pauses, and the fabric deadlocks.
 
 A switch admits a valley when it passes a route it learned from above on to another switch above, and that
-switch accepts it. It accepts whatever does not already carry its own AS number; with allowas-in, anything.
+switch accepts it. A switch accepts whatever does not already carry its own AS number; with allowas-in, anything.
+What is accepted counts, not only what is best with one link down: two failures, or one and a drain, make it best.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,25 +15,23 @@ from netkit.design.fabric import Fabric, Switch
 
 @dataclass(frozen=True, slots=True)
 class Valley:
-    """A path that goes down and up again, and what makes it the best one."""
+    """A path that goes down and up again at one switch, and the link whose loss leaves no shorter one."""
 
     path: tuple[str, ...]
-    failed_link: tuple[str, str] | None
+    turn: str
+    failed_link: tuple[str, str]
 
     def __str__(self) -> str:
-        when = f"once {self.failed_link[0]}–{self.failed_link[1]} is down" if self.failed_link else "with all links up"
-        return f"{' → '.join(self.path)} {when}"
+        return f"{' → '.join(self.path)} once {self.failed_link[0]}–{self.failed_link[1]} is down"
 
 
 def valleys(fabric: Fabric) -> Iterator[Valley]:
     """Yield one example for each switch that admits a valley path."""
     below = _below(fabric)
     for switch in fabric.switches:
-        if not passes_up(fabric, switch):
-            continue
-        pair = _accepting_pair(fabric, switch)
-        if pair:
-            yield _example(switch, pair, below)
+        valley = _valley(fabric, switch, below) if passes_up(fabric, switch) else None
+        if valley:
+            yield valley
 
 
 def passes_up(fabric: Fabric, switch: Switch) -> bool:
@@ -38,16 +39,6 @@ def passes_up(fabric: Fabric, switch: Switch) -> bool:
     if switch.role == "leaf":
         return fabric.routing.leaf_exports_all
     return switch.role == "spine"
-
-
-def _accepting_pair(fabric: Fabric, switch: Switch) -> tuple[str, str] | None:
-    """Return two switches above of which the second accepts what the first announced."""
-    above = {port.peer: port.peer_asn for port in switch.ports if port.role == "up"}
-    first = next(iter(above), None)
-    for name, asn in above.items():
-        if name != first and first is not None and (fabric.routing.allowas_in or asn != above[first]):
-            return first, name
-    return None
 
 
 def _below(fabric: Fabric) -> Mapping[str, frozenset[str]]:
@@ -58,11 +49,33 @@ def _below(fabric: Fabric) -> Mapping[str, frozenset[str]]:
     }
 
 
-def _example(middle: Switch, pair: tuple[str, str], below: Mapping[str, frozenset[str]]) -> Valley:
-    first, second = pair
-    targets = sorted(below[first] - {middle.name})
-    sources = sorted(below[second] - {middle.name})
-    target = targets[0] if targets else middle.name
-    source = next((name for name in sources if name != target), middle.name)
-    failed = (second, target) if target in below[second] else None
-    return Valley((source, second, middle.name, first, target), failed)
+def _above(switch: Switch) -> Mapping[str, int]:
+    return {port.peer: port.peer_asn for port in switch.ports if port.role == "up"}
+
+
+def _valley(fabric: Fabric, turn: Switch, below: Mapping[str, frozenset[str]]) -> Valley | None:
+    """Return a valley at a switch: a route it takes from one switch above, and another above takes from it."""
+    above = _above(turn)
+    is_lax = fabric.routing.allowas_in
+    for first, first_asn in above.items():
+        second = next((name for name, asn in above.items() if name != first and (is_lax or asn != first_asn)), None)
+        onward = _onward(fabric, turn, fabric.switch(first), below) if second else ()
+        if second and onward:
+            source = next((name for name in sorted(below[second]) if name not in {onward[0], turn.name}), None)
+            failed = onward[0] if onward[0] in below[second] else next(iter(_above(fabric.switch(second))), turn.name)
+            return Valley(
+                (*((source,) if source else ()), second, turn.name, first, *onward), turn.name, (second, failed)
+            )
+    return None
+
+
+def _onward(fabric: Fabric, turn: Switch, first: Switch, below: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """Return how a path goes on from a switch above to something else, as far as the switch below takes the route."""
+    for name in sorted(below[first.name] - {turn.name}):
+        if fabric.routing.allowas_in or fabric.switch(name).asn != turn.asn:
+            return (name,)
+    for core in _above(first) if turn.role == "leaf" else ():
+        for spine in sorted(below[core] - {first.name}):
+            if fabric.switch(spine).pod != turn.pod:
+                return core, spine, min(below[spine])
+    return ()

@@ -1,17 +1,26 @@
 """What makes a design refuse: ceilings, pools, duplicates, headroom, adaptive routing, valleys."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+import fnmatch
+from collections.abc import Callable, Iterable, Iterator
 
-from netkit.design.fabric import Fabric, Switch
-from netkit.design.numbering import Numbering
-from netkit.design.premises import Premises, version_problems
+from netkit.design import overrides
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
+from netkit.design.premises import Premises
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
 EXAMPLES = 3
+LAST_ASN = 4_294_967_294
+_REMEDIES = {
+    "name": "put enough fields such as {number:02} into the pattern, or give the device another name",
+    "loopback": "give each switch its own",
+    "management address": "give each switch its own",
+    "AS number": "give each leaf, each pod's spines and the core their own",
+    "MAC address": "give each port its own",
+}
 
 
 def ceilings(intent: Intent) -> Iterator[Problem]:
@@ -25,12 +34,14 @@ def ceilings(intent: Intent) -> Iterator[Problem]:
         yield from _beyond(entry.hosts, limit.hosts_per_unit, "hosts_per_unit", (*path, "hosts"))
         strange = sorted(set(entry.rails or ()) - set(range(intent.rails)))
         if strange:
-            yield Problem(f"rail {strange[0]} does not exist", f"rails are 0 to {intent.rails - 1}", (*path, "rails"))
+            yield Problem(
+                f"there is no rail {strange[0]}", f"use 0 to {intent.rails - 1}, or raise rails", (*path, "rails")
+            )
         yield from _host_names(entry.host_names, entry.hosts, len(entry.pod) * len(entry.unit), (*path, "host_names"))
         for place in ((pod, unit) for pod in entry.pod for unit in entry.unit):
             if place in seen:
                 name = f"unit {place[1]} of pod {place[0]}" if limit.pods > 1 else f"unit {place[1]}"
-                yield Problem(f"{name} stands in units[{seen[place]}] too", "describe it once", (*path, "unit"))
+                yield Problem(f"{name} is described in units[{seen[place]}] too", "describe it once", (*path, "unit"))
             seen.setdefault(place, index)
     for role, ceiling in (("spine", "spines"), ("core", "cores")):
         tier = getattr(intent.switches, role)
@@ -40,24 +51,30 @@ def ceilings(intent: Intent) -> Iterator[Problem]:
 
 
 def _beyond(slots: tuple[int, ...], limit: int, ceiling: str, path: Path) -> Iterator[Problem]:
-    if slots and (slots[-1] > limit or slots[0] < 1):
+    if slots and limit and (slots[-1] > limit or slots[0] < 1):
         wrong = slots[-1] if slots[-1] > limit else slots[0]
-        yield Problem(f"{wrong} is outside 1 to {limit} (ceilings.{ceiling})", "raise the ceiling or lower the slot", path)
+        remedy = (
+            f"raise ceilings.{ceiling} (which may renumber) or use a lower number" if wrong > limit else "count from 1"
+        )
+        yield Problem(f"{wrong} is outside 1 to {limit}, the ceiling", remedy, path)
 
 
 def _host_names(names: Iterable[int], slots: tuple[int, ...], units: int, path: Path) -> Iterator[Problem]:
     for slot in names:
         if slot not in slots:
-            yield Problem(f"slot {slot} has no host", "name hosts that exist", (*path, slot))
+            yield Problem(
+                f"slot {slot} has no host", "name a slot of this unit's hosts, or remove the line", (*path, slot)
+            )
         elif units > 1:
-            yield Problem("a name for one slot would name a host in several units", "give the unit its own entry", (*path, slot))
+            message = f"the name for slot {slot} would go to a host in each of {units} units"
+            yield Problem(message, "give the unit an entry of its own", (*path, slot))
 
 
 def _rail_only(intent: Intent) -> Iterator[Problem]:
     units = sum(len(entry.pod) * len(entry.unit) for entry in intent.units)
     if intent.topology == "rail-only" and units > 1:
         message = f"a rail-only fabric joins the hosts of a rail by one leaf, but there are {units} units"
-        yield Problem(message, "use one unit, or add spines", ("units",))
+        yield Problem(message, "use one unit, or set topology: two-tier and add spines", ("units",))
 
 
 def pools(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
@@ -67,7 +84,14 @@ def pools(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         named["management.pool"] = intent.management.pool
         if intent.management.gateway not in intent.management.pool:
             yield Problem(
-                f"the gateway {intent.management.gateway} is outside {intent.management.pool}", "", ("management", "gateway")
+                f"the gateway {intent.management.gateway} is outside {intent.management.pool}",
+                "name an address of the pool",
+                ("management", "gateway"),
+            )
+    for name, pool in named.items():
+        if pool.is_multicast or pool.is_loopback or pool.is_link_local or pool.network_address.is_unspecified:
+            yield Problem(
+                f"{pool} cannot number devices", "use unicast addresses, such as 10.128.0.0/16", tuple(name.split("."))
             )
     names = list(named)
     for index, name in enumerate(names):
@@ -82,108 +106,167 @@ def pools(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         for role, (needed, there) in needs.items():
             if needed > there:
                 share = {"leaf": "lower half", "spine": "third quarter", "core": "last quarter"}[role]
-                message = f"the {share} of the {name} pool has {there} addresses for {role} switches, the ceilings need {needed}"
+                message = (
+                    f"the {share} of the {name} pool has {there} addresses for {role} switches,"
+                    f" the ceilings need {needed}"
+                )
                 yield Problem(message, "use a larger pool or lower the ceilings", path)
+    yield from _as_numbers(intent, numbering)
     units = intent.ceilings.pods * intent.ceilings.units
     if numbering.leaf_length < numbering.rail_length or units > numbering.units_per_rail or numbering.rail_length > 30:
         room = numbering.units_per_rail if numbering.leaf_length >= numbering.rail_length else 0
-        message = f"{intent.pools.hosts} holds {room} leaf prefixes of /{numbering.leaf_length} on each rail, the ceilings need {units}"
+        prefixes = f"{room} leaf prefixes of /{numbering.leaf_length} on each rail"
+        message = f"{intent.pools.hosts} holds {prefixes}, the ceilings need {units}"
         yield Problem(message, "use a larger pool or lower the ceilings", ("pools", "hosts"))
+
+
+def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
+    base, counts = intent.pools.asn_base, numbering.counts
+    upper = counts["spine"] if intent.routing.spine_asn == "unique" else intent.ceilings.pods
+    if upper >= LEAF_ASN_OFFSET:
+        room = LEAF_ASN_OFFSET - 1
+        message = f"the ceilings allow {upper} AS numbers for spines, there is room for {room} below the leaves'"
+        yield Problem(message, "lower the ceilings, or set routing.spine_asn: shared", ("ceilings",))
+    last = base + LEAF_ASN_OFFSET + counts["leaf"] - 1
+    if last > LAST_ASN:
+        message = f"the last leaf would get AS number {last}, the largest there is is {LAST_ASN}"
+        yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
 
 
 def fabric(designed: Fabric, premises: Premises) -> Iterator[Problem]:
     """Yield everything that only shows on the whole fabric."""
-    yield from _duplicates(designed)
-    yield from _overrides(designed, premises.intent)
-    yield from _headroom(designed)
-    yield from _adaptive_routing(designed)
+    yield from _duplicates(designed, premises.intent)
+    yield from overrides.problems(designed, premises.intent)
+    yield from _headroom(designed, premises.intent)
+    yield from _adaptive_routing(designed, premises.intent)
     yield from _watchdog(designed)
     found = list(valleys(designed))
     if found:
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
         yield Problem(
             f"the routing admits a valley path for the lossless class: {found[0]}{more}",
-            "pauses could wait for each other in a circle: keep leaf_export: local, spine_asn: shared and allowas_in: false",
-            ("routing",),
+            "keep leaf_export: local, spine_asn: shared and allowas_in: false,"
+            " or pauses can wait for each other in a circle",
+            _valley_path(premises.intent),
         )
 
 
-def _duplicates(designed: Fabric) -> Iterator[Problem]:
-    devices = (*designed.switches, *designed.hosts)
-    yield from _twice("name", ((device.name, device.name) for device in devices), ("names",))
-    yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), ("pools", "loopbacks"))
+def _valley_path(intent: Intent) -> Path:
+    """Return the key that opens the valley."""
+    routing = intent.routing
+    if routing.allowas_in:
+        return ("routing", "allowas_in")
+    return ("routing", "leaf_export") if routing.leaf_export == "all" else ("overrides",)
+
+
+def _duplicates(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    devices: tuple[Switch | Host, ...] = (*designed.switches, *designed.hosts)
+    yield from _twice("name", ((device.name, device.name) for device in devices), _names_path(designed, intent))
+    by_loopback = _owners(intent, "loopback", ("pools", "loopbacks"))
+    yield from _twice("loopback", ((switch.loopback, switch.name) for switch in designed.switches), by_loopback)
     managed = [(switch.management.address, switch.name) for switch in designed.switches if switch.management]
     gateways = {(switch.management.gateway, "the gateway") for switch in designed.switches if switch.management}
-    yield from _twice("management address", (*managed, *gateways), ("management",))
+    by_management = _owners(intent, "management", ("management", "gateway"))
+    yield from _twice("management address", (*managed, *sorted(gateways)), by_management)
     leaves = [(str(leaf.asn), leaf.name) for leaf in designed.tier("leaf")]
-    others = {(str(switch.asn), switch.role) for switch in designed.switches if switch.role != "leaf"}
-    yield from _twice("AS number", (*leaves, *sorted(others)), ("pools", "asn_base"))
+    yield from _twice(
+        "AS number", (*leaves, *sorted(_shared_numbers(designed))), _owners(intent, "asn", ("pools", "asn_base"))
+    )
     macs = [(nic.mac, f"{host.name} {nic.interface}") for host in designed.hosts for nic in host.nics if nic.mac]
     macs += [(switch.system_mac, switch.name) for switch in designed.switches if switch.system_mac]
-    yield from _twice("MAC address", macs, ("overrides",))
+    yield from _twice("MAC address", macs, lambda holder: _mac_path(intent, holder))
 
 
-def _twice(what: str, pairs: Iterable[tuple[str, str]], path: Path) -> Iterator[Problem]:
-    pairs = list(pairs)
-    counts = Counter(value for value, _ in pairs)
-    repeated = [value for value, count in counts.items() if count > 1]
+def _shared_numbers(designed: Fabric) -> set[tuple[str, str]]:
+    """Return the AS numbers above the leaves with the layer that may share one: the spines of a pod, the cores."""
+    spines = {(str(spine.asn), f"the spines of pod {spine.pod}") for spine in designed.tier("spine")}
+    return spines | {(str(core.asn), "the core") for core in designed.tier("core")}
+
+
+def _names_path(designed: Fabric, intent: Intent) -> Callable[[str], Path]:
+    roles = {host.name: "host" for host in designed.hosts}
+    roles.update((switch.name, switch.role) for switch in designed.switches)
+    given = {
+        name: ("units", index, "host_names", slot)
+        for index, unit in enumerate(intent.units)
+        for slot, name in unit.host_names.items()
+    }
+    return lambda name: given.get(name, ("names", roles[name]))
+
+
+def _owners(intent: Intent, key: str, otherwise: Path) -> Callable[[str], Path]:
+    """Return where a device's value is written: in its override, or else in the pool."""
+    written = {name for name, override in intent.overrides.items() if key in override.model_fields_set}
+
+    def path(holder: str) -> Path:
+        own = next((name for name in written if name == holder or fnmatch.fnmatchcase(holder, name)), None)
+        if own is None and holder.startswith("the "):  # a layer: any override of the kind will have made it
+            own = min(written, default=None)
+        return ("overrides", own, key) if own else otherwise
+
+    return path
+
+
+def _mac_path(intent: Intent, holder: str) -> Path:
+    name, _, interface = holder.partition(" ")
+    own = next((glob for glob in intent.overrides if glob == name or fnmatch.fnmatchcase(name, glob)), name)
+    return ("overrides", own, *(("macs", int(interface.removeprefix("rail"))) if interface else ("system_mac",)))
+
+
+def _twice(what: str, pairs: Iterable[tuple[str, str]], place: Callable[[str], Path]) -> Iterator[Problem]:
+    holders: dict[str, list[str]] = {}
+    for value, holder in pairs:
+        holders.setdefault(value, []).append(holder)
+    repeated = [value for value, found in holders.items() if len(found) > 1]
     for value in repeated[:EXAMPLES]:
-        holders = [holder for found, holder in pairs if found == value]
-        who = " and ".join(holders[:2]) if what != "name" else f"{len(holders)} devices"
-        more = f" (and {len(repeated) - EXAMPLES} more)" if len(repeated) > EXAMPLES and value == repeated[EXAMPLES - 1] else ""
-        yield Problem(f"{what} {value} is used by {who}{more}", "every one must be unique", path)
+        found = holders[value]
+        who = f"{len(found)} devices" if what == "name" else " and ".join(found[:2])
+        more = (
+            f" (and {len(repeated) - EXAMPLES} more)"
+            if len(repeated) > EXAMPLES and value == repeated[EXAMPLES - 1]
+            else ""
+        )
+        paths = [place(holder) for holder in found]
+        path = next((path for path in reversed(paths) if path[0] in {"overrides", "units"}), paths[0])
+        yield Problem(f"{what} {value} is used by {who}{more}", _REMEDIES[what], path)
 
 
-def _overrides(designed: Fabric, intent: Intent) -> Iterator[Problem]:
-    for name, override in intent.overrides.items():
-        path: Path = ("overrides", name)
-        device = designed.device(name)
-        keys = override.model_fields_set
-        for_hosts, for_switches = keys & {"macs", "leaves"}, keys - {"macs", "leaves"}
-        if isinstance(device, Switch):
-            for key in sorted(for_hosts):
-                yield Problem(f"{key} belongs to hosts, {name} is a switch", "remove it", (*path, key))
-            neighbours = {port.peer for port in device.ports}
-            for other in sorted(set(override.drain_neighbors) - neighbours):
-                yield Problem(f"{name} has no neighbour {other}", "name a neighbour", (*path, "drain_neighbors"))
-            if override.version:
-                yield from version_problems(device.platform, override.version, device.routing_mode, path)
-        elif device is not None:
-            for key in sorted(for_switches):
-                yield Problem(f"{key} belongs to switches, {name} is a host", "remove it", (*path, key))
-            for nic in device.nics:
-                wired = override.leaves.get(nic.rail, nic.leaf)
-                if wired != nic.leaf:
-                    yield Problem(
-                        f"rail {nic.rail} of unit {device.unit} would land on two leaves: {name} on {wired}, its peers on {nic.leaf}",
-                        f"wire it to {nic.leaf} {nic.leaf_port}",
-                        (*path, "leaves", nic.rail),
-                    )
-
-
-def _headroom(designed: Fabric) -> Iterator[Problem]:
-    seen: set[tuple[str, str]] = set()
+def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    full: set[str] = set()
     missing: set[tuple[str, str]] = set()
     for switch in designed.switches:
         for port in switch.ports:
             kind = {"host": "host", "up": "spine" if switch.role == "leaf" else "core"}.get(port.role, "spine")
-            if port.profile.headroom is None and (switch.role, kind) not in missing and designed.purpose == "production":
+            if (
+                port.profile.headroom is None
+                and (switch.role, kind) not in missing
+                and designed.purpose == "production"
+            ):
                 missing.add((switch.role, kind))
                 yield Problem(
-                    f"priority {designed.lossless.roce.priority} is lossless, but nothing tells the headroom of {switch.model.name}"
-                    f" at {port.speed_gbps}G and {port.profile.cable.length_m:g} m",
-                    f"give lossless.headroom for {port.speed_gbps}",
-                    ("cables", kind, "length_m"),
+                    f"priority {designed.lossless.roce.priority} is lossless, but nothing tells the headroom of"
+                    f" {switch.model.name} at {port.speed_gbps}G and {port.profile.cable.length_m:g} m",
+                    f"give lossless.headroom for {port.speed_gbps}, or choose a model with a table",
+                    _length_path(intent, kind, port.profile.cable.length_m),
                 )
         total = headroom_total(switch)
         limit = headroom_limit(switch, designed.lossless.pool_percent)
-        if limit is not None and total > limit and (switch.role, switch.model.name) not in seen:
-            seen.add((switch.role, switch.model.name))
+        if limit is not None and total > limit and switch.role not in full:
+            full.add(switch.role)
             yield Problem(
-                f"{switch.name} needs {total:,} bytes of headroom, {switch.model.name} has {limit:,} for the lossless class",
+                f"{switch.name} needs {total:,} bytes of headroom,"
+                f" {switch.model.name} has {limit:,} for the lossless class",
                 "shorten the cables, use fewer ports, or lower lossless.headroom",
                 ("switches", switch.role, "model"),
             )
+
+
+def _length_path(intent: Intent, kind: str, length_m: float) -> Path:
+    """Return where a cable length is written."""
+    for index, unit in enumerate(intent.units):
+        if getattr(unit, f"{kind}_cable_m", None) == length_m:
+            return ("units", index, f"{kind}_cable_m")
+    return ("cables", kind, "length_m")
 
 
 def headroom_total(switch: Switch) -> int:
@@ -197,14 +280,16 @@ def headroom_limit(switch: Switch, pool_percent: int) -> int | None:
     return switch.model.buffer_bytes * pool_percent // 100 if switch.model.buffer_bytes else None
 
 
-def _adaptive_routing(designed: Fabric) -> Iterator[Problem]:
+def _adaptive_routing(designed: Fabric, intent: Intent) -> Iterator[Problem]:
     wanting = [switch for switch in designed.switches if switch.adaptive_routing]
     without = [switch for switch in designed.switches if not switch.adaptive_routing]
     if wanting and without:
         yield Problem(
             f"adaptive routing is on for {wanting[0].name} but off for {without[0].name}",
             "switch it on everywhere or nowhere: half of it drops a fabric to a few Mb/s",
-            ("overrides", without[0].name) if len(without) <= len(wanting) else ("overrides", wanting[0].name),
+            _owners(intent, "adaptive_routing", ("adaptive_routing",))(
+                (without if len(without) <= len(wanting) else wanting)[0].name
+            ),
         )
         return
     for role in ("leaf", "spine", "core"):
@@ -229,13 +314,20 @@ def _adaptive_model(switch: Switch, *, purpose: str) -> Iterator[Problem]:
     speeds, platform = switch.model.adaptive_routing_speeds, PLATFORMS[switch.platform]
     if purpose == "production" and platform.lacks("adaptive_routing"):
         note = platform.capabilities["adaptive_routing"].note
-        yield Problem(f"{platform.title} cannot switch adaptive routing on: {note}", "set adaptive_routing: false", ("adaptive_routing",))
+        yield Problem(
+            f"{platform.title} cannot switch adaptive routing on: {note}",
+            "set adaptive_routing: false",
+            ("adaptive_routing",),
+        )
     if not switch.model.adaptive_routing:
-        yield Problem(f"{switch.model.name} has no adaptive routing", "switch it off or choose another model", ("adaptive_routing",))
+        remedy = "set adaptive_routing: false, or choose another model"
+        yield Problem(f"{switch.model.name} has no adaptive routing", remedy, ("adaptive_routing",))
         return
     for speed in sorted({port.speed_gbps for port in switch.fabric_ports}):
         if speeds and speed not in speeds:
             shown = ", ".join(f"{known}G" for known in speeds)
             yield Problem(
-                f"{switch.model.name} has adaptive routing at {shown} only, {switch.role} links run at {speed}G", "", ("adaptive_routing",)
+                f"{switch.model.name} has adaptive routing at {shown} only, {switch.role} links run at {speed}G",
+                "choose such a breakout for the links between switches, or set adaptive_routing: false",
+                ("adaptive_routing",),
             )

@@ -150,8 +150,12 @@ class Catalog:
             close = difflib.get_close_matches(name, names, 1, 0.4)
             remedy = f"did you mean {close[0]}?" if close else ""
             known = f"known: {', '.join(names)}; or describe it in models/{kind}/{name}.yaml"
-            raise HardwareError(Problem(f"no {kind.removesuffix('es').removesuffix('s')} model {name!r}", f"{remedy} {known}".strip()))
-        return next(folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists())
+            raise HardwareError(
+                Problem(f"no {kind.removesuffix('es').removesuffix('s')} model {name!r}", f"{remedy} {known}".strip())
+            )
+        return next(
+            folder / kind / f"{name}.yaml" for folder in self.folders if (folder / kind / f"{name}.yaml").exists()
+        )
 
 
 @contextmanager
@@ -233,7 +237,8 @@ def _host(file: Path) -> HostModel:
         nic=str(data.value("nic")),
         speed_gbps=data.number("speed_gbps"),
         rails=tuple(
-            RailNic(row["pci"], row["netdev"], row["rdma"], row.get("cage") or "", row.get("cage_port"), row.get("gpu")) for row in rails
+            RailNic(row["pci"], row["netdev"], row["rdma"], row.get("cage") or "", row.get("cage_port"), row.get("gpu"))
+            for row in rails
         ),
         ports_per_cage=data.value("ports_per_cage"),
         cage_form=str(data.value("cage_form") or ""),
@@ -270,7 +275,9 @@ class _Data:
         self.file = file
         self.content: dict[str, Any] = _read(file)
         if not isinstance(self.content, dict) or "name" not in self.content:
-            raise HardwareError(Problem("describes no model", "copy a shipped model file and change it", file=str(file)))
+            raise HardwareError(
+                Problem("describes no model", "copy a shipped model file and change it", file=str(file))
+            )
 
     def value(self, *path: str) -> Any:
         part: Any = self.content
@@ -279,7 +286,9 @@ class _Data:
         if not isinstance(part, dict):
             return None
         if part.get("value") is not None and not part.get("source"):
-            raise HardwareError(Problem(f"{'.'.join(path)} has a value but no source", "cite where it was read", file=str(self.file)))
+            raise HardwareError(
+                Problem(f"{'.'.join(path)} has a value but no source", "cite where it was read", file=str(self.file))
+            )
         return part.get("value")
 
     def number(self, *path: str) -> int:

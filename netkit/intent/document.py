@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path as FilePath
+from typing import Any
 
 import yaml
 
@@ -37,7 +38,9 @@ def read(file: FilePath) -> Document:
     try:
         size = file.stat().st_size
         if file.is_dir():
-            raise _refusal(shown, "is a folder", "name the file in it")
+            raise _refusal(shown, "is a folder", "put a file in its place")
+        if not file.is_file():
+            raise _refusal(shown, "is not a regular file", "put a file in its place")
         if size > LARGEST_BYTES:
             raise _refusal(shown, f"has {size:,} bytes", f"an intent file has at most {LARGEST_BYTES:,}")
         text = file.read_bytes().decode("utf-8-sig")
@@ -52,7 +55,7 @@ def read(file: FilePath) -> Document:
 
 
 def parse(text: str, file: str) -> Document:
-    """Parse YAML text; syntax errors, aliases, tags and repeated keys become problems."""
+    """Parse YAML text; syntax errors, aliases and tags are refused, repeated keys noted in the document."""
     document = Document(file)
     try:
         events = yaml.parse(text, Loader=Loader)
@@ -60,11 +63,11 @@ def parse(text: str, file: str) -> Document:
         document.value = builder.build()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise _refusal(file, _plain(error.problem or error.context or "not YAML"), _remedy(text, mark), _line(mark)) from None
+        raise _refusal(
+            file, _plain(error.problem or error.context or "not YAML"), _remedy(text, mark), _line(mark)
+        ) from None
     except yaml.YAMLError as error:
         raise _refusal(file, _plain(str(error).splitlines()[0]), "remove the character") from None
-    if document.problems:
-        raise IntentError(document.problems)
     return document
 
 
@@ -72,7 +75,7 @@ def _refusal(file: str, message: str, remedy: str, line: int = 0) -> IntentError
     return IntentError(Problem(message, remedy, file=file, line=line))
 
 
-def _line(mark: yaml.Mark | None) -> int:
+def _line(mark: Any) -> int:
     return mark.line + 1 if mark else 0
 
 
@@ -80,7 +83,7 @@ def _plain(problem: str) -> str:
     return problem.strip().rstrip(".") or "not YAML"
 
 
-def _remedy(text: str, mark: yaml.Mark | None) -> str:
+def _remedy(text: str, mark: Any) -> str:
     lines = text.splitlines()
     line = lines[mark.line] if mark and mark.line < len(lines) else ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
@@ -102,7 +105,9 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 seen += 1
                 if seen > 1:
-                    raise _refusal(self.document.file, "holds a second document", "remove the line ---", _line(event.start_mark))
+                    raise _refusal(
+                        self.document.file, "holds a second document", "remove the line ---", _line(event.start_mark)
+                    )
             elif isinstance(event, yaml.NodeEvent):
                 value = self.node(event, ())
         return value

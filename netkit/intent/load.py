@@ -1,22 +1,21 @@
 """A fabric folder → Intent, or every problem in it at once."""
 
-import difflib
-import typing
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from netkit.errors import IntentError, Path, Problem
-from netkit.intent import document
+from netkit.intent import complaint, document
 from netkit.intent.model import Intent
 
 FABRIC_FILE = "fabric.yaml"
 OVERRIDES_FILE = "overrides.yaml"
-SEVERAL_NAMES = 3
+REPAIRS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,7 @@ class Places:
             head = problem.path[:length]
             if head in self.lines:
                 return replace(problem, file=self.files.get(head[:2], self.file), line=self.lines[head])
-        return replace(problem, file=self.file)
+        return replace(problem, file=self.file, line=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,99 +48,108 @@ class Loaded:
 
 def load(folder: FilePath) -> Loaded:
     """Read and check the intent in a fabric folder (or the fabric.yaml itself)."""
-    file = folder / FABRIC_FILE if folder.is_dir() else folder
-    if not folder.is_dir() and not folder.exists():
-        raise IntentError(Problem(f"no fabric folder {folder}", "check --fabric, or start one with `netkit init`"))
-    fabric = document.read(file)
-    values = fabric.value
-    if not isinstance(values, dict):
-        raise IntentError(Problem("holds no fabric", "start from `netkit init`", file=str(file), line=1))
-    places = Places(str(file), dict(fabric.lines), {})
-    beside = file.parent / OVERRIDES_FILE
-    if beside.exists():
-        places = _merge_overrides(values, places, document.read(beside))
+    values, places, problems = _read(folder)
     try:
         intent = Intent.model_validate(values)
     except ValidationError as error:
-        problems = [places.locate(problem) for problem in _problems(error, values)]
-        raise IntentError(_unique(problems)) from None
-    return Loaded(intent, places, file.parent)
+        problems += map(places.locate, complaint.problems(error.errors(include_url=False)))
+    if problems:
+        raise IntentError(_in_order(problems))
+    return Loaded(intent, places, _home(folder))
 
 
-def _merge_overrides(values: dict[Any, Any], places: Places, extra: document.Document) -> Places:
-    overrides = values.setdefault("overrides", {})
-    if not isinstance(extra.value, dict) or not isinstance(overrides, dict):
-        raise IntentError(Problem("must map device names to overrides", "see docs/intent.md", file=extra.file, line=1))
-    lines, files = dict(places.lines), {}
-    for name, override in extra.value.items():
-        if name in overrides:
-            where = ("overrides", name)
-            message = f"stands in {FABRIC_FILE} too (line {places.lines.get(where, 1)})"
-            raise IntentError(Problem(message, "keep one", where, extra.file, extra.lines[(name,)]))
-        overrides[name] = override
-        files[("overrides", name)] = extra.file
-    lines.update({("overrides", *path): line for path, line in extra.lines.items() if path})
-    return Places(places.file, lines, files)
-
-
-def _problems(error: ValidationError, values: Mapping[Any, Any]) -> Iterable[Problem]:
-    for detail in error.errors(include_url=False):
-        yield _problem(detail, _real_path(detail["loc"], values))
-
-
-def _real_path(loc: Iterable[str | int], values: Any) -> Path:
-    """Return pydantic's location without the markers it adds for dictionary keys."""
-    return tuple(part for part in loc if part != "[key]")
-
-
-def _problem(detail: ErrorDetails, path: Path) -> Problem:
-    kind, context = detail["type"], detail.get("ctx", {})
-    name = str(path[-1]) if path else ""
-    if kind == "extra_forbidden":
-        return Problem(f"unknown key '{name}'", _suggestion(name, path), path)
-    if kind == "missing":
-        return Problem(f"'{name}' is missing", f"add {name}", path)
-    if kind == "value_error":
-        return Problem(str(context["error"]), "", path)
-    if kind == "literal_error":
-        guess = difflib.get_close_matches(str(detail["input"]), str(context["expected"]).replace("'", "").split(" or "), 1)
-        return Problem(f"{_shown(detail['input'])} is not {context['expected']}", f"did you mean {guess[0]}?" if guess else "", path)
-    message = detail["msg"].replace("Input should be", "must be").replace("a valid dictionary or instance of", "a mapping for")
-    return Problem(f"{message[:1].lower()}{message[1:]} (found {_shown(detail['input'])})", "", path)
-
-
-def _suggestion(name: str, path: Path) -> str:
-    known = list(_keys_at(path[:-1]))
-    close = difflib.get_close_matches(name, known, 1, 0.6)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    return f"known keys here: {', '.join(sorted(known))}"
-
-
-def _keys_at(path: Path) -> Iterable[str]:
-    """Return the keys the intent knows at a path, by walking the models."""
-    model: Any = Intent
-    for part in path:
-        fields = getattr(model, "model_fields", {})
-        annotation = fields[part].annotation if part in fields else model
-        model = _inner_model(annotation)
-    return getattr(model, "model_fields", {})
-
-
-def _inner_model(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for inner in typing.get_args(annotation):
-        found = _inner_model(inner)
-        if found is not None:
-            return found
+def draft(folder: FilePath) -> Loaded | None:
+    """Return what a refused intent was most likely meant to be, so that the design can look for further problems."""
+    values, places, _ = _read(folder)
+    values = copy.deepcopy(values)
+    for _ in range(REPAIRS):
+        try:
+            return Loaded(Intent.model_validate(values), places, _home(folder))
+        except ValidationError as error:
+            details = error.errors(include_url=False)
+            details.sort(
+                key=lambda detail: detail["type"] not in complaint.UNKNOWN_KEY
+            )  # a key put right is not missing
+            repaired = [_repair(values, detail) for detail in details]
+            if not all(repaired):
+                return None
     return None
 
 
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str) else "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, list) else str(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+def _home(folder: FilePath) -> FilePath:
+    return folder if folder.is_dir() else folder.parent
 
 
-def _unique(problems: Iterable[Problem]) -> list[Problem]:
+def _read(folder: FilePath) -> tuple[dict[str | int, document.Value], Places, list[Problem]]:
+    if not folder.exists():
+        raise IntentError(Problem(f"no fabric folder {folder}", "check --fabric, or start one with `netkit init`"))
+    file = folder / FABRIC_FILE if folder.is_dir() else folder
+    fabric = document.read(file)
+    values = fabric.value
+    if not isinstance(values, dict):
+        raise IntentError(
+            Problem("holds no fabric", "write `key: value` lines, or start from `netkit init`", file=str(file), line=1)
+        )
+    places, problems = Places(str(file), fabric.lines, {}), list(fabric.problems)
+    beside = file.parent / OVERRIDES_FILE
+    if beside.exists():
+        places = _merge_overrides(values, places, document.read(beside), problems)
+    return values, places, problems
+
+
+def _merge_overrides(
+    values: dict[str | int, document.Value], places: Places, extra: document.Document, problems: list[Problem]
+) -> Places:
+    if values.get("overrides") is None:
+        values["overrides"] = {}
+    overrides = values["overrides"]
+    if extra.value is None:
+        return places
+    if not isinstance(extra.value, dict) or not isinstance(overrides, dict):
+        raise IntentError(
+            Problem(
+                "must map device names to overrides", "write it as `leaf01: {drain: true}`", file=extra.file, line=1
+            )
+        )
+    problems += extra.problems
+    lines, files = dict(places.lines), dict(places.files)
+    for name, override in extra.value.items():
+        where: Path = ("overrides", name)
+        if name in overrides:
+            message = f"stands in {FABRIC_FILE} too (line {places.lines.get(where, 1)})"
+            problems.append(Problem(message, "keep one", where, extra.file, extra.lines[(name,)]))
+            continue
+        overrides[name] = override
+        files[where] = extra.file
+        lines.update({("overrides", *path): line for path, line in extra.lines.items() if path[:1] == (name,)})
+    return Places(places.file, lines, files)
+
+
+def _repair(values: Any, detail: ErrorDetails) -> bool:
+    """Put right, or take out, one value the schema refuses; False when that cannot be done."""
+    path = tuple(part for part in detail["loc"] if part != "[key]")
+    if not path:
+        return False
+    parents = [values]
+    for part in path[:-1]:
+        try:
+            parents.append(parents[-1][part])
+        except (KeyError, IndexError, TypeError):
+            return False
+    while not isinstance(parents[-1], dict):  # an entry of a list: the whole list goes
+        parents.pop()
+    parent, key, meant = parents[-1], path[len(parents) - 1], complaint.guess(detail)
+    if detail["type"] == "missing":
+        return key in parent  # when a misspelt key has been put right
+    if key not in parent:
+        return True  # taken out already
+    value = parent.pop(key)
+    if meant and detail["type"] == "literal_error":
+        parent[key] = meant
+    elif meant and meant not in parent:
+        parent[meant] = value
+    return True
+
+
+def _in_order(problems: Iterable[Problem]) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line))

@@ -5,7 +5,7 @@ import string
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from netkit.intent.slots import Count, Numbers
 
@@ -18,65 +18,134 @@ Metres = Annotated[float, Field(gt=0, le=100_000)]
 PlatformName = Literal["nvue", "sonic", "eos", "frr"]
 
 
+# A secret that was written out must not be repeated in an error.
+UNNAMED_SECRET = (
+    "is not the name of a secret; name it in capitals, such as SNMP_AUTH, and never write the secret itself"  # noqa: S105
+)
+
+
+# What a check raises reads "what; remedy"; {given} stands for the value.
+
+
 def _check_name(value: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", value):
-        raise ValueError("a name is 1 to 63 letters, digits and inner hyphens")
+        raise ValueError("{given} is not a name; use 1 to 63 letters, digits and inner hyphens")
     return value
 
 
 def _check_version(value: object) -> str:
     text = str(value)
-    if not re.fullmatch(r"[0-9][0-9A-Za-z.+~-]{0,30}", text):
-        raise ValueError("a version starts with a digit, such as 5.16.1, 202411 or 4.35.1F")
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9][0-9A-Za-z.+~-]{0,30}", text):
+        raise ValueError("{given} is not a version; start it with a digit, as in 5.16.1, 202411 or 4.35.1F")
     return text
 
 
 def _check_secret(value: str) -> str:
     if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,62}", value):
-        raise ValueError("name the secret in capitals, such as SNMP_AUTH; never write the secret itself")
+        raise ValueError(UNNAMED_SECRET)
     return value
 
 
 def _check_text(value: str) -> str:
     if not value.isprintable() or any(mark in value for mark in "\"\\'`$"):
-        raise ValueError("use printable characters other than quotes, backslash, backtick and dollar")
+        raise ValueError(
+            "{given} holds a mark that some NOS would read as syntax;"
+            " leave out quotes, backslash, backtick, dollar and line breaks"
+        )
     return value
 
 
 def _check_breakout(value: str) -> str:
     if not re.fullmatch(r"[1248]x(25|50|100|200|400|800|1600)G", value):
-        raise ValueError("write a breakout as 2x400G: ports per cage, x, speed of one port")
+        raise ValueError("{given} is not a breakout; write it as 2x400G: ports per cage, x, speed of one port")
     return value
 
 
 def _check_pci(value: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]", value):
-        raise ValueError("write a PCI address in full and in lower case, such as 0000:18:00.0")
+        raise ValueError("{given} is not a PCI address; write it in full and in lower case, such as 0000:18:00.0")
     return value
 
 
 def _check_mac(value: str) -> str:
-    if not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", value):
-        raise ValueError("write a MAC address in lower case, such as a0:88:c2:00:00:10")
+    if not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", value) or int(value[1], 16) & 1:
+        raise ValueError("{given} is not the MAC address of a port; write it in lower case, such as a0:88:c2:00:00:10")
     return value
 
 
+def _check_interface(value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9]{0,14}", value) or value.startswith("rail"):
+        raise ValueError(
+            "{given} cannot name the management interface;"
+            " use the name Linux shows, such as eno1 (rail0, rail1 … are taken)"
+        )
+    return value
+
+
+def _check_timezone(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}", value) or len(value) > 40:
+        raise ValueError("{given} is not a time zone; write it as Etc/UTC or Europe/Berlin")
+    return value
+
+
+def _check_not_a_number(value: object) -> object:
+    # The address types would take 5 for 0.0.0.5.
+    if isinstance(value, int):
+        raise ValueError("{given} is not an address; write all four parts, such as 192.0.2.1")
+    return value
+
+
+def _check_network(value: object) -> object:
+    text = _check_not_a_number(value)
+    try:
+        return IPv4Network(text) if isinstance(text, str) else text
+    except ValueError:
+        pass
+    try:
+        meant = IPv4Network(str(text), strict=False)
+    except ValueError:
+        raise ValueError(
+            "{given} is not an IPv4 network; write its first address and length, as 10.128.0.0/16"
+        ) from None
+    raise ValueError(f"{{given}} is an address within a network, not the network; write {meant}")
+
+
 Name = Annotated[str, AfterValidator(_check_name)]
-Version = Annotated[str, BeforeValidator(_check_version)]
+Version = Annotated[
+    str,
+    BeforeValidator(_check_version),
+    WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
+]
 SecretName = Annotated[str, AfterValidator(_check_secret)]
 Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]
 Breakout = Annotated[str, AfterValidator(_check_breakout)]
 Pci = Annotated[str, AfterValidator(_check_pci)]
 Mac = Annotated[str, AfterValidator(_check_mac)]
+Interface = Annotated[str, AfterValidator(_check_interface)]
+Timezone = Annotated[str, AfterValidator(_check_timezone)]
+Address = Annotated[IPv4Address, BeforeValidator(_check_not_a_number)]
+AddressWithLength = Annotated[IPv4Interface, BeforeValidator(_check_not_a_number)]
+Network = Annotated[IPv4Network, BeforeValidator(_check_network)]
+CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 def _name_pattern(*allowed: str) -> AfterValidator:
     def check(value: str) -> str:
-        for literal, field, spec, conversion in string.Formatter().parse(value):
-            if literal and not re.fullmatch(r"[A-Za-z0-9-]*", literal):
-                raise ValueError("a name pattern holds letters, digits, hyphens and {fields}")
-            if field is not None and (field not in allowed or conversion or not re.fullmatch(r"(0?[1-9])?d?", spec or "")):
-                raise ValueError(f"{{{field}}} is not one of {', '.join(allowed)}, optionally with a width as in {{{allowed[0]}:02}}")
+        try:
+            parts = list(string.Formatter().parse(value))
+        except ValueError:
+            raise ValueError("{given} has a brace without its partner; write fields as {" + allowed[0] + "}") from None
+        for literal, field, spec, conversion in parts:
+            if not re.fullmatch(r"[A-Za-z0-9-]*", literal):
+                raise ValueError("{given} is not a name pattern; use letters, digits, hyphens and {fields}")
+            if field is not None and (field not in allowed or conversion or not re.fullmatch(r"(0[1-9])?", spec or "")):
+                whole = f"{field}!{conversion}" if conversion else f"{field}:{spec}" if spec else field
+                known = ", ".join(f"{{{name}}}" for name in allowed)
+                raise ValueError(
+                    f"the field {{{whole}}} is not known; use {known}, with a width as in {{{allowed[0]}:02}}"
+                )
+        if value.startswith("-") or value.endswith("-"):
+            raise ValueError("{given} starts or ends with a hyphen; a name cannot")
         return value
 
     return AfterValidator(check)
@@ -101,7 +170,7 @@ class Ceilings(Strict):
 class Tier(Strict):
     """What the switches of one tier are."""
 
-    model: str = Field(description="switch model, a file of the hardware catalogue")
+    model: CatalogName = Field(description="switch model, a file of the hardware catalogue")
     platform: PlatformName = Field(description="network operating system")
     version: Version = Field(description="version of the network operating system")
     routing_mode: Literal["split", "unified"] = Field("split", description="sonic only: who owns FRR's configuration")
@@ -113,7 +182,9 @@ class LeafTier(Tier):
     host_breakout: Breakout = Field(description="how host-facing cages are split, such as 2x400G")
     uplink_breakout: Breakout | None = Field(None, description="how spine-facing cages are split")
     uplinks_per_spine: int = Field(1, ge=1, le=16, description="parallel links from a leaf to each spine")
-    first_uplink_cage: int | None = Field(None, ge=1, description="default: the first cage of the upper half, or after the hosts")
+    first_uplink_cage: int | None = Field(
+        None, ge=1, description="default: the first cage of the upper half, or after the hosts"
+    )
 
 
 class SpineTier(Tier):
@@ -121,10 +192,14 @@ class SpineTier(Tier):
 
     slots: Count = Field(description="spines in each plane (two-tier) or pod (three-tier)")
     breakout: Breakout = Field(description="how leaf-facing cages are split")
-    planes: int = Field(1, ge=1, le=16, description="two-tier only: rails are dealt over this many separate spine planes")
+    planes: int = Field(
+        1, ge=1, le=16, description="two-tier only: rails are dealt over this many separate spine planes"
+    )
     uplink_breakout: Breakout | None = Field(None, description="how core-facing cages are split")
     uplinks_per_core: int = Field(1, ge=1, le=16, description="parallel links from a spine to each core of its plane")
-    first_uplink_cage: int | None = Field(None, ge=1, description="default: the first cage of the upper half, or after the leaves")
+    first_uplink_cage: int | None = Field(
+        None, ge=1, description="default: the first cage of the upper half, or after the leaves"
+    )
 
 
 class CoreTier(Tier):
@@ -146,7 +221,7 @@ class Switches(Strict):
 class Cable(Strict):
     """A run of cabling."""
 
-    media: str = Field(description="media type, an entry of the hardware catalogue")
+    media: CatalogName = Field(description="media type, an entry of the hardware catalogue")
     length_m: Metres
 
 
@@ -182,11 +257,13 @@ class Nic(Strict):
 class Hosts(Strict):
     """The GPU hosts."""
 
-    model: str = Field(description="host model, a file of the hardware catalogue")
-    pci: tuple[Pci, ...] = Field((), description="rail NICs in rail order, when the model's own map is missing or wrong")
+    model: CatalogName = Field(description="host model, a file of the hardware catalogue")
+    pci: tuple[Pci, ...] = Field(
+        (), description="rail NICs in rail order, when the model's own map is missing or wrong"
+    )
     mtu_bytes: int = Field(9000, ge=1280, le=9216)
     backend: Literal["netplan", "networkd"] = Field("netplan", description="who configures the host's network")
-    management_interface: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]{0,14}$")] = "eno1"
+    management_interface: Interface = "eno1"
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
     nic: Nic = Nic()
 
@@ -194,8 +271,8 @@ class Hosts(Strict):
 class Pools(Strict):
     """Address and AS number pools."""
 
-    loopbacks: IPv4Network
-    hosts: IPv4Network = Field(description="split evenly into one prefix per rail")
+    loopbacks: Network
+    hosts: Network = Field(description="split evenly into one prefix per rail")
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
 
@@ -213,7 +290,9 @@ class Cnp(Strict):
 
     priority: Priority = 6
     dscp: Dscp = 48
-    shape_percent: int | None = Field(10, ge=1, le=100, description="cap of the strict queue where the NOS can shape it")
+    shape_percent: int | None = Field(
+        10, ge=1, le=100, description="cap of the strict queue where the NOS can shape it"
+    )
 
 
 class BestEffort(Strict):
@@ -252,7 +331,9 @@ class Lossless(Strict):
     roce: Roce = Roce()
     cnp: Cnp = Cnp()
     best_effort: BestEffort = BestEffort()
-    ecn: dict[int, Ecn] = Field(default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate")
+    ecn: dict[int, Ecn] = Field(
+        default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate"
+    )
     headroom: dict[int, Headroom] = Field(default_factory=dict, description="by port speed in Gb/s")
     watchdog: Watchdog = Watchdog()
     pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
@@ -281,15 +362,15 @@ class Routing(Strict):
 class Management(Strict):
     """Out-of-band addresses of the switches; hosts keep their own."""
 
-    pool: IPv4Network
-    gateway: IPv4Address
+    pool: Network
+    gateway: Address
     first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
 
 
 class SyslogServer(Strict):
     """One syslog collector."""
 
-    address: IPv4Address
+    address: Address
     port: int = Field(514, ge=1, le=65_535)
     protocol: Literal["udp", "tcp"] = "udp"
 
@@ -314,12 +395,12 @@ class Login(Strict):
 class Services(Strict):
     """What every switch talks to beside its neighbours."""
 
-    ntp: tuple[IPv4Address, ...] = ()
-    dns: tuple[IPv4Address, ...] = ()
+    ntp: tuple[Address, ...] = ()
+    dns: tuple[Address, ...] = ()
     syslog: tuple[SyslogServer, ...] = ()
     snmp: Snmp | None = None
     login: Login | None = None
-    timezone: Annotated[str, Field(pattern=r"^[A-Za-z0-9_+/-]{1,40}$")] = "Etc/UTC"
+    timezone: Timezone = "Etc/UTC"
 
 
 class Names(Strict):
@@ -336,14 +417,16 @@ class Override(Strict):
 
     version: Version | None = None
     asn: Asn | None = None
-    loopback: IPv4Address | None = None
-    management: IPv4Interface | None = None
+    loopback: Address | None = None
+    management: AddressWithLength | None = None
     adaptive_routing: bool | None = None
     drain: bool = Field(False, description="graceful shutdown of the whole switch")
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
     leaves: dict[int, Name] = Field(default_factory=dict, description="hosts: leaf the rail's NIC is wired to, by rail")
-    system_mac: Mac | None = Field(None, description="switches: base MAC address, where the NOS wants it in its configuration")
+    system_mac: Mac | None = Field(
+        None, description="switches: base MAC address, where the NOS wants it in its configuration"
+    )
 
 
 class Thresholds(Strict):
@@ -363,11 +446,19 @@ class Intent(Strict):
 
     name: Name = Field(description="name of the fabric")
     site: Name = Field("site", description="where it stands")
-    purpose: Literal["production", "lab"] = Field("production", description="a lab may use platforms without lossless Ethernet")
-    topology: Literal["two-tier", "three-tier", "rail-only"] = Field("two-tier", description="tiers of switches above the hosts")
+    purpose: Literal["production", "lab"] = Field(
+        "production", description="a lab may use platforms without lossless Ethernet"
+    )
+    topology: Literal["two-tier", "three-tier", "rail-only"] = Field(
+        "two-tier", description="tiers of switches above the hosts"
+    )
     rails: int = Field(8, ge=1, le=16, description="NICs per host in the fabric; each unit has one leaf per rail")
-    attachment: Literal["p2p", "vlan"] = Field("p2p", description="a routed /31 for each NIC, or a VLAN and SVI per leaf")
-    host_routes: Literal["per-leaf", "supernet"] = Field("supernet", description="one static route per leaf, or per rail")
+    attachment: Literal["p2p", "vlan"] = Field(
+        "p2p", description="a routed /31 for each NIC, or a VLAN and SVI per leaf"
+    )
+    host_routes: Literal["per-leaf", "supernet"] = Field(
+        "supernet", description="one static route per leaf, or per rail"
+    )
     cross_rail: Literal["routed", "blocked"] = Field("routed", description="whether a NIC reaches NICs on other rails")
     adaptive_routing: bool = Field(False, description="everywhere or nowhere")
     ceilings: Ceilings = Field(description="how far the fabric may grow without renumbering")
@@ -382,4 +473,6 @@ class Intent(Strict):
     services: Services = Field(Services(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")
     thresholds: Thresholds = Field(Thresholds(), description="when a check warns or fails")
-    overrides: dict[str, Override] = Field(default_factory=dict, description="what single devices have different, by name or glob")
+    overrides: dict[str, Override] = Field(
+        default_factory=dict, description="what single devices have different, by name or glob"
+    )

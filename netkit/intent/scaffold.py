@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.errors import IntentError, OutputError, Problem, UsageError
-from netkit.hardware import Catalog
+from netkit.errors import OutputError, Problem, UsageError
+from netkit.hardware import Catalog, Split, SwitchModel
 from netkit.intent.load import FABRIC_FILE
 
 # The model a platform is scaffolded with, and the version its templates are checked for.
@@ -15,7 +15,10 @@ STARTING_POINTS = {
     "eos": ("DCS-7060X6-64PE", "4.35.1F"),
     "frr": ("SN5600", "8.4.4"),
 }
-HOSTS_PER_CAGE = 2
+HOST_MODEL, HOST_GBPS = "dgx-h100", 400
+MOST_UPLINKS = 16
+FIRST_MANAGED = 10
+MEDIA_BY_PORTS = {1: "400G-DR4", 2: "800G-2xDR4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,42 +33,91 @@ class Size:
     model: str
 
 
-def write(folder: Path, size: Size, catalog: Catalog) -> Path:
-    """Write fabric.yaml into a new or empty folder."""
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What follows from a size: the split of the cages, the ceilings, and the uplinks they leave room for."""
+
+    model: str
+    version: str
+    split: Split
+    units: int
+    hosts: int
+    spines: int
+    uplinks: int
+
+
+def write(folder: Path, text: str) -> Path:
+    """Write fabric.yaml into a folder that has none."""
     file = folder / FABRIC_FILE
-    if size.platform not in STARTING_POINTS:
-        raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(STARTING_POINTS)}"))
-    text = _text(folder.resolve().name, size, catalog)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
         place = file if file.exists() else folder
-        raise OutputError(Problem("exists already", "choose another folder; nothing was changed", file=str(place))) from None
+        raise OutputError(
+            Problem("exists already", "choose another folder; nothing was changed", file=str(place))
+        ) from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise OutputError(Problem(f"cannot write: {reason}", "choose a folder you can write to", file=str(folder))) from None
+        raise OutputError(
+            Problem(f"cannot write: {reason}", "choose a folder you can write to", file=str(folder))
+        ) from None
     return file
 
 
-def _text(name: str, size: Size, catalog: Catalog) -> str:
-    model, version = STARTING_POINTS[size.platform]
-    model = size.model or model
-    cages = catalog.switch(model).cages
-    name = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")[:63] or "fabric"
-    units, hosts = _power_of_two(size.units), _power_of_two(size.hosts_per_unit)
-    uplinks = max(1, -(-size.hosts_per_unit // size.spines)) if size.spines else 0
-    if -(-hosts // HOSTS_PER_CAGE) > cages:
-        raise IntentError(Problem(f"{hosts} hosts a unit do not fit on {model}", "use more, smaller units"))
-    return "\n".join(line for line in _lines(name, size, model, version, units, hosts, uplinks) if line is not None) + "\n"
+def text(folder: Path, size: Size, catalog: Catalog) -> str:
+    """Return a fabric.yaml of a size, named after its folder."""
+    if size.platform not in STARTING_POINTS:
+        raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(STARTING_POINTS)}"))
+    name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
+    return "\n".join(line for line in _lines(name, size, _plan(size, catalog)) if line is not None) + "\n"
 
 
-def _lines(name: str, size: Size, model: str, version: str, units: int, hosts: int, uplinks: int) -> list[str | None]:
+def _plan(size: Size, catalog: Catalog) -> Plan:
+    name, version = STARTING_POINTS[size.platform]
+    model = catalog.switch(size.model or name)
+    split = _split(model)
+    ports = split.ports * len([cage for cage in split.cages if cage <= model.cages])
+    below = ports // 2 if size.spines else ports
+    hosts, units = _roomy(size.hosts_per_unit, below), _roomy(size.units, ports // size.leaves)
+    spines = _roomy(size.spines, ports - below)
+    uplinks = 0
+    if size.spines:
+        wanted = -(-size.hosts_per_unit // size.spines)
+        uplinks = max(1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves)))
+    return Plan(model.name, version, split, units, hosts, spines, uplinks)
+
+
+def _split(model: SwitchModel) -> Split:
+    fitting = [split for split in model.splits if split.speed_gbps == HOST_GBPS and split.ports in MEDIA_BY_PORTS]
+    if not fitting:
+        message = f"{model.name} has no ports of {HOST_GBPS}G for the NICs of {HOST_MODEL}"
+        raise UsageError(Problem(message, "choose another --model, or write fabric.yaml by hand"))
+    return max(fitting, key=lambda split: split.ports)
+
+
+def _roomy(count: int, limit: int) -> int:
+    """Return the next power of two, so that there is room to grow, unless that goes past a limit."""
+    ceiling = 1 << max(count - 1, 0).bit_length() if count else 0
+    return ceiling if ceiling <= limit else count
+
+
+def _management(size: Size, plan: Plan) -> tuple[str, str, str, str]:
+    """Return a management pool large enough for the ceilings, its gateway, and two addresses for servers."""
+    leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines + FIRST_MANAGED
+    length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * spines - 1).bit_length()))
+    net = "192.0.2" if length == 24 else "198.18.0"
+    return f"{net}.0/{length}", f"{net}.1", f"{net}.2", f"{net}.3"
+
+
+def _lines(name: str, size: Size, plan: Plan) -> list[str | None]:
     has_spines = size.spines > 0
-    chosen = f"model: {model}, platform: {size.platform}, version: {version}"
-    up = f", uplink_breakout: 2x400G, uplinks_per_spine: {uplinks}" if has_spines else ""
-    spines = _power_of_two(size.spines) if has_spines else 0
+    chosen = f"model: {plan.model}, platform: {size.platform}, version: {plan.version}"
+    mode, media = plan.split.mode, MEDIA_BY_PORTS[plan.split.ports]
+    up = f", uplink_breakout: {mode}, uplinks_per_spine: {plan.uplinks}" if has_spines else ""
+    spines = f", spines: {plan.spines}" if has_spines else ""
+    pool, gateway, ntp, syslog = _management(size, plan)
     return [
         f"name: {name}",
         "site: dc1",
@@ -77,34 +129,30 @@ def _lines(name: str, size: Size, model: str, version: str, units: int, hosts: i
         f"cross_rail: {'routed' if has_spines else 'blocked'}",
         "",
         "switches:",
-        f"  leaf:  {{{chosen}, host_breakout: 2x400G{up}}}",
-        f"  spine: {{{chosen}, breakout: 2x400G, slots: {size.spines}}}" if has_spines else None,
+        f"  leaf:  {{{chosen}, host_breakout: {mode}{up}}}",
+        f"  spine: {{{chosen}, breakout: {mode}, slots: {size.spines}}}" if has_spines else None,
         "",
         "hosts:",
-        "  model: dgx-h100",
-        "  # Every rail needs its NIC; list them when the host model does not: pci: [\"0000:18:00.0\", …]",
+        f"  model: {HOST_MODEL}",
+        '  # Every rail needs its NIC; list them when the host model does not: pci: ["0000:18:00.0", …]',
         "",
         "# How far the fabric may grow without renumbering anything.",
-        f"ceilings: {{units: {units}, hosts_per_unit: {hosts}{f', spines: {spines}' if has_spines else ''}}}",
+        f"ceilings: {{units: {plan.units}, hosts_per_unit: {plan.hosts}{spines}}}",
         "units:",
         f"  - {{unit: {'1' if size.units == 1 else f'1-{size.units}'}, hosts: {size.hosts_per_unit}}}",
         "",
         "cables:",
-        "  host:  {media: 800G-2xDR4, length_m: 30}",
-        "  spine: {media: 800G-2xDR4, length_m: 50}" if has_spines else None,
+        f"  host:  {{media: {media}, length_m: 30}}",
+        f"  spine: {{media: {media}, length_m: 50}}" if has_spines else None,
         "",
         "pools:",
         "  loopbacks: 10.255.0.0/16",
-        "  hosts: 10.128.0.0/9",
-        "management:",
-        "  pool: 192.0.2.0/24       # documentation addresses: put your own here",
-        "  gateway: 192.0.2.1",
+        "  hosts: 10.128.0.0/10",
+        "management:                # documentation addresses: put your own here",
+        f"  pool: {pool}",
+        f"  gateway: {gateway}",
         "",
         "services:",
-        "  ntp: [192.0.2.2]",
-        "  syslog: [{address: 192.0.2.3}]",
+        f"  ntp: [{ntp}]",
+        f"  syslog: [{{address: {syslog}}}]",
     ]
-
-
-def _power_of_two(count: int) -> int:
-    return 1 << max(count - 1, 0).bit_length()

@@ -18,12 +18,12 @@ def parse(text: str) -> tuple[int, ...]:
     for part in text.replace(" ", "").split(","):
         match = _RANGE.fullmatch(part)
         if not match:
-            raise ValueError(f"{text!r} is not a slot list; write it as 1-8 or 1-3,5")
+            raise ValueError("{given} is not a list of slots; write it as 1-8 or 1-3,5")
         first, last = int(match[1]), int(match[2] or match[1])
         if not first <= last <= LARGEST:
-            raise ValueError(f"{part!r} runs backwards or past {LARGEST}")
+            raise ValueError(f"{part} runs backwards or past {LARGEST}; write the smaller number first")
         if not slots.isdisjoint(range(first, last + 1)):
-            raise ValueError(f"{text!r} names a slot twice")
+            raise ValueError("{given} names a slot twice; name each once")
         slots.update(range(first, last + 1))
     return tuple(sorted(slots))
 
@@ -31,7 +31,7 @@ def parse(text: str) -> tuple[int, ...]:
 def _from_count(value: Any) -> tuple[int, ...]:
     if isinstance(value, int) and not isinstance(value, bool):
         if not 1 <= value <= LARGEST:
-            raise ValueError(f"a count must lie between 1 and {LARGEST}")
+            raise ValueError(f"{{given}} is not a count; use 1 to {LARGEST}")
         return tuple(range(1, value + 1))
     return _from_text(value)
 
@@ -47,10 +47,15 @@ def _from_text(value: Any) -> tuple[int, ...]:
         return parse(value)
     if isinstance(value, tuple):
         return value
-    raise ValueError("expected a number or a slot list such as 1-8")
+    raise ValueError("{given} is neither a number nor a list of slots; write it as 8, 1-8 or 1-3,5")
 
 
-_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": r"^[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*$"}]}
+_SCHEMA = {
+    "anyOf": [
+        {"type": "integer", "minimum": 0},
+        {"type": "string", "pattern": r"^[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*$"},
+    ]
+}
 
 Count = Annotated[tuple[int, ...], BeforeValidator(_from_count), WithJsonSchema(_SCHEMA)]
 """A count (`8` means slots 1 to 8) or an explicit list (`1-3,5-8`)."""

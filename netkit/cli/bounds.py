@@ -1,0 +1,56 @@
+"""Bounds on time and memory while templates run: a user's own may loop or grow without end."""
+
+import resource
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TypeVar
+
+from netkit.errors import Problem, RenderError
+
+Item = TypeVar("Item")
+LONGEST_S = 30.0
+MORE_BYTES = 1 << 30
+
+
+def each_in_time(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield what takes a bounded time each to make, and refuse what does not."""
+    iterator = iter(items)
+    while True:
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        yield item
+
+
+@contextmanager
+def bounded() -> Iterator[None]:
+    """Limit the memory this process may still take, and arm the alarm `each_in_time` sets."""
+    before = signal.signal(signal.SIGALRM, _too_long)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        _limit_memory(soft, hard)
+        yield
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _limit_memory(soft: int, hard: int) -> None:
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError):
+        return  # not Linux: the time limit must do
+    wanted = pages * resource.getpagesize() + MORE_BYTES
+    limits = [limit for limit in (soft, hard, wanted) if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
+
+
+def _too_long(_signal: int, _frame: FrameType | None) -> None:
+    raise RenderError(Problem(f"takes longer than {LONGEST_S:g} s", "look for loops within loops"))

@@ -1,0 +1,104 @@
+"""The netkit command as a user runs it: `start` in an interpreter of its own, `run` in a quick fork of this one."""
+
+import importlib
+import os
+import pkgutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
+
+import netkit
+
+ROOT = Path(__file__).parent.parent
+NETKIT = (sys.executable, "-m", "netkit")
+Done = subprocess.CompletedProcess[str]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """Return an environment in which netkit is found wherever the command runs."""
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **changes}
+
+
+def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, **changes: str) -> Done:
+    """Run netkit in a new interpreter and return what it said."""
+    return subprocess.run(
+        [*NETKIT, *map(str, arguments)],
+        cwd=cwd,
+        env=environment(**changes),
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )
+
+
+def run(
+    *arguments: str | Path, cwd: Path = ROOT, timeout_s: int = 20, before: Callable[[], None] | None = None
+) -> Done:
+    """Run netkit's entry point in a forked process and return what it said; `before` runs in that process first."""
+    _import_everything()
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = os.fork()
+        if child == 0:
+            _become_netkit([*map(str, arguments)], cwd, timeout_s, out, err, before)
+        _, status = os.waitpid(child, 0)
+        out.seek(0)
+        err.seek(0)
+        said, complained = (stream.read().decode(errors="replace") for stream in (out, err))
+    return subprocess.CompletedProcess(arguments, os.waitstatus_to_exitcode(status), said, complained)
+
+
+def _import_everything() -> None:
+    for codec in ("ascii", "utf_8_sig"):  # found while whoever runs may still read Python's own folder
+        importlib.import_module(f"encodings.{codec}")
+    for found in pkgutil.walk_packages(netkit.__path__, "netkit."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+
+
+def _become_netkit(
+    arguments: list[str], cwd: Path, timeout_s: int, out: IO[bytes], err: IO[bytes], before: Callable[[], None] | None
+) -> None:
+    """Run in the forked child, and never return."""
+    code = 70
+    try:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (closed by the end of the process)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+        signal.alarm(timeout_s)
+        os.chdir(cwd)
+        sys.argv = ["netkit", *arguments]
+        if before:
+            before()
+        netkit_main = importlib.import_module("netkit.cli").main
+        netkit_main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+        code = 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def assert_refused(done: Done, *words: str, lines: int | None = 1) -> None:
+    """Check that a command refused: exit code 3, plain lines on standard error, nothing else."""
+    assert done.returncode == 3, (done.returncode, done.stdout, done.stderr)
+    said = done.stderr.splitlines()
+    assert said, "nothing was said"
+    assert all(line.startswith("error: ") for line in said), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    if lines is not None:
+        assert len(said) == lines, done.stderr
+    for word in words:
+        assert word in done.stderr, done.stderr

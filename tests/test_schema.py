@@ -1,0 +1,66 @@
+"""The JSON Schema editors check fabric.yaml with."""
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from netkit.intent.schema import json_schema
+from tests import intents
+from tests.command import ROOT, run
+
+INVENTORIES = sorted((ROOT / "inventory").glob("*/fabric.yaml"))
+SCHEMA = json_schema()
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_shipped_file_is_what_the_command_prints() -> None:
+    done = run("schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == SCHEMA
+    # When this fails: netkit schema > inventory/fabric.schema.json
+    assert (ROOT / "inventory" / "fabric.schema.json").read_text(encoding="utf-8") == done.stdout
+
+
+@pytest.mark.parametrize("file", INVENTORIES, ids=lambda file: file.parent.name)
+def test_shipped_inventories_satisfy_the_schema_and_point_at_it(file: Any) -> None:
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# yaml-language-server: $schema=../fabric.schema.json\n")
+    assert list(VALIDATOR.iter_errors(yaml.safe_load(text))) == []
+
+
+def test_there_are_inventories() -> None:
+    assert {file.parent.name for file in INVENTORIES} >= {"reference", "superpod", "mixed"}
+
+
+@pytest.mark.parametrize(
+    ("path", "key", "value"),
+    [
+        ((), "attachement", "p2p"),
+        (("switches", "leaf"), "uplink_per_spine", 2),
+        (("units", 0), "host", 2),
+        (("services", "snmp"), "password", "hunter2"),
+        (("lossless", "ecn", "400"), "max_byte", 3),
+        ((), "topology", "two-teir"),
+        ((), "rails", "eight"),
+        ((), "rails", 99),
+        (("switches", "leaf"), "version", True),
+        (("units", 0), "hosts", "1..3"),
+        (("cables", "host"), "length_m", 0),
+    ],
+)
+def test_a_mistake_is_rejected(path: tuple[str | int, ...], key: str, value: object) -> None:
+    values: Any = intents.values({"lossless": {"ecn": {"400": {"min_bytes": 1, "max_bytes": 2}}}})
+    assert list(VALIDATOR.iter_errors(values)) == []
+    part = broken = copy.deepcopy(values)
+    for step in path:
+        part = part[step]
+    part[key] = value
+    assert list(VALIDATOR.iter_errors(broken)) != []

@@ -1,0 +1,286 @@
+"""A user's own templates: they replace netkit's file by file, fail in one clear line, and cannot leave their box."""
+
+import re
+import resource
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from netkit.errors import RenderError
+from netkit.render import Engine, render
+from netkit.render.engine import shipped_templates
+from tests import intents
+from tests.command import ROOT, Done, assert_refused, run
+
+REFERENCE = ROOT / "inventory" / "reference"
+MEMORY_BYTES = 1_500_000_000
+DEVICE = "leaf01"
+
+
+def with_template(tmp_path: Path, text: str, name: str = "nvue/startup.yaml.j2") -> Path:
+    """Return a fabric folder whose own template replaces one of netkit's."""
+    fabric = tmp_path / "fabric"
+    shutil.copytree(REFERENCE, fabric, dirs_exist_ok=True)
+    file = fabric / "templates" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return fabric
+
+
+def render_leaf(fabric: Path, out: Path) -> Done:
+    """Render one switch with little memory, so that a template that wants more shows at once."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+    return run("render", "-f", fabric, "-o", out, "--limit", DEVICE, before=limit, timeout_s=60)
+
+
+def said_by(tmp_path: Path, text: str) -> str:
+    """Return what a template says for the leaf."""
+    done = render_leaf(with_template(tmp_path, text), tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    return (tmp_path / "out" / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+
+
+def test_a_users_template_replaces_one_file_and_netkits_serve_the_rest(tmp_path: Path) -> None:
+    own = (shipped_templates() / "nvue" / "services.yaml.j2").read_text(encoding="utf-8")
+    fabric = with_template(tmp_path, "{# ours #}\n" + own + "# our own line\n", "nvue/services.yaml.j2")
+    plain, changed = tmp_path / "plain", tmp_path / "changed"
+    assert run("render", "-f", REFERENCE, "-o", plain).returncode == 0
+    assert run("render", "-f", fabric, "-o", changed).returncode == 0
+    ours = (changed / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+    assert "# our own line" in ours
+    assert ours.replace("# our own line\n", "") == (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+    for file in plain.glob("gpu*/*"):
+        assert file.read_bytes() == (changed / file.relative_to(plain)).read_bytes()
+
+
+def test_templates_beside_the_inventory_and_in_the_working_folder_count_and_the_nearest_wins(tmp_path: Path) -> None:
+    fabric = tmp_path / "inventory" / "one"
+    shutil.copytree(REFERENCE, fabric)
+    for place, word in ((tmp_path / "work", "work"), (tmp_path, "project"), (fabric, "fabric")):
+        file = place / "templates" / "nvue" / "startup.yaml.j2"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"{word}\n", encoding="utf-8")
+    said = []
+    for gone in (None, fabric, tmp_path, tmp_path / "work"):
+        if gone:
+            shutil.rmtree(gone / "templates")
+        done = run("render", "-f", fabric, "-o", tmp_path / "out", "--limit", DEVICE, cwd=tmp_path / "work")
+        assert done.returncode == 0, done.stderr
+        said.append((tmp_path / "out" / DEVICE / "startup.yaml").read_text(encoding="utf-8").splitlines()[0])
+    assert said[:3] == ["fabric", "project", "work"]
+    assert said[3] not in said[:3]
+
+
+BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "undefined variable": ("one\n{{ nothing }}\n", ("startup.yaml.j2:2:", "'nothing' is undefined", DEVICE)),
+    "undefined attribute": ("{{ {}.colour }}\n", ("startup.yaml.j2:1:", "colour", DEVICE)),
+    "undefined in a loop": (
+        "\n\n{% for x in nothing %}{% endfor %}\n",
+        ("startup.yaml.j2:3:", "'nothing' is undefined", DEVICE),
+    ),
+    "syntax error": ("one\n\n{% for x in %}\n", ("startup.yaml.j2:3:",)),
+    "unclosed block": ("{% for x in [1] %}\nno end\n", ("startup.yaml.j2:",)),
+    "unknown filter": ("one\n{{ 1|colour }}\n", ("startup.yaml.j2:2:", "colour")),
+    "unknown tag": ("{% shell ls %}\n", ("startup.yaml.j2:1:", "shell")),
+    "missing include": (
+        "{% include 'nvue/nothing.j2' %}\n",
+        ("startup.yaml.j2", "nvue/nothing.j2", "no template folder has"),
+    ),
+    "division by zero": ("\n{{ 1 // 0 }}\n", ("startup.yaml.j2:2:", DEVICE)),
+    "wrong types": ("\n{{ 1 + 'a' }}\n", ("startup.yaml.j2:2:", DEVICE)),
+    "bad index": ("{{ [1][5] }}\n", ("startup.yaml.j2:1:",)),
+    "too many nested loops": ("{% for a in [1] %}" * 30 + "{% endfor %}" * 30, ("startup.yaml.j2",)),
+    "an expression without end": ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", ("startup.yaml.j2",)),
+    "includes itself": ("{% include 'nvue/startup.yaml.j2' %}\n", ("startup.yaml.j2", DEVICE)),
+    "calls itself": ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}\n", ("startup.yaml.j2:1:", DEVICE)),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_template_is_told_in_one_line(name: str, tmp_path: Path) -> None:
+    text, words = BROKEN[name]
+    done = render_leaf(with_template(tmp_path, text), tmp_path / "out")
+    assert_refused(done, *words)
+    assert len(done.stderr) < 500
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_error_in_an_included_file_names_that_file(tmp_path: Path) -> None:
+    with_template(tmp_path, "\n\n\n{{ nothing }}\n", "nvue/part.j2")
+    fabric = with_template(tmp_path, "{% include 'nvue/part.j2' %}\n")
+    assert_refused(render_leaf(fabric, tmp_path / "out"), "part.j2:4:", "'nothing' is undefined", DEVICE)
+
+
+def test_a_template_that_is_not_text_is_told(tmp_path: Path) -> None:
+    fabric = with_template(tmp_path, "")
+    (fabric / "templates" / "nvue" / "startup.yaml.j2").write_bytes(b"caf\xe9\n")
+    assert_refused(render_leaf(fabric, tmp_path / "out"), "nvue/startup.yaml.j2")
+
+
+def test_a_template_need_not_say_what_it_owns_to_render_but_is_told_when_that_is_asked(tmp_path: Path) -> None:
+    fabric = with_template(tmp_path, "hello\n")
+    assert render_leaf(fabric, tmp_path / "out").returncode == 0
+    engine = Engine((fabric / "templates",))
+    with pytest.raises(
+        RenderError, match=r"startup.yaml.j2:1: does not say what it owns; start it with \{# owns: … #\}"
+    ):
+        engine.source("nvue/startup.yaml.j2")
+    assert engine.source("nvue/ztp.sh.j2").owns == Engine().source("nvue/ztp.sh.j2").owns
+
+
+ESCAPES: dict[str, str] = {
+    "include of an absolute path": "{% include '/etc/passwd' %}",
+    "include of a path upwards": "{% include '../../../../../../../../etc/passwd' %}",
+    "include of a path upwards within": "{% include 'nvue/../../../fabric.yaml' %}",
+    "import of a path": "{% import '/etc/passwd' as x %}{{ x }}",
+    "extends a path": "{% extends '/etc/passwd' %}",
+    "class": "{{ ''.__class__ }}",
+    "class by filter": "{{ ''|attr('__class__') }}",
+    "class by subscript": "{{ ''['__class__'] }}",
+    "class by map": "{{ ['']|map(attribute='__class__')|join }}",
+    "class by format": "{{ '{0.__class__}'.format('') }}",
+    "class by format_map": "{{ '{a.__class__}'.format_map({'a': 1}) }}",
+    "class by a format held back": "{% set f = '{0.__class__}'.format %}{{ f('') }}",
+    "globals of a macro": "{% macro m() %}{% endmacro %}{{ m.__globals__ }}",
+    "globals of a built-in": "{{ range.__globals__ }}",
+    "globals of cycler": "{{ cycler.__init__.__globals__ }}",
+    "subclasses": "{{ [].__class__.__base__.__subclasses__() }}",
+    "self": "{{ self.__init__.__globals__ }}",
+    "self's environment": "{{ self._TemplateReference__context.environment }}",
+    "open": "{{ open('/etc/passwd').read() }}",
+    "import of a module": "{{ __import__('os') }}",
+    "generator frame": "{{ (x for x in []).gi_frame }}",
+    "python 2's way": "{{ ().__class__.__mro__[1] }}",
+    "change of a list": "{% set x = [1] %}{{ x.append(2) }}",
+    "change of a mapping": "{% set x = {'a': 1} %}{{ x.update({'b': 2}) }}",
+    "the do tag": "{% do x.append(1) %}",
+    "the debug tag": "{% debug %}",
+}
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_a_template_cannot_leave_its_box(name: str, tmp_path: Path) -> None:
+    fabric = with_template(tmp_path, ESCAPES[name] + "\n")
+    done = render_leaf(fabric, tmp_path / "out")
+    assert_refused(done)
+    assert re.search(
+        r"unsafe|undefined|has no attribute|no template folder has|Encountered unknown tag|unexpected|expected",
+        done.stderr,
+    ), done.stderr
+    assert "root:x:0:0" not in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_template_cannot_reach_into_the_fabric_or_change_it() -> None:
+    fabric = intents.fabric(intents.values())
+    before = repr(fabric)
+    engine = Engine()
+    switch = fabric.switches[0]
+    harmless = "{{ it.name }} {{ it.ports[0].description }}"
+    assert engine.environment.from_string(harmless).render(it=switch).startswith("leaf01 ")
+    for attempt in (
+        "{% set it.name = 'x' %}",
+        "{{ it.__setattr__('name', 'x') }}",
+        "{{ it.__dict__ }}",
+        "{{ it.__class__ }}",
+        "{{ it._by_name }}",
+        "{{ it['__class__'] }}",
+        "{{ it|attr('__dict__') }}",
+        "{{ it.fabric_ports.__class__ }}",
+        "{{ it.model.split.__globals__ }}",
+        "{{ it.model.split.__func__ }}",
+    ):
+        with pytest.raises(Exception, match=r"unsafe|undefined|has no attribute|non-namespace|expected|not allowed"):
+            engine.environment.from_string(attempt).render(it=switch)
+    assert repr(fabric) == before
+
+
+def test_no_view_hands_a_template_anything_that_can_touch_the_machine() -> None:
+    for platform, version in (("nvue", "5.16.1"), ("sonic", "202411"), ("eos", "4.35.1F"), ("frr", "8.4.4")):
+        seen: set[type] = set()
+        engine = Engine()
+
+        def look(value: object, seen: set[type] = seen) -> None:
+            if type(value) in seen and type(value) not in {dict, tuple, list}:
+                return
+            seen.add(type(value))
+            if isinstance(value, dict):
+                for key, inner in value.items():
+                    look(key)
+                    look(inner)
+            elif isinstance(value, tuple | list):
+                for inner in value:
+                    look(inner)
+            else:
+                for name in getattr(type(value), "__dataclass_fields__", {}):
+                    look(getattr(value, name))
+
+        def spy(_name: str, context: object, _device: str, look: object = look) -> str:
+            look(context)  # type: ignore[operator]
+            return ""
+
+        engine.render = spy  # type: ignore[method-assign, assignment]
+        fabric = intents.fabric(intents.on_platform(platform, version))
+        assert list(render(fabric, (fabric.switches[0], fabric.hosts[0]), engine, ztp=True))
+        plain = {str, int, float, bool, tuple, list, dict, type(None)}
+        strange = {kind for kind in seen - plain if not kind.__module__.startswith("netkit.")}
+        assert strange == set(), platform
+
+
+GREEDY: dict[str, str] = {
+    "a long range": "{% for x in range(10**9) %}{% endfor %}",
+    "a longer range": "{% for x in range(100001) %}{% endfor %}",
+    "a power": "{{ 9**9**9 }}",
+    "a repeated word": "{{ 'x' * 10**10 }}",
+    "a repeated word, number first": "{{ 10**10 * 'x' }}",
+    "a repeated list": "{{ [1] * 1000000000 }}",
+    "repetition in steps": "{{ 'x' * 100000 * 100000 * 100 }}",
+    "a product that grows": "{% set n = 99999 %}{{ ('x' * n) * n }}",
+    "a wide field": "{{ '%2000000000d' % 1 }}",
+    "a wide field by name": "{{ '{:2000000000}'.format(1) }}",
+    "centred in a desert": "{{ 'x'|center(2000000000) }}",
+    "ljust": "{{ 'x'.ljust(2000000000) }}",
+    "indented to the moon": "{{ 'x\ny'|indent(2000000000) }}",
+    "lorem without end": "{{ lipsum(n=2000000000) }}",
+    "doubling": "{% set n = namespace(x='xx') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+    "doubling lists": "{% set n = namespace(x=[1]) %}{% for i in range(60) %}{% set n.x = n.x + n.x %}{% endfor %}",
+    "doubling macro": (
+        "{% macro m(s, n) %}{% for i in range(n) %}{{ m(s ~ s, n - 1) }}{% endfor %}{% endmacro %}{{ m('xx', 60) }}"
+    ),
+    "replacing all by more": "{{ ('x' * 99999)|replace('x', 'x' * 99999)|length }}",
+    "joining by a mountain": "{{ range(99999)|join('x' * 99999)|length }}",
+    "output without end": "{% for a in range(99999) %}{{ 'x' * 99999 }}{% endfor %}",
+}
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_a_greedy_template_is_refused_in_one_line_and_bounded_time(name: str, tmp_path: Path) -> None:
+    fabric = with_template(tmp_path, GREEDY[name] + "\n")
+    started = time.monotonic()
+    done = render_leaf(fabric, tmp_path / "out")
+    assert_refused(done, "startup.yaml.j2", DEVICE)
+    assert time.monotonic() - started < 15
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_template_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netkit.cli.bounds.LONGEST_S", 1.0)
+    text = "\n{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}\n"
+    started = time.monotonic()
+    done = render_leaf(with_template(tmp_path, text), tmp_path / "out")
+    assert_refused(done, "startup.yaml.j2:2:", "takes longer than 1 s", DEVICE)
+    assert time.monotonic() - started < 10
+
+
+def test_what_templates_need_every_day_still_works(tmp_path: Path) -> None:
+    text = (
+        "{% for n in range(3) %}{{ n * 2 }} {% endfor %}{{ '-' * 10 }} {{ 'x%03d' % 7 }} {{ 'ab'|center(6) }}|"
+        "{% set ns = namespace(n=0) %}{% for i in [1, 2] %}{% set ns.n = ns.n + i %}{% endfor %}{{ ns.n }} "
+        "{{ [1, 2]|join(',') }} {{ '{:>4}'.format(5) }}\n"
+    )
+    assert said_by(tmp_path, text) == "0 2 4 ---------- x007   ab  |3 1,2    5\n"
