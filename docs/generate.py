@@ -28,7 +28,8 @@ def sections(model: type[BaseModel], title: str, seen: set[type[BaseModel]]) -> 
     if model in seen:
         return
     seen.add(model)
-    yield f"\n## {title}\n\n{(model.__doc__ or '').strip()}\n\n| key | type | default | meaning |\n| --- | --- | --- | --- |\n"
+    yield f"\n## {title}\n\n{(model.__doc__ or '').strip()}\n\n"
+    yield "| key | type | default | meaning |\n| --- | --- | --- | --- |\n"
     inner: list[tuple[type[BaseModel], str]] = []
     for name, field in model.model_fields.items():
         yield f"| `{name}` | {type_name(field.annotation, field)} | {default(field)} | {field.description or ''} |\n"
@@ -51,22 +52,19 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if field is not None and annotation == tuple[int, ...] and field.metadata:
         return "count" if "count" in repr(field.metadata) else "numbers"
-    if origin is typing.Literal:
-        return " \\| ".join(f"`{value}`" for value in arguments)
-    if origin in {typing.Union, types.UnionType}:
-        return type_name(next(part for part in arguments if part is not type(None)))
-    if origin is tuple:
-        return f"list of {type_name(arguments[0])}"
-    if origin is dict:
-        return f"map of {type_name(arguments[0])} to {type_name(arguments[1])}"
-    if origin is typing.Annotated:
-        return type_name(arguments[0])
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "section"
-    return {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}.get(
-        getattr(annotation, "__name__", ""),
-        getattr(annotation, "__name__", str(annotation)).replace("IPv4", "IPv4 ").lower(),
-    )
+    name = getattr(annotation, "__name__", str(annotation))
+    is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
+    known = {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}
+    plain = "section" if is_section else known.get(name, name.replace("IPv4", "IPv4 ").lower())
+    generic = {
+        typing.Literal: lambda: " \\| ".join(f"`{value}`" for value in arguments),
+        typing.Union: lambda: type_name(next(part for part in arguments if part is not type(None))),
+        types.UnionType: lambda: type_name(next(part for part in arguments if part is not type(None))),
+        tuple: lambda: f"list of {type_name(arguments[0])}",
+        dict: lambda: f"map of {type_name(arguments[0])} to {type_name(arguments[1])}",
+        typing.Annotated: lambda: type_name(arguments[0]),
+    }
+    return generic[origin]() if origin in generic else plain
 
 
 def default(field: FieldInfo) -> str:

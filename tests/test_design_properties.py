@@ -276,13 +276,8 @@ def test_a_fabric_that_stands_has_every_route_with_all_links_up_and_any_one_down
             assert missing(down) == set(), down
 
 
-@pytest.mark.parametrize("topology", ["two-tier", "three-tier"])
-@pytest.mark.parametrize("spine_asn", ["shared", "unique"])
-@pytest.mark.parametrize("leaf_export", ["local", "all"])
-@pytest.mark.parametrize("allowas_in", [False, True])
-def test_a_design_is_refused_exactly_when_bgp_would_make_a_valley(
-    topology: str, spine_asn: str, leaf_export: str, *, allowas_in: bool
-) -> None:
+def small(topology: str) -> Values:
+    """Return a fabric of two units, or of two pods of which the second has a single leaf."""
     base = {"platform": "nvue", "model": "SN5600", "version": "5.16.1", "breakout": "2x400G", "slots": 2}
     values: Values = {
         "name": "small",
@@ -306,13 +301,37 @@ def test_a_design_is_refused_exactly_when_bgp_would_make_a_valley(
             "spine": base,
         },
         "hosts": {"model": "dgx-h100"},
-        "units": [{"pod": "1-2" if topology == "three-tier" else 1, "unit": "1-2", "hosts": 1}],
+        "units": [{"unit": "1-2", "hosts": 1}],
         "cables": {kind: {"media": "800G-2xDR4", "length_m": 30} for kind in ("host", "spine", "core")},
         "pools": {"loopbacks": "10.255.0.0/24", "hosts": "10.128.0.0/16"},
     }
     if topology == "three-tier":
         values["switches"]["spine"] = {**base, "uplink_breakout": "2x400G"}
+        values["units"].append({"pod": 2, "unit": 1, "hosts": 1, "rails": 0})
         values["switches"]["core"] = {**base, "planes": 1}
+    return values
+
+
+@pytest.mark.parametrize("topology", ["two-tier", "three-tier"])
+@pytest.mark.parametrize("spine_asn", ["shared", "unique"])
+@pytest.mark.parametrize("leaf_exports_all", [False, True])
+@pytest.mark.parametrize("allowas_in", [False, True])
+def test_each_policy_makes_valleys_where_bgp_says(
+    topology: str, spine_asn: str, *, leaf_exports_all: bool, allowas_in: bool
+) -> None:
+    safe = build({**small(topology), "routing": {"spine_asn": spine_asn}})
+    fabric = path_vector.with_policy(safe, leaf_exports_all=leaf_exports_all, allowas_in=allowas_in, asns={})
+    assert {valley.turn for valley in valleys(fabric)} == path_vector.valley_switches(fabric)
+
+
+@pytest.mark.parametrize("topology", ["two-tier", "three-tier"])
+@pytest.mark.parametrize("spine_asn", ["shared", "unique"])
+@pytest.mark.parametrize("leaf_export", ["local", "all"])
+@pytest.mark.parametrize("allowas_in", [False, True])
+def test_a_design_is_refused_exactly_when_bgp_would_make_a_valley(
+    topology: str, spine_asn: str, leaf_export: str, *, allowas_in: bool
+) -> None:
+    values = small(topology)
     safe = build({**values, "routing": {"spine_asn": spine_asn}})
     policy = path_vector.with_policy(safe, leaf_exports_all=leaf_export == "all", allowas_in=allowas_in, asns={})
     has_valley = bool(path_vector.valley_switches(policy))

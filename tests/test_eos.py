@@ -347,7 +347,7 @@ def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
     poll_ms=st.integers(10, 1000),
     pool_percent=st.integers(20, 99),
 )
-def test_every_dscp_lands_in_its_class(  # noqa: PLR0917 (hypothesis hands each drawn value over by name)
+def test_every_dscp_lands_in_its_class(
     priorities: list[int],
     dscp: int,
     weight: int,

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from jinja2.exceptions import SecurityError
 
 from netkit.errors import RenderError
 from netkit.render import Engine, render
@@ -284,3 +285,9 @@ def test_what_templates_need_every_day_still_works(tmp_path: Path) -> None:
         "{{ [1, 2]|join(',') }} {{ '{:>4}'.format(5) }}\n"
     )
     assert said_by(tmp_path, text) == "0 2 4 ---------- x007   ab  |3 1,2    5\n"
+
+
+@pytest.mark.parametrize("product", ["'x' * 100000 * 2", "100001 * [1]", "('x' * 400) * 400", "2 ** 2"])
+def test_a_large_product_is_refused_before_it_is_made(product: str) -> None:
+    with pytest.raises(SecurityError, match=r"too large|no powers"):
+        Engine().environment.from_string("{{ " + product + " }}").render()

@@ -72,11 +72,16 @@ def _entry(key: str, schema: dict[str, Any], *, is_new: bool) -> Any:
 
 
 def _references(rendered: dict[str, Any]) -> Iterator[str]:
-    interfaces, policy = rendered["interface"], rendered["router"]["policy"]
-    bgp = rendered["vrf"]["default"]["router"]["bgp"]
+    yield from _interfaces(rendered)
+    yield from _policies(rendered["router"]["policy"], rendered["vrf"]["default"]["router"]["bgp"])
+    yield from _neighbors(rendered["interface"], rendered["vrf"]["default"]["router"]["bgp"])
+    yield from _sums(rendered["qos"])
+
+
+def _interfaces(rendered: dict[str, Any]) -> Iterator[str]:
+    interfaces = rendered["interface"]
     vlans = rendered.get("bridge", {}).get("domain", {}).get("br_default", {}).get("vlan", {})
     profiles = rendered["qos"].get("congestion-control", {})
-    lists, maps = policy["prefix-list"], policy["route-map"]
     for name, interface in interfaces.items():
         cage, _, sub = name.removeprefix("swp").partition("s")
         if name.startswith("swp") and sub and "breakout" not in interfaces.get(f"swp{cage}", {}).get("link", {}):
@@ -89,20 +94,25 @@ def _references(rendered: dict[str, Any]) -> Iterator[str]:
         profile = interface.get("qos", {}).get("congestion-control", {}).get("profile")
         if profile is not None and profile not in profiles:
             yield f"{name}: congestion-control profile {profile} does not exist"
+
+
+def _policies(policy: dict[str, Any], bgp: dict[str, Any]) -> Iterator[str]:
+    lists, maps = policy["prefix-list"], policy["route-map"]
     for name, route_map in maps.items():
-        for rule in route_map["rule"].values():
-            if rule["match"]["ip-prefix-list"] not in lists:
-                yield f"route-map {name}: prefix-list does not exist"
+        if any(rule["match"]["ip-prefix-list"] not in lists for rule in route_map["rule"].values()):
+            yield f"route-map {name}: prefix-list does not exist"
     used = [bgp["address-family"]["ipv4-unicast"]["redistribute"]["connected"]["route-map"]]
     for group in bgp.get("peer-group", {}).values():
         used += [side["route-map"] for side in group["address-family"]["ipv4-unicast"]["policy"].values()]
     yield from (f"route-map {name} does not exist" for name in used if name not in maps)
+
+
+def _neighbors(interfaces: dict[str, Any], bgp: dict[str, Any]) -> Iterator[str]:
     for name, neighbor in bgp.get("neighbor", {}).items():
         if name not in interfaces:
             yield f"neighbor {name}: no such interface"
         if neighbor["peer-group"] not in bgp.get("peer-group", {}):
             yield f"neighbor {name}: no such peer group"
-    yield from _sums(rendered["qos"])
 
 
 def _sums(qos: dict[str, Any]) -> Iterator[str]:
