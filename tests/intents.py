@@ -31,7 +31,7 @@ BASE: dict[str, Any] = {
     "units": [{"unit": "1-2", "hosts": 2}],
     "cables": {
         "host": {"media": "800G-2xDR4", "length_m": 30},
-        "spine": {"media": "400G-AOC", "length_m": 20},
+        "spine": {"media": "800G-2xSR4", "length_m": 20},
     },
     "pools": {"loopbacks": "10.255.0.0/24", "hosts": "10.128.0.0/16"},
     "management": {"pool": "192.0.2.0/24", "gateway": "192.0.2.1"},

@@ -47,7 +47,7 @@ FABRICS: dict[str, dict[str, Any]] = {
             "core": {"model": "SN5600", "platform": "frr", "version": "8.4.4", "breakout": "2x400G", "slots": 2},
         },
         "units": [{"pod": "1-2", "unit": 1, "hosts": 1}],
-        "cables": {"core": {"media": "400G-AOC", "length_m": 20}},
+        "cables": {"core": {"media": "800G-2xSR4", "length_m": 20}},
         "names": {
             "leaf": "leaf{number:02}",
             "spine": "spine{pod}{slot}",

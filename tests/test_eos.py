@@ -32,7 +32,7 @@ THREE_TIER: dict[str, Any] = {
         "core": {"model": "DCS-7060X6-64PE", "platform": "eos", "version": "4.35.1F", "breakout": "2x400G", "slots": 2},
     },
     "units": [{"pod": "1-2", "unit": "1", "hosts": 2}],
-    "cables": {"core": {"media": "400G-AOC", "length_m": 20}},
+    "cables": {"core": {"media": "800G-2xSR4", "length_m": 20}},
     "names": None,
 }
 

@@ -273,6 +273,14 @@ def _speeds(
             )
             message = f"{cable.name} carries {cable.speed_gbps}G a port, the link runs at {speed}G"
             yield Problem(message, f"choose media of that speed: {offered}", ("cables", kind, "media"))
+        elif splits[key].ports > cable.ports_per_module:
+            fitting = sorted(
+                name
+                for name, each in media.items()
+                if each.speed_gbps == speed and each.ports_per_module == splits[key].ports
+            )
+            message = f"a {cable.name} serves one port, but {splits[key].mode} makes {splits[key].ports} of each cage"
+            yield Problem(message, f"choose media for it: {', '.join(fitting) or 'none known'}", ("cables", kind, "media"))
 
 
 def _speed(splits: Mapping[tuple[str, str], Split], key: tuple[str, str]) -> int:
