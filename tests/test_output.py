@@ -216,15 +216,17 @@ def test_kill_9_at_every_step_leaves_whole_files_and_the_next_run_heals(tmp_path
         out = tmp_path / f"out{steps}"
         write(out, old(), HEAD, is_complete=True)
         was_killed = killed(steps, out, lambda out=out: write(out, new(), HEAD, is_complete=True))  # type: ignore[misc]
-        for name, data in tree(out).items():
-            if not name.startswith(output.STAGING):
-                assert data in {before.get(name), after.get(name)}, name
+        there = {name: data for name, data in tree(out).items() if not name.startswith(output.STAGING)}
+        manifest = json.loads(there.pop(output.MANIFEST))["devices"]
+        for name, data in there.items():
+            assert data in {before.get(name), after.get(name)}, name
+        assert set(there) <= {f"{device}/{name}" for device, entry in manifest.items() for name in entry["files"]}
         write(out, new(), HEAD, is_complete=True)
         assert tree(out) == after
         if not was_killed:
             break
         steps += 1
-    assert steps == 8  # five files move in, two go, and the manifest comes last
+    assert steps == 9  # the manifest lists old and new, five files move in, two go, and the manifest comes last
 
 
 def test_kill_9_at_random_moments_of_a_real_render_is_healed_by_the_next(tmp_path: Path) -> None:

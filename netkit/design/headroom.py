@@ -36,6 +36,11 @@ class Computation:
     xon_bytes: int
     size_bytes: int
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the chip takes xoff from a shared pool, so that what a port reserves does not follow from it."""
+        return self.method.response_ns is not None
+
 
 def vendor_row(model: SwitchModel, speed_gbps: int, cable_m: float) -> HeadroomRow | None:
     """Return the vendor's row for the shortest listed cable that is long enough."""
@@ -102,12 +107,17 @@ def _delay(model: SwitchModel, name: str, of_method: float | None) -> float:
 def choose(model: SwitchModel, split: Split, cable: Cable, mtu_bytes: int, given_bytes: int | None) -> Headroom | None:
     """Return the headroom to use: the user's, else the vendor's, else the formula's; None when there is none."""
     row = vendor_row(model, split.speed_gbps, cable.length_m)
-    if given_bytes is not None:
-        size, xon = (row.size_bytes, row.xon_bytes) if row else (given_bytes, 0)
-        return Headroom(size, given_bytes, xon, row.xon_offset_bytes if row else None, "intent", None)
-    if row:
+    if given_bytes is None and row:
         return Headroom(row.size_bytes, row.xoff_bytes, row.xon_bytes, row.xon_offset_bytes, "vendor", row.cable_m)
     computed = compute(model, split, cable.length_m, mtu_bytes)
+    longest = max(model.headroom_rows, key=lambda row: row.cable_m, default=None)
+    reserve = row or (longest if computed and computed.is_pooled else None)
+    if given_bytes is not None:
+        size, xon = (reserve.size_bytes, reserve.xon_bytes) if reserve else (given_bytes, 0)
+        return Headroom(size, given_bytes, xon, reserve.xon_offset_bytes if reserve else None, "intent", None)
     if computed is None:
         return None
+    if reserve:
+        offset = reserve.xon_offset_bytes
+        return Headroom(reserve.size_bytes, computed.xoff_bytes, reserve.xon_bytes, offset, "formula", None)
     return Headroom(computed.size_bytes, computed.xoff_bytes, computed.xon_bytes, None, "formula", None)

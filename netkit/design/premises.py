@@ -280,7 +280,9 @@ def _speeds(
                 if each.speed_gbps == speed and each.ports_per_module == splits[key].ports
             )
             message = f"a {cable.name} serves one port, but {splits[key].mode} makes {splits[key].ports} of each cage"
-            yield Problem(message, f"choose media for it: {', '.join(fitting) or 'none known'}", ("cables", kind, "media"))
+            yield Problem(
+                message, f"choose media for it: {', '.join(fitting) or 'none known'}", ("cables", kind, "media")
+            )
 
 
 def _speed(splits: Mapping[tuple[str, str], Split], key: tuple[str, str]) -> int:

@@ -1,5 +1,6 @@
 """A first fabric.yaml of a given size, for `netkit init`."""
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog, Split, SwitchModel
 from netkit.intent.load import FABRIC_FILE
+from netkit.intent.schema import json_schema
 
 # The model a platform is scaffolded with, and the version its templates are checked for.
 STARTING_POINTS = {
@@ -15,6 +17,7 @@ STARTING_POINTS = {
     "eos": ("DCS-7060X6-64PE", "4.35.1F"),
     "frr": ("SN5600", "8.4.4"),
 }
+SCHEMA_FILE = "fabric.schema.json"
 HOST_MODEL, HOST_GBPS = "dgx-h100", 400
 MOST_UPLINKS = 16
 FIRST_MANAGED = 10
@@ -47,7 +50,7 @@ class Plan:
 
 
 def write(folder: Path, text: str) -> Path:
-    """Write fabric.yaml into a folder that has none."""
+    """Write fabric.yaml, and the schema editors check it with, into a folder that has none."""
     file = folder / FABRIC_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,6 +66,8 @@ def write(folder: Path, text: str) -> Path:
         raise OutputError(
             Problem(f"cannot write: {reason}", "choose a folder you can write to", file=str(folder))
         ) from None
+    schema = folder / SCHEMA_FILE
+    schema.write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
     return file
 
 
@@ -71,7 +76,8 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
     if size.platform not in STARTING_POINTS:
         raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(STARTING_POINTS)}"))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
-    return "\n".join(line for line in _lines(name, size, _plan(size, catalog)) if line is not None) + "\n"
+    lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, _plan(size, catalog))]
+    return "\n".join(line for line in lines if line is not None) + "\n"
 
 
 def _plan(size: Size, catalog: Catalog) -> Plan:

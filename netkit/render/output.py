@@ -19,6 +19,7 @@ from netkit.errors import OutputError, Problem
 
 MANIFEST = "manifest.json"
 STAGING = ".netkit-staging"
+BOTH = "manifest.both.json"
 
 
 @dataclass(slots=True)
@@ -81,7 +82,11 @@ def _into_existing(
         entries: dict[str, Any] = {} if is_complete else dict(previous.get("devices", {}))
         entries.update(_stage(folder, staging, devices, written))
         (staging / MANIFEST).write_bytes(_manifest(head, entries))
+        both = _either(previous.get("devices", {}), entries)
+        (staging / BOTH).write_bytes(_manifest(head, both))
         _make_room({folder / name.partition("/")[0] for name in written.changed})
+        if _listed({"devices": both}) != _listed(previous):
+            (staging / BOTH).replace(folder / MANIFEST)
         for name in written.changed:
             (staging / name).replace(folder / name)
         for name in sorted(_listed(previous) - _listed({"devices": entries})):
@@ -124,6 +129,14 @@ def _holds(path: Path, data: bytes) -> bool:
 
 def _manifest(head: Mapping[str, Any], entries: Mapping[str, Any]) -> bytes:
     return (json.dumps({**head, "devices": dict(sorted(entries.items()))}, indent=1, sort_keys=True) + "\n").encode()
+
+
+def _either(previous: Mapping[str, Any], entries: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is there and what will be: a render killed while moving leaves no file that no manifest lists."""
+    both = dict(previous)
+    for device, entry in entries.items():
+        both[device] = {**entry, "files": {**both.get(device, {}).get("files", {}), **entry["files"]}}
+    return both
 
 
 def _make_room(wanted: set[Path]) -> None:
