@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.design import Fabric
-from netkit.design.fabric import Watchdog
+from netkit.design.traffic import Watchdog
 from netkit.hardware import Catalog
 from netkit.platforms.eos.dialects import DIALECTS, dialect
 from netkit.platforms.eos.hardware import hardware

@@ -8,7 +8,8 @@ chip's buffer cells: two cable lengths, frames already being sent, the peer's ti
 import math
 from dataclasses import dataclass
 
-from netkit.design.fabric import Cable, Headroom
+from netkit.design.fabric import Cable
+from netkit.design.traffic import Headroom
 from netkit.hardware import HeadroomRow, Split, SwitchModel, pfc
 
 QUANTUM_BYTES = 64

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.design.fabric import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
+from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
 from netkit.errors import Problem
 from netkit.intent.model import Intent, Lossless
 

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from netkit.errors import Path, Problem
-from netkit.intent.model import UNNAMED_SECRET, Intent
+from netkit.intent.model import Intent
+from netkit.intent.scalars import UNNAMED_SECRET
 
 # By the kind pydantic gives: what the value must be, and how to write it.
 KINDS: Mapping[str, tuple[str, str]] = {

@@ -1,154 +1,32 @@
 """The shape of an intent: what a user may write, with every default in one place."""
 
-import re
-import string
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
-from netkit.intent.slots import Count, Numbers
-
-Percent = Annotated[int, Field(ge=0, le=100)]
-Priority = Annotated[int, Field(ge=0, le=7)]
-Dscp = Annotated[int, Field(ge=0, le=63)]
-Asn = Annotated[int, Field(ge=1, le=4_294_967_294)]
-Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
-Metres = Annotated[float, Field(gt=0, le=100_000)]
-PlatformName = Literal["nvue", "sonic", "eos", "frr"]
-
-
-# A secret that was written out must not be repeated in an error.
-UNNAMED_SECRET = (
-    "is not the name of a secret; name it in capitals, such as SNMP_AUTH, and never write the secret itself"  # noqa: S105
+from netkit.intent.scalars import (
+    Address,
+    AddressWithLength,
+    Asn,
+    Breakout,
+    CatalogName,
+    Dscp,
+    Interface,
+    Mac,
+    Metres,
+    Name,
+    Network,
+    Pci,
+    Percent,
+    PlatformName,
+    Priority,
+    SecretName,
+    Text,
+    Timezone,
+    Version,
+    name_pattern,
 )
-
-
-# What a check raises reads "what; remedy"; {given} stands for the value.
-
-
-def _check_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?", value):
-        raise ValueError("{given} is not a name; use 1 to 63 letters, digits and inner hyphens")
-    return value
-
-
-def _check_version(value: object) -> str:
-    text = str(value)
-    if isinstance(value, bool) or not re.fullmatch(r"[0-9][0-9A-Za-z.+~-]{0,30}", text):
-        raise ValueError("{given} is not a version; start it with a digit, as in 5.16.1, 202411 or 4.35.1F")
-    return text
-
-
-def _check_secret(value: str) -> str:
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,62}", value):
-        raise ValueError(UNNAMED_SECRET)
-    return value
-
-
-def _check_text(value: str) -> str:
-    if not value.isprintable() or any(mark in value for mark in "\"\\'`$"):
-        raise ValueError(
-            "{given} holds a mark that some NOS would read as syntax;"
-            " leave out quotes, backslash, backtick, dollar and line breaks"
-        )
-    return value
-
-
-def _check_breakout(value: str) -> str:
-    if not re.fullmatch(r"[1248]x(25|50|100|200|400|800|1600)G", value):
-        raise ValueError("{given} is not a breakout; write it as 2x400G: ports per cage, x, speed of one port")
-    return value
-
-
-def _check_pci(value: str) -> str:
-    if not re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-1][0-9a-f]\.[0-7]", value):
-        raise ValueError("{given} is not a PCI address; write it in full and in lower case, such as 0000:18:00.0")
-    return value
-
-
-def _check_mac(value: str) -> str:
-    if not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", value) or int(value[1], 16) & 1:
-        raise ValueError("{given} is not the MAC address of a port; write it in lower case, such as a0:88:c2:00:00:10")
-    return value
-
-
-def _check_interface(value: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9]{0,14}", value) or value.startswith("rail"):
-        raise ValueError(
-            "{given} cannot name the management interface;"
-            " use the name Linux shows, such as eno1 (rail0, rail1 … are taken)"
-        )
-    return value
-
-
-def _check_timezone(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}", value) or len(value) > 40:
-        raise ValueError("{given} is not a time zone; write it as Etc/UTC or Europe/Berlin")
-    return value
-
-
-def _check_not_a_number(value: object) -> object:
-    # The address types would take 5 for 0.0.0.5.
-    if isinstance(value, int):
-        raise ValueError("{given} is not an address; write all four parts, such as 192.0.2.1")
-    return value
-
-
-def _check_network(value: object) -> object:
-    text = _check_not_a_number(value)
-    try:
-        return IPv4Network(text) if isinstance(text, str) else text
-    except ValueError:
-        pass
-    try:
-        meant = IPv4Network(str(text), strict=False)
-    except ValueError:
-        raise ValueError(
-            "{given} is not an IPv4 network; write its first address and length, as 10.128.0.0/16"
-        ) from None
-    raise ValueError(f"{{given}} is an address within a network, not the network; write {meant}")
-
-
-Name = Annotated[str, AfterValidator(_check_name)]
-Version = Annotated[
-    str,
-    BeforeValidator(_check_version),
-    WithJsonSchema({"anyOf": [{"type": "string", "pattern": "^[0-9][0-9A-Za-z.+~-]{0,30}$"}, {"type": "number"}]}),
-]
-SecretName = Annotated[str, AfterValidator(_check_secret)]
-Text = Annotated[str, Field(max_length=128), AfterValidator(_check_text)]
-Breakout = Annotated[str, AfterValidator(_check_breakout)]
-Pci = Annotated[str, AfterValidator(_check_pci)]
-Mac = Annotated[str, AfterValidator(_check_mac)]
-Interface = Annotated[str, AfterValidator(_check_interface)]
-Timezone = Annotated[str, AfterValidator(_check_timezone)]
-Address = Annotated[IPv4Address, BeforeValidator(_check_not_a_number)]
-AddressWithLength = Annotated[IPv4Interface, BeforeValidator(_check_not_a_number)]
-Network = Annotated[IPv4Network, BeforeValidator(_check_network)]
-CatalogName = Annotated[str, Field(min_length=1, max_length=64)]
-
-
-def _name_pattern(*allowed: str) -> AfterValidator:
-    def check(value: str) -> str:
-        try:
-            parts = list(string.Formatter().parse(value))
-        except ValueError:
-            raise ValueError("{given} has a brace without its partner; write fields as {" + allowed[0] + "}") from None
-        for literal, field, spec, conversion in parts:
-            if not re.fullmatch(r"[A-Za-z0-9-]*", literal):
-                raise ValueError("{given} is not a name pattern; use letters, digits, hyphens and {fields}")
-            if field is not None and (field not in allowed or conversion or not re.fullmatch(r"(0[1-9])?", spec or "")):
-                whole = f"{field}!{conversion}" if conversion else f"{field}:{spec}" if spec else field
-                known = ", ".join(f"{{{name}}}" for name in allowed)
-                raise ValueError(
-                    f"the field {{{whole}}} is not known; use {known}, with a width as in {{{allowed[0]}:02}}"
-                )
-        if value.startswith("-") or value.endswith("-"):
-            raise ValueError("{given} starts or ends with a hyphen; a name cannot")
-        return value
-
-    return AfterValidator(check)
+from netkit.intent.slots import Count, Numbers
 
 
 class Strict(BaseModel):
@@ -406,10 +284,10 @@ class Services(Strict):
 class Names(Strict):
     """Name patterns. {number} counts through the ceilings, so it never shifts either."""
 
-    leaf: Annotated[str, _name_pattern("unit", "rail", "pod", "number")] | None = None
-    spine: Annotated[str, _name_pattern("slot", "pod", "plane", "number")] | None = None
-    core: Annotated[str, _name_pattern("slot", "plane", "number")] | None = None
-    host: Annotated[str, _name_pattern("slot", "unit", "pod", "number")] | None = None
+    leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number")] | None = None
+    spine: Annotated[str, name_pattern("slot", "pod", "plane", "number")] | None = None
+    core: Annotated[str, name_pattern("slot", "plane", "number")] | None = None
+    host: Annotated[str, name_pattern("slot", "unit", "pod", "number")] | None = None
 
 
 class Override(Strict):

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from netkit.design.fabric import EcnThresholds, LosslessProfile, Switch, TrafficClass, Watchdog
+from netkit.design.fabric import Switch
+from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
 from netkit.platforms.eos.hardware import EosHardware
 from netkit.render.views.block import when
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Host, LosslessProfile
+from netkit.design.fabric import Fabric, Host
+from netkit.design.traffic import LosslessProfile
 
 PRIORITIES = range(8)
 

@@ -4,18 +4,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import (
-    EcnThresholds,
-    Fabric,
-    LosslessProfile,
-    ManagementAddress,
-    Port,
-    Snmp,
-    Switch,
-    SyslogServer,
-    Vlan,
-)
+from netkit.design.fabric import Fabric, ManagementAddress, Port, Snmp, Switch, SyslogServer, Vlan
 from netkit.design.policy import PrefixList, announced, prefix_lists
+from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.platforms.nvue.dialects import Dialect, dialect
 from netkit.render.artifact import Artifact
 from netkit.render.views.block import Block, block, when, when_text

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from netkit.design.fabric import EcnThresholds, Headroom, LosslessProfile, Port, PortProfile, Switch, Watchdog
+from netkit.design.fabric import Port, PortProfile, Switch
+from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile, Watchdog
 from netkit.errors import Problem, RenderError
 from netkit.hardware import pfc
 from netkit.platforms.sonic.dialects import Dialect

@@ -1,0 +1,88 @@
+"""The types of the lossless profile: classes of traffic, and the numbers that keep one of them lossless."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficClass:
+    """One class of traffic. Its priority is also its traffic class, queue and priority group everywhere."""
+
+    name: str
+    priority: int
+    dscps: tuple[int, ...]
+    is_lossless: bool
+    is_strict: bool
+    weight: int
+    shape_percent: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Watchdog:
+    """PFC watchdog times, all from one poll interval."""
+
+    poll_ms: int
+    detection_polls: int
+    restoration_polls: int
+    action: str
+
+    @property
+    def detection_ms(self) -> int:
+        """Return how long a queue is paused before it counts as stuck."""
+        return self.poll_ms * self.detection_polls
+
+    @property
+    def restoration_ms(self) -> int:
+        """Return how long a stuck queue must stay quiet before it is lossless again."""
+        return self.poll_ms * self.restoration_polls
+
+
+@dataclass(frozen=True, slots=True)
+class LosslessProfile:
+    """What switches and hosts must agree on, in one object."""
+
+    roce: TrafficClass
+    cnp: TrafficClass
+    best_effort: TrafficClass
+    data_dscp: int
+    cnp_dscp: int
+    dscp_to_priority: tuple[int, ...]
+    watchdog: Watchdog
+    pool_percent: int
+
+    @property
+    def classes(self) -> tuple[TrafficClass, ...]:
+        """Return the classes in the order of their priorities."""
+        return tuple(sorted((self.best_effort, self.roce, self.cnp), key=lambda traffic: traffic.priority))
+
+    @property
+    def priority_to_class(self) -> tuple[int, ...]:
+        """Return, for each of the eight priorities, the priority of the class that carries it."""
+        own = {self.roce.priority, self.cnp.priority}
+        return tuple(priority if priority in own else self.best_effort.priority for priority in range(8))
+
+    @property
+    def tos(self) -> int:
+        """Return the traffic class byte of RoCE data: the DSCP and ECT(0)."""
+        return (self.data_dscp << 2) | 2
+
+
+@dataclass(frozen=True, slots=True)
+class EcnThresholds:
+    """Where marking starts, where it is certain, and how likely it is in between."""
+
+    min_bytes: int
+    max_bytes: int
+    probability_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """Room for what is still on its way when a pause has been sent."""
+
+    size_bytes: int
+    xoff_bytes: int
+    xon_bytes: int
+    xon_offset_bytes: int | None
+    origin: Literal["intent", "vendor", "formula"]
+    table_cable_m: float | None
