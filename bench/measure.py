@@ -1,0 +1,127 @@
+"""One run of a program, as the kernel accounts for it: wall time, processor time, peak memory."""
+
+import os
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+MEGABYTE = 1_000_000
+POLL_S = 0.02
+
+
+class BenchError(Exception):
+    """Something could not be measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What one run cost, and the machine's pace before it. Processor time counts the children a program waited for."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    pace_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """The runs of one figure."""
+
+    min: float
+    median: float
+    max: float
+
+    def scaled(self, factor: float) -> "Spread":
+        """Return the spread in another unit."""
+        return Spread(self.min * factor, self.median * factor, self.max * factor)
+
+    def rounded(self) -> dict[str, float]:
+        """Return the spread as plain numbers, three decimals."""
+        return {name: round(value, 3) for name, value in asdict(self).items()}
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return least, middle and most of some figures."""
+    return Spread(min(values), statistics.median(values), max(values))
+
+
+def run(command: Sequence[str], folder: Path) -> Sample:
+    """Run a program in a folder to its end."""
+    pace_s = pace()
+    with (folder / "output.txt").open("w+b") as output:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, env=environment(), stdout=output, stderr=subprocess.STDOUT)
+        family = _Family(process.pid)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall_s = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        peak = max(usage.ru_maxrss * 1024, family.finish())
+        if process.returncode != 0:
+            output.seek(0)
+            said = output.read().decode(errors="replace").strip()[-1000:]
+            raise BenchError(f"{' '.join(command)} ended with {process.returncode}: {said or 'no output'}")
+    return Sample(wall_s, usage.ru_utime + usage.ru_stime, peak / MEGABYTE, pace_s)
+
+
+def pace() -> float:
+    """Return how long a fixed piece of Python takes just now.
+
+    Two processors that share a core lose almost half their speed whenever both are busy: figures from a machine
+    whose pace varies are to be taken with care.
+    """
+    started = time.process_time()
+    for _ in range(10):
+        table = {f"leaf{number:05}": (number, f"10.0.{number >> 8}.{number & 255}/31") for number in range(6000)}
+        "\n".join(f"{name} {value[1]}" for name, value in table.items())
+    return time.process_time() - started
+
+
+def environment() -> dict[str, str]:
+    """Return a plain environment: no Python switches of the caller's, so that compiled modules are kept and used."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
+    return {**kept, "LC_ALL": "C.UTF-8"}
+
+
+class _Family:
+    """Watches for child processes: the kernel reports the largest of a family, not how much they hold together."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.peak_bytes = 0
+        self.is_over = threading.Event()
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
+        self.watcher.start()
+
+    def finish(self) -> int:
+        """Return the most memory parent and children held together; 0 when there was never a child."""
+        self.is_over.set()
+        self.watcher.join()
+        return self.peak_bytes
+
+    def _watch(self) -> None:
+        while not self.is_over.wait(POLL_S):
+            pids = _descendants(self.pid)
+            if pids:
+                self.peak_bytes = max(self.peak_bytes, sum(map(_proportional_bytes, (self.pid, *pids))))
+
+
+def _descendants(pid: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    children = [int(child) for child in text.split()]
+    return [*children, *(later for child in children for later in _descendants(child))]
+
+
+def _proportional_bytes(pid: int) -> int:
+    """Return a process's memory, with pages it shares counted in parts."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
