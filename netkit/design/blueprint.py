@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netkit.design import headroom, lossless
-from netkit.design.fabric import Cable, PortProfile, PortRole
+from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
 from netkit.design.layout import Layout
 from netkit.design.numbering import Numbering
 from netkit.design.premises import Premises, cable_of
 from netkit.errors import Problem
 from netkit.hardware import Split
 from netkit.intent.model import Intent, Override, Unit
+from netkit.platforms import PLATFORMS
 
 FEC = {25: "fc", 50: "rs", 100: "rs", 200: "rs", 400: "rs", 800: "rs", 1600: "rs"}
 NO_OVERRIDE = Override()
@@ -57,6 +58,9 @@ class Blueprint:
             for role, pattern in PATTERNS[self.intent.topology].items()
         }
         self._profiles: dict[tuple[str, PortRole, float], PortProfile] = {}
+        self._names: dict[tuple[str, int], str] = {}
+        self._asns: dict[str, int] = {}
+        self._cages: dict[tuple[str, int, str, int], Cage] = {}
         self._globs = {
             name: over for name, over in self.intent.overrides.items() if any(mark in name for mark in "*?[")
         }
@@ -81,25 +85,45 @@ class Blueprint:
 
     def leaf_name(self, pod: int, unit: int, rail: int) -> str:
         """Return the name of a leaf."""
-        number = self.numbering.leaf_number(pod, unit, rail) + 1
-        return self.patterns["leaf"].format(pod=pod, unit=unit, rail=rail, number=number)
+        return self._name("leaf", self.numbering.leaf_number(pod, unit, rail), pod=pod, unit=unit, rail=rail)
 
     def spine_name(self, pod: int, plane: int, slot: int) -> str:
         """Return the name of a spine."""
-        number = self.numbering.spine_number(pod, plane, slot) + 1
-        return self.patterns["spine"].format(pod=pod, plane=plane, slot=slot, number=number)
+        return self._name("spine", self.numbering.spine_number(pod, plane, slot), pod=pod, plane=plane, slot=slot)
 
     def core_name(self, plane: int, slot: int) -> str:
         """Return the name of a core switch."""
-        return self.patterns["core"].format(plane=plane, slot=slot, number=self.numbering.core_number(plane, slot) + 1)
+        return self._name("core", self.numbering.core_number(plane, slot), plane=plane, slot=slot)
 
     def host_name(self, place: Place, slot: int) -> str:
         """Return the name of a host."""
         given = place.entry.host_names.get(slot)
-        if given:
-            return given
-        number = self.numbering.host_number(place.pod, place.unit, slot) + 1
-        return self.patterns["host"].format(pod=place.pod, unit=place.unit, slot=slot, number=number)
+        number = self.numbering.host_number(place.pod, place.unit, slot)
+        return given or self._name("host", number, pod=place.pod, unit=place.unit, slot=slot)
+
+    def _name(self, role: str, number: int, **fields: int) -> str:
+        """Return the same text for the same device: every port at its other ends carries it."""
+        name = self._names.get((role, number))
+        if name is None:
+            name = self._names[(role, number)] = self.patterns[role].format(number=number + 1, **fields)
+        return name
+
+    def asn(self, role: str, name: str, pod: int, number: int) -> int:
+        """Return the AS number of a switch: its own override's, or the one of its number."""
+        asn = self._asns.get(name)
+        if asn is None:
+            own = self.override(name).asn
+            asn = self._asns[name] = own if own is not None else self.numbering.asn(role, pod, number)
+        return asn
+
+    def cage(self, role: str, number: int, split: Split) -> Cage:
+        """Return a cage of a tier's switches; one object for all of them."""
+        key = (role, number, split.mode, split.lanes_per_port)
+        if key not in self._cages:
+            naming, model = PLATFORMS[self.premises.tier(role).platform].port_name, self.premises.models[role]
+            names = tuple(naming(model, split, number, port) for port in range(split.ports))
+            self._cages[key] = Cage(number, split, names)
+        return self._cages[key]
 
     def override(self, name: str) -> Override:
         """Return what the intent has different for one device; its own entry comes before globs."""

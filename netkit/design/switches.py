@@ -6,8 +6,6 @@ from netkit.design.blueprint import Blueprint, Place
 from netkit.design.fabric import Cage, ManagementAddress, Port, PortProfile, Role, Switch, Vlan
 from netkit.design.layout import Position, core_plane, leaf_place, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
-from netkit.hardware import SwitchModel
-from netkit.platforms import PLATFORMS
 
 
 def switches(blueprint: Blueprint) -> Iterator[Switch]:
@@ -64,7 +62,7 @@ def _leaf_uplinks(blueprint: Blueprint, place: Place, rail: int) -> Iterator[Por
     below = leaf_place(blueprint.premises, place.unit, rail) * links
     for slot in spine.slots:
         name = blueprint.spine_name(place.pod, plane, slot)
-        asn = _asn(blueprint, "spine", name, place.pod, blueprint.numbering.spine_number(place.pod, plane, slot))
+        asn = blueprint.asn("spine", name, place.pod, blueprint.numbering.spine_number(place.pod, plane, slot))
         for link in range(links):
             yield _port(ups[(slot - 1) * links + link], name, downs[below + link], asn, profile)
 
@@ -88,7 +86,7 @@ def _spine_downlinks(blueprint: Blueprint, pod: int, plane: int, slot: int) -> I
             if plane_of_rail(blueprint.premises, rail) != plane:
                 continue
             name = blueprint.leaf_name(pod, place.unit, rail)
-            asn = _asn(blueprint, "leaf", name, pod, blueprint.numbering.leaf_number(pod, place.unit, rail))
+            asn = blueprint.asn("leaf", name, pod, blueprint.numbering.leaf_number(pod, place.unit, rail))
             below = leaf_place(blueprint.premises, place.unit, rail) * links
             for link in range(links):
                 yield _port(downs[below + link], name, ups[(slot - 1) * links + link], asn, profile)
@@ -104,7 +102,7 @@ def _spine_uplinks(blueprint: Blueprint, pod: int, slot: int) -> Iterator[Port]:
     below = spine_place(blueprint.premises, pod, slot) * links
     for core_slot in core.slots:
         name = blueprint.core_name(plane, core_slot)
-        asn = _asn(blueprint, "core", name, 0, blueprint.numbering.core_number(plane, core_slot))
+        asn = blueprint.asn("core", name, 0, blueprint.numbering.core_number(plane, core_slot))
         for link in range(links):
             yield _port(ups[(core_slot - 1) * links + link], name, downs[below + link], asn, profile)
 
@@ -129,7 +127,7 @@ def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterato
             if core_plane(blueprint.premises, slot) != plane:
                 continue
             name = blueprint.spine_name(pod, 0, slot)
-            asn = _asn(blueprint, "spine", name, pod, blueprint.numbering.spine_number(pod, 0, slot))
+            asn = blueprint.asn("spine", name, pod, blueprint.numbering.spine_number(pod, 0, slot))
             below = spine_place(blueprint.premises, pod, slot) * links
             for link in range(links):
                 yield _port(downs[below + link], name, ups[(core_slot - 1) * links + link], asn, profile)
@@ -137,11 +135,6 @@ def _core_downlinks(blueprint: Blueprint, plane: int, core_slot: int) -> Iterato
 
 def _port(at: Position, peer: str, peer_at: Position, peer_asn: int, profile: PortProfile) -> Port:
     return Port(at.name, at.cage, at.port, peer, peer_at.name, peer_asn, "", profile)
-
-
-def _asn(blueprint: Blueprint, role: str, name: str, pod: int, number: int) -> int:
-    own = blueprint.override(name).asn
-    return own if own is not None else blueprint.numbering.asn(role, pod, number)
 
 
 def _switch(
@@ -172,7 +165,7 @@ def _switch(
         platform=tier.platform,
         version=override.version or tier.version,
         routing_mode=tier.routing_mode,
-        asn=_asn(blueprint, role, name, pod, number),
+        asn=blueprint.asn(role, name, pod, number),
         loopback=str(override.loopback or blueprint.numbering.loopback(role, number)),
         management=_management(blueprint, role, name, number),
         system_mac=override.system_mac or "",
@@ -183,7 +176,7 @@ def _switch(
         drain=override.drain,
         drain_neighbors=override.drain_neighbors,
         ports=ordered,
-        cages=tuple(_cages(premises.models[role], tier.platform, ordered)),
+        cages=tuple(_cages(blueprint, role, ordered)),
     )
 
 
@@ -198,10 +191,9 @@ def _management(blueprint: Blueprint, role: str, name: str, number: int) -> Mana
     return ManagementAddress(address, intent.management.pool.prefixlen, gateway)
 
 
-def _cages(model: SwitchModel, platform: str, ports: tuple[Port, ...]) -> Iterator[Cage]:
-    naming = PLATFORMS[platform].port_name
+def _cages(blueprint: Blueprint, role: Role, ports: tuple[Port, ...]) -> Iterator[Cage]:
     seen = 0
     for port in ports:
         if port.cage != seen:
-            seen, split = port.cage, port.profile.split
-            yield Cage(seen, split, tuple(naming(model, split, seen, number) for number in range(split.ports)))
+            seen = port.cage
+            yield blueprint.cage(role, seen, port.profile.split)

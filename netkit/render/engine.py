@@ -49,19 +49,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
             autoescape=False,  # configurations, not web pages
         )
         del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
-        self._trusted: dict[type, bool] = {}
+        self._known: dict[type, frozenset[str]] = {}
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return an attribute; the checks of the sandbox are for types that are not netkit's."""
-        kind = type(obj)
-        if kind not in self._trusted:
-            self._trusted[kind] = kind.__module__.startswith("netkit.")
-        if self._trusted[kind] and not attribute.startswith("_"):
-            try:
-                return getattr(obj, attribute)
-            except AttributeError:
-                return self.undefined(obj=obj, name=attribute)
-        return super().getattr(obj, attribute)
+        known = self._known.get(type(obj))
+        if known is None:
+            known = self._known[type(obj)] = _public_names(type(obj))
+        return getattr(obj, attribute) if attribute in known else super().getattr(obj, attribute)
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         """Multiply small things only: no template needs a gigabyte of spaces."""
@@ -71,6 +66,14 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "**":
             raise SecurityError("templates have no powers")
         return super().call_binop(context, operator, left, right)
+
+
+def _public_names(kind: type) -> frozenset[str]:
+    """Return the names a template may use of one of netkit's own types; none of any other type."""
+    if not kind.__module__.startswith("netkit."):
+        return frozenset()
+    names = {*dir(kind), *getattr(kind, "__dataclass_fields__", ())}
+    return frozenset(name for name in names if not name.startswith("_"))
 
 
 @dataclass(frozen=True, slots=True)
