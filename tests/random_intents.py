@@ -23,7 +23,7 @@ def slots(ceiling: int) -> st.SearchStrategy[str]:
 @st.composite
 def units(draw: st.DrawFn, ceilings: dict[str, int], rails: int, *, single: bool) -> list[Values]:
     """Return entries for some of the units there may be, in any order."""
-    places = [(pod, unit) for pod in range(1, ceilings["pods"] + 1) for unit in range(1, ceilings["units"] + 1)]
+    places = [(pod, number) for pod in range(1, ceilings["pods"] + 1) for number in range(1, ceilings["units"] + 1)]
     count = 1 if single else min(len(places), 4)
     chosen = draw(st.lists(st.sampled_from(places), min_size=1, max_size=count, unique=True))
     return [draw(unit(pod, number, ceilings, rails)) for pod, number in chosen]
