@@ -142,13 +142,14 @@ def assert_rails_carry_full_size_packets(running: RunningFabric) -> None:
 def _send(running: RunningFabric, sender: Host, source: Nic, receiver: Host, target: Nic) -> None:
     payload = os.urandom(sender.mtu_bytes - UDP_HEADERS)
     with socket_in(running.namespace(sender.name)) as outgoing, socket_in(running.namespace(receiver.name)) as incoming:
-        incoming.bind((target.address, 4791))
+        # Ports of their own each time: a program that starts just now holds the last ones open for a moment.
+        incoming.bind((target.address, 0))
         incoming.settimeout(0.5)
         outgoing.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, DO_NOT_FRAGMENT)
-        outgoing.bind((source.address, 4791))
+        outgoing.bind((source.address, 0))
 
         def arrives() -> bool:
-            outgoing.sendto(payload, (target.address, 4791))
+            outgoing.sendto(payload, incoming.getsockname())
             try:
                 return incoming.recv(1 << 16) == payload
             except TimeoutError:
