@@ -4,6 +4,7 @@ Each switch gets a namespace, its links as veths, its addresses from netplan.yam
 the daemons its daemons file wants, and its frr.conf through vtysh. All of it ends with the `with` block.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -174,6 +175,10 @@ def lone_switch(files: Mapping[str, str]) -> Iterator[Box]:
         yield box
 
 
+COUNTER = itertools.count(1)
+"""Numbers the fabrics of a process, so that no two ever share a namespace name."""
+
+
 class RunningFabric:
     """A fabric whose switches run; its hosts are namespaces with addresses."""
 
@@ -181,7 +186,7 @@ class RunningFabric:
         self.fabric = fabric
         self.files = files
         self.boxes: dict[str, Box] = {}
-        self._prefix = f"nk{os.getpid()}x{id(self) % 100_000}-"
+        self._prefix = f"nk{os.getpid()}x{next(COUNTER)}-"
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
