@@ -69,8 +69,16 @@ class Vty:
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(DEADLINE_S)
-        self._socket.connect(str(path))
+        until(lambda: self._connects(path), lambda: f"{path} takes no connection")
         self.ask("enable")
+
+    def _connects(self, path: Path) -> bool:
+        """Whether the daemon takes the line; between making its socket and listening on it, it does not."""
+        try:
+            self._socket.connect(str(path))
+        except ConnectionRefusedError:
+            return False
+        return True
 
     def ask(self, command: str) -> str:
         """Return what a daemon answers."""
