@@ -160,6 +160,12 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
         offered = ", ".join(sorted(model.platforms)) or "none"
         remedy = f"use one it runs ({offered}), or another model"
         yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
+    elif unknown := platform.missing_data(model):
+        yield Problem(
+            f"no source tells {', '.join(unknown)} of {model.name} on {platform.title}",
+            f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
+            (*path, "model"),
+        )
     missing = [feature for feature in LOSSLESS_FEATURES if platform.lacks(feature)]
     if intent.purpose == "production" and missing:
         yield Problem(

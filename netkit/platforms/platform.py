@@ -34,6 +34,7 @@ class Platform:
     max_mtu_bytes: int
     port_name: PortName
     capabilities: Mapping[str, Capability]
+    missing_data: Callable[[SwitchModel], tuple[str, ...]] = lambda _model: ()
     longest_detection_ms: int | None = None
     longest_restoration_ms: int | None = None
 

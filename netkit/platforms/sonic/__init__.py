@@ -2,6 +2,7 @@
 
 from netkit.hardware import Split, SwitchModel
 from netkit.platforms.platform import Platform, capabilities
+from netkit.platforms.sonic.hardware import missing
 
 
 def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -17,6 +18,7 @@ SONIC = Platform(
     tested_versions=("202411", "202505", "202511"),
     max_mtu_bytes=9216,
     port_name=port_name,
+    missing_data=missing,
     longest_detection_ms=5_000,
     longest_restoration_ms=60_000,
     capabilities=capabilities(
