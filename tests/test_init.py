@@ -19,7 +19,6 @@ SIZES: dict[str, tuple[tuple[str, ...], int, int]] = {
     "eos": (("--platform", "eos", "--units", "4"), 36, 32),
     "frr": (("--platform", "frr"), 12, 8),
     "sonic on a box of whole cages": (("--platform", "sonic", "--model", "M2-W6940-128QC", "--units", "2"), 20, 16),
-    "sonic on a model without a headroom table": (("--platform", "sonic", "--model", "DS5000"), 12, 8),
     "a smaller model": (("--model", "SN4700", "--hosts-per-unit", "12"), 12, 12),
 }
 
