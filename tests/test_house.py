@@ -14,7 +14,23 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "netkit"
 
 # From left to right. A stage imports only what stands to its left; only the CLI imports everything.
-STAGES = ("errors", "hardware", "platforms", "intent", "design", "render", "cli")
+STAGES = (
+    "errors",
+    "hardware",
+    "platforms",
+    "intent",
+    "design",
+    "render",
+    "plan",
+    "access",
+    "deploy",
+    "observe",
+    "judge",
+    "store",
+    "report",
+    "lab",
+    "cli",
+)
 
 
 def modules() -> list[Path]:
@@ -52,6 +68,14 @@ def imported_stages(path: Path) -> set[str]:
 def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
     here = STAGES.index(stage_of(path))
     assert {stage for stage in imported_stages(path) if STAGES.index(stage) > here} == set()
+
+
+LAB_READS = {"errors", "hardware", "intent", "design", "render", "lab"}
+
+
+def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
+    for path in (PACKAGE / "lab").rglob("*.py"):
+        assert imported_stages(path) <= LAB_READS, path
 
 
 @pytest.mark.parametrize("stage", ["intent", "design", "render", "platforms", "hardware"])

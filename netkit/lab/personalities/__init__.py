@@ -1,0 +1,1 @@
+"""The network operating systems of the lab: one folder per NOS, named as its platform."""

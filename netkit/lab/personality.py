@@ -1,0 +1,63 @@
+"""How a node speaks: the commands it takes, the configuration it accepts, and what that makes of it.
+
+A personality shares no code with the platform drivers that talk to it, so that a mistake on either side shows.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+from netkit.lab.node import Node
+
+
+class Call(Protocol):
+    """One command typed on a node: what was typed, and the terminal it was typed at."""
+
+    program: str
+    arguments: tuple[str, ...]
+    user: str
+    folder: str
+    """The caller's working directory, as the node sees it."""
+
+    def out(self, text: str) -> None:
+        """Print."""
+
+    def err(self, text: str) -> None:
+        """Print to standard error."""
+
+    def ask(self, prompt: str) -> str:
+        """Print a prompt and return the line typed; empty at the end of input."""
+
+    def stdin(self) -> str:
+        """Return all of standard input."""
+
+    def file(self, path: str) -> Path:
+        """Return where a file named on the node is for this process, relative names from the caller's folder."""
+
+
+class Personality(ABC):
+    """The NOS of one node. One lock per node is held around every call, so no method needs a lock of its own."""
+
+    programs: ClassVar[tuple[str, ...]] = ()
+    """The commands that are answered here; everything else on the node's PATH is the real program."""
+    login: ClassVar[str] = "root"
+    prompt: ClassVar[str] = "{user}@{host}:~$ "
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    @abstractmethod
+    def provision(self, files: Mapping[str, str]) -> None:
+        """Make rendered files the saved configuration; raise RefusedError with every reason when they are not accepted."""
+
+    @abstractmethod
+    def boot(self) -> None:
+        """Become what the saved configuration says, or the factory's when nothing was saved."""
+
+    @abstractmethod
+    def run(self, call: Call) -> int:
+        """Answer one of the programs and return its exit code."""
+
+    def stop(self) -> None:  # noqa: B027 - most have nothing to stop
+        """End what the personality itself started; processes inside the node end by themselves."""

@@ -1,0 +1,188 @@
+"""What the hardware of a device shows at one moment: the one source behind every NOS view, SNMP table and host tool.
+
+`SOURCES` says of each field whether it was read from the kernel or comes from the model.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+Source = Literal["veth", "nftables", "traffic", "model"]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityReading:
+    """PFC frames of one priority since the counters began, and how long they held traffic up."""
+
+    rx_pause: int = 0
+    tx_pause: int = 0
+    rx_pause_us: int = 0
+    tx_pause_us: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReading:
+    """One egress queue."""
+
+    tx_packets: int = 0
+    tx_bytes: int = 0
+    dropped_packets: int = 0
+    ecn_marked_packets: int = 0
+    occupancy_bytes: int = 0
+    peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BufferReading:
+    """One ingress priority group."""
+
+    occupancy_bytes: int = 0
+    peak_bytes: int = 0
+    headroom_bytes: int = 0
+    headroom_peak_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogReading:
+    """The PFC watchdog of one queue."""
+
+    is_stormed: bool = False
+    storms_detected: int = 0
+    storms_restored: int = 0
+    dropped_packets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FecReading:
+    """Forward error correction. The histogram counts codewords by the number of symbols corrected, 0 first."""
+
+    mode: str = ""
+    corrected_codewords: int = 0
+    uncorrectable_codewords: int = 0
+    pre_fec_ber: float = 0.0
+    effective_ber: float = 0.0
+    histogram: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a module itself begins to warn and to alarm."""
+
+    alarm_low: float
+    warning_low: float
+    warning_high: float
+    alarm_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaneReading:
+    """One lane of a module. Light is in dBm; a dark lane reads -40."""
+
+    rx_dbm: float
+    tx_dbm: float
+    bias_ma: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleReading:
+    """A transceiver or cable in a cage. Copper has neither lanes of light nor limits."""
+
+    kind: Literal["optic", "active", "copper"]
+    identifier: str
+    vendor: str
+    part: str
+    serial: str
+    firmware: str
+    revision: str
+    media: str
+    length_m: float
+    temperature_c: float
+    voltage_v: float
+    lanes: tuple[LaneReading, ...]
+    temperature_limits: Limits | None
+    voltage_limits: Limits | None
+    rx_limits: Limits | None
+    tx_limits: Limits | None
+    bias_limits: Limits | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficReading:
+    """Whole-port counters."""
+
+    rx_bytes: int = 0
+    rx_packets: int = 0
+    rx_dropped: int = 0
+    rx_errors: int = 0
+    tx_bytes: int = 0
+    tx_packets: int = 0
+    tx_dropped: int = 0
+    tx_errors: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PortReading:
+    """All there is to read of a switch port."""
+
+    name: str
+    is_enabled: bool
+    is_up: bool
+    speed_gbps: int
+    mtu_bytes: int
+    carrier_changes: int
+    link_up_s: float
+    traffic: TrafficReading
+    priorities: tuple[PriorityReading, ...]
+    queues: tuple[QueueReading, ...]
+    buffers: tuple[BufferReading, ...]
+    watchdogs: tuple[WatchdogReading, ...]
+    fec: FecReading
+    module: ModuleReading | None
+    adaptive_routing: bool
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class NicReading:
+    """All there is to read of a host NIC. Counter names are those of the real driver."""
+
+    interface: str
+    rdma: str
+    pci: str
+    mac: str
+    is_up: bool
+    speed_gbps: int
+    mtu_bytes: int
+    carrier_changes: int
+    firmware: str
+    driver: str
+    part: str
+    traffic: TrafficReading
+    hw_counters: Mapping[str, int]
+    port_counters: Mapping[str, int]
+    ethtool: Mapping[str, int]
+    fec: FecReading
+    module: ModuleReading | None
+
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {
+        "is_up": "veth",
+        "mtu_bytes": "veth",
+        "carrier_changes": "veth",
+        "traffic": "veth",
+        "queues.ecn_marked_packets": "nftables",
+        "hw_counters.np_cnp_sent": "traffic",
+        "hw_counters.np_ecn_marked_roce_packets": "traffic",
+        "hw_counters.rp_cnp_handled": "traffic",
+        "hw_counters.rp_cnp_ignored": "traffic",
+        "speed_gbps": "model",
+        "priorities": "model",
+        "buffers": "model",
+        "watchdogs": "model",
+        "fec": "model",
+        "module": "model",
+    }
+)
+"""Where each field comes from; what is not named is the model's."""

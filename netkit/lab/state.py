@@ -1,0 +1,110 @@
+"""What a switch of the lab is told to be, in one shape, whatever the language it was told in.
+
+A personality reads its own configuration and ends here; `realise` turns it into kernel and FRR state, and the hardware
+model reads from it what namespaces do not have.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+PRIORITIES = 8
+CODE_POINTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class EcnState:
+    """When a traffic class is marked."""
+
+    min_bytes: int
+    max_bytes: int
+    probability_percent: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerState:
+    """How a traffic class is served: strictly before the others, or by weight."""
+
+    mode: Literal["strict", "weighted"]
+    weight_percent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogState:
+    """The PFC watchdog of a port; a time of 0 is one the configuration leaves to the switch."""
+
+    detection_ms: int = 0
+    restoration_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QosState:
+    """How a port treats traffic. The map has 64 entries, or none when the port does not trust the DSCP."""
+
+    priority_of_dscp: tuple[int, ...] = ()
+    class_of_priority: tuple[int, ...] = tuple(range(PRIORITIES))
+    pfc_priorities: frozenset[int] = frozenset()
+    ecn: Mapping[int, EcnState] = field(default_factory=dict)
+    schedulers: Mapping[int, SchedulerState] = field(default_factory=dict)
+    watchdog: WatchdogState | None = None
+    cable_length_m: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PortState:
+    """A port by the name its NOS gives it. With a VLAN it is an access port, without one it is routed."""
+
+    name: str
+    is_enabled: bool = True
+    mtu_bytes: int = 1500
+    addresses: tuple[str, ...] = ()
+    access_vlan: int = 0
+    description: str = ""
+    speed_gbps: int = 0
+    fec: str = ""
+    adaptive_routing: bool = False
+    qos: QosState = QosState()
+
+
+@dataclass(frozen=True, slots=True)
+class VlanState:
+    """A VLAN and its gateway, by the name the NOS gives the interface."""
+
+    number: int
+    interface: str
+    addresses: tuple[str, ...] = ()
+    mtu_bytes: int = 1500
+    is_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpUser:
+    """A version 3 user with its secrets in the clear: they never leave the node."""
+
+    name: str
+    auth_secret: str
+    priv_secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnmpState:
+    """What the SNMP agent answers to."""
+
+    users: tuple[SnmpUser, ...] = ()
+    communities: tuple[str, ...] = ()
+    location: str = ""
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchState:
+    """A whole switch. `frr` is the text of its routing configuration, in FRR's own language and kernel port names."""
+
+    hostname: str
+    ports: tuple[PortState, ...] = ()
+    vlans: tuple[VlanState, ...] = ()
+    loopback_addresses: tuple[str, ...] = ()
+    frr: str = ""
+    snmp: SnmpState | None = None
+    has_lldp: bool = True
+    adaptive_routing: bool = False
