@@ -49,7 +49,7 @@ class Personality(ABC):
 
     @abstractmethod
     def provision(self, files: Mapping[str, str]) -> None:
-        """Make rendered files the saved configuration; raise RefusedError with every reason when they are not accepted."""
+        """Make rendered files the saved configuration, or raise RefusedError with every reason not to."""
 
     @abstractmethod
     def boot(self) -> None:
