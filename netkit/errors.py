@@ -72,5 +72,17 @@ class OutputError(NetkitError):
     """The output folder cannot be written."""
 
 
+class ConfigError(NetkitError):
+    """A device's configuration cannot be read."""
+
+
+class PlanError(NetkitError):
+    """A plan cannot be made or read."""
+
+
+class LabError(NetkitError):
+    """The lab cannot be built, or what was asked of it does not exist."""
+
+
 class UsageError(NetkitError):
     """The command line asks for something that does not exist."""

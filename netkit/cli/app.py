@@ -1,17 +1,19 @@
 """Commands and their options. Each runs in a module of its own, imported only then, so that `--help` stays quick."""
 
 import gc
-import importlib
 import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from netkit import __version__
 from netkit.cli import INTERRUPTED
+from netkit.cli.lab_verbs import lab_verbs
+from netkit.cli.options import Fabric, Format, Limit
+from netkit.cli.running import run as _run
 from netkit.errors import NetkitError
 
 app = typer.Typer(
@@ -24,11 +26,6 @@ app = typer.Typer(
 USAGE_ERROR = 3
 USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
 """Every usage error of the command line library; where the class lives depends on its version."""
-Fabric = Annotated[Path, typer.Option("--fabric", "-f", help="Folder with fabric.yaml.", show_default=False)]
-Format = Annotated[str, typer.Option("--format", help="text or json.", metavar="FORMAT")]
-Limit = Annotated[
-    str, typer.Option("--limit", help="Devices: names, globs, role=spine, rail=3, !name.", metavar="EXPR")
-]
 
 
 @app.command()
@@ -96,14 +93,13 @@ def platforms(output: Format = "text") -> None:
     _run("platforms", output)
 
 
+app.add_typer(lab_verbs, name="lab")
+
+
 @app.command()
 def version() -> None:
     """Print netkit's version."""
     sys.stdout.write(f"netkit {__version__}\n")
-
-
-def _run(command: str, *arguments: Any, **options: Any) -> None:
-    importlib.import_module(f"netkit.cli.{command}").run(*arguments, **options)
 
 
 def main() -> None:

@@ -64,6 +64,8 @@ class PortState:
     fec: str = ""
     adaptive_routing: bool = False
     qos: QosState = QosState()
+    alias: str = ""
+    """What SNMP and LLDP call the port, where that is not its name."""
 
 
 @dataclass(frozen=True, slots=True)

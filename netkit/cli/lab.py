@@ -1,0 +1,201 @@
+"""`netkit lab`: a running copy of a fabric on this machine."""
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netkit.cli.fabric import Project, open_project, warn
+from netkit.design.select import select
+from netkit.errors import LabError, Problem
+from netkit.lab import ability, detach, keeper, neighbor_table, remote
+from netkit.lab.folder import LabFolder, all_labs, lab_folder, only_one
+from netkit.lab.job import Job
+from netkit.render import Engine, render
+
+POLL_S = 0.2
+WIDTH = 30
+BORN_S = 30.0
+
+
+def up(folder: Path, name: str, *, bare: bool, limit: str) -> int:
+    """Boot a fabric, or say that it runs already; show how far it is."""
+    project = open_project(folder)
+    warn(project)
+    ability.check()
+    lab = lab_folder(name or project.fabric.name)
+    with only_one():
+        if not lab.is_alive:
+            _start(lab, project, folder, is_bare=bare, limit=limit)
+    return _wait(lab)
+
+
+def _start(lab: LabFolder, project: Project, folder: Path, *, is_bare: bool, limit: str) -> None:
+    lab.end()
+    lab.path.mkdir(mode=0o755)
+    neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
+    begun = () if is_bare else tuple(select(project.fabric, limit))
+    files = {made.device: made.files for made in render(project.fabric, begun, Engine(project.template_folders))}
+    detach.start(Job(project.fabric, files, lab, str(folder.absolute())), keeper.run)
+
+
+def _wait(lab: LabFolder) -> int:
+    """Follow the keeper until the lab is up, and say what is missing."""
+    deadline = time.monotonic() + BORN_S
+    while not lab.control.exists():
+        if not lab.is_alive or time.monotonic() > deadline:
+            raise LabError(
+                Problem(f"the lab did not start: {lab.last_words() or 'it left no word'}", "netkit lab down")
+            )
+        time.sleep(POLL_S / 4)
+    shown = ""
+    while True:
+        progress = remote.ask(lab, "progress")
+        if progress["failure"]:
+            lab.end()
+            raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
+        shown = _show(progress, shown)
+        if progress["is_up"]:
+            break
+        time.sleep(POLL_S)
+    for problem in progress["problems"]:
+        sys.stderr.write(f"error: {problem}\n")
+    record = lab.record()
+    sys.stdout.write(f"{lab.name} is up: {len(record['devices'])} devices on {record['block']}.0.0/16\n")
+    return 1 if progress["problems"] else 0
+
+
+def _show(progress: Mapping[str, Any], shown: str) -> str:
+    """Draw how far it is: one moving line on a terminal, one line for each step elsewhere."""
+    step, done, total = progress["step"], progress["done"], max(progress["total"], 1)
+    if sys.stderr.isatty():
+        bar = "━" * (WIDTH * done // total)
+        text = (
+            ""
+            if progress["is_up"]
+            else f"{step:<12} {bar:<{WIDTH}} {done}/{progress['total']}  {progress['seconds']:.0f} s"
+        )
+        sys.stderr.write("\r\x1b[K" + text)
+        sys.stderr.flush()
+    elif step != shown:
+        sys.stderr.write(f"{step}\n")
+    return str(step)
+
+
+def down(name: str, folder: Path | None, *, everything: bool) -> None:
+    """End a lab, or all of them; nothing of it stays behind."""
+    with only_one():
+        chosen = all_labs() if everything else (_chosen(name, folder),)
+        for lab in chosen:
+            lab.end()
+            sys.stdout.write(f"{lab.name} is down\n")
+        if not any(lab.is_alive for lab in all_labs()):
+            neighbor_table.give_back()
+
+
+def status(name: str, folder: Path | None) -> int:
+    """List the labs, or the devices of one."""
+    if not name and folder is None:
+        labs = all_labs()
+        for lab in labs:
+            record = lab.record()
+            state = "up" if lab.is_alive else "left behind; netkit lab down removes it"
+            sys.stdout.write(
+                f"{lab.name}  {len(record.get('devices', ()))} devices  {record.get('fabric', '?')}  {state}\n"
+            )
+        if not labs:
+            sys.stdout.write("no lab runs\n")
+        return 0
+    lab = _running(name, folder)
+    for line in _table(remote.ask(lab, "status")["devices"]):
+        sys.stdout.write(line + "\n")
+    return 0
+
+
+def _table(devices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    rows = [("device", "personality", "address", "state")]
+    rows += [(d["name"], d["personality"], f"{d['address']}:{d['port']}", d["state"]) for d in devices]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]])
+
+
+def execute(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
+    """Run a command on a node; its exit code becomes ours."""
+    lab = _running(name, folder)
+    pid = _device(lab, device)["pid"]
+    outer = ["nsenter", "-t", str(lab.init()), "-m", "-p"]
+    if os.geteuid() != 0:
+        outer += ["-U", "--preserve-credentials"]
+    inner = ["nsenter", "-t", str(pid), "-m", "-n", "-u", "--", "/bin/sh", "-c", 'cd; exec "$@"', "sh", *command]
+    environment = {**os.environ, "PATH": NODE_PATH, "HOME": "/root", "USER": "root", "ENV": "/run/netkit/profile"}
+    _become([*outer, *inner], environment)
+
+
+def ssh(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
+    """Log in to a node the way every tool does."""
+    lab = _running(name, folder)
+    _device(lab, device)
+    _become(["ssh", "-F", str(lab.ssh_config), device, *command], dict(os.environ))
+
+
+def logs(name: str, folder: Path | None, device: str) -> None:
+    """Print the log of a node, or of the keeper."""
+    lab = _running(name, folder)
+    file = lab.path / (f"{device}.log" if device else "keeper.log")
+    if device:
+        _device(lab, device)
+    sys.stdout.write(file.read_text(encoding="utf-8", errors="replace") if file.exists() else "")
+
+
+def restart(name: str, folder: Path | None, device: str) -> None:
+    """Cut the power of a node and boot it from what it had saved."""
+    lab = _running(name, folder)
+    _device(lab, device)
+    answer = remote.ask(lab, "restart", device=device)
+    if answer.get("problem"):
+        raise LabError(Problem(f"{device}: {answer['problem']}"))
+    sys.stdout.write(f"{device} has restarted\n")
+
+
+def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvpe(words[0], list(words), dict(environment))  # noqa: S606
+
+
+def _chosen(name: str, folder: Path | None) -> LabFolder:
+    """Return the lab that is meant: by name, by its fabric, or the only one there is."""
+    if name:
+        return lab_folder(name)
+    if folder is not None:
+        return lab_folder(open_project(folder).fabric.name)
+    labs = all_labs()
+    if len(labs) == 1:
+        return labs[0]
+    names = ", ".join(lab.name for lab in labs)
+    raise LabError(
+        Problem(f"several labs are here: {names}", "choose one with --name")
+        if labs
+        else Problem("no lab runs", "netkit lab up --fabric DIR")
+    )
+
+
+def _running(name: str, folder: Path | None) -> LabFolder:
+    lab = _chosen(name, folder)
+    if not lab.is_alive:
+        raise LabError(Problem(f"no lab {lab.name} runs", "netkit lab up --fabric DIR"))
+    return lab
+
+
+def _device(lab: LabFolder, device: str) -> Mapping[str, Any]:
+    devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
+    if device not in devices:
+        known = ", ".join(list(devices)[:6])
+        raise LabError(Problem(f"the lab {lab.name} has no device {device!r}", f"it has {known} …"))
+    return devices[device]
+
+
+NODE_PATH = "/run/netkit/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/frr"

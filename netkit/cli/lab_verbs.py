@@ -1,0 +1,83 @@
+"""The verbs of `netkit lab`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netkit.cli.options import Fabric, Limit
+from netkit.cli.running import run
+
+lab_verbs = typer.Typer(
+    help="Boot a fabric on this machine: real FRR and sshd, nodes that speak their NOS.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Option("--name", help="The lab; default: the name of its fabric.", metavar="LAB")]
+AnyFabric = Annotated[
+    Path | None, typer.Option("--fabric", "-f", help="The fabric of the lab.", show_default=False, metavar="DIR")
+]
+Device = Annotated[str, typer.Argument(help="A switch or host.", metavar="DEVICE")]
+Command = Annotated[list[str] | None, typer.Argument(help="What to run there.", metavar="COMMAND")]
+PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+
+
+@lab_verbs.command()
+def up(
+    fabric: Fabric,
+    name: Name = "",
+    bare: Annotated[bool, typer.Option("--bare", help="Start every device as from the factory.")] = False,
+    limit: Limit = "",
+) -> None:
+    """Boot a fabric and wait until it has converged."""
+    run("lab", fabric, name, bare=bare, limit=limit, verb="up")
+
+
+@lab_verbs.command()
+def down(
+    fabric: AnyFabric = None,
+    name: Name = "",
+    everything: Annotated[bool, typer.Option("--all", help="End every lab of yours.")] = False,
+) -> None:
+    """End a lab; no process, namespace, mount or file of it stays."""
+    run("lab", name, fabric, everything=everything, verb="down")
+
+
+@lab_verbs.command()
+def status(fabric: AnyFabric = None, name: Name = "") -> None:
+    """List the labs, or the devices of one and how they are."""
+    run("lab", name, fabric, verb="status")
+
+
+@lab_verbs.command("exec", context_settings=PASS_ON)
+def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
+    """Run a command on a node, past its management plane."""
+    run("lab", name, fabric, device, _typed(command) or ["/bin/sh"], verb="execute")
+
+
+@lab_verbs.command(context_settings=PASS_ON)
+def ssh(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
+    """Log in to a node over SSH."""
+    run("lab", name, fabric, device, _typed(command), verb="ssh")
+
+
+@lab_verbs.command()
+def logs(
+    device: Annotated[str, typer.Argument(help="A device; without one, the lab itself.", metavar="DEVICE")] = "",
+    fabric: AnyFabric = None,
+    name: Name = "",
+) -> None:
+    """Print what the programs of a node said."""
+    run("lab", name, fabric, device, verb="logs")
+
+
+@lab_verbs.command()
+def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
+    """Cut a node's power and boot it from what it had saved."""
+    run("lab", name, fabric, device, verb="restart")
+
+
+def _typed(command: list[str] | None) -> list[str]:
+    """Return a command without the dashes that set it apart from our own options."""
+    words = command or []
+    return words[1:] if words[:1] == ["--"] else words

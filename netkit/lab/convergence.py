@@ -1,0 +1,161 @@
+"""Waits until a lab is what its design says, and says of what is not: which device, which port, and why."""
+
+import ipaddress
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.lab.expectation import Expectation, expectations
+from netkit.lab.live import LiveNode
+
+PAUSE_S = 0.5
+ASKERS = 4
+ESTABLISHED = "Established"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Something a device lacks."""
+
+    device: str
+    what: str
+    port: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.device}{':' + self.port if self.port else ''}: {self.what}"
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far the fabric has come."""
+
+    done: int = 0
+    total: int = 0
+    shortfalls: list[Shortfall] = field(default_factory=list)
+
+
+def wait(
+    fabric: Fabric, nodes: Mapping[str, LiveNode], patience_s: float, tell: Callable[[int, int], None]
+) -> list[Shortfall]:
+    """Ask all switches again and again until nothing is missing or patience ends; return what is missing then."""
+    wanted = expectations(fabric)
+    open_devices = [name for name in wanted if name in nodes]
+    deadline = time.monotonic() + patience_s
+    with ThreadPoolExecutor(ASKERS) as pool:
+        while True:
+            answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), open_devices)
+            lacking = dict(zip(open_devices, answers, strict=True))
+            open_devices = [name for name, lacks in lacking.items() if lacks]
+            tell(len(wanted) - len(open_devices), len(wanted))
+            if not open_devices or time.monotonic() > deadline:
+                return [lack for lacks in lacking.values() for lack in lacks]
+            time.sleep(PAUSE_S)
+
+
+def missing(fabric: Fabric, nodes: Mapping[str, LiveNode]) -> Mapping[str, list[str]]:
+    """Return what each switch lacks at this moment."""
+    wanted = {name: one for name, one in expectations(fabric).items() if name in nodes}
+    with ThreadPoolExecutor(ASKERS) as pool:
+        answers = pool.map(lambda name: shortfalls(fabric, nodes[name], wanted[name]), wanted)
+        return {
+            name: [f"{lack.port}: {lack.what}" if lack.port else lack.what for lack in lacks]
+            for name, lacks in zip(wanted, answers, strict=True)
+        }
+
+
+def shortfalls(fabric: Fabric, node: LiveNode, wanted: Expectation) -> list[Shortfall]:
+    """Return what a switch lacks now."""
+    switch = fabric.switch(node.name)
+    try:
+        found = list(_sessions(fabric, node, switch, wanted))
+        return found or list(_routes(node, switch, wanted))
+    except (OSError, ValueError) as error:
+        return [Shortfall(switch.name, f"routing does not answer: {error}")]
+
+
+def _sessions(fabric: Fabric, node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    if not wanted.sessions:
+        return
+    summary = json.loads(node.vty("show bgp ipv4 unicast summary json") or "{}")
+    summary = summary.get("ipv4Unicast", summary)
+    peers = summary.get("peers", {})
+    if not peers:
+        yield Shortfall(switch.name, "BGP is not configured")
+        return
+    local_as = summary.get("as")
+    if local_as != switch.asn:
+        yield Shortfall(switch.name, f"BGP runs as AS {local_as}, the design says {switch.asn}")
+    for port, peer in wanted.sessions.items():
+        interface = node.kernel_names[port]
+        state = peers.get(interface, {}).get("state", "not configured")
+        if state != ESTABLISHED:
+            yield Shortfall(switch.name, f"session to {peer} is {state}{_reason(fabric, node, peer, interface)}", port)
+
+
+def _reason(fabric: Fabric, node: LiveNode, peer: str, interface: str) -> str:
+    """Return why a session is not established, as far as the node knows."""
+    details = json.loads(node.vty(f"show bgp neighbors {interface} json") or "{}").get(interface, {})
+    asn = details.get("remoteAs")
+    designed = fabric.switch(peer).asn
+    if asn and asn != designed:
+        return f": AS {asn} is expected there, {peer} is AS {designed} in the design"
+    for key in ("lastNotificationReason", "lastResetDueTo"):
+        if said := str(details.get(key, "")).strip():
+            return f": {said}"
+    return ""
+
+
+def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    """Compare the routing table with the design: next hops in use, leaf prefix by leaf prefix."""
+    if not wanted.widths:
+        return
+    table = json.loads(node.vty("show ip route json", "zebra") or "{}")
+    for prefix, width in wanted.widths.items():
+        found = installed(table, prefix)
+        if found < width:
+            what = f"no route to {prefix}" if not found else f"{found} of {width} next hops to {prefix}"
+            yield Shortfall(switch.name, what)
+
+
+def installed(table: Mapping[str, Any], prefix: str) -> int:
+    """Return how many next hops the kernel uses for a prefix."""
+    for route in table.get(prefix, ()):
+        if route.get("selected"):
+            hops = [hop for hop in route.get("nexthops", ()) if hop.get("active") and hop.get("fib")]
+            return len(hops)
+    return 0
+
+
+def unreached(nodes: Mapping[str, LiveNode], hosts: Sequence[Host]) -> list[Shortfall]:
+    """Ping every other host of each rail from the right source on the right NIC; return the pairs that fail."""
+    with ThreadPoolExecutor(ASKERS) as pool:
+        answers = pool.map(lambda host: list(_unreached_from(nodes[host.name], host, hosts)), hosts)
+        return [lack for lacks in answers for lack in lacks]
+
+
+def _unreached_from(node: LiveNode, host: Host, hosts: Sequence[Host]) -> Iterator[Shortfall]:
+    for nic in host.nics:
+        peers = [(other.name, _nic(other, nic.rail).address) for other in hosts if other.name != host.name]
+        silent = _silent(node, nic, [address for _, address in peers])
+        for name, address in peers:
+            if address in silent:
+                yield Shortfall(host.name, f"no answer from {name} ({address}) on rail {nic.rail}", nic.interface)
+
+
+def _silent(node: LiveNode, nic: Nic, addresses: Sequence[str]) -> set[str]:
+    """Return the addresses that do not answer, all asked at once."""
+    lines = [
+        f"ping -q -n -c 3 -i 0.2 -W 2 -I {nic.interface} -I {nic.address} {ipaddress.ip_address(address)}"
+        f" >/dev/null 2>&1 || echo {address} &"
+        for address in addresses
+    ]
+    done = node.run("sh", "-c", "\n".join([*lines, "wait"]))
+    return set(done.stdout.split())
+
+
+def _nic(host: Host, rail: int) -> Nic:
+    return next(nic for nic in host.nics if nic.rail == rail)

@@ -1,0 +1,114 @@
+"""Starts a lab's keeper so that it outlives the command, and so that the end of one process is the end of the lab.
+
+The keeper lives in a process namespace of its own, and its mounts in another: when the first process there ends, the
+kernel ends all others, and with them go their network namespaces and mounts.
+"""
+
+import os
+import pwd
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from netkit.errors import LabError, Problem
+from netkit.lab import syscalls
+from netkit.lab.folder import LOG, began_at
+from netkit.lab.job import Job
+
+ACCOUNTS = 65535
+
+
+def start(job: Job, run: Callable[[Job], None]) -> None:
+    """Start the keeper of a lab apart from this process, as the second process of namespaces of its own."""
+    is_root = os.geteuid() == 0
+    ready, told = os.pipe()
+    mapped, map_now = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ready)
+        os.close(map_now)
+        _detach(job, run, told, mapped, is_root=is_root)
+    os.close(told)
+    os.close(mapped)
+    with os.fdopen(ready, "rb") as pipe, os.fdopen(map_now, "wb") as mapping:
+        if pipe.read(1) == b"u" and not is_root:
+            _map_accounts(pid)
+        mapping.write(b"m")
+        mapping.flush()
+        pipe.read()
+    os.waitpid(pid, 0)
+
+
+def _detach(job: Job, run: Callable[[Job], None], told: int, mapped: int, *, is_root: bool) -> None:
+    """Become the lab's own tree of processes; never returns."""
+    try:
+        os.setsid()
+        _redirect(job.folder.path / LOG)
+        if not is_root:
+            syscalls.unshare(syscalls.CLONE_NEWUSER)
+        os.write(told, b"u")
+        os.read(mapped, 1)
+        if not is_root:
+            os.setresgid(0, 0, 0)
+            os.setresuid(0, 0, 0)
+        syscalls.unshare(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
+        init = os.fork()
+        if init == 0:
+            os.close(told)
+            _be_init(job, run)
+        (job.folder.path / "init.pid").write_text(f"{init} {began_at(init)}\n", encoding="ascii")
+        os._exit(0)
+    except BaseException:  # a child must not run on into its parent's code
+        traceback.print_exc()
+        os._exit(1)
+
+
+def _map_accounts(pid: int) -> None:
+    """Give an unprivileged lab the accounts FRR and sshd want, from the range set aside for this user."""
+    name = pwd.getpwuid(os.getuid()).pw_name
+    for tool, own, file in (("newuidmap", os.getuid(), "/etc/subuid"), ("newgidmap", os.getgid(), "/etc/subgid")):
+        first, size = _range(Path(file), name, os.getuid())
+        words = [tool, str(pid), "0", str(own), "1", "1", str(first), str(size)]
+        subprocess.run(words, check=True)  # noqa: S603
+
+
+def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
+    for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        owner, first, size = line.split(":")
+        if owner in {name, str(uid)} and int(size) >= ACCOUNTS:
+            return int(first), ACCOUNTS
+    raise LabError(Problem(f"{file} has no range of ACCOUNTS for {name}", f"as root: usermod --add-subuids … {name}"))
+
+
+def _redirect(log: Path) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    for descriptor, target in ((null, 0), (out, 1), (out, 2)):
+        os.dup2(descriptor, target)
+
+
+def _be_init(job: Job, run: Callable[[Job], None]) -> None:
+    """Reap what the lab leaves behind; the kernel ends everything else when this process ends. Never returns."""
+    os.closerange(3, 256)
+    syscalls.set_process_name("netkit-lab-init")
+    keeper = os.fork()
+    if keeper == 0:
+        try:
+            run(job)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(1)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    while True:
+        try:
+            pid, _ = os.wait()
+        except ChildProcessError:
+            break
+        if pid == keeper:
+            break
+    os._exit(0)

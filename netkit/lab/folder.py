@@ -1,0 +1,140 @@
+"""Where labs leave what other commands need to find them: one folder per lab, gone when the lab is."""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import LabError, Problem
+
+RECORD = "lab.json"
+CONTROL = "control"
+LOG = "keeper.log"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}\Z")
+LONGEST_SOCKET_PATH = 100
+ENDING_S = 30.0
+
+
+def home() -> Path:
+    """Return the folder that holds the labs of this user."""
+    if chosen := os.environ.get("NETKIT_LAB_DIR"):
+        return Path(chosen).absolute()
+    if os.geteuid() == 0:
+        return Path("/run/netkit-lab")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime, "netkit-lab") if runtime else Path(f"/tmp/netkit-lab-{os.geteuid()}")  # noqa: S108
+
+
+@dataclass(frozen=True, slots=True)
+class LabFolder:
+    """The folder of one lab."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """Return the name of the lab."""
+        return self.path.name
+
+    @property
+    def control(self) -> Path:
+        """Return the socket the keeper listens on."""
+        return self.path / CONTROL
+
+    @property
+    def key(self) -> Path:
+        """Return the private key that opens the nodes."""
+        return self.path / "key"
+
+    @property
+    def ssh_config(self) -> Path:
+        """Return the client configuration with an entry for each node."""
+        return self.path / "ssh_config"
+
+    def record(self) -> Mapping[str, Any]:
+        """Return what is written down about the lab; nothing when there is none."""
+        try:
+            found = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def write(self, record: Mapping[str, Any]) -> None:
+        """Write down what other commands need to know."""
+        draft = self.path / f"{RECORD}.draft"
+        draft.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        draft.replace(self.path / RECORD)
+
+    def init(self) -> int:
+        """Return the process whose end is the end of the lab; 0 when it is not there any more."""
+        try:
+            pid, began = (self.path / "init.pid").read_text(encoding="ascii").split()
+        except (OSError, ValueError):
+            return 0
+        return int(pid) if began_at(int(pid)) == began else 0
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the lab runs."""
+        return self.init() != 0
+
+    def end(self) -> None:
+        """End every process of the lab at once, and remove its folder."""
+        pid = self.init()
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+            deadline = time.monotonic() + ENDING_S
+            while self.init() and time.monotonic() < deadline:
+                time.sleep(0.02)
+        shutil.rmtree(self.path, ignore_errors=True)
+
+    def last_words(self) -> str:
+        """Return the end of the keeper's log."""
+        try:
+            text = (self.path / LOG).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return text.strip()[-2000:]
+
+
+def began_at(pid: int) -> str:
+    """Return when a process began, in the kernel's own count: a number used again for another process differs."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return ""
+    return "" if words[0] == "Z" else words[19]
+
+
+def lab_folder(name: str) -> LabFolder:
+    """Return the folder of a lab by name, whether it exists or not."""
+    if not NAME.match(name):
+        raise LabError(Problem(f"{name!r} is no name for a lab", "use letters, digits, dots and dashes"))
+    folder = LabFolder(home() / name)
+    if len(str(folder.control)) > LONGEST_SOCKET_PATH:
+        raise LabError(Problem(f"{folder.path} is too long for a socket", "set NETKIT_LAB_DIR to a shorter folder"))
+    return folder
+
+
+def all_labs() -> tuple[LabFolder, ...]:
+    """Return the labs of this user, running or left behind."""
+    if not home().is_dir():
+        return ()
+    return tuple(LabFolder(path) for path in sorted(home().iterdir()) if path.is_dir())
+
+
+@contextmanager
+def only_one() -> Iterator[None]:
+    """Hold the labs' common lock: starting and ending change what all of them share."""
+    home().mkdir(parents=True, exist_ok=True, mode=0o755)
+    with (home() / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,156 @@
+"""A device's namespaces, and the process that keeps them: network, mounts and host name.
+
+Below its own root a device may write as it likes: /etc shows the machine's files by links until the device has its
+own, and /run, /tmp, /var/log, /var/tmp, /home and /root begin empty.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit.lab import syscalls
+
+OWN = "/run/netkit"
+BLANK = ("/run", "/tmp", "/var/log", "/var/tmp", "/home", "/root", "/var/lib/snmp", "/var/lib/lldpd")  # noqa: S108
+PORTED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/hostname", "/etc/hosts")
+UNSEEN = ("frr", "netplan", "systemd", "ssh", "sysctl.d", "udev", "profile", "profile.d", "snmp", "lldpd.d", "chrony")
+ACCOUNTS = ("root", "cumulus", "admin", "netkit")
+TOOLS = "/run/netkit/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/frr"
+SYSCTLS: Mapping[str, str] = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/fib_multipath_hash_policy": "1",
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    "net/ipv4/ping_group_range": "0 2147483647",
+    "net/ipv6/conf/all/forwarding": "1",
+    "net/ipv6/conf/default/accept_dad": "0",
+    "net/ipv6/conf/all/accept_dad": "0",
+    "net/ipv6/conf/default/dad_transmits": "0",
+    "net/ipv6/conf/all/keep_addr_on_down": "1",
+    "net/ipv4/conf/all/ignore_routes_with_linkdown": "1",
+}
+HOST_SYSCTLS: Mapping[str, str] = {
+    "net/ipv4/ping_group_range": "0 2147483647",
+    "net/ipv6/conf/default/accept_dad": "0",
+    "net/ipv6/conf/default/dad_transmits": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that keeps a device's namespaces, by its id inside the lab."""
+
+    name: str
+    pid: int
+
+    @property
+    def root(self) -> Path:
+        """Return the device's file system as other processes of the lab see it."""
+        return Path(f"/proc/{self.pid}/root")
+
+    @property
+    def network(self) -> str:
+        """Return the file of the device's network namespace."""
+        return f"/proc/{self.pid}/ns/net"
+
+    def enter(self, *, network: bool = True) -> list[str]:
+        """Return the words that run a command inside the device; without its network, in that of the machine."""
+        return ["nsenter", "-t", str(self.pid), "-m", "-u", *(["-n"] if network else []), "--"]
+
+
+def hold(name: str, *, is_host: bool) -> Holder:
+    """Make the namespaces of a device; returns when they are furnished."""
+    ready, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(ready)
+        _be_holder(name, told, is_host=is_host)
+    os.close(told)
+    with os.fdopen(ready, "rb") as pipe:
+        answer = pipe.read()
+    if answer != b"ready":
+        os.waitpid(pid, 0)
+        raise OSError(f"{name}: {answer.decode(errors='replace') or 'its namespaces could not be made'}")
+    return Holder(name, pid)
+
+
+def _be_holder(name: str, told: int, *, is_host: bool) -> None:
+    """Never returns."""
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWNET | syscalls.CLONE_NEWNS | syscalls.CLONE_NEWUTS)
+        syscalls.set_hostname(name)
+        _furnish(name)
+        _tune(HOST_SYSCTLS if is_host else SYSCTLS)
+        os.write(told, b"ready")
+        os.close(told)
+        os.execv("/bin/sleep", [f"lab:{name}", "infinity"])  # noqa: S606
+    except BaseException:  # whatever it was, the parent must hear of it
+        os.write(told, traceback.format_exc(limit=3).encode())
+        os._exit(1)
+
+
+def _furnish(name: str) -> None:
+    syscalls.mount("none", "/", flags=syscalls.MS_PRIVATE | syscalls.MS_REC)
+    for folder in BLANK:
+        if Path(folder).is_dir():
+            syscalls.mount("lab", folder, "tmpfs", syscalls.MS_NOSUID, _mode(folder))
+    for folder in (f"{OWN}/etc", f"{OWN}/bin", "/run/frr", "/run/sshd", "/run/lock", "/var/log/frr", "/var/tmp/frr"):  # noqa: S108
+        Path(folder).mkdir(parents=True)
+    account = pwd.getpwnam("frr")
+    for folder in ("/run/frr", "/var/log/frr", "/var/tmp/frr"):  # noqa: S108
+        os.chown(folder, account.pw_uid, account.pw_gid)
+    _own_etc(name)
+    os.chown("/etc/frr", account.pw_uid, account.pw_gid)
+    network = Path(f"{OWN}/net")
+    network.touch()
+    syscalls.bind("/proc/self/ns/net", str(network))
+    with contextlib.suppress(OSError):  # an unprivileged lab on an older kernel keeps the machine's view
+        syscalls.mount("none", "/sys", "sysfs", syscalls.MS_RDONLY)
+
+
+def _mode(folder: str) -> str:
+    return "mode=1777" if folder.endswith("tmp") else "mode=755"
+
+
+def _own_etc(name: str) -> None:
+    """Replace /etc by a folder of links to what the machine has there, without what a device has of its own."""
+    syscalls.bind("/etc", f"{OWN}/etc", is_recursive=True)
+    syscalls.mount("lab", "/etc", "tmpfs", syscalls.MS_NOSUID, "mode=755")
+    for entry in Path(f"{OWN}/etc").iterdir():
+        if entry.name not in UNSEEN and f"/etc/{entry.name}" not in PORTED:
+            Path("/etc", entry.name).symlink_to(entry)
+    for folder in ("frr", "netplan", "systemd/network", "ssh", "sysctl.d", "udev/rules.d", "snmp", "lldpd.d", "chrony"):
+        Path("/etc", folder).mkdir(parents=True)
+    Path("/etc/frr/vtysh.conf").touch()
+    Path("/etc/hostname").write_text(f"{name}\n", encoding="utf-8")
+    Path("/etc/hosts").write_text(f"127.0.0.1 localhost\n::1 localhost\n127.0.1.1 {name}\n", encoding="utf-8")
+    for file in ("passwd", "group", "shadow"):
+        shutil.copy(f"{OWN}/etc/{file}", f"/etc/{file}")
+    _own_accounts()
+
+
+def _own_accounts() -> None:
+    """Give every account a person logs in with the login that leads into the device's network."""
+    passwd = Path("/etc/passwd")
+    others = [
+        line for line in passwd.read_text(encoding="utf-8").splitlines() if line.partition(":")[0] not in ACCOUNTS
+    ]
+    own = [f"{account}:x:0:0::/home/{account}:{OWN}/login" for account in ACCOUNTS]
+    passwd.write_text("\n".join([*own, *others]) + "\n", encoding="utf-8")
+    Path("/etc/shadow").write_text("".join(f"{account}:*:19000:0:99999:7:::\n" for account in ACCOUNTS), "utf-8")
+    for account in ACCOUNTS:
+        Path("/home", account).mkdir()
+
+
+def _tune(values: Mapping[str, str]) -> None:
+    for key, value in values.items():
+        try:
+            Path("/proc/sys", key).write_text(value, encoding="ascii")
+        except OSError as error:
+            sys.stderr.write(f"sysctl {key}: {error.strerror}\n")

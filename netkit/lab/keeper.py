@@ -1,0 +1,317 @@
+"""The process a lab lives in: it builds the nodes, answers for them, and when it ends everything ends."""
+
+import contextlib
+import gc
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+import zlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import LabError, Problem
+from netkit.lab import convergence, shell, syscalls
+from netkit.lab.faults import Faults
+from netkit.lab.folder import LabFolder
+from netkit.lab.holder import Holder, hold
+from netkit.lab.job import Job
+from netkit.lab.layout import PERSONALITY_OF_HOSTS, Layout, lay_out
+from netkit.lab.live import LiveNode
+from netkit.lab.model import Model
+from netkit.lab.node import RefusedError
+from netkit.lab.personalities import personality
+from netkit.lab.personality import Personality
+from netkit.lab.server import answer_plainly, serve
+from netkit.lab.services import Services
+
+BLOCKS = range(64, 120)
+BUILDERS = 4
+PATIENCE_S = 90.0
+
+
+@dataclass
+class Status:
+    """What the keeper says of itself."""
+
+    step: str = "starting"
+    done: int = 0
+    total: int = 0
+    is_up: bool = False
+    problems: list[str] = field(default_factory=list)
+    failure: str = ""
+    began_s: float = field(default_factory=time.monotonic)
+
+
+def run(job: Job) -> None:
+    """Be the keeper of a lab, until it ends."""
+    Keeper(job).run()
+
+
+class Keeper:
+    """Builds and answers for the nodes of one lab."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.status = Status()
+        self.nodes: dict[str, LiveNode] = {}
+        self.personalities: dict[str, Personality] = {}
+        self._claim = socket.socket(socket.AF_UNIX)
+
+    def run(self) -> None:
+        """Build the lab, then answer until the end."""
+        gc.enable()
+        gc.freeze()
+        syscalls.set_process_name("netkit-lab")
+        self._prepare()
+        listener = self._listen()
+        threading.Thread(target=self._build_or_tell, name="build", daemon=True).start()
+        while True:
+            line, _ = listener.accept()
+            threading.Thread(target=self._answer, args=(line,), daemon=True).start()
+
+    def _prepare(self) -> None:
+        syscalls.mount("none", "/", flags=syscalls.MS_PRIVATE | syscalls.MS_REC)
+        with contextlib.suppress(OSError):
+            syscalls.mount("proc", "/proc", "proc")
+        Path(self.job.folder.path, "nodes").mkdir(exist_ok=True)
+        syscalls.mount("lab", str(self.job.folder.path / "nodes"), "tmpfs", syscalls.MS_NOSUID, "mode=755")
+        self.block = self._claim_block()
+        self.layout: Layout = lay_out(self.job.fabric, self.block)
+        is_root = self._owns_low_ports()
+        self.ports = {
+            "ssh": 22 if is_root else 2222,
+            "snmp": 161 if is_root else 1161,
+            "https": 443 if is_root else 8443,
+        }
+        shell.make_key(self.job.folder.path)
+
+    def _owns_low_ports(self) -> bool:
+        with socket.socket() as trial:
+            try:
+                trial.bind((f"{self.block}.255.254", 22))
+            except PermissionError:
+                return False
+            return True
+
+    def _claim_block(self) -> str:
+        """Take a loopback network that no other lab of this machine has, by an address only one process can hold."""
+        first = zlib.crc32(self.job.folder.name.encode()) % len(BLOCKS)
+        for offset in range(len(BLOCKS)):
+            block = f"127.{BLOCKS[(first + offset) % len(BLOCKS)]}"
+            try:
+                self._claim.bind(f"\0netkit-lab-{block}")
+            except OSError:
+                continue
+            return block
+        raise LabError(Problem("every loopback network for labs is taken", "end a lab: netkit lab down"))
+
+    def _listen(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        self.job.folder.control.unlink(missing_ok=True)
+        listener.bind(str(self.job.folder.control))
+        self.job.folder.control.chmod(0o600)
+        listener.listen(32)
+        return listener
+
+    def _build_or_tell(self) -> None:
+        try:
+            self._build()
+        except Exception as error:  # whoever waits for the lab must hear why it will not come
+            traceback.print_exc()
+            self.status.failure = f"{type(error).__name__}: {error}"
+
+    def _build(self) -> None:
+        seats = tuple(self.layout.seats.values())
+        holders = {}
+        for seat in self._counted("namespaces", seats):
+            holders[seat.name] = hold(seat.name, is_host=seat.personality == PERSONALITY_OF_HOSTS)
+        self._lay_cables(holders)
+        switches = len(self.job.fabric.switches)
+        self.faults = Faults(self.job.fabric)
+        self.services = Services(Model(self.job.fabric, self.faults, time.monotonic()), switches)
+        for seat in seats:
+            saved = self.job.folder.path / "nodes" / seat.name
+            saved.mkdir()
+            log = self.job.folder.path / f"{seat.name}.log"
+            self.nodes[seat.name] = LiveNode(seat, holders[seat.name], saved, log, self.services)
+        self._boot_all()
+        self._converge()
+
+    def _counted(self, step: str, items: Any) -> Any:
+        self.status.step, self.status.done, self.status.total = step, 0, len(items)
+        for item in items:
+            yield item
+            self.status.done += 1
+
+    def _lay_cables(self, holders: Mapping[str, Holder]) -> None:
+        self.status.step, self.status.done, self.status.total = "cables", 0, len(self.layout.strands)
+        lines = [
+            f"link add {strand.left_interface} netns {holders[strand.left].pid} type veth "
+            f"peer name {strand.right_interface} netns {holders[strand.right].pid}"
+            for strand in self.layout.strands
+        ]
+        if not lines:
+            return
+        first = next(iter(holders.values()))
+        words = [*first.enter(), "ip", "-batch", "-"]
+        done = subprocess.run(words, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise LabError(Problem(f"the cables could not be laid: {done.stderr.strip()}"))
+
+    def _boot_all(self) -> None:
+        self.status.step, self.status.done, self.status.total = "devices", 0, len(self.nodes)
+        public_key = (self.job.folder.path / "key.pub").read_text(encoding="utf-8")
+        client = Path(__file__).with_name("client.py").read_text(encoding="utf-8")
+        self._keys: dict[str, str] = {}
+        with ThreadPoolExecutor(BUILDERS) as pool:
+            for name, problem in pool.map(lambda node: self._first_boot(node, public_key, client), self.nodes.values()):
+                self.status.done += 1
+                if problem:
+                    self.status.problems.append(f"{name}: {problem}")
+        self._write_record()
+
+    def _first_boot(self, node: LiveNode, public_key: str, client: str) -> tuple[str, str]:
+        try:
+            kind = personality(node.seat.personality)
+            mind = self.personalities[node.name] = kind(node)
+            prompt = kind.prompt.format(user=kind.login, host=node.name)
+            shell.furnish(
+                node.holder.root,
+                public_key=public_key,
+                prompt=prompt,
+                programs=kind.programs,
+                client=f"#!{_interpreter()} -IS\n{client}",
+            )
+            serve(node, mind, answer_plainly)
+            self._start_agents(node)
+            files = self.job.files.get(node.name, {})
+            with node.lock:
+                if files:
+                    mind.provision(files)
+                mind.boot()
+        except RefusedError as error:
+            return node.name, str(error)
+        except Exception as error:  # one node that fails must not take the others with it
+            traceback.print_exc()
+            return node.name, f"{type(error).__name__}: {error}"
+        return node.name, ""
+
+    def _start_agents(self, node: LiveNode) -> None:
+        self._keys[node.name] = shell.host_key(node.holder.root, node.saved)
+        config = shell.sshd_config(node.seat.address, self.ports["ssh"])
+        node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
+        node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
+
+    def _converge(self) -> None:
+        self.status.step = "convergence"
+        if not any(self.job.files.values()):
+            self.status.is_up = True
+            return
+
+        def tell(done: int, total: int) -> None:
+            self.status.done, self.status.total = done, total
+
+        switches = {switch.name for switch in self.job.fabric.switches}
+        nodes = {name: node for name, node in self.nodes.items() if name in switches}
+        missing = convergence.wait(self.job.fabric, nodes, PATIENCE_S, tell)
+        self.status.problems += map(str, missing)
+        self.status.is_up = True
+
+    def _write_record(self) -> None:
+        devices = {
+            seat.name: {
+                "address": seat.address,
+                "port": self.ports["ssh"],
+                "snmp_port": self.ports["snmp"],
+                "https_port": self.ports["https"],
+                "personality": seat.personality,
+                "login": personality(seat.personality).login,
+                "pid": self.nodes[seat.name].holder.pid,
+            }
+            for seat in self.layout.seats.values()
+        }
+        folder = self.job.folder
+        folder.write({"lab": folder.name, "fabric": self.job.fabric_folder, "block": self.block, "devices": devices})
+        known = [f"[{d['address']}]:{d['port']} {self._keys[name]}" for name, d in devices.items()]
+        known += [f"{d['address']} {self._keys[name]}" for name, d in devices.items()]
+        (folder.path / "known_hosts").write_text("\n".join(known) + "\n", encoding="utf-8")
+        folder.ssh_config.write_text("".join(_ssh_entry(folder, name, d) for name, d in devices.items()), "utf-8")
+
+    def _answer(self, line: socket.socket) -> None:
+        with line, line.makefile("rw", encoding="utf-8") as stream:
+            try:
+                request = json.loads(stream.readline())
+                answer = self._verb(str(request.get("verb")))(request)
+            except LabError as error:
+                answer = {"error": [str(problem) for problem in error.problems]}
+            except Exception as error:
+                traceback.print_exc()
+                answer = {"error": [f"{type(error).__name__}: {error}"]}
+            with contextlib.suppress(OSError):
+                stream.write(json.dumps(answer) + "\n")
+
+    def _verb(self, verb: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+        verbs = {"progress": self._tell_progress, "status": self._tell_status, "restart": self._restart}
+        if verb not in verbs:
+            raise LabError(Problem(f"the lab knows no {verb!r}"))
+        return verbs[verb]
+
+    def _tell_status(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        missing = convergence.missing(self.job.fabric, self.nodes)
+        devices = [
+            {
+                "name": seat.name,
+                "personality": seat.personality,
+                "address": seat.address,
+                "port": self.ports["ssh"],
+                "state": "; ".join(missing.get(seat.name, ())) or "ready",
+            }
+            for seat in self.layout.seats.values()
+        ]
+        return {"devices": devices}
+
+    def _restart(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        node = self.nodes[str(request["device"])]
+        mind = self.personalities[node.name]
+        with node.lock:
+            mind.stop()
+            node.kill_all()
+            node.forget()
+            self._start_agents(node)
+            try:
+                mind.boot()
+            except RefusedError as error:
+                return {"problem": str(error)}
+        return {}
+
+    def _tell_progress(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        status = self.status
+        return {
+            "step": status.step,
+            "done": status.done,
+            "total": status.total,
+            "is_up": status.is_up,
+            "problems": status.problems,
+            "failure": status.failure,
+            "seconds": round(time.monotonic() - status.began_s, 1),
+        }
+
+
+def _interpreter() -> str:
+    system = Path("/usr/bin/python3")
+    return str(system if system.exists() else Path(sys.executable).resolve())
+
+
+def _ssh_entry(folder: LabFolder, name: str, device: Mapping[str, Any]) -> str:
+    return (
+        f"Host {name}\n  HostName {device['address']}\n  Port {device['port']}\n  User {device['login']}\n"
+        f"  IdentityFile {folder.key}\n  IdentitiesOnly yes\n"
+        f"  UserKnownHostsFile {folder.path / 'known_hosts'}\n  StrictHostKeyChecking yes\n"
+    )

@@ -1,0 +1,244 @@
+"""A node that runs: its namespaces, its processes, and what the kernel shows of its ports."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from netkit.design.fabric import Host, Switch
+from netkit.lab import kernel, routing
+from netkit.lab.holder import TOOLS, Holder
+from netkit.lab.layout import Seat
+from netkit.lab.model.inputs import KernelPort
+from netkit.lab.node import Done
+from netkit.lab.reading import NicReading, PortReading, TrafficReading
+from netkit.lab.services import Services
+from netkit.lab.state import SwitchState
+
+FRESH_S = 0.5
+ENVIRONMENT = {"PATH": TOOLS, "HOME": "/root", "USER": "root", "LC_ALL": "C.UTF-8"}
+
+
+class LiveNode:
+    """One device of a running lab; what a personality sees of it is the `Node` protocol."""
+
+    def __init__(self, seat: Seat, holder: Holder, saved: Path, log: Path, services: Services) -> None:
+        self.name = seat.name
+        self.device: Switch | Host = seat.device
+        self.kernel_names: Mapping[str, str] = seat.kernel_names
+        self.seat = seat
+        self.holder = holder
+        self.saved = saved
+        self.lock = threading.RLock()
+        self._log = log
+        self._services = services
+        self._programs: dict[str, subprocess.Popen[bytes]] = {}
+        self._links = kernel.KernelState()
+        self._frr: str | None = None
+        self._marking = ""
+        self._seen: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
+
+    def file(self, path: str) -> Path:
+        """Return where a file of the node is for this process."""
+        return self.holder.root / path.lstrip("/")
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> Done:
+        """Run a program inside the node."""
+        words = [*self.holder.enter(network=network), *command]
+        try:
+            done = subprocess.run(  # noqa: S603
+                words,
+                input=stdin.encode(),
+                capture_output=True,
+                check=False,
+                timeout=timeout_s,
+                env=ENVIRONMENT,
+            )
+        except subprocess.TimeoutExpired as expired:
+            return Done(124, (expired.stdout or b"").decode(errors="replace"), f"no answer in {timeout_s:g} s\n")
+        return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def spawn(
+        self,
+        name: str,
+        *command: str,
+        fds: Sequence[int] = (),
+        environment: Mapping[str, str] | None = None,
+        network: bool = True,
+    ) -> None:
+        """Start a long-running program; the descriptors become its 3, 4 and so on."""
+        self.end(name)
+        words = [*self.holder.enter(network=network), *command]
+        if fds:
+            moves = " ".join(f"{3 + index}<&{fd}" for index, fd in enumerate(fds))
+            words = ["/bin/bash", "-c", f'exec "$@" {moves}', "spawn", *words]
+        with self._log_file() as log:
+            self._programs[name] = subprocess.Popen(  # noqa: S603
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=fds,
+                env={**ENVIRONMENT, **(environment or {})},
+                start_new_session=True,
+            )
+
+    def end(self, name: str) -> None:
+        """End what was spawned under a name."""
+        program = self._programs.pop(name, None)
+        if program is None:
+            return
+        program.terminate()
+        try:
+            program.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            program.kill()
+            program.wait()
+
+    def is_running(self, name: str) -> bool:
+        """Whether what was spawned under a name still runs."""
+        program = self._programs.get(name)
+        return program is not None and program.poll() is None
+
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to what was spawned under a name."""
+        if self.is_running(name):
+            self._programs[name].send_signal(number)
+
+    def ip(self, commands: Iterable[str]) -> str:
+        """Run `ip -batch`."""
+        text = "".join(f"{command}\n" for command in commands)
+        if not text:
+            return ""
+        done = self.run("ip", "-batch", "-", stdin=text)
+        if done.exit_code != 0:
+            raise RuntimeError(f"{self.name}: the kernel refused: {done.stderr.strip()}")
+        return done.stdout
+
+    def vty(self, command: str, daemon: str = "bgpd") -> str:
+        """Ask a running FRR daemon."""
+        return routing.ask(self, daemon, command)
+
+    def realise(self, state: SwitchState) -> None:
+        """Make kernel, FRR, marking, SNMP and the hardware model what a state says."""
+        after = kernel.wanted(state, self.kernel_names)
+        self.ip(kernel.steps(self._links, after))
+        self._links = after
+        self._name(state.hostname)
+        text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
+        if text != self._frr:
+            self._frr = None
+            routing.load(self, text)
+            self._frr = text
+        marking = self._services.marking(state, self.kernel_names)
+        if marking != self._marking:
+            self.nft(marking)
+            self._marking = marking
+        self._services.told(self, state)
+
+    def nft(self, ruleset: str) -> None:
+        """Load an nftables ruleset."""
+        done = self.run("nft", "-f", "-", stdin=ruleset)
+        if done.exit_code != 0:
+            raise RuntimeError(f"{self.name}: nft refused: {done.stderr.strip()}")
+
+    def ports(self) -> tuple[PortReading, ...]:
+        """Return what each port of a switch shows now."""
+        return self._services.port_readings(self.name, self.kernel_ports())
+
+    def port(self, name: str) -> PortReading | None:
+        """Return what one port shows now."""
+        return next((port for port in self.ports() if port.name == name), None)
+
+    def nics(self) -> tuple[NicReading, ...]:
+        """Return what each NIC of a host shows now."""
+        return self._services.nic_readings(self.name, self.kernel_ports())
+
+    def clear_counters(self, port: str = "") -> None:
+        """Reset the counters a NOS command resets."""
+        self._services.clear(self.name, port)
+
+    def kernel_ports(self) -> Mapping[str, KernelPort]:
+        """Return what the kernel shows of each port, by its NOS name; as old as half a second."""
+        seen_s, ports = self._seen
+        if time.monotonic() - seen_s < FRESH_S:
+            return ports
+        done = self.run("ip", "-j", "-s", "-s", "link", "show")
+        shown = {link["ifname"]: link for link in json.loads(done.stdout or "[]")}
+        marks = self._services.marks(self)
+        ports = {
+            name: _kernel_port(shown[interface], marks.get(name, 0))
+            for name, interface in self.kernel_names.items()
+            if interface in shown
+        }
+        self._seen = (time.monotonic(), ports)
+        return ports
+
+    def log(self, line: str) -> None:
+        """Add a line to the node's log."""
+        with self._log_file() as log:
+            log.write(f"{time.strftime('%H:%M:%S')} {line}\n".encode())
+
+    def kill_all(self) -> None:
+        """End every process of the node but its holder, as a power cut would."""
+        self._programs = {}
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+
+    def processes(self) -> list[int]:
+        """Return the processes that live in the node's own mounts, but not its holder."""
+        mine = Path(f"/proc/{self.holder.pid}/ns/mnt").readlink()
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != self.holder.pid:
+                try:
+                    if (entry / "ns/mnt").readlink() == mine:
+                        found.append(int(entry.name))
+                except OSError:
+                    continue
+        return found
+
+    def forget(self) -> None:
+        """Begin from nothing again after a power cut: links down, no addresses, no daemons, empty volatile folders."""
+        bridges = "".join(f"link del {bridge}\n" for bridge in sorted(self._links.bridges))
+        flush = [f"addr flush dev {name}" for name in ("lo", *self.kernel_names.values())]
+        downs = [f"link set {name} down" for name in self.kernel_names.values()]
+        self.run("ip", "-force", "-batch", "-", stdin=bridges + "\n".join([*flush, *downs]) + "\n")
+        self.run("nft", "flush", "ruleset")
+        for folder in ("run/frr", "var/log/frr", "var/tmp/frr", "tmp"):
+            for entry in self.file(folder).iterdir():
+                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
+        self._links, self._frr, self._marking = kernel.KernelState(), None, ""
+
+    def _name(self, hostname: str) -> None:
+        if hostname and self.file("/etc/hostname").read_text(encoding="utf-8").strip() != hostname:
+            self.file("/etc/hostname").write_text(f"{hostname}\n", encoding="utf-8")
+            self.run("hostname", hostname)
+
+    def _log_file(self) -> BinaryIO:
+        return self._log.open("ab")
+
+
+def _kernel_port(link: Mapping[str, Any], marks: int) -> KernelPort:
+    flags, rx, tx = link["flags"], link["stats64"]["rx"], link["stats64"]["tx"]
+    traffic = TrafficReading(
+        rx["bytes"], rx["packets"], rx["dropped"], rx["errors"], tx["bytes"], tx["packets"], tx["dropped"], tx["errors"]
+    )
+    return KernelPort(
+        is_enabled="UP" in flags,
+        is_up="LOWER_UP" in flags,
+        mtu_bytes=link["mtu"],
+        carrier_changes=tx["carrier_changes"],
+        traffic=traffic,
+        ecn_marked_packets=marks,
+        mac=link["address"],
+    )

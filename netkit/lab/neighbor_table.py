@@ -1,0 +1,66 @@
+"""The kernel's neighbour table is one for all namespaces: a large lab needs it larger, and gives the room back."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from netkit.errors import LabError, Problem
+from netkit.lab.folder import home
+
+KEYS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
+PLACES = tuple(f"{family}/{key}" for family in ("ipv4", "ipv6") for key in KEYS)
+ENTRIES_PER_CABLE = 8
+SAVED = ".neighbor-table.json"
+
+
+def needed(cables: int) -> Mapping[str, int]:
+    """Return thresholds for a number of cables: both ends learn each other, by IPv4 and IPv6."""
+    most = max(1024, cables * ENTRIES_PER_CABLE)
+    return {"gc_thresh1": most // 4, "gc_thresh2": most // 2, "gc_thresh3": most}
+
+
+def make_room(cables: int) -> None:
+    """Raise the thresholds, and write down what they were before the first lab did."""
+    wanted = needed(cables)
+    now = {place: _read(place) for place in PLACES}
+    short = {place: wanted[place.partition("/")[2]] for place in now if now[place] < wanted[place.partition("/")[2]]}
+    if not short:
+        return
+    if os.geteuid() != 0:
+        limit = min(now["ipv4/gc_thresh3"], now["ipv6/gc_thresh3"])
+        raise LabError(
+            Problem(
+                f"{cables} cables need a larger neighbour table than this machine's ({limit} entries)",
+                f"as root: sysctl net.ipv4.neigh.default.gc_thresh3={wanted['gc_thresh3']} "
+                f"net.ipv6.neigh.default.gc_thresh3={wanted['gc_thresh3']}, or run the lab as root",
+            )
+        )
+    saved = home() / SAVED
+    if not saved.exists():
+        saved.write_text(json.dumps(now), encoding="utf-8")
+    for place in sorted(short, reverse=True):  # the highest first: the kernel wants them in order
+        _write(place, short[place])
+
+
+def give_back() -> None:
+    """Restore the thresholds when the last lab is gone."""
+    saved = home() / SAVED
+    if not saved.exists():
+        return
+    for place, value in sorted(json.loads(saved.read_text(encoding="utf-8")).items()):
+        _write(place, value)
+    saved.unlink()
+
+
+def _place(place: str) -> Path:
+    family, _, key = place.partition("/")
+    return Path(f"/proc/sys/net/{family}/neigh/default/{key}")
+
+
+def _read(place: str) -> int:
+    return int(_place(place).read_text(encoding="ascii"))
+
+
+def _write(place: str, value: int) -> None:
+    _place(place).write_text(str(value), encoding="ascii")

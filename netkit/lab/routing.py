@@ -1,0 +1,107 @@
+"""FRR in a node: its daemons, and the text that tells them what to be."""
+
+import re
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+from netkit.lab.node import Done, RefusedError
+
+DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
+FOLDER = "/usr/lib/frr"
+CONFIG = "/etc/frr/frr.conf"
+PATIENCE_S = 60.0
+COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
+
+
+class Shell(Protocol):
+    """What routing needs of a node."""
+
+    def file(self, path: str) -> Path: ...  # noqa: D102
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done: ...  # noqa: D102
+    def spawn(self, name: str, *command: str) -> None: ...  # noqa: D102
+    def end(self, name: str) -> None: ...  # noqa: D102
+    def is_running(self, name: str) -> bool: ...  # noqa: D102
+
+
+def load(node: Shell, text: str) -> None:
+    """Make the daemons what a text says; they are started when they do not run yet."""
+    node.file(CONFIG).write_text(text, encoding="utf-8")
+    if not all(node.is_running(daemon) for daemon in DAEMONS):
+        start(node)
+        done = node.run("vtysh", "-b")
+    else:
+        done = node.run("/usr/lib/frr/frr-reload.py", "--reload", "--stdout", CONFIG)
+    complaints = COMPLAINTS.findall(done.stdout + done.stderr)
+    if complaints or done.exit_code != 0:
+        said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
+        raise RefusedError(f"FRR refuses the configuration: {said}")
+
+
+def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
+    """Start daemons without any configuration, and wait until each listens."""
+    stop(node, daemons)
+    for daemon in daemons:
+        options = ["-A", "127.0.0.1", "--log", "stdout"]
+        if daemon == "zebra":
+            options += ["-s", "90000000"]
+        node.spawn(daemon, f"{FOLDER}/{daemon}", *options, "-f", "/etc/frr/vtysh.conf")
+    for daemon in daemons:
+        wait(lambda daemon=daemon: _listens(node, daemon), f"{daemon} does not listen")  # type: ignore[misc]
+
+
+def stop(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:
+    """End daemons, the last started first."""
+    for daemon in reversed(daemons):
+        node.end(daemon)
+
+
+def ask(node: Shell, daemon: str, command: str) -> str:
+    """Return what a daemon answers: a command ends with a zero byte, an answer with three and a status."""
+    with closing(socket.socket(socket.AF_UNIX)) as line:
+        line.settimeout(PATIENCE_S)
+        line.connect(str(node.file(f"/run/frr/{daemon}.vty")))
+        _exchange(line, "enable")
+        return _exchange(line, command)
+
+
+def _exchange(line: socket.socket, command: str) -> str:
+    line.sendall(command.encode() + b"\0")
+    answer = bytearray()
+    while answer[-4:-1] != b"\0\0\0":
+        part = line.recv(1 << 16)
+        if not part:
+            raise OSError(f"the daemon hung up on {command!r}")
+        answer += part
+    return answer[:-4].decode(errors="replace")
+
+
+def _listens(node: Shell, daemon: str) -> bool:
+    if not node.is_running(daemon):
+        raise RefusedError(f"{daemon} ended at once; its log says why")
+    try:
+        ask(node, daemon, "show version")
+    except OSError:
+        return False
+    return True
+
+
+def wait(is_done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+    """Ask until it is done."""
+    deadline = time.monotonic() + patience_s
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise RefusedError(f"{what} within {patience_s:g} s")
+        time.sleep(0.02)
+
+
+def slower_bfd(text: str, interval_ms: int) -> str:
+    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with."""
+
+    def slowed(match: re.Match[str]) -> str:
+        return f"{match[1]}{max(int(match[2]), interval_ms)}"
+
+    return re.sub(r"^(\s*(?:receive|transmit)-interval )(\d+)$", slowed, text, flags=re.MULTILINE)

@@ -1,0 +1,95 @@
+"""The way into a node: one sshd on its loopback address, which enters the node's network after login."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from netkit.lab.holder import OWN, TOOLS
+
+KEY = "key"
+LOGIN = f"""#!/bin/sh
+# sshd runs in the machine's network, where the node's loopback address is; a session runs in the node's.
+export PATH={TOOLS} ENV={OWN}/profile HISTFILE= LC_ALL=C.UTF-8
+[ ! -x {OWN}/welcome ] || {OWN}/welcome
+exec nsenter --net={OWN}/net -- /bin/sh "$@"
+"""
+SUDO = """#!/bin/sh
+# Every account of a node is root already.
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -u | -g | -p | -C | -h) shift 2 ;;
+    -n | -E | -H | -S | -k | -i | -b) shift ;;
+    --) shift; break ;;
+    -*) shift ;;
+    *=*) export "$1"; shift ;;
+    *) break ;;
+  esac
+done
+[ $# -gt 0 ] || exec /bin/sh
+exec "$@"
+"""
+
+
+def make_key(folder: Path) -> None:
+    """Make the key that opens every node of a lab."""
+    if not (folder / KEY).exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "netkit-lab", "-f", str(folder / KEY)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+
+
+def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str], client: str) -> None:
+    """Put login, prompt, tools and keys into a node."""
+    own = root / OWN.lstrip("/")
+    _script(own / "login", LOGIN)
+    _script(own / "bin" / "sudo", SUDO)
+    (own / "profile").write_text(f"PS1='{prompt}'\ncd\n", encoding="utf-8")
+    (own / "authorized_keys").write_text(public_key, encoding="utf-8")
+    if programs:
+        _script(own / "bin" / ".client", client)
+    for program in programs:
+        link = own / "bin" / program
+        link.unlink(missing_ok=True)
+        link.symlink_to(".client")
+
+
+def host_key(root: Path, seed: Path) -> str:
+    """Give a node the host key kept in its flash, made at its first start; return the public half."""
+    key = seed / "ssh_host_key"
+    if not key.exists():
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+    for suffix in ("", ".pub"):
+        target = root / f"etc/ssh/ssh_host_ed25519_key{suffix}"
+        target.write_bytes(key.with_name(key.name + suffix).read_bytes())
+        target.chmod(0o600)
+    return key.with_name("ssh_host_key.pub").read_text(encoding="utf-8").strip()
+
+
+def sshd_config(address: str, port: int) -> str:
+    """Return the configuration of a node's sshd."""
+    return f"""ListenAddress {address}
+Port {port}
+HostKey /etc/ssh/ssh_host_ed25519_key
+AuthorizedKeysFile {OWN}/authorized_keys
+PidFile none
+UsePAM no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PermitRootLogin prohibit-password
+PermitUserEnvironment no
+StrictModes no
+PrintMotd no
+PrintLastLog no
+UseDNS no
+MaxStartups 200
+MaxSessions 50
+LoginGraceTime 60
+AllowTcpForwarding no
+X11Forwarding no
+Subsystem sftp /usr/lib/openssh/sftp-server
+"""
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)

@@ -1,0 +1,82 @@
+"""What passes between a command on a node and the keeper: a letter, a length, and that many bytes."""
+
+import socket
+from pathlib import Path, PurePosixPath
+
+HEAD_BYTES = 5
+LONGEST_BYTES = 64 << 20
+
+
+class HungUpError(Exception):
+    """The other side is gone."""
+
+
+def send(line: socket.socket, kind: str, text: str) -> None:
+    """Send one frame."""
+    raw = text.encode("utf-8", "surrogateescape")
+    try:
+        line.sendall(kind.encode() + len(raw).to_bytes(4, "big") + raw)
+    except OSError:
+        raise HungUpError from None
+
+
+def receive(line: socket.socket) -> tuple[str, str]:
+    """Return the next frame."""
+    head = _exactly(line, HEAD_BYTES)
+    size = int.from_bytes(head[1:], "big")
+    if size > LONGEST_BYTES:
+        raise HungUpError
+    return head[:1].decode("latin-1"), _exactly(line, size).decode("utf-8", "surrogateescape")
+
+
+def _exactly(line: socket.socket, size: int) -> bytes:
+    found = bytearray()
+    while len(found) < size:
+        try:
+            part = line.recv(size - len(found))
+        except OSError:
+            raise HungUpError from None
+        if not part:
+            raise HungUpError
+        found += part
+    return bytes(found)
+
+
+class WireCall:
+    """A command that came over a line; `root` is where this process sees the node's files."""
+
+    def __init__(self, line: socket.socket, root: Path) -> None:
+        kind, text = receive(line)
+        words = text.split("\0")
+        if kind != "C" or len(words) < 3:
+            raise HungUpError
+        self.folder, self.user, self.program, *arguments = words
+        self.arguments = tuple(arguments)
+        self._line = line
+        self._root = root
+
+    def out(self, text: str) -> None:
+        """Print."""
+        send(self._line, "O", text)
+
+    def err(self, text: str) -> None:
+        """Print to standard error."""
+        send(self._line, "E", text)
+
+    def ask(self, prompt: str) -> str:
+        """Print a prompt and return the line typed."""
+        send(self._line, "L", prompt)
+        return receive(self._line)[1].removesuffix("\n")
+
+    def stdin(self) -> str:
+        """Return all of standard input."""
+        send(self._line, "A", "")
+        return receive(self._line)[1]
+
+    def file(self, path: str) -> Path:
+        """Return where a file named on the node is for this process."""
+        return self._root / str(PurePosixPath(self.folder) / path).lstrip("/")
+
+    def end(self, exit_code: int) -> None:
+        """Tell how it ended."""
+        send(self._line, "X", str(exit_code))
