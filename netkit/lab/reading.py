@@ -41,6 +41,7 @@ class BufferReading:
     peak_bytes: int = 0
     headroom_bytes: int = 0
     headroom_peak_bytes: int = 0
+    dropped_packets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,8 @@ class ModuleReading:
     rx_limits: Limits | None
     tx_limits: Limits | None
     bias_limits: Limits | None
+    first_lane: int = 1
+    """Where the port's own lanes begin in a module it shares with another port."""
 
 
 @dataclass(frozen=True, slots=True)
