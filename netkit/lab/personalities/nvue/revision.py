@@ -1,0 +1,152 @@
+"""Revisions of the configuration: pending ones by user, the applied one, and the saved one, on flash."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from netkit.lab.personalities.nvue.schema import Issue, Node, merged
+from netkit.lab.personalities.nvue.tree import Tree, difference
+
+KEPT = 100
+State = Literal[
+    "pending", "applied", "applied_and_saved", "saved", "invalid", "ignore_fail", "ays_fail", "confirm", "confirm_fail"
+]
+
+
+class UnknownRevisionError(Exception):
+    """There is no such revision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One version of the whole configuration, and what became of it."""
+
+    number: int
+    tree: Tree
+    base: Tree
+    user: str
+    kind: str = "CLI"
+    state: State = "pending"
+    date: str = ""
+    message: str = ""
+    applies: int = 0
+    issues: tuple[Issue, ...] = ()
+
+    @property
+    def apply_id(self) -> str:
+        """Return the name of its last application."""
+        return f"rev_{self.number}_apply_{self.applies}" if self.applies else ""
+
+
+@dataclass
+class Store:
+    """All revisions of a switch."""
+
+    folder: Path
+    node: Node
+    revisions: dict[int, Revision] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)
+    applied: int = 0
+    startup: Tree = field(default_factory=dict)
+
+    def load(self, factory: Tree) -> None:
+        """Read what is on flash; a new switch has the factory's configuration as its first revision."""
+        self.pending.clear()
+        self.revisions = {revision.number: revision for revision in self._read()}
+        saved = self.folder / "startup.json"
+        if not saved.exists():
+            self.revisions = {1: Revision(1, factory, {}, "root", state="applied_and_saved", message="Factory")}
+            self.applied, self.startup = 1, factory
+            self.save()
+            return
+        found = json.loads(saved.read_text(encoding="utf-8"))
+        self.applied, self.startup = int(found["revision"]), found["tree"]
+        if self.applied not in self.revisions or self.revisions[self.applied].tree != self.startup:
+            self.applied = self.next_number()
+            self.put(Revision(self.applied, self.startup, {}, "root", state="applied_and_saved", message="Startup"))
+
+    def _read(self) -> Iterator[Revision]:
+        for file in (self.folder / "revisions").glob("*.json"):
+            found = json.loads(file.read_text(encoding="utf-8"))
+            found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
+            yield Revision(**found)
+
+    def save(self) -> None:
+        """Make the applied configuration the one the switch boots with."""
+        self.startup = self.tree("applied")
+        self._write("startup.json", {"revision": self.applied, "tree": self.startup})
+        self.put(replace(self.revisions[self.applied], state="applied_and_saved"))
+
+    def provision(self, tree: Tree) -> None:
+        """Make a configuration the saved one without applying it."""
+        self.applied = self.next_number()
+        self.revisions[self.applied] = Revision(self.applied, tree, {}, "root", message="Startup")
+        self.save()
+
+    def put(self, revision: Revision) -> None:
+        """Keep a revision; one that was applied goes to flash."""
+        self.revisions[revision.number] = revision
+        if revision.applies or revision.number == self.applied:
+            self._write(f"revisions/{revision.number}.json", asdict(revision))
+        for number in sorted(self.revisions)[:-KEPT]:
+            if number != self.applied:
+                del self.revisions[number]
+                (self.folder / f"revisions/{number}.json").unlink(missing_ok=True)
+
+    def _write(self, name: str, content: object) -> None:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_suffix(".new")
+        fresh.write_text(json.dumps(content), encoding="utf-8")
+        fresh.rename(file)
+
+    def next_number(self) -> int:
+        """Return the number of the next revision."""
+        return max(self.revisions, default=0) + 1
+
+    def begin(self, user: str, kind: str = "CLI") -> Revision:
+        """Return a new pending revision of a user, which starts as what is applied."""
+        tree = self.tree("applied")
+        revision = Revision(self.next_number(), tree, tree, user, kind)
+        self.put(revision)
+        return revision
+
+    def current(self, user: str) -> Revision | None:
+        """Return the pending revision of a user."""
+        return self.revisions.get(self.pending.get(user, 0))
+
+    def find(self, name: str, user: str = "") -> Revision | None:
+        """Return a revision by number, or the applied or pending one by name."""
+        if name == "applied":
+            return self.revisions[self.applied]
+        if name == "pending":
+            return self.current(user)
+        return self.revisions.get(int(name)) if name.isdigit() else None
+
+    def tree(self, name: str, user: str = "") -> Tree:
+        """Return a configuration by number or name; raises UnknownRevisionError."""
+        if name in {"startup", "empty"}:
+            return self.startup if name == "startup" else {}
+        found = self.find(name, user)
+        if found is None and name == "pending":
+            return self.tree("applied")
+        if found is None:
+            raise UnknownRevisionError(name)
+        return found.tree
+
+    def change(self, revision: Revision, patch: Tree, *, from_empty: bool = False) -> Revision:
+        """Return a revision with changes made to it; it is pending again."""
+        tree = merged(self.node, {} if from_empty else revision.tree, patch)
+        changed = replace(revision, tree=tree, state="pending", issues=())
+        self.put(changed)
+        return changed
+
+    def rebased(self, revision: Revision) -> Tree:
+        """Return what a revision makes of what is applied now, which others may have changed since it began."""
+        applied = self.tree("applied")
+        if revision.base == applied or revision.state != "pending":
+            return revision.tree
+        made = difference(revision.base, revision.tree)
+        return merged(self.node, merged(self.node, applied, made.removed), made.added)

@@ -1,0 +1,106 @@
+"""Configuration → what the switch is told to be."""
+
+from collections.abc import Iterator
+
+from netkit.lab.personalities.nvue.chassis import Chassis, port_ways
+from netkit.lab.personalities.nvue.frr import frr_text
+from netkit.lab.personalities.nvue.kinds import SVI
+from netkit.lab.personalities.nvue.qos import port_qos
+from netkit.lab.personalities.nvue.rules import port_speed_gbps
+from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, is_set, number, text
+from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
+
+DEFAULT_MTU = 9216
+DEFAULT_HOSTNAME = "cumulus"
+
+
+def switch_state(tree: Tree, chassis: Chassis) -> SwitchState:
+    """Return the state an accepted configuration asks for."""
+    lldp = child(tree, "system", "lldp")
+    return SwitchState(
+        hostname=text(tree, "system", "hostname") or DEFAULT_HOSTNAME,
+        ports=tuple(_ports(tree, chassis)),
+        vlans=tuple(_vlans(tree)),
+        loopback_addresses=addresses(child(tree, "interface", "lo")),
+        frr=frr_text(tree),
+        snmp=_snmp(tree),
+        has_lldp=is_on(lldp, default=True),
+        adaptive_routing=is_on(tree, "router", "adaptive-routing"),
+    )
+
+
+def _ports(tree: Tree, chassis: Chassis) -> Iterator[PortState]:
+    interfaces = child(tree, "interface")
+    is_adaptive = is_on(tree, "router", "adaptive-routing")
+    for name in port_ways(interfaces, chassis):
+        if name in interfaces:
+            interface = child(interfaces, name)
+            yield PortState(
+                name=name,
+                is_enabled=is_up(tree, interface),
+                mtu_bytes=number(interface, "link", "mtu", default=DEFAULT_MTU),
+                addresses=addresses(interface),
+                access_vlan=number(interface, "bridge", "domain", "br_default", "access"),
+                description=text(interface, "description"),
+                speed_gbps=port_speed_gbps(interfaces, name, chassis),
+                fec=text(interface, "link", "fec"),
+                adaptive_routing=is_adaptive and is_on(interface, "router", "adaptive-routing"),
+                qos=port_qos(tree, interface),
+            )
+
+
+def is_up(tree: Tree, interface: Tree) -> bool:
+    """Whether an interface is administratively up: one that is configured is, unless told otherwise."""
+    in_maintenance = text(tree, "maintenance", "unit", "all-interfaces", "mode") == "enabled"
+    return not (has(interface, "link", "state", "down") or in_maintenance)
+
+
+def _vlans(tree: Tree) -> Iterator[VlanState]:
+    known = child(tree, "bridge", "domain", "br_default", "vlan")
+    interfaces = child(tree, "interface")
+    gateways = {
+        number(interfaces, name, "vlan", default=int(name.removeprefix("vlan"))): name
+        for name in interfaces
+        if SVI.fullmatch(name)
+    }
+    for vlan in sorted(map(int, known)):
+        interface = child(interfaces, gateways.get(vlan, "-"))
+        yield VlanState(
+            number=vlan,
+            interface=gateways.get(vlan, f"vlan{vlan}"),
+            addresses=addresses(interface),
+            mtu_bytes=number(interface, "link", "mtu", default=DEFAULT_MTU),
+            is_enabled=is_up(tree, interface),
+        )
+
+
+def snmp_tree(tree: Tree) -> Tree:
+    """Return the SNMP agent's configuration, wherever the release keeps it."""
+    return child(tree, "system", "snmp-server") or child(tree, "service", "snmp-server")
+
+
+def _snmp(tree: Tree) -> SnmpState | None:
+    agent = snmp_tree(tree)
+    if not is_on(agent):
+        return None
+    users = child(agent, "username")
+    return SnmpState(
+        users=tuple(
+            SnmpUser(name, text(users, name, "auth-sha"), text(users, name, "encrypt-aes"))
+            for name in sorted(users)
+            if is_set_both(users, name)
+        ),
+        communities=tuple(sorted(child(agent, "readonly-community"))),
+        location=text(agent, "system-location"),
+        contact=text(agent, "system-contact"),
+    )
+
+
+def is_set_both(users: Tree, name: str) -> bool:
+    """Whether a user has both secrets."""
+    return bool(text(users, name, "auth-sha") and text(users, name, "encrypt-aes"))
+
+
+def has_dot1(tree: Tree) -> bool:
+    """Whether LLDP announces VLANs."""
+    return any(is_set(tree, place, "lldp", "dot1-tlv") for place in ("system", "service"))

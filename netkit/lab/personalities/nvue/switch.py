@@ -1,0 +1,85 @@
+"""A switch of the lab that speaks NVUE."""
+
+import os
+from collections.abc import Mapping
+
+from netkit.design.fabric import Switch
+from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.nvue.apply import Applier
+from netkit.lab.personalities.nvue.chassis import Chassis
+from netkit.lab.personalities.nvue.config_command import config
+from netkit.lab.personalities.nvue.document import read
+from netkit.lab.personalities.nvue.factory import factory
+from netkit.lab.personalities.nvue.revision import Store
+from netkit.lab.personalities.nvue.rules import broken
+from netkit.lab.personalities.nvue.schema import merged, schema
+from netkit.lab.personalities.nvue.set_command import change
+from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personality import Call, Personality
+
+VERBS = {"config": config, "set": change("set"), "unset": change("unset")}
+STARTUP = "/etc/nvue.d/startup.yaml"
+
+
+class Nvue(Personality):
+    """Cumulus Linux as NVUE presents it."""
+
+    programs = ("nv",)
+    login = "cumulus"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        if not isinstance(node.device, Switch):
+            raise TypeError(f"{node.name} is not a switch")
+        chassis = Chassis(node.device.model, node.device.version)
+        known = schema(chassis.version)
+        store = Store(node.saved / "nvue", known)
+        self.system = System(node, chassis, known, store, Applier(node, chassis, store))
+        self.factory = factory(known, chassis)
+
+    @property
+    def fail_apply_quietly(self) -> bool:
+        """Whether an apply fails and still exits with 0, as switches have done."""
+        return self.system.applier.fails_quietly
+
+    @fail_apply_quietly.setter
+    def fail_apply_quietly(self, is_wanted: bool) -> None:
+        self.system.applier.fails_quietly = is_wanted
+
+    def provision(self, files: Mapping[str, str]) -> None:
+        """Make startup.yaml, over what the factory set, the saved configuration."""
+        system = self.system
+        system.store.load(self.factory)
+        try:
+            changes = read(system, files["startup.yaml"])
+        except CommandError as error:
+            raise RefusedError(str(error).strip()) from error
+        tree = merged(system.known, self.factory, changes.set)
+        issues = broken(tree, system.chassis)
+        if issues:
+            raise RefusedError("\n".join(issue.message for issue in issues))
+        system.store.provision(tree)
+
+    def boot(self) -> None:
+        """Run what is saved."""
+        self.system.store.load(self.factory)
+        self.system.applier.boot()
+
+    def run(self, call: Call) -> int:
+        """Answer `nv`."""
+        verb, rest = (call.arguments[0], call.arguments[1:]) if call.arguments else ("", ())
+        if verb not in VERBS:
+            call.err(f"usage: nv {{{','.join(VERBS)}}} …\nError: invalid choice: '{verb}'\n")
+            return 2
+        try:
+            return VERBS[verb](self.system, call, rest)
+        except CommandError as error:
+            call.err(str(error))
+            return error.exit_code
+        except OSError as error:
+            call.err(f"Error: {os.strerror(error.errno or 0)}\n")
+            return 1
+
+    def stop(self) -> None:
+        """Forget a pending confirmation, as a switch that goes down does."""
+        self.system.applier.stop()

@@ -1,0 +1,141 @@
+"""Configuration as NVUE keeps it: a tree of objects whose leaves are text or numbers."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import yaml
+
+Value = dict[str, "Value"] | str | int | None
+"""Null stands only in changes: it takes away what it is set on."""
+Tree = dict[str, Value]
+Path = tuple[str, ...]
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which `on` is the word on, as NVUE reads it, and only numbers and null are anything else."""
+
+
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """The same on the way out: `on` needs no quotes."""
+
+
+_KEPT = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
+for _tool in (_Loader, _Dumper):
+    _tool.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if tag in _KEPT]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def load(text: str) -> object:
+    """Return what a YAML text holds; raises ValueError with where it is wrong."""
+    try:
+        found: object = yaml.load(text, _Loader)  # noqa: S506 - a safe loader, with fewer kinds of scalar
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+    return found
+
+
+def dump(value: object) -> str:
+    """Return a value as YAML."""
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=200))
+
+
+def child(tree: Tree, *path: str) -> Tree:
+    """Return the object at a path; empty when there is none."""
+    found: Value = tree
+    for key in path:
+        if not isinstance(found, dict):
+            return {}
+        found = found.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def has(tree: Tree, *path: str) -> bool:
+    """Whether there is anything at a path, an empty object included."""
+    return path[-1] in child(tree, *path[:-1])
+
+
+def text(tree: Tree, *path: str) -> str:
+    """Return the leaf at a path as text; empty when there is none."""
+    found = child(tree, *path[:-1]).get(path[-1])
+    return "" if found is None or isinstance(found, dict) else str(found)
+
+
+def number(tree: Tree, *path: str, default: int = 0) -> int:
+    """Return the leaf at a path as a number."""
+    found = child(tree, *path[:-1]).get(path[-1])
+    return found if isinstance(found, int) else default
+
+
+def is_on(tree: Tree, *path: str, default: bool = False) -> bool:
+    """Whether an object is switched on, in the words of any release."""
+    found = child(tree, *path)
+    word = found.get("state", found.get("enable"))
+    return default if word is None else word in {"on", "enabled", "enable"}
+
+
+def is_set(tree: Tree, *path: str) -> bool:
+    """Whether an on/off leaf says on."""
+    return text(tree, *path) in {"on", "enabled", "enable"}
+
+
+def addresses(interface: Tree) -> tuple[str, ...]:
+    """Return the addresses of an interface, wherever the release keeps them."""
+    found = (*child(interface, "ip", "address"), *child(interface, "ipv4", "address"))
+    return tuple(address for address in found if address != "dhcp")
+
+
+def copy(value: Value) -> Value:
+    """Return a tree that shares nothing with another."""
+    return {key: copy(below) for key, below in value.items()} if isinstance(value, dict) else value
+
+
+def leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Value]]:
+    """Yield every leaf with its path; an empty object is a leaf."""
+    for key, value in tree.items():
+        if isinstance(value, dict) and value:
+            yield from leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def without(tree: Tree, path: Path) -> Tree:
+    """Return a tree without what stands at a path; objects that this leaves empty go with it."""
+    kept = dict(tree)
+    below = kept.get(path[0])
+    if len(path) == 1:
+        kept.pop(path[0], None)
+    elif isinstance(below, dict):
+        rest = without(below, path[1:])
+        kept[path[0]] = rest
+        if below and not rest:
+            del kept[path[0]]
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What to set and what to take away to get from one tree to another."""
+
+    added: Tree
+    removed: Tree
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed)
+
+
+def difference(running: Tree, intended: Tree) -> Difference:
+    """Return what makes the intended tree of the running one."""
+    added: Tree = {}
+    removed: Tree = {}
+    for key, value in intended.items():
+        before = running.get(key)
+        if isinstance(value, dict) and isinstance(before, dict) and before:
+            below = difference(before, value)
+            added |= {key: below.added} if below.added else {}
+            removed |= {key: below.removed} if below.removed else {}
+        elif key not in running or before != value:
+            added[key] = copy(value)
+    removed |= {key: None for key in running if key not in intended}
+    return Difference(added, removed)
