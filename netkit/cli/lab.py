@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.intent_place import placed
 from netkit.design.select import select
 from netkit.errors import LabError, Problem
 from netkit.lab import ability, detach, keeper, neighbor_table, remote
@@ -29,7 +30,7 @@ def up(folder: Path, name: str, *, bare: bool, limit: str) -> int:
     with only_one():
         if not lab.is_alive:
             _start(lab, project, folder, is_bare=bare, limit=limit)
-    return _wait(lab)
+    return _wait(lab, project)
 
 
 def _start(lab: LabFolder, project: Project, folder: Path, *, is_bare: bool, limit: str) -> None:
@@ -41,7 +42,7 @@ def _start(lab: LabFolder, project: Project, folder: Path, *, is_bare: bool, lim
     detach.start(Job(project.fabric, files, lab, str(folder.absolute())), keeper.run)
 
 
-def _wait(lab: LabFolder) -> int:
+def _wait(lab: LabFolder, project: Project) -> int:
     """Follow the keeper until the lab is up, and say what is missing."""
     deadline = time.monotonic() + BORN_S
     while not lab.control.exists():
@@ -60,11 +61,11 @@ def _wait(lab: LabFolder) -> int:
         if progress["is_up"]:
             break
         time.sleep(POLL_S)
-    for problem in progress["problems"]:
-        sys.stderr.write(f"error: {problem}\n")
+    for device, port, what in progress["shortfalls"]:
+        sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
     record = lab.record()
     sys.stdout.write(f"{lab.name} is up: {len(record['devices'])} devices on {record['block']}.0.0/16\n")
-    return 1 if progress["problems"] else 0
+    return 1 if progress["shortfalls"] else 0
 
 
 def _show(progress: Mapping[str, Any], shown: str) -> str:

@@ -78,7 +78,8 @@ def _all() -> bytes:
     return b"".join(found)
 
 
-try:
-    sys.exit(main())
-except (BrokenPipeError, KeyboardInterrupt):
-    sys.exit(130)
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (BrokenPipeError, KeyboardInterrupt):
+        sys.exit(130)

@@ -1,14 +1,13 @@
 """Waits until a lab is what its design says, and says of what is not: which device, which port, and why."""
 
-import ipaddress
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.design.fabric import Fabric, Switch
 from netkit.lab.expectation import Expectation, expectations
 from netkit.lab.live import LiveNode
 
@@ -128,34 +127,3 @@ def installed(table: Mapping[str, Any], prefix: str) -> int:
             hops = [hop for hop in route.get("nexthops", ()) if hop.get("active") and hop.get("fib")]
             return len(hops)
     return 0
-
-
-def unreached(nodes: Mapping[str, LiveNode], hosts: Sequence[Host]) -> list[Shortfall]:
-    """Ping every other host of each rail from the right source on the right NIC; return the pairs that fail."""
-    with ThreadPoolExecutor(ASKERS) as pool:
-        answers = pool.map(lambda host: list(_unreached_from(nodes[host.name], host, hosts)), hosts)
-        return [lack for lacks in answers for lack in lacks]
-
-
-def _unreached_from(node: LiveNode, host: Host, hosts: Sequence[Host]) -> Iterator[Shortfall]:
-    for nic in host.nics:
-        peers = [(other.name, _nic(other, nic.rail).address) for other in hosts if other.name != host.name]
-        silent = _silent(node, nic, [address for _, address in peers])
-        for name, address in peers:
-            if address in silent:
-                yield Shortfall(host.name, f"no answer from {name} ({address}) on rail {nic.rail}", nic.interface)
-
-
-def _silent(node: LiveNode, nic: Nic, addresses: Sequence[str]) -> set[str]:
-    """Return the addresses that do not answer, all asked at once."""
-    lines = [
-        f"ping -q -n -c 3 -i 0.2 -W 2 -I {nic.interface} -I {nic.address} {ipaddress.ip_address(address)}"
-        f" >/dev/null 2>&1 || echo {address} &"
-        for address in addresses
-    ]
-    done = node.run("sh", "-c", "\n".join([*lines, "wait"]))
-    return set(done.stdout.split())
-
-
-def _nic(host: Host, rail: int) -> Nic:
-    return next(nic for nic in host.nics if nic.rail == rail)

@@ -27,7 +27,7 @@ SYSCTLS: Mapping[str, str] = {
     "net/ipv4/fib_multipath_hash_policy": "1",
     "net/ipv4/conf/all/rp_filter": "0",
     "net/ipv4/conf/default/rp_filter": "0",
-    "net/ipv4/ping_group_range": "0 2147483647",
+    "net/ipv4/ping_group_range": "0 65535",
     "net/ipv6/conf/all/forwarding": "1",
     "net/ipv6/conf/default/accept_dad": "0",
     "net/ipv6/conf/all/accept_dad": "0",
@@ -36,7 +36,7 @@ SYSCTLS: Mapping[str, str] = {
     "net/ipv4/conf/all/ignore_routes_with_linkdown": "1",
 }
 HOST_SYSCTLS: Mapping[str, str] = {
-    "net/ipv4/ping_group_range": "0 2147483647",
+    "net/ipv4/ping_group_range": "0 65535",
     "net/ipv6/conf/default/accept_dad": "0",
     "net/ipv6/conf/default/dad_transmits": "0",
 }
@@ -130,7 +130,7 @@ def _own_etc(name: str) -> None:
     Path("/etc/frr/vtysh.conf").touch()
     Path("/etc/hostname").write_text(f"{name}\n", encoding="utf-8")
     Path("/etc/hosts").write_text(f"127.0.0.1 localhost\n::1 localhost\n127.0.1.1 {name}\n", encoding="utf-8")
-    for file in ("passwd", "group", "shadow"):
+    for file in ("passwd", "group"):
         shutil.copy(f"{OWN}/etc/{file}", f"/etc/{file}")
     _own_accounts()
 

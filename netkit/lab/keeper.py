@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import convergence, shell, syscalls
+from netkit.lab import convergence, reach, shell, syscalls
 from netkit.lab.faults import Faults
 from netkit.lab.folder import LabFolder
 from netkit.lab.holder import Holder, hold
@@ -44,7 +44,7 @@ class Status:
     done: int = 0
     total: int = 0
     is_up: bool = False
-    problems: list[str] = field(default_factory=list)
+    shortfalls: list[convergence.Shortfall] = field(default_factory=list)
     failure: str = ""
     began_s: float = field(default_factory=time.monotonic)
 
@@ -134,7 +134,7 @@ class Keeper:
             holders[seat.name] = hold(seat.name, is_host=seat.personality == PERSONALITY_OF_HOSTS)
         self._lay_cables(holders)
         switches = len(self.job.fabric.switches)
-        self.faults = Faults(self.job.fabric)
+        self.faults = Faults()
         self.services = Services(Model(self.job.fabric, self.faults, time.monotonic()), switches)
         for seat in seats:
             saved = self.job.folder.path / "nodes" / seat.name
@@ -174,7 +174,7 @@ class Keeper:
             for name, problem in pool.map(lambda node: self._first_boot(node, public_key, client), self.nodes.values()):
                 self.status.done += 1
                 if problem:
-                    self.status.problems.append(f"{name}: {problem}")
+                    self.status.shortfalls.append(convergence.Shortfall(name, problem))
         self._write_record()
 
     def _first_boot(self, node: LiveNode, public_key: str, client: str) -> tuple[str, str]:
@@ -211,18 +211,22 @@ class Keeper:
 
     def _converge(self) -> None:
         self.status.step = "convergence"
-        if not any(self.job.files.values()):
-            self.status.is_up = True
-            return
+        begun = {name for name, files in self.job.files.items() if files}
+        if begun >= set(self.nodes):
+            self._wait_for_routes()
+        self.status.is_up = True
 
+    def _wait_for_routes(self) -> None:
         def tell(done: int, total: int) -> None:
             self.status.done, self.status.total = done, total
 
         switches = {switch.name for switch in self.job.fabric.switches}
         nodes = {name: node for name, node in self.nodes.items() if name in switches}
         missing = convergence.wait(self.job.fabric, nodes, PATIENCE_S, tell)
-        self.status.problems += map(str, missing)
-        self.status.is_up = True
+        if not missing:
+            self.status.step = "reachability"
+            missing = reach.unreached(self.nodes, reach.some_trips(self.job.fabric))
+        self.status.shortfalls += missing
 
     def _write_record(self) -> None:
         devices = {
@@ -298,7 +302,7 @@ class Keeper:
             "done": status.done,
             "total": status.total,
             "is_up": status.is_up,
-            "problems": status.problems,
+            "shortfalls": [[lack.device, lack.port, lack.what] for lack in status.shortfalls],
             "failure": status.failure,
             "seconds": round(time.monotonic() - status.began_s, 1),
         }

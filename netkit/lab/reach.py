@@ -1,0 +1,79 @@
+"""Whether hosts reach each other: from the right source address, on the right NIC, by real packets."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, Host, Nic
+from netkit.lab.convergence import ASKERS, Shortfall
+from netkit.lab.expectation import Expectation, expectations
+from netkit.lab.live import LiveNode
+
+TRY = """try() {
+  for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
+  echo "$1 $2 $3"
+}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A ping from a NIC to a NIC."""
+
+    host: str
+    nic: Nic
+    to_host: str
+    to_nic: Nic
+
+
+def every_trip(fabric: Fabric) -> Iterator[Trip]:
+    """Yield every ordered pair of NICs that share a rail and have a way."""
+    wanted = expectations(fabric)
+    for host in fabric.hosts:
+        for nic in host.nics:
+            for other in fabric.hosts:
+                far = _on_rail(other, nic.rail)
+                if other.name != host.name and far and _has_way(fabric, wanted, nic, far):
+                    yield Trip(host.name, nic, other.name, far)
+
+
+def some_trips(fabric: Fabric) -> Iterator[Trip]:
+    """Yield enough to use each NIC and each of its routes' kinds: the next host on the same rail and on the next."""
+    wanted = expectations(fabric)
+    hosts = fabric.hosts
+    for index, host in enumerate(hosts):
+        other = hosts[(index + 1) % len(hosts)]
+        rails = [nic.rail for nic in host.nics]
+        for place, nic in enumerate(host.nics):
+            across = rails[(place + 1) % len(rails)]
+            for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
+                far = _on_rail(other, rail)
+                if other.name != host.name and far and _has_way(fabric, wanted, nic, far):
+                    yield Trip(host.name, nic, other.name, far)
+
+
+def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip]) -> list[Shortfall]:
+    """Ping, all hosts at once; return the trips that got no answer."""
+    by_host: dict[str, list[Trip]] = {}
+    for trip in trips:
+        by_host.setdefault(trip.host, []).append(trip)
+    with ThreadPoolExecutor(ASKERS) as pool:
+        answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1])), by_host.items())
+        return [lack for lacks in answers for lack in lacks]
+
+
+def _unreached_from(node: LiveNode, trips: list[Trip]) -> Iterator[Shortfall]:
+    words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
+    lines = [f"try {text} &" for text in words]
+    done = node.run("sh", "-c", "\n".join([TRY, *lines, "wait"]))
+    for line in done.stdout.splitlines():
+        trip = words[line]
+        what = f"no answer from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"
+        yield Shortfall(node.name, what, trip.nic.interface)
+
+
+def _has_way(fabric: Fabric, wanted: Mapping[str, Expectation], nic: Nic, far: Nic) -> bool:
+    return nic.leaf == far.leaf or fabric.switch(far.leaf).leaf_prefix in wanted[nic.leaf].widths
+
+
+def _on_rail(host: Host, rail: int) -> Nic | None:
+    return next((nic for nic in host.nics if nic.rail == rail), None)
