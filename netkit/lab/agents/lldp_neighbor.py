@@ -1,0 +1,82 @@
+"""What lldpd knows, from the JSON of its own client."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chassis:
+    """A device as it announces itself. The kind says what the identifier is: mac, local or another."""
+
+    kind: str = ""
+    identifier: str = ""
+    name: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """Who is at the other end of a kernel interface."""
+
+    interface: str
+    chassis: Chassis
+    port_kind: str
+    port: str
+    port_description: str
+
+
+def neighbors(text: str) -> tuple[Neighbor, ...]:
+    """Return the neighbours that `lldpcli -f json0 show neighbors` prints; none when it printed nothing readable."""
+    return tuple(
+        _neighbor(interface)
+        for top in _dicts(_parsed(text).get("lldp"))
+        for interface in _dicts(top.get("interface"))
+        if interface.get("name")
+    )
+
+
+def chassis(text: str) -> Chassis:
+    """Return the device itself from `lldpcli -f json0 show chassis`."""
+    found = (
+        _chassis(entry) for top in _dicts(_parsed(text).get("local-chassis")) for entry in _dicts(top.get("chassis"))
+    )
+    return next(found, Chassis())
+
+
+def _neighbor(interface: Mapping[str, Json]) -> Neighbor:
+    port = next(_dicts(interface.get("port")), {})
+    kind, identifier = _identity(port)
+    beside = _chassis(next(_dicts(interface.get("chassis")), {}))
+    return Neighbor(str(interface["name"]), beside, kind, identifier, _value(port, "descr"))
+
+
+def _chassis(entry: Mapping[str, Json]) -> Chassis:
+    kind, identifier = _identity(entry)
+    return Chassis(kind, identifier, _value(entry, "name"), _value(entry, "descr"))
+
+
+def _identity(entry: Mapping[str, Json]) -> tuple[str, str]:
+    identity = next(_dicts(entry.get("id")), {})
+    return str(identity.get("type", "")), str(identity.get("value", ""))
+
+
+def _value(entry: Mapping[str, Json], key: str) -> str:
+    return str(next(_dicts(entry.get(key)), {}).get("value", ""))
+
+
+def _parsed(text: str) -> Mapping[str, Json]:
+    try:
+        parsed: Json = json.loads(text)
+    except ValueError:
+        return {}
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _dicts(value: Json) -> Iterator[Mapping[str, Json]]:
+    """Yield the objects of a list; json0 wraps everything in lists."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            yield item

@@ -1,0 +1,153 @@
+"""The SNMP agent of a switch: Debian's snmpd in the node, listening on the node's loopback address of the machine.
+
+The socket is bound before snmpd enters the node and handed to it; the values come from the keeper over AgentX.
+"""
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from netkit.design.fabric import Switch
+from netkit.lab.agents import snmp_config
+from netkit.lab.agents.snmp_mibs import mibs
+from netkit.lab.agents.snmp_scene import Scene, Surroundings, scene
+from netkit.lab.agents.snmp_session import Session
+from netkit.lab.agents.snmp_tree import Tree
+from netkit.lab.node import Node
+from netkit.lab.state import SwitchState
+
+NAME = "snmpd"
+FOLDER = "/run/netkit/snmp"
+# systemd's way to hand over sockets: LISTEN_PID must be snmpd's own, which only a process that becomes snmpd can say.
+BECOME = (
+    f"export LISTEN_PID=$$ LISTEN_FDS=1 MIBS= MIBDIRS= SNMPCONFPATH={FOLDER}:{FOLDER}/private "
+    f'SNMP_PERSISTENT_DIR={FOLDER}/private; exec "$@"'
+)
+SNMPD = ("/usr/sbin/snmpd", "-f", "-r", "-LOw", "-I", ",".join(snmp_config.MODULES))
+START_S = 60
+PAUSE_S = 0.02
+
+
+class Place(Node, Protocol):
+    """A node that can hand descriptors to a program."""
+
+    def spawn(self, name: str, *command: str, fds: Sequence[int] = ()) -> None:
+        """Start a long-running program; the descriptors become its 3, 4 and so on."""
+
+
+class SnmpAgent:
+    """One switch's agent. It is made in the machine's network namespace, where its address is; port 0 is any."""
+
+    def __init__(self, node: Place, address: str, port: int, listen: Callable[[], Surroundings]) -> None:
+        if not isinstance(node.device, Switch):
+            raise TypeError(f"{node.name} is not a switch")
+        self._node, self._switch, self._address = node, node.device, address
+        self._state = SwitchState(node.name)
+        self._told = ""
+        self._boots = 0
+        self._connection: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+        self._tree = Tree(mibs(self._switch.platform, self._look, listen))
+        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            self._udp.bind((address, port))
+        except OSError:
+            self._udp.close()
+            raise
+        self.port: int = self._udp.getsockname()[1]
+
+    def apply(self, state: SwitchState) -> None:
+        """Answer as a state says, or not at all; raises RefusedError for what snmpd would not take."""
+        self._state = state
+        self._tree.forget()
+        told = "".join(self._files(state, boots=0).values())
+        if told == self._told and (not told or self._node.is_running(NAME)):
+            return
+        self.end()
+        if told:
+            self._begin(state)
+        self._told = told
+
+    def end(self) -> None:
+        """Stop answering, so that the next state starts anew; the address stays taken."""
+        self._node.end(NAME)
+        self._told = ""
+        if self._connection is not None:
+            with suppress(OSError):
+                self._connection.shutdown(socket.SHUT_RDWR)
+        if self._thread is not None:
+            self._thread.join()
+        self._connection = self._thread = None
+
+    def close(self) -> None:
+        """Stop for good."""
+        self.end()
+        self._udp.close()
+
+    def _files(self, state: SwitchState, boots: int) -> dict[str, str]:
+        """Return what snmpd reads, by file name; nothing when the switch has no SNMP."""
+        if state.snmp is None or not (state.snmp.users or state.snmp.communities):
+            return {}
+        return {
+            "snmpd.conf": snmp_config.config(
+                state.snmp, state.hostname, self._switch, f"{self._address}:{self.port}", f"{FOLDER}/agentx"
+            ),
+            "private/snmpd.conf": snmp_config.secrets(state.snmp, state.hostname, boots),
+        }
+
+    def _begin(self, state: SwitchState) -> None:
+        folder = self._node.file(FOLDER)
+        private = folder / "private"
+        private.mkdir(parents=True, exist_ok=True)
+        private.chmod(0o700)
+        for name, text in self._files(state, self._boots).items():
+            (folder / name).write_text(text, encoding="utf-8")
+        self._boots += 1
+        (folder / "agentx").unlink(missing_ok=True)
+        self._drain()
+        self._node.spawn(NAME, "/bin/sh", "-c", BECOME, "sh", *SNMPD, fds=(self._udp.fileno(),))
+        self._connection = self._connect(folder)
+        session = Session(self._connection, self._tree, self._node.log)
+        session.open()
+        self._thread = threading.Thread(target=self._serve, args=(session, self._connection), daemon=True)
+        self._thread.start()
+
+    def _drain(self) -> None:
+        """Forget what was asked while nobody answered."""
+        with suppress(BlockingIOError):
+            while self._udp.recv(65535, socket.MSG_DONTWAIT):
+                pass
+
+    def _connect(self, folder: Path) -> socket.socket:
+        """Connect as soon as snmpd listens. A path through a descriptor is never too long for a socket."""
+        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        deadline = time.monotonic() + START_S
+        try:
+            while True:
+                try:
+                    connection.connect(f"/proc/self/fd/{descriptor}/agentx")
+                    return connection
+                except OSError as error:
+                    if time.monotonic() > deadline or not self._node.is_running(NAME):
+                        connection.close()
+                        raise RuntimeError(f"{self._node.name}: snmpd did not start: {error}") from error
+                    time.sleep(PAUSE_S)
+        finally:
+            os.close(descriptor)
+
+    def _serve(self, session: Session, connection: socket.socket) -> None:
+        try:
+            session.serve()
+        except (OSError, ValueError, RuntimeError) as error:
+            self._node.log(f"snmp: {error}")
+        finally:
+            connection.close()
+
+    def _look(self) -> Scene:
+        return scene(self._switch, self._state, self._node.ports())

@@ -1,0 +1,148 @@
+"""AgentX, the protocol between snmpd and who knows the values: messages as bytes, in network byte order."""
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+from netkit.lab.agents.snmp_row import Kind, Oid, Row
+
+HEADER = struct.Struct("!BBBxIIII")
+VERSION = 1
+NETWORK_BYTE_ORDER = 0x10
+NON_DEFAULT_CONTEXT = 0x08
+NO_SUCH_OBJECT, END_OF_MIB_VIEW = 128, 130
+NO_ERROR, GENERAL_ERROR, NOT_WRITABLE, PARSE_ERROR = 0, 5, 17, 266
+LARGEST_BYTES = 2**20
+
+
+class Pdu(IntEnum):
+    """The messages that are used here."""
+
+    OPEN = 1
+    CLOSE = 2
+    REGISTER = 3
+    GET = 5
+    GET_NEXT = 6
+    GET_BULK = 7
+    TEST_SET = 8
+    COMMIT_SET = 9
+    UNDO_SET = 10
+    CLEANUP_SET = 11
+    RESPONSE = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What stands before every message."""
+
+    pdu: int
+    flags: int
+    session: int
+    transaction: int
+    packet: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is asked for: a name, whether it may itself be the answer, and the name to stop before."""
+
+    start: Oid
+    is_included: bool
+    end: Oid
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A name without a value: unknown, or the end of the range."""
+
+    oid: Oid
+    tag: int
+
+
+Binding = Row | Missing
+
+
+def message(pdu: Pdu, payload: bytes, *, session: int = 0, transaction: int = 0, packet: int = 0) -> bytes:
+    """Return a whole message."""
+    return HEADER.pack(VERSION, pdu, NETWORK_BYTE_ORDER, session, transaction, packet, len(payload)) + payload
+
+
+def header(data: bytes) -> Header:
+    """Return the header of a message; raises ValueError when it is none."""
+    version, pdu, flags, session, transaction, packet, length = HEADER.unpack(data)
+    if version != VERSION or not flags & NETWORK_BYTE_ORDER or length > LARGEST_BYTES:
+        raise ValueError("not an AgentX message in network byte order")
+    return Header(pdu, flags, session, transaction, packet, length)
+
+
+def opening(description: str, timeout_s: int) -> bytes:
+    """Return the payload that opens a session."""
+    return struct.pack("!Bxxx", timeout_s) + _oid(()) + _octets(description.encode())
+
+
+def registration(subtree: Oid, timeout_s: int, priority: int = 127) -> bytes:
+    """Return the payload that registers a subtree."""
+    return struct.pack("!BBBx", timeout_s, priority, 0) + _oid(subtree)
+
+
+def response(bindings: Iterable[Binding] = (), error: int = NO_ERROR, index: int = 0) -> bytes:
+    """Return the payload of an answer."""
+    return struct.pack("!IHH", 0, error, index) + b"".join(map(_binding, bindings))
+
+
+def response_error(payload: bytes) -> int:
+    """Return the error of an answer; 0 is none."""
+    return int(struct.unpack_from("!H", payload, 4)[0])
+
+
+def bulk_counts(payload: bytes) -> tuple[int, int]:
+    """Return how many ranges of a GetBulk are asked once, and how often the others are."""
+    once, times = struct.unpack_from("!HH", payload)
+    return once, times
+
+
+def ranges(payload: bytes) -> Iterator[Range]:
+    """Yield the ranges of a Get, a GetNext, or of a GetBulk behind its counts."""
+    at = 0
+    while at < len(payload):
+        start, is_included, at = _read_oid(payload, at)
+        end, _, at = _read_oid(payload, at)
+        yield Range(start, is_included, end)
+
+
+def context_length(payload: bytes) -> int:
+    """Return how many bytes the context takes that stands before the ranges."""
+    return 4 + -(-int(struct.unpack_from("!I", payload)[0]) // 4) * 4
+
+
+def _binding(binding: Binding) -> bytes:
+    if isinstance(binding, Missing):
+        return struct.pack("!Hxx", binding.tag) + _oid(binding.oid)
+    return struct.pack("!Hxx", binding.kind) + _oid(binding.oid) + _value(binding)
+
+
+def _value(row: Row) -> bytes:
+    if isinstance(row.value, bytes):
+        return _octets(row.value)
+    if isinstance(row.value, tuple):
+        return _oid(row.value)
+    if row.kind == Kind.COUNTER64:
+        return struct.pack("!Q", row.value)
+    return struct.pack("!i" if row.kind == Kind.INTEGER else "!I", row.value)
+
+
+def _oid(oid: Oid) -> bytes:
+    return struct.pack(f"!BBBx{len(oid)}I", len(oid), 0, 0, *oid)
+
+
+def _octets(value: bytes) -> bytes:
+    return struct.pack("!I", len(value)) + value + bytes(-len(value) % 4)
+
+
+def _read_oid(payload: bytes, at: int) -> tuple[Oid, bool, int]:
+    """Read a name; a prefix of p stands for 1.3.6.1.p."""
+    count, prefix, is_included = struct.unpack_from("!BBBx", payload, at)
+    oid = struct.unpack_from(f"!{count}I", payload, at + 4)
+    return ((1, 3, 6, 1, prefix) if prefix else ()) + oid, bool(is_included), at + 4 + 4 * count
