@@ -1,0 +1,165 @@
+"""What changes touch: sessions, links, rails, hosts and GPUs."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from netkit.design.fabric import Fabric, Host, Nic, Port, Switch
+from netkit.plan.shape import Blast
+from netkit.platforms.change import Change, Risk
+from netkit.platforms.config import Config, Path
+from netkit.platforms.risk import RiskTable
+
+WORD = re.compile(r"[ |,]")
+PORT = re.compile(r"(?:swp|Ethernet)\d+\S*")
+
+
+@dataclass(frozen=True, slots=True)
+class Departed:
+    """A port in use that the fabric has no more, and whom its description names."""
+
+    name: str
+    peer: str
+    is_uplink: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The ports a set of changes takes down, or makes lose frames."""
+
+    down: frozenset[str]
+    lossy: frozenset[str]
+
+    @property
+    def all(self) -> frozenset[str]:
+        """Return every port that is touched."""
+        return self.down | self.lossy
+
+
+def of_switch(
+    fabric: Fabric, switch: Switch, changes: Iterable[Change], running: Config, risks: RiskTable, whole: Risk
+) -> Blast:
+    """Return what the changes of a switch touch; `whole` is the risk of the way they are made, for the whole switch.
+
+    Only ports that carry something on the running switch count: nobody misses the others.
+    """
+    used = {name for path in risks.used(running) for name in words(path)}
+    reach = _reach(switch, changes, used, whole)
+    ports = [port for port in switch.ports if port.name in used]
+    hit = [port for port in ports if port.name in reach.all]
+    gone = [_departed(name, running) for name in sorted(reach.all - {port.name for port in switch.ports})]
+    nics = [*_cut_off(fabric, switch, ports, reach), *_left(switch, gone)]
+    return Blast(
+        sessions=(
+            *(_link(switch, port) for port in hit if port.name in reach.down and port.role != "host"),
+            *(f"{switch.name}:{port.name}–{port.peer}" for port in gone if port.is_uplink),
+        ),
+        links=(
+            *(_link(switch, port) for port in hit if port.name in reach.lossy),
+            *(f"{switch.name}:{port.name}–{port.peer}" for port in gone),
+        ),
+        rails=tuple(sorted(_rails(fabric, switch, hit, gone))),
+        hosts=tuple(dict.fromkeys(host for host, _ in nics)),
+        gpus=tuple(f"{host}:{interface}" for host, interface in nics),
+        is_disruptive=bool(nics),
+    )
+
+
+def of_host(host: Host, changes: Iterable[Change], running: Config, risks: RiskTable) -> Blast:
+    """Return what the changes of a host touch: its own rails."""
+    used = {name for path in risks.used(running) for name in words(path)}
+    risky = [set(words(change.path)) for change in changes if change.risk >= Risk.SESSION]
+    names = {nic.interface for nic in host.nics}
+    is_all = any(not names & named for named in risky)
+    nics = [nic for nic in host.nics if nic.interface in used and (is_all or any(nic.interface in n for n in risky))]
+    return Blast(
+        links=tuple(_nic_link(host, nic) for nic in nics),
+        rails=tuple(sorted(nic.rail for nic in nics)),
+        hosts=(host.name,) if nics else (),
+        gpus=tuple(f"{host.name}:{nic.interface}" for nic in nics),
+        is_disruptive=bool(nics),
+    )
+
+
+def words(path: Path) -> Iterator[str]:
+    """Yield the words of a path: `interface Ethernet1/1` is two, `Ethernet0|3` too."""
+    return (word for key in path for word in WORD.split(key))
+
+
+def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], whole: Risk) -> Reach:
+    everything = frozenset(port.name for port in switch.ports)
+    down, lossy = set[str](), set[str]()
+    for change in changes:
+        if change.risk < Risk.SESSION:
+            continue
+        ports = _ports(switch, change, everything, used)
+        if change.risk is not Risk.BUFFER:
+            down |= ports
+        if change.risk is not Risk.SESSION:
+            lossy |= ports
+    if whole >= Risk.PORT:
+        down |= everything
+    if whole >= Risk.BUFFER:
+        lossy |= everything
+    return Reach(frozenset(down), frozenset(lossy))
+
+
+def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Collection[str]) -> frozenset[str]:
+    """Return the ports a change names; all of them when it concerns the whole switch."""
+    if change.risk in {Risk.BUFFER, Risk.REBOOT}:
+        return everything
+    named = set(words(change.path))
+    found = everything & named
+    is_breakout = any("breakout" in key.lower() for key in change.path)
+    for cage in switch.cages:
+        if f"swp{cage.number}" in named or (is_breakout and named & set(cage.ports)):
+            found |= frozenset(cage.ports)
+    ports = frozenset(name for name in named if PORT.fullmatch(name))
+    return found | ports.intersection(used) if ports else everything
+
+
+def _departed(port: str, running: Config) -> Departed:
+    about = [path for path in running if port in words(path)]
+    peer = next((running[path] for path in about if path[-1].endswith("description")), "?")
+    return Departed(port, peer, any("neighbor" in set(words(path)) for path in about))
+
+
+def _left(switch: Switch, gone: Iterable[Departed]) -> Iterator[tuple[str, str]]:
+    """Yield hosts that the fabric has no more, but that still hang on a leaf: (host, interface)."""
+    for port in gone:
+        if switch.role == "leaf" and not port.is_uplink:
+            host, _, interface = port.peer.partition(":")
+            yield host, interface or port.name
+
+
+def _cut_off(fabric: Fabric, switch: Switch, ports: list[Port], reach: Reach) -> Iterator[tuple[str, str]]:
+    """Yield the NICs that lose traffic and have no other path: (host, interface)."""
+    if switch.role == "leaf":
+        uplinks = {port.name for port in ports if port.role != "host"}
+        is_isolated = bool(uplinks) and uplinks <= reach.down
+        for port in ports:
+            if port.role == "host" and (is_isolated or port.name in reach.all):
+                yield port.peer, port.peer_port
+        return
+    below = {port.peer for port in ports if port.role == "down" and port.name in reach.all}
+    for name in sorted(below):
+        leaf = fabric.switch(name)
+        if leaf.role == "leaf" and {port.peer for port in leaf.fabric_ports} == {switch.name}:
+            yield from ((port.peer, port.peer_port) for port in leaf.host_ports)
+
+
+def _rails(fabric: Fabric, switch: Switch, ports: list[Port], gone: list[Departed]) -> set[int]:
+    """Return the rails whose traffic passes some ports."""
+    if switch.role == "leaf":
+        return {switch.rail} if ports or gone else set()
+    leaves = (fabric.switch(port.peer) for port in ports if port.role == "down")
+    return {leaf.rail for leaf in leaves if leaf.role == "leaf"}
+
+
+def _link(switch: Switch, port: Port) -> str:
+    near, far = f"{switch.name}:{port.name}", f"{port.peer}:{port.peer_port}"
+    return f"{near}–{far}" if port.role == "up" else f"{far}–{near}"
+
+
+def _nic_link(host: Host, nic: Nic) -> str:
+    return f"{host.name}:{nic.interface}–{nic.leaf}:{nic.leaf_port}"

@@ -1,0 +1,89 @@
+"""Devices whose changes are the same but for names and addresses: approved once, shown once."""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.plan.shape import DevicePlan
+from netkit.platforms.change import Change
+from netkit.platforms.compare import natural
+
+WORD = re.compile(r"[\w.-]+")
+
+Shape = tuple[object, ...]
+
+
+def grouped(fabric: Fabric, devices: Iterable[DevicePlan]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of devices with the same changes, group by group, the largest first."""
+    groups: dict[Shape, list[str]] = {}
+    for device in devices:
+        if device.changes:
+            groups.setdefault(_shape(fabric, device), []).append(device.name)
+    named = (tuple(sorted(names, key=lambda name: natural((name,)))) for names in groups.values())
+    return tuple(sorted(named, key=lambda names: (-len(names), natural(names))))
+
+
+def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
+    words = _words(fabric, device.name)
+    pools = tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
+
+    def plain(text: str) -> str:
+        return words.get(text) or WORD.sub(lambda found: words.get(found[0]) or _pooled(found[0], pools), text)
+
+    def value(change: Change, side: str | None) -> str | None:
+        return side if side is None else "<description>" if change.path[-1].endswith("description") else plain(side)
+
+    changes = (
+        (tuple(map(plain, change.path)), value(change, change.running), value(change, change.intended), change.risk)
+        for change in device.changes
+    )
+    return (device.platform, device.role, device.way.method, device.not_read, *sorted(changes, key=repr))
+
+
+def _pooled(word: str, pools: tuple[IPv4Network | IPv6Network, ...]) -> str:
+    """Return `<address>` for an address netkit hands out: also that of a neighbour the fabric no longer has."""
+    if word.count(".") != 3:
+        return word
+    try:
+        address = ip_address(word)
+    except ValueError:
+        return word
+    return "<address>" if any(address in pool for pool in pools) else word
+
+
+def _words(fabric: Fabric, name: str) -> dict[str, str]:
+    """Return what is a device's own: each name, address and number, and the word that stands for it."""
+    device = fabric.device(name)
+    words = dict.fromkeys(fabric.names, "<device>") | {name: "<self>"}
+    if isinstance(device, Switch):
+        words |= _of_switch(device)
+    elif isinstance(device, Host):
+        words |= _of_host(device)
+    words.pop("", None)
+    return words
+
+
+def _of_switch(switch: Switch) -> dict[str, str]:
+    words = {port.description: f"<peer of {port.name}>" for port in switch.ports}
+    words |= {_address(port.address): f"<address of {port.name}>" for port in switch.ports}
+    words |= {str(port.peer_asn): "<peer's ASN>" for port in switch.fabric_ports}
+    words |= {str(switch.asn): "<ASN>", switch.loopback: "<loopback>", _address(switch.leaf_prefix): "<prefix>"}
+    if switch.management:
+        words[switch.management.address] = "<management>"
+    if switch.vlan:
+        words |= {_address(switch.vlan.gateway): "<gateway>", switch.vlan.name: "<vlan>"}
+    return words
+
+
+def _of_host(host: Host) -> dict[str, str]:
+    words = {}
+    for nic in host.nics:
+        words[nic.address] = f"<address of {nic.interface}>"
+        words[nic.gateway] = f"<gateway of {nic.interface}>"
+        words[nic.mac] = f"<MAC of {nic.interface}>"
+    return words
+
+
+def _address(prefix: str) -> str:
+    return prefix.partition("/")[0]

@@ -1,0 +1,112 @@
+"""What a plan is: frozen, free of secrets, and the same read back from its file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netkit.platforms.change import Change, Risk, Way
+
+SCHEMA = 1
+"""Raised when a field changes meaning; a plan of a newer netkit is refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a device runs: its files as netkit names them. None: not on the device. Left out: not read."""
+
+    files: Mapping[str, str | None]
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """A device whose configuration could not be read, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blast:
+    """What is touched when the changes of a device are made. A GPU is named by its NIC, one each."""
+
+    sessions: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    rails: tuple[int, ...] = ()
+    hosts: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    is_disruptive: bool = False
+    """Hosts lose traffic, and no other path could take it over."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePlan:
+    """What happens to one device, and the configuration this was decided on."""
+
+    name: str
+    role: str
+    platform: str
+    version: str
+    changes: tuple[Change, ...]
+    risk: Risk
+    way: Way
+    blast: Blast
+    running_digest: str
+    intended_digest: str
+    not_read: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether there is nothing to do, as far as could be seen."""
+        return not self.changes
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A device the plan says nothing about, because it could not be read."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything a deploy would do."""
+
+    fabric: str
+    devices: tuple[DevicePlan, ...]
+    unreachable: tuple[Missed, ...]
+    groups: tuple[tuple[str, ...], ...]
+    """Devices with the same changes, apart from names and addresses."""
+    netkit: str
+    schema: int = SCHEMA
+
+    @property
+    def changed(self) -> tuple[DevicePlan, ...]:
+        """Return the devices that have something to do."""
+        return tuple(device for device in self.devices if device.changes)
+
+    @property
+    def risk(self) -> Risk:
+        """Return the highest risk of all."""
+        return max((device.risk for device in self.devices), default=Risk.NONE)
+
+    @property
+    def blast(self) -> Blast:
+        """Return what all devices touch together; a link has two ends, and counts once."""
+        blasts = [device.blast for device in self.devices]
+        return Blast(
+            sessions=_together(*(blast.sessions for blast in blasts)),
+            links=_together(*(blast.links for blast in blasts)),
+            rails=tuple(sorted({rail for blast in blasts for rail in blast.rails})),
+            hosts=_together(*(blast.hosts for blast in blasts)),
+            gpus=_together(*(blast.gpus for blast in blasts)),
+            is_disruptive=any(blast.is_disruptive for blast in blasts),
+        )
+
+    def device(self, name: str) -> DevicePlan | None:
+        """Return the plan of a device."""
+        return next((device for device in self.devices if device.name == name), None)
+
+
+def _together(*lists: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for items in lists for item in items))

@@ -1,0 +1,113 @@
+"""What a platform must know to compare configurations, and the comparison itself: one for every NOS."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from netkit.platforms.change import Change, Way
+from netkit.platforms.config import Config, Files, Path, digest
+from netkit.platforms.ownership import Ownership
+from netkit.platforms.risk import RiskTable
+from netkit.platforms.secret import holds_secret, settled
+
+NUMBER = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a platform sees when it chooses how to make changes."""
+
+    changes: tuple[Change, ...]
+    running: Config
+    intended: Config
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigModel:
+    """The configuration of one NOS: how to read it, what of it is netkit's, what changes risk, how to make them."""
+
+    platform: str
+    parse: Callable[[Files], Config]
+    """Files → canonical, masked configuration; what it does not know stays intact. ConfigError when it cannot."""
+    text: Callable[[Config], dict[str, str]]
+    """Configuration → files that parse to it again."""
+    ownership: Ownership
+    risks: RiskTable
+    way: Callable[[Situation], Way]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A running and an intended configuration side by side, as far as they are netkit's."""
+
+    running: Config
+    intended: Config
+    changes: tuple[Change, ...]
+    running_digest: str
+    intended_digest: str
+    not_read: tuple[str, ...] = ()
+
+
+def compare(
+    model: ConfigModel, running: Mapping[str, str | None], intended: Files, *, owner: Files | None = None
+) -> Comparison:
+    """Compare what a device runs with what it should.
+
+    A running file of None is not on the device; one that is missing was not read, and is left out of the comparison.
+    `owner` is the configuration that says what is netkit's where that depends on the intended one: for the way back,
+    the one that was intended on the way there.
+    """
+    not_read = tuple(sorted(set(intended) - set(running)))
+    wanted = model.parse({name: text for name, text in intended.items() if name in running})
+    claims = model.ownership.claims(wanted if owner is None else model.parse(owner))
+    have = model.ownership.restrict(
+        model.parse({name: text for name, text in running.items() if text is not None}), claims
+    )
+    wanted = model.ownership.restrict(wanted, claims)
+    have, wanted = _settled(have, wanted)
+    changes = () if have == wanted else diff(model, have, wanted)
+    running_digest = digest(have)
+    return Comparison(have, wanted, changes, running_digest, digest(wanted) if changes else running_digest, not_read)
+
+
+def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:
+    """Return what has to change, in the order of the paths."""
+    paths = {path for path, _ in running.items() ^ intended.items()}
+    changes = (Change(path, running.get(path), intended.get(path)) for path in sorted(paths, key=_place))
+    return tuple(model.risks.judged(changes, running))
+
+
+def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
+    """Return what a configuration becomes by changes."""
+    result = dict(running)
+    for change in changes:
+        if change.intended is None:
+            result.pop(change.path, None)
+        else:
+            result[change.path] = change.intended
+    return result
+
+
+def natural(path: Path) -> tuple[tuple[tuple[int, str], ...], ...]:
+    """Return a sort key by which swp2 stands before swp10."""
+    return tuple(
+        tuple((int(part), "") if part.isdecimal() else (-1, part) for part in NUMBER.split(key)) for key in path
+    )
+
+
+def _place(path: Path) -> tuple[object, ...]:
+    """Return a sort key that keeps the entries of one place together."""
+    return natural(path[:-1]), natural(path[-1:])
+
+
+def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[Path, str], dict[Path, str]]:
+    """Mask on either side what is a secret on the other; the sides swap on the way back."""
+    for one, other in ((running, intended), (intended, running)):
+        differing = dict(one.items() - other.items())
+        opposite = dict(other.items() - one.items())
+        if differing and holds_secret(opposite):
+            for path in differing:
+                del one[path]
+            one.update(settled(differing, opposite))
+    return running, intended

@@ -1,0 +1,106 @@
+"""NVUE's configuration: the object tree of startup.yaml, `nv config show` and the REST interface."""
+
+import json
+import re
+from collections.abc import Iterable
+
+import yaml
+
+from netkit.errors import ConfigError, Problem
+from netkit.platforms.compare import ConfigModel
+from netkit.platforms.config import Config, Files, Path, flat, nested
+from netkit.platforms.nvue.ownership import OWNERSHIP
+from netkit.platforms.nvue.risks import RISKS
+from netkit.platforms.nvue.way import way
+from netkit.platforms.secret import SECRET, is_secret_name, masked
+
+FILE = "startup.yaml"
+
+# Below these keys NVUE may write ranges: `swp1-4,swp6`, `10,20-30`; below these a name is itself the secret.
+RANGED = frozenset({"interface", "neighbor", "vlan", "member"})
+SECRET_KEYS = frozenset({"readonly-community", "readwrite-community", "readonly-community-v6"})
+RANGE = re.compile(r"(.*?)(\d+)-(\d+)")
+LONGEST_RANGE = 4096
+
+
+def parse(files: Files) -> Config:
+    """Return the configuration in a startup.yaml, the output of `nv config show`, or a REST answer."""
+    text = files.get(FILE, "")
+    document = _document(text)
+    items = document if isinstance(document, list) else [document or {}]
+    tree: dict[Path, str] = {}
+    for item in items:
+        if not isinstance(item, dict):
+            raise ConfigError(Problem("is no NVUE configuration", "expected `- set:` and objects below it", file=FILE))
+        is_framed = not item.keys() - {"set", "unset", "header"}
+        tree.update(flat(item.get("set") or {} if is_framed else item, FILE, _names))
+    tree.pop((), None)
+    return {path: _value(path, value) for path, value in _without_shadowed(tree).items()}
+
+
+def _document(text: str) -> object:
+    if text.lstrip()[:1] in {"[", "{"}:
+        try:
+            return json.loads(text, parse_int=str, parse_float=str)
+        except (ValueError, RecursionError):
+            pass  # YAML begins with a bracket too
+    try:
+        # Every scalar stays the text it is: `on` is a word of NVUE's, not a truth value.
+        return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        said = getattr(error, "problem", None) or "is not YAML"
+        line = mark.line + 1 if mark else 0
+        raise ConfigError(Problem(f"cannot be read: {said}", "read it again", file=FILE, line=line)) from None
+    except (RecursionError, ValueError):
+        raise ConfigError(Problem("cannot be read as YAML or JSON", "read it again", file=FILE)) from None
+
+
+def _names(path: Path, key: str) -> Iterable[str]:
+    if not path:
+        return (key,)
+    if path[-1] in SECRET_KEYS:
+        return (SECRET,)
+    if path[-1] not in RANGED or ("-" not in key and "," not in key):
+        return (key,)
+    return [name for part in key.split(",") for name in _range(part)]
+
+
+def _range(part: str) -> Iterable[str]:
+    found = RANGE.fullmatch(part)
+    if not found:
+        return (part,)
+    first, last = int(found[2]), int(found[3])
+    if not first <= last < first + LONGEST_RANGE:
+        return (part,)
+    return (f"{found[1]}{number}" for number in range(first, last + 1))
+
+
+def _without_shadowed(tree: dict[Path, str]) -> dict[Path, str]:
+    """Drop what is only there where something stands below it: a port on its own and again within a range."""
+    empty = [path for path, value in tree.items() if not value]
+    shadowed = {path[:length] for path in tree for length in range(1, len(path))} if empty else set()
+    for path in empty:
+        if path in shadowed:
+            del tree[path]
+    return tree
+
+
+def _value(path: Path, value: str) -> str:
+    return SECRET if value and is_secret_name(path[-1]) else masked(value)
+
+
+def text(config: Config) -> dict[str, str]:
+    """Return the configuration as a startup.yaml."""
+    tree = [{"set": _typed(nested(config))}] if config else []
+    return {FILE: yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=True, width=4096)}
+
+
+def _typed(node: object) -> object:
+    if isinstance(node, dict):
+        return {key: _typed(value) for key, value in node.items()}
+    is_number = isinstance(node, str) and node.isascii() and node.isdecimal() and str(int(node)) == node
+    return int(str(node)) if is_number and len(str(node)) < 20 else node
+
+
+MODEL = ConfigModel("nvue", parse, text, OWNERSHIP, RISKS, way)

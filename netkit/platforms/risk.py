@@ -1,0 +1,81 @@
+"""Rules that say what a change puts at risk, as data a network engineer can review."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from netkit.platforms.change import Change, Risk
+from netkit.platforms.config import Config, Path
+
+When = Literal["any", "added", "removed", "changed"]
+
+MOST_REMEMBERED = 100_000
+
+UNKNOWN = "no rule covers this path: taken for disruptive"
+NEW = "new: nothing uses it yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What changing anything at or below a path does; path elements may be patterns. The first rule that fits holds."""
+
+    path: Path
+    risk: Risk
+    note: str = ""
+    source: str = ""
+    when: When = "any"
+
+    def fits(self, path: Path, kind: When) -> bool:
+        """Whether the rule speaks about a change."""
+        return self.when in {"any", kind} and _is(path, self.path)
+
+
+@dataclass(frozen=True)
+class RiskTable:
+    """The rules of a platform.
+
+    `objects` are things that stand for themselves, such as a port or a neighbour. While one is not on the device yet,
+    nothing uses it, and what would take down a session or a link takes down none. Buffers and reboots concern the
+    whole device whatever is new. `in_use` are places that name ports which carry something: an address, a VLAN.
+    """
+
+    rules: tuple[Rule, ...]
+    objects: tuple[Path, ...] = ()
+    in_use: tuple[Path, ...] = ()
+    _known: dict[tuple[Path, When], Rule | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def rule(self, path: Path, kind: When) -> Rule | None:
+        """Return the rule for a change."""
+        key = (path, kind)
+        if key not in self._known:
+            if len(self._known) > MOST_REMEMBERED:
+                self._known.clear()
+            self._known[key] = next((rule for rule in self.rules if rule.fits(path, kind)), None)
+        return self._known[key]
+
+    def judged(self, changes: Iterable[Change], running: Config) -> Iterator[Change]:
+        """Yield the changes with their risk."""
+        present = set(_parts(running, self.objects))
+        for change in changes:
+            kind: When = "added" if change.is_addition else "removed" if change.is_removal else "changed"
+            rule = self.rule(change.path, kind)
+            risk, note = (rule.risk, rule.note) if rule else (Risk.SESSION, UNKNOWN)
+            if risk in {Risk.SESSION, Risk.PORT} and self._is_new(change.path, present):
+                risk, note = Risk.LOW, NEW
+            yield Change(change.path, change.running, change.intended, risk, note)
+
+    def used(self, running: Config) -> set[Path]:
+        """Return the places in a configuration that name ports in use."""
+        return set(_parts(running, self.in_use))
+
+    def _is_new(self, path: Path, present: set[Path]) -> bool:
+        return any(_is(path, thing) and path[: len(thing)] not in present for thing in self.objects)
+
+
+def _parts(config: Config, patterns: Iterable[Path]) -> Iterator[Path]:
+    return (path[: len(pattern)] for pattern in patterns for path in config if _is(path, pattern))
+
+
+def _is(path: Path, pattern: Path) -> bool:
+    return len(path) >= len(pattern) and all(map(fnmatchcase, path, pattern))

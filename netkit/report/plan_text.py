@@ -1,0 +1,53 @@
+"""A plan as plain text."""
+
+from collections.abc import Iterator
+
+from netkit.plan.shape import Plan
+from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, touched
+
+
+def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
+    """Return a plan for a terminal, group by group."""
+    return "\n".join(_lines(plan, most_lines)) + "\n"
+
+
+def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
+    yield headline(plan)
+    for group in groups(plan, most_lines):
+        yield ""
+        yield from _group(group)
+    for device in plan.devices:
+        if not device.changes and (device.warnings or device.not_read):
+            yield ""
+            yield from (f"! {device.name}: {warning}" for warning in device.warnings)
+            if device.not_read:
+                yield f"! {device.name}: not compared, because not read: {', '.join(device.not_read)}"
+    if plan.unreachable:
+        yield ""
+        yield "Not in this plan, because nobody could read them:"
+        yield from (f"  {missed.name}: {shown(missed.reason)}" for missed in plan.unreachable)
+    if len(plan.groups) > 1 and touched(plan.blast):
+        yield ""
+        yield f"Touched in all: {touched(plan.blast)}"
+
+
+def _group(group: GroupView) -> Iterator[str]:
+    way = group.first.way
+    yield f"{listed(group.names)}: risk {group.first.risk.word}, method {way.method}"
+    if len(group.names) > 1:
+        yield f"  as on {group.first.name}; on the others names and addresses are their own"
+    for section in group.sections:
+        yield f"    {section.heading}"
+        for line in section.lines:
+            yield f"  {line.sign}   {line.text}  [{line.risk.word}]"
+    if group.hidden:
+        yield f"    … and {group.hidden} more"
+    yield from (f"  {note}" for note in group.notes)
+    if group.touched:
+        yield f"  touches {group.touched}"
+    yield from (f"  {line}" for line in (group.disruption,) if line)
+    yield from (f"  not a gentler way: {reason}" for reason in way.reasons)
+    yield from (f"  costs: {cost}" for cost in way.costs)
+    if len(way.steps) > 1:
+        yield from (f"  step {number}: {step}" for number, step in enumerate(way.steps, 1))
+    yield from (f"  ! {warning}" for warning in group.warnings)

@@ -1,0 +1,151 @@
+"""A plan in the words and the order in which it is shown, whatever the format."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from netkit.plan.shape import Blast, DevicePlan, Plan
+from netkit.platforms.change import Change, Risk
+
+MOST_NAMES = 6
+LONGEST_VALUE = 100
+MOST_LINES = 60
+SIGNS = {"added": "+", "removed": "-", "changed": "~"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One change, ready to be shown below its heading."""
+
+    sign: str
+    text: str
+    risk: Risk
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Changes that stand at one place of the configuration."""
+
+    heading: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Devices that change alike, and what changes on the first of them."""
+
+    names: tuple[str, ...]
+    first: DevicePlan
+    sections: tuple[Section, ...]
+    hidden: int
+    notes: tuple[str, ...]
+    touched: str
+    disruption: str
+    warnings: tuple[str, ...]
+
+
+def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
+    """Yield the groups of a plan."""
+    by_name = {device.name: device for device in plan.devices}
+    for names in plan.groups:
+        devices = [by_name[name] for name in names]
+        first = devices[0]
+        blast = plan_of(plan, devices).blast
+        yield GroupView(
+            names=names,
+            first=first,
+            sections=tuple(_sections(first.changes[:most_lines])),
+            hidden=max(0, len(first.changes) - most_lines),
+            notes=tuple(_notes(first.changes)),
+            touched=touched(blast),
+            disruption=_disruption(blast),
+            warnings=tuple(_warnings(devices)),
+        )
+
+
+def plan_of(plan: Plan, devices: Sequence[DevicePlan]) -> Plan:
+    """Return the part of a plan that concerns some devices."""
+    return Plan(plan.fabric, tuple(devices), (), (), plan.netkit)
+
+
+def headline(plan: Plan) -> str:
+    """Return the plan in one sentence."""
+    changed, known = len(plan.changed), len(plan.devices)
+    missed = f", {len(plan.unreachable)} could not be read" if plan.unreachable else ""
+    if not changed:
+        return f"{plan.fabric}: nothing to change on {counted(known, 'device')}{missed}"
+    verb = "changes" if changed == 1 else "change"
+    return f"{plan.fabric}: {changed} of {counted(known, 'device')} {verb}, highest risk {plan.risk.word}{missed}"
+
+
+def touched(blast: Blast) -> str:
+    """Return what is touched, counted; empty when nothing is."""
+    parts = (
+        counted(len(blast.sessions), "session"),
+        counted(len(blast.links), "link"),
+        counted(len(blast.rails), "rail"),
+        counted(len(blast.hosts), "host"),
+        counted(len(blast.gpus), "GPU"),
+    )
+    return ", ".join(part for part in parts if not part.startswith("0 "))
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 device` or `2 devices`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names, the middle of a long list left out."""
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    return f"{', '.join(names[: MOST_NAMES - 2])} … {names[-1]} ({len(names)})"
+
+
+def shown(text: str) -> str:
+    """Return text as a terminal may show it: what comes from a device must not move the cursor."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _sections(changes: Iterable[Change]) -> Iterator[Section]:
+    for heading, within in groupby(changes, key=lambda change: change.path[:-1]):
+        yield Section(shown(" ".join(heading)), tuple(line for change in within for line in _lines(change)))
+
+
+def _lines(change: Change) -> Iterator[Line]:
+    name = shown(change.path[-1])
+    sign = SIGNS["added" if change.is_addition else "removed" if change.is_removal else "changed"]
+    running, intended = _value(change.running), _value(change.intended)
+    value = f"{running} → {intended}" if sign == "~" else running + intended
+    yield Line(sign, f"{name}: {value}" if value else name, change.risk)
+
+
+def _value(value: str | None) -> str:
+    if value and "\n" in value:
+        return f"({counted(len(value.splitlines()), 'line')})"
+    text = shown(value or "")
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def _notes(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield why, worst first."""
+    counts: dict[tuple[Risk, str], int] = {}
+    for change in changes:
+        if change.note:
+            counts[change.risk, change.note] = counts.get((change.risk, change.note), 0) + 1
+    for (risk, note), count in sorted(counts.items(), key=lambda item: (-item[0][0], item[0][1])):
+        yield f"{risk.word}: {note} ({counted(count, 'change')})"
+
+
+def _disruption(blast: Blast) -> str:
+    if not blast.is_disruptive:
+        return ""
+    hosts, gpus = counted(len(blast.hosts), "host"), counted(len(blast.gpus), "GPU")
+    return f"disruptive: no other path for {hosts} ({gpus})"
+
+
+def _warnings(devices: Sequence[DevicePlan]) -> Iterator[str]:
+    for device in devices:
+        yield from (f"{device.name}: {warning}" for warning in device.warnings)
+        if device.not_read:
+            yield f"{device.name}: not compared, because not read: {', '.join(device.not_read)}"
