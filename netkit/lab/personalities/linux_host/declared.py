@@ -1,0 +1,224 @@
+"""What the files installed on a host ask for, read as the programs that use them would read them.
+
+Nothing here acts: it tells what a provisioned host will be, and refuses what no program on it would understand.
+"""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit.design.fabric import Host
+from netkit.lab.node import RefusedError
+from netkit.lab.personalities.linux_host import networkd, sysctls, udev, unit_file
+from netkit.lab.personalities.linux_host.firmware import PARAMETERS
+
+NETWORK_FOLDER = "etc/systemd/network"
+UNIT_FOLDER = "etc/systemd/system"
+RULES_FOLDER = "etc/udev/rules.d"
+SYSCTL_FOLDER = "etc/sysctl.d"
+FIRMWARE_FILE = "etc/netkit/mlxconfig.conf"
+NCCL_FILE = "etc/nccl.conf"
+SCRIPT_FOLDER = "usr/local/sbin"
+KEYS: Mapping[str, frozenset[str]] = {
+    "Match": frozenset({"Name", "PermanentMACAddress", "MACAddress", "Path", "Property", "OriginalName", "Driver"}),
+    "Link": frozenset({"Name", "MTUBytes", "RequiredForOnline", "WakeOnLan"}),
+    "Network": frozenset({"Address", "LinkLocalAddressing", "IPv6AcceptRA", "DHCP", "ConfigureWithoutCarrier"}),
+    "Route": frozenset({"Destination", "Gateway", "Table", "Scope", "Type", "PreferredSource", "Metric", "MTUBytes"}),
+    "RoutingPolicyRule": frozenset({"From", "To", "OutgoingInterface", "Family", "Table", "Priority"}),
+}
+NCCL_KEYS = frozenset(
+    [
+        "NCCL_IB_HCA",
+        "NCCL_IB_TC",
+        "NCCL_SOCKET_IFNAME",
+        "NCCL_CROSS_NIC",
+        "NCCL_IB_GID_INDEX",
+        "NCCL_IB_QPS_PER_CONNECTION",
+        "NCCL_GIN_IB_TC",
+        "NCCL_IB_ADAPTIVE_ROUTING",
+        "NCCL_IB_TIMEOUT",
+        "NCCL_IB_RETRY_CNT",
+        "NCCL_DEBUG",
+        "NCCL_ALGO",
+        "NCCL_IB_SPLIT_DATA_ON_QPS",
+    ]
+)
+Section = tuple[str, tuple[tuple[str, str], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A host as its files describe it."""
+
+    links: Mapping[str, frozenset[Section]]
+    """Name of each networkd unit, netplan's among them, with its drop-ins → its sections."""
+    sysctls: Mapping[str, str]
+    names: Mapping[str, udev.Outcome]
+    """Interface and RDMA device of each rail → what udev makes of it."""
+    services: Mapping[str, Mapping[str, tuple[str, ...]]]
+    scripts: frozenset[str]
+    firmware: Mapping[str, int]
+    nccl: Mapping[str, str]
+
+
+def declare(top: Path, host: Host) -> Declared:
+    """Return what the files below a folder ask for; raises RefusedError with every reason not to accept them."""
+    reader = _Reader(top, host)
+    found = Declared(
+        links=reader.links(),
+        sysctls=reader.sysctls(),
+        names=reader.names(),
+        services=reader.services(),
+        scripts=reader.scripts(),
+        firmware=reader.firmware(),
+        nccl=reader.nccl(),
+    )
+    if reader.problems:
+        raise RefusedError("\n".join(reader.problems))
+    return found
+
+
+class _Reader:
+    """Reads one host's files and collects what is wrong with them."""
+
+    def __init__(self, top: Path, host: Host) -> None:
+        self._top = top
+        self._host = host
+        self.problems: list[str] = []
+
+    def links(self) -> Mapping[str, frozenset[Section]]:
+        """Return the units networkd gets to see, by name."""
+        found: dict[str, list[Section]] = {}
+        with tempfile.TemporaryDirectory() as scratch:
+            folders = [self._top / NETWORK_FOLDER, *self._from_netplan(Path(scratch))]
+            for folder in folders:
+                for file in sorted(folder.rglob("*")):
+                    if file.is_file() and file.suffix in {".network", ".link", ".conf"}:
+                        unit = file.parent.name.removesuffix(".d") if file.suffix == ".conf" else file.name
+                        found.setdefault(unit, []).extend(self._sections(file))
+        known = {name for name in found if name.endswith((".network", ".link"))}
+        self.problems += [f"{name}: is no unit" for name in set(found) - known]
+        return {name: frozenset(sections) for name, sections in found.items()}
+
+    def _from_netplan(self, scratch: Path) -> Iterator[Path]:
+        files = sorted((self._top / "etc/netplan").glob("*.yaml"))
+        if not files:
+            return
+        (scratch / "etc/netplan").mkdir(parents=True)
+        for file in files:
+            (scratch / "etc/netplan" / file.name).write_bytes(file.read_bytes())
+            (scratch / "etc/netplan" / file.name).chmod(0o600)
+        command = [networkd.generator(), "--root-dir", str(scratch)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
+        if done.returncode != 0:
+            said = done.stderr.replace(str(scratch), "").strip()
+            self.problems.append(f"netplan: {said}")
+        yield scratch / "run/systemd/network"
+
+    def _sections(self, file: Path) -> Iterator[Section]:
+        name = ""
+        rows: list[tuple[str, str]] = []
+        for section, key, value in [*unit_file.sections(file.read_text(encoding="utf-8")), ("", "", "")]:
+            if not key and value:
+                self.problems.append(f"{file.name}: {value!r} is no setting")
+            elif not key:
+                if name:
+                    yield name, tuple(sorted(rows))
+                name, rows = section, []
+                if section and section not in KEYS:
+                    self.problems.append(f"{file.name}: unknown section [{section}]")
+            elif key not in KEYS.get(name, frozenset()):
+                self.problems.append(f"{file.name}: unknown key {key!r} in section [{name}]")
+            else:
+                rows.append((key, value))
+
+    def sysctls(self) -> Mapping[str, str]:
+        """Return the kernel settings by name."""
+        found: dict[str, str] = {}
+        interfaces = {"all", "default", *(nic.interface for nic in self._host.nics)}
+        for file in sorted((self._top / SYSCTL_FOLDER).glob("*.conf")):
+            for key, value, _ in sysctls.parse(file.read_text(encoding="utf-8")):
+                words = key.split(".")
+                if words[:3] != ["net", "ipv4", "conf"] or len(words) != 5 or words[3] not in interfaces:
+                    self.problems.append(f"{file.name}: unknown key {key or value!r}")
+                elif words[4] not in sysctls.FRESH or value not in {"0", "1", "2"}:
+                    self.problems.append(f"{file.name}: {key} = {value} is not known here")
+                found[key] = value
+        return found
+
+    def names(self) -> Mapping[str, udev.Outcome]:
+        """Return what udev makes of the rail NICs."""
+        rules: list[tuple[udev.Token, ...]] = []
+        for file in sorted((self._top / RULES_FOLDER).glob("*.rules")):
+            try:
+                rules += udev.rules(file.read_text(encoding="utf-8"), file.name)
+            except udev.RuleError as error:
+                self.problems.append(str(error))
+        return {name: udev.apply(rules, device) for name, device in self._devices()}
+
+    def _devices(self) -> Iterator[tuple[str, udev.Device]]:
+        for nic in self._host.nics:
+            yield nic.interface, udev.network_device(nic.interface, nic.pci)
+            yield f"{nic.interface}-gone", udev.network_device(nic.interface, nic.pci, "remove")
+            yield f"{nic.interface}-function", udev.function_of(nic.pci)
+            yield f"{nic.interface}-representor", udev.representor_of(nic.pci)
+            yield nic.rdma, udev.rdma_device(nic.rdma, nic.pci)
+        yield "unrelated", udev.network_device("eth9", "0000:01:00.0")
+        yield "other-subsystem", {**udev.network_device("x", self._host.nics[0].pci), "SUBSYSTEM": "block"}
+
+    def services(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+        """Return the settings of the units for systemd, by name."""
+        found = {}
+        for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):
+            try:
+                found[file.name] = unit_file.load(file.name, file, f"/{UNIT_FOLDER}/{file.name}").settings
+            except unit_file.UnitError as error:
+                self.problems.append(str(error))
+        self._check_wanted(found)
+        return found
+
+    def _check_wanted(self, services: Mapping[str, object]) -> None:
+        for outcome in self.names().values():
+            for unit in outcome.wants:
+                if unit_file.template(unit) not in services:
+                    self.problems.append(f"udev wants {unit}, which no file describes")
+
+    def scripts(self) -> frozenset[str]:
+        """Return the programs that were installed, and check that units run nothing else of that folder."""
+        scripts = {f"/{path.relative_to(self._top)}": path for path in (self._top / SCRIPT_FOLDER).glob("*")}
+        for name, path in scripts.items():
+            if not path.stat().st_mode & 0o111:
+                self.problems.append(f"{name} is not executable")
+        return frozenset(scripts)
+
+    def firmware(self) -> Mapping[str, int]:
+        """Return what the firmware of the NICs is to keep."""
+        found = {}
+        for key, value in self._assignments(FIRMWARE_FILE):
+            parameter = PARAMETERS.get(key)
+            number = parameter.read(value) if parameter else None
+            if number is None:
+                self.problems.append(f"{FIRMWARE_FILE}: {key}={value} is unknown to the NICs")
+            else:
+                found[key] = number
+        return found
+
+    def nccl(self) -> Mapping[str, str]:
+        """Return NCCL's settings."""
+        found = {}
+        for key, value in self._assignments(NCCL_FILE):
+            if key not in NCCL_KEYS or not value:
+                self.problems.append(f"{NCCL_FILE}: {key}={value} is unknown to NCCL")
+            found[key] = value
+        return found
+
+    def _assignments(self, file: str) -> Sequence[tuple[str, str]]:
+        try:
+            lines = (self._top / file).read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return ()
+        rows = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
+        self.problems += [f"{file}: {key!r} is no setting" for key, equals, _ in rows if not equals]
+        return [(key, value) for key, equals, value in rows if equals]

@@ -1,0 +1,81 @@
+"""A GPU host: what it is provisioned with, how it boots, and which of its programs are answered here."""
+
+import threading
+from collections.abc import Mapping
+from typing import ClassVar
+
+from netkit.lab.model.inputs import NicSettings
+from netkit.lab.node import Done, Node
+from netkit.lab.personalities.linux_host import coldplug, declared, disk, nested, networkd, programs
+from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personalities.linux_host.settings import nic_settings, tidy
+from netkit.lab.personalities.linux_host.sysctls import apply_sysctls
+from netkit.lab.personalities.linux_host.tools import TOOLS
+from netkit.lab.personalities.linux_host.tree import Tree
+from netkit.lab.personalities.linux_host.units import Units
+from netkit.lab.personality import Call, Personality
+
+
+class LinuxHost(Personality):
+    """Real netplan, systemd-networkd and kernel; NIC tools and systemd itself are stood in for."""
+
+    programs: ClassVar[tuple[str, ...]] = (*programs.PROGRAMS, *TOOLS)
+    prompt: ClassVar[str] = "{user}@{host}:~# "
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.machine = Machine(node)
+        self.tree = Tree(self.machine)
+        self.units = Units(node, self._run_for_unit)
+        self._reading = threading.Lock()
+
+    def provision(self, files: Mapping[str, str]) -> None:
+        """Install rendered files on the disk that the host will boot from, and tell the NICs' firmware."""
+        found = disk.installs(files)
+        disk.write(self.node.saved / "disk", files, found)
+        meant = declared.declare(self.node.saved / "disk", self.machine.host)
+        for card in self.machine.cards.values():
+            self.machine.firmware.set(card.pci, meant.firmware)
+
+    def boot(self) -> None:
+        """Come up as the disk says: a new disk gets what was provisioned, and an empty one leaves the NICs down."""
+        disk.restore(self.node)
+        self.machine.power_up()
+        self.tree.build()
+        self._burn_in_macs()
+        self.units.power_up()
+        networkd.start(self.node)
+        apply_sysctls(self.node)
+        coldplug.start_units(self.machine, self.tree, self.units, self._run_for_unit)
+
+    def stop(self) -> None:
+        """Keep what was installed meanwhile."""
+        disk.save(self.node)
+
+    def run(self, call: Call) -> int:
+        """Answer a program."""
+        if call.program in TOOLS:
+            return self._tool(call)
+        return programs.answer(self, call)
+
+    def settings(self, interface: str) -> NicSettings:
+        """Return how a NIC is set, as the hardware model and the traffic between hosts need it."""
+        with self._reading:
+            return nic_settings(self.machine, self.tree, self.machine.cards[interface])
+
+    def refresh(self) -> None:
+        """Bring the files below /sys to what the hardware shows now."""
+        with self._reading:
+            self.tree.refresh()
+
+    def _tool(self, call: Call) -> int:
+        tidy(self.machine, self.tree)
+        return TOOLS[call.program](self.machine, call)
+
+    def _run_for_unit(self, command: list[str]) -> Done:
+        with nested.answering(self.node, tuple(TOOLS), self._tool):
+            return self.node.run("env", f"PATH={nested.PATH}", *command, timeout_s=300)
+
+    def _burn_in_macs(self) -> None:
+        known = [(card.interface, card.nic.mac) for card in self.machine.cards.values() if card.nic.mac]
+        self.node.ip(f"link set dev {interface} address {mac}" for interface, mac in known)

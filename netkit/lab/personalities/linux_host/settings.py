@@ -1,0 +1,48 @@
+"""How a NIC is set in all: by its tools, by files below /sys, and by what its firmware keeps."""
+
+from netkit.lab.model.inputs import NicSettings
+from netkit.lab.personalities.linux_host import sysfs
+from netkit.lab.personalities.linux_host.machine import Card, Machine
+from netkit.lab.personalities.linux_host.nic import PRIORITIES
+from netkit.lab.personalities.linux_host.tree import Tree
+
+
+def nic_settings(machine: Machine, tree: Tree, card: Card) -> NicSettings:
+    """Return what the hardware model and the traffic between hosts need to know of a NIC."""
+    ecn = sysfs.ecn_folder(card)
+    state = card.state
+    return NicSettings(
+        pfc_priorities=frozenset(number for number, on in enumerate(state.pfc) if on),
+        priority_of_dscp=state.priority_of_dscp if state.trust == "dscp" else (),
+        np_enabled=_enabled(tree, f"{ecn}/roce_np/enable"),
+        rp_enabled=_enabled(tree, f"{ecn}/roce_rp/enable"),
+        cnp_dscp=number(tree, f"{ecn}/roce_np/cnp_dscp", 63),
+        cnp_priority=number(tree, f"{ecn}/roce_np/cnp_802p_prio", PRIORITIES - 1),
+        adaptive_retransmission=state.adaptive_retransmission,
+        roce_adaptive_routing=bool(machine.firmware.current(card.pci, "ROCE_ADAPTIVE_ROUTING_EN")),
+    )
+
+
+def traffic_class(tree: Tree, card: Card) -> int:
+    """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set."""
+    text = tree.files.read(sysfs.traffic_class_file(card)).removeprefix(sysfs.TRAFFIC_CLASS_PREFIX)
+    return int(text) if text.isdecimal() and int(text) <= 255 else 0
+
+
+def tidy(machine: Machine, tree: Tree) -> None:
+    """Show what was written to files below /sys in the driver's own words."""
+    for card in machine.cards.values():
+        file = sysfs.traffic_class_file(card)
+        written = tree.files.read(file)
+        if written.isdecimal():
+            tree.files.write([(file, f"{sysfs.TRAFFIC_CLASS_PREFIX}{written}")], is_forced=True)
+
+
+def number(tree: Tree, file: str, high: int) -> int:
+    """Return the number in a file; 0 when the driver would not have taken what was written."""
+    text = tree.files.read(file)
+    return int(text) if text.isdecimal() and int(text) <= high else 0
+
+
+def _enabled(tree: Tree, folder: str) -> frozenset[int]:
+    return frozenset(priority for priority in range(PRIORITIES) if tree.files.read(f"{folder}/{priority}") == "1")

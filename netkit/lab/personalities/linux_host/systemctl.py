@@ -1,0 +1,335 @@
+"""`systemctl`: the verbs people, playbooks and netplan use, about the units of a host."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from netkit.lab.personalities.linux_host.unit_file import UnitError, template
+from netkit.lab.personalities.linux_host.units import NETWORKD, State, Units, full_name
+from netkit.lab.personality import Call
+
+WITH_VALUE = (
+    "-p",
+    "--property",
+    "-t",
+    "--type",
+    "--state",
+    "-n",
+    "--lines",
+    "-o",
+    "--output",
+    "--job-mode",
+    "--root",
+    "-s",
+    "--signal",
+    "--kill-who",
+)
+FLAGS = frozenset(
+    [
+        "-q",
+        "--quiet",
+        "--no-block",
+        "--now",
+        "--no-pager",
+        "--no-legend",
+        "--plain",
+        "--all",
+        "-a",
+        "--system",
+        "--no-ask-password",
+        "--full",
+        "-l",
+        "--value",
+        "--no-wall",
+        "--force",
+        "-f",
+        "--runtime",
+        "--no-reload",
+        "--failed",
+        "--wait",
+    ]
+)
+NOT_ACTIVE = 3
+NO_SUCH_UNIT = 4
+
+
+class Arguments:
+    """A command line, taken apart."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.flags: set[str] = set()
+        self.properties: list[str] = []
+        self.names: list[str] = []
+        self.unknown = ""
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            option, equals, value = word.partition("=")
+            if option in WITH_VALUE:
+                value = value if equals else (rest.pop(0) if rest else "")
+                if option in {"-p", "--property"}:
+                    self.properties += value.split(",")
+            elif word in FLAGS:
+                self.flags.add(word)
+            elif word.startswith("-"):
+                self.unknown = self.unknown or word
+            else:
+                self.names.append(word)
+        self.verb = self.names.pop(0) if self.names else "list-units"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether answers are told by the exit code alone."""
+        return bool(self.flags & {"-q", "--quiet"})
+
+
+def systemctl(units: Units, call: Call) -> int:
+    """Answer one command line."""
+    if "--version" in call.arguments:
+        call.out("systemd 252 (252.38-1~deb12u1)\n")
+        return 0
+    arguments = Arguments(call.arguments)
+    if arguments.unknown:
+        call.err(f"systemctl: unrecognized option '{arguments.unknown}'\n")
+        return 1
+    verb = VERBS.get(arguments.verb)
+    if verb is None:
+        call.err(f"Unknown command verb {arguments.verb}.\n")
+        return 1
+    if arguments.verb in NEEDS_NAME and not arguments.names:
+        call.err("Too few arguments.\n")
+        return 1
+    return verb(units, arguments, call)
+
+
+def _each(act: Callable[[Units, str], State]) -> Callable[[Units, Arguments, Call], int]:
+    def verb(units: Units, arguments: Arguments, call: Call) -> int:
+        code = 0
+        for name in map(full_name, arguments.names):
+            try:
+                state = act(units, name)
+            except UnitError as error:
+                call.err(f"Failed to {arguments.verb} {name}: {error}\n")
+                code = 5
+                continue
+            if state.active == "failed":
+                call.err(
+                    f"Job for {name} failed because the control process exited with error code.\n"
+                    f'See "systemctl status {name}" and "journalctl -xeu {name}" for details.\n'
+                )
+                code = code or 1
+        return code
+
+    return verb
+
+
+def _try_restart(units: Units, name: str) -> State:
+    state = units.state(name)
+    return units.restart(name) if state.active == "active" else state
+
+
+def _stop(units: Units, name: str) -> State:
+    units.stop(name)
+    return State()
+
+
+def _enable(units: Units, arguments: Arguments, call: Call) -> int:
+    is_enabled = arguments.verb in {"enable", "unmask"}
+    for name in map(full_name, arguments.names):
+        if not units.is_known(name):
+            call.err(f"Failed to {arguments.verb} unit: Unit file {name} does not exist.\n")
+            return 1
+        units.enable(name, is_enabled=is_enabled)
+    if "--now" in arguments.flags:
+        return _each(Units.start if is_enabled else _stop)(units, arguments, call)
+    return 0
+
+
+def _is_active(units: Units, arguments: Arguments, call: Call) -> int:
+    states = [units.state(full_name(name)).active for name in arguments.names]
+    if not arguments.is_quiet:
+        call.out("".join(f"{state}\n" for state in states))
+    return 0 if "active" in states else NOT_ACTIVE
+
+
+def _is_failed(units: Units, arguments: Arguments, call: Call) -> int:
+    states = [units.state(full_name(name)).active for name in arguments.names]
+    if not arguments.is_quiet:
+        call.out("".join(f"{state}\n" for state in states))
+    return 0 if "failed" in states else 1
+
+
+def _is_enabled(units: Units, arguments: Arguments, call: Call) -> int:
+    code = 0
+    for name in map(full_name, arguments.names):
+        if not units.is_known(name):
+            call.err(f"Failed to get unit file state for {name}: No such file or directory\n")
+            code = 1
+            continue
+        word = units.is_enabled(name)
+        code = code or int(word == "disabled")
+        if not arguments.is_quiet:
+            call.out(f"{word}\n")
+    return code
+
+
+def properties(units: Units, name: str) -> Mapping[str, str]:
+    """Return what `systemctl show` tells of a unit."""
+    state = units.state(name)
+    found = {
+        "Id": name,
+        "Names": name,
+        "LoadState": "loaded" if units.is_known(name) else "not-found",
+        "ActiveState": state.active,
+        "SubState": state.sub,
+        "Result": state.result,
+        "ExecMainStatus": str(state.status),
+        "NeedDaemonReload": "no",
+    }
+    if not units.is_known(name):
+        return found
+    found["UnitFileState"] = units.is_enabled(name)
+    found["Transient"] = "yes" if units.is_transient(name) else "no"
+    return found | dict(_from_file(units, name))
+
+
+def _from_file(units: Units, name: str) -> Iterator[tuple[str, str]]:
+    try:
+        unit = units.unit(name)
+    except UnitError:
+        return
+    yield "FragmentPath", unit.path
+    for key, values in unit.settings.items():
+        yield key.partition(".")[2], " ".join(values)
+
+
+def _show(units: Units, arguments: Arguments, call: Call) -> int:
+    if not arguments.names:
+        call.out("Version=252 (252.38-1~deb12u1)\nSystemState=running\nVirtualization=none\n")
+        return 0
+    blocks = []
+    for name in map(full_name, arguments.names):
+        rows = properties(units, name)
+        wanted = arguments.properties or list(rows)
+        if "--value" in arguments.flags:
+            blocks.append("".join(f"{rows[key]}\n" for key in wanted if key in rows))
+        else:
+            blocks.append("".join(f"{key}={rows[key]}\n" for key in wanted if key in rows))
+    call.out("\n".join(blocks))
+    return 0
+
+
+def _status(units: Units, arguments: Arguments, call: Call) -> int:
+    code = 0
+    for name in map(full_name, arguments.names or [NETWORKD]):
+        if not units.is_known(name):
+            call.err(f"Unit {name} could not be found.\n")
+            code = NO_SUCH_UNIT
+            continue
+        rows = properties(units, name)
+        mark = {"active": "●", "failed": "×"}.get(rows["ActiveState"], "○")
+        call.out(f"{mark} {name} - {rows.get('Description', name)}\n")
+        path = rows.get("FragmentPath", "transient" if units.is_transient(name) else f"/lib/systemd/system/{name}")
+        call.out(f"     Loaded: loaded ({path}; {rows['UnitFileState']})\n")
+        why = f" (Result: {rows['Result']})" if rows["ActiveState"] == "failed" else f" ({rows['SubState']})"
+        call.out(f"     Active: {rows['ActiveState']}{why}\n")
+        state = units.state(name)
+        if state.output:
+            call.out("\n" + "".join(f"{line}\n" for line in state.output.splitlines()[-10:]))
+        code = code or (0 if rows["ActiveState"] == "active" else NOT_ACTIVE)
+    return code
+
+
+def _cat(units: Units, arguments: Arguments, call: Call) -> int:
+    for name in map(full_name, arguments.names):
+        try:
+            unit = units.unit(name)
+        except UnitError:
+            call.err(f"No files found for {name}.\n")
+            return 1
+        call.out(f"# {unit.path}\n{unit.text}")
+    return 0
+
+
+def _list_units(units: Units, arguments: Arguments, call: Call) -> int:
+    names = [name for name in dict.fromkeys(units.names()) if units.is_known(name)]
+    if arguments.verb == "list-timers":
+        names = [name for name in names if name.endswith(".timer") and units.state(name).active == "active"]
+    if "--no-legend" not in arguments.flags:
+        call.out("  UNIT LOAD ACTIVE SUB DESCRIPTION\n")
+    for name in names:
+        state = units.state(name)
+        call.out(f"  {name} loaded {state.active} {state.sub} {name}\n")
+    if "--no-legend" not in arguments.flags:
+        call.out(f"\n{len(names)} loaded units listed.\n")
+    return 0
+
+
+def _list_unit_files(units: Units, _arguments: Arguments, call: Call) -> int:
+    for name in dict.fromkeys([*units.names(), *_files(units)]):
+        call.out(f"{name} {units.is_enabled(name)} enabled\n")
+    return 0
+
+
+def _files(units: Units) -> Iterator[str]:
+    yield from (template(name) for name in units.names() if "@" in name)
+    yield NETWORKD
+
+
+def _daemon_reload(units: Units, _arguments: Arguments, _call: Call) -> int:
+    units.reload()
+    return 0
+
+
+def _reset_failed(units: Units, arguments: Arguments, _call: Call) -> int:
+    for name in arguments.names or [""]:
+        units.forget_failure(full_name(name) if name else "")
+    return 0
+
+
+def _is_system_running(_units: Units, _arguments: Arguments, call: Call) -> int:
+    call.out("running\n")
+    return 0
+
+
+VERBS: Mapping[str, Callable[[Units, Arguments, Call], int]] = {
+    "start": _each(Units.start),
+    "restart": _each(Units.restart),
+    "try-restart": _each(_try_restart),
+    "reload": _each(Units.reload_unit),
+    "reload-or-restart": _each(Units.reload_unit),
+    "stop": _each(_stop),
+    "enable": _enable,
+    "disable": _enable,
+    "mask": _enable,
+    "unmask": _enable,
+    "is-active": _is_active,
+    "is-failed": _is_failed,
+    "is-enabled": _is_enabled,
+    "show": _show,
+    "status": _status,
+    "cat": _cat,
+    "list-units": _list_units,
+    "list-timers": _list_units,
+    "list-unit-files": _list_unit_files,
+    "daemon-reload": _daemon_reload,
+    "daemon-reexec": _daemon_reload,
+    "reset-failed": _reset_failed,
+    "is-system-running": _is_system_running,
+}
+NEEDS_NAME = frozenset(
+    [
+        "start",
+        "restart",
+        "try-restart",
+        "reload",
+        "reload-or-restart",
+        "stop",
+        "enable",
+        "disable",
+        "mask",
+        "unmask",
+        "is-active",
+        "is-failed",
+        "is-enabled",
+        "cat",
+    ]
+)

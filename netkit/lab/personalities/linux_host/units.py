@@ -1,0 +1,215 @@
+"""The services of a host as systemd would keep them: which run, which failed, and what they run.
+
+systemd is not process 1 of a node, so this stands in for it. systemd-networkd and what units run are real processes.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from netkit.lab.node import Done, Node
+from netkit.lab.personalities.linux_host import networkd
+from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile, load, template
+
+FOLDER = "/etc/systemd/system"
+STARTED = "/run/netkit/units"
+NETWORKD = "systemd-networkd.service"
+STANDING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
+"""Services of every host that the lab does not run through systemd; they are shown as running."""
+Runner = Callable[[list[str]], Done]
+# Stopping it must end what it waits for too, which a shell does only while it waits for something in the background.
+BACKGROUND = """trap 'trap - TERM; kill 0; exit 143' TERM
+sleep "$1" & wait $!
+shift; : >"$0"
+"$@" & wait $!
+code=$?; echo "$code" >"$0"; exit "$code"
+"""
+SUFFIX = re.compile(r"\.(service|timer|target|socket|mount|device)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What became of a unit."""
+
+    active: str = "inactive"
+    sub: str = "dead"
+    result: str = "success"
+    status: int = 0
+    output: str = ""
+
+
+RUNNING = State("active", "running")
+EXITED = State("active", "exited")
+WAITING = State("active", "waiting")
+DEAD = State()
+
+
+def full_name(name: str) -> str:
+    """Return a unit's name with its suffix."""
+    return name if SUFFIX.search(name) else f"{name}.service"
+
+
+class Units:
+    """All units of a host."""
+
+    def __init__(self, node: Node, runner: Runner) -> None:
+        self._node = node
+        self._runner = runner
+        self._loaded: dict[str, UnitFile] = {}
+        self._states: dict[str, State] = {}
+        self._transient: dict[str, tuple[str, ...]] = {}
+        self._disabled: set[str] = set()
+
+    def power_up(self) -> None:
+        """Begin with nothing running."""
+        self._loaded, self._states, self._transient = {}, {}, {}
+
+    def reload(self) -> None:
+        """Read unit files anew when they are needed next."""
+        self._loaded = {}
+
+    def unit(self, name: str) -> UnitFile:
+        """Return a unit that a file describes; raises UnitError."""
+        if name not in self._loaded:
+            file = f"{FOLDER}/{template(name)}"
+            self._loaded[name] = load(name, self._node.file(file), file)
+        return self._loaded[name]
+
+    def is_known(self, name: str) -> bool:
+        """Whether there is such a unit."""
+        return (
+            self._is_standing(name)
+            or name in self._transient
+            or name == NETWORKD
+            or self._node.file(f"{FOLDER}/{template(name)}").exists()
+        )
+
+    def is_transient(self, name: str) -> bool:
+        """Whether `systemd-run` made a unit."""
+        return name in self._transient
+
+    def names(self) -> Iterator[str]:
+        """Yield the units that are or were loaded."""
+        yield NETWORKD
+        yield from (f"{name}.service" for name in STANDING)
+        yield from self._transient
+        yield from (name for name in self._states if not self._is_standing(name) and name not in self._transient)
+
+    def state(self, name: str) -> State:
+        """Return what became of a unit."""
+        if name == NETWORKD:
+            return RUNNING if self._node.is_running(networkd.NAME) else self._states.get(name, DEAD)
+        if name in self._transient:
+            return self._transient_state(name)
+        if self._is_standing(name):
+            return self._states.get(name, RUNNING)
+        known = self._states.get(name, DEAD)
+        return DEAD if known == RUNNING and not self._node.is_running(name) else known
+
+    def start(self, name: str) -> State:
+        """Start a unit unless it is active; raises UnitError when there is none."""
+        return self.state(name) if self.state(name).active == "active" else self.restart(name)
+
+    def restart(self, name: str) -> State:
+        """Start a unit anew; raises UnitError when there is none."""
+        if name == NETWORKD:
+            networkd.restart(self._node)
+        elif self._is_standing(name):
+            self._states[name] = RUNNING
+        else:
+            self._states[name] = self._run(self.unit(name))
+        return self.state(name)
+
+    def reload_unit(self, name: str) -> State:
+        """Have a unit read its configuration again."""
+        if name == NETWORKD:
+            networkd.control(self._node, "reload")
+            return self.state(name)
+        return self.restart(name)
+
+    def stop(self, name: str) -> None:
+        """Stop a unit; raises UnitError when there is none."""
+        if not self.is_known(name):
+            raise UnitError(f"Failed to stop {name}: Unit {name} not loaded.")
+        if name == NETWORKD:
+            networkd.stop(self._node)
+        elif name in self._transient:
+            self._end_transient(name)
+        else:
+            self._node.end(name)
+        self._states[name] = DEAD
+
+    def remember(self, name: str, state: State) -> None:
+        """Note what became of a unit that was started elsewhere."""
+        self._states[name] = state
+
+    def forget_failure(self, name: str) -> None:
+        """Take a failed unit for one that never ran; all of them without a name."""
+        for failed in [known for known in self._states if name in {"", known} and self.state(known).active == "failed"]:
+            del self._states[failed]
+
+    def enable(self, name: str, *, is_enabled: bool) -> None:
+        """Have a unit start at boot, or not."""
+        (self._disabled.discard if is_enabled else self._disabled.add)(name)
+
+    def is_enabled(self, name: str) -> str:
+        """Return the word `systemctl is-enabled` prints."""
+        if name in self._transient:
+            return "transient"
+        if "@" in name:
+            return "static"
+        return "disabled" if name in self._disabled else "enabled"
+
+    def add_transient(self, name: str, delay_s: float | None, command: tuple[str, ...]) -> None:
+        """Start a command in the background, after a delay when there is one: a timer and its service."""
+        service = f"{name}.service"
+        marker = f"{STARTED}/{service}"
+        self._node.file(STARTED).mkdir(parents=True, exist_ok=True)
+        self._node.file(marker).unlink(missing_ok=True)
+        self._transient[service] = command
+        if delay_s is not None:
+            self._transient[f"{name}.timer"] = command
+        self._node.spawn(service, "/bin/sh", "-c", BACKGROUND, marker, f"{delay_s or 0:g}", *command)
+
+    def _transient_state(self, name: str) -> State:
+        service = f"{name.removesuffix('.timer').removesuffix('.service')}.service"
+        marker = self._node.file(f"{STARTED}/{service}")
+        has_begun, runs = marker.exists(), self._node.is_running(service)
+        if name.endswith(".timer"):
+            return WAITING if runs and not has_begun else DEAD
+        if runs:
+            return RUNNING if has_begun else DEAD
+        code = marker.read_text(encoding="utf-8").strip() if has_begun else ""
+        return State("failed", "failed", "exit-code", int(code)) if code.isdecimal() and int(code) else DEAD
+
+    def _end_transient(self, name: str) -> None:
+        base = name.removesuffix(".timer").removesuffix(".service")
+        if name.endswith(".timer") and self._transient_state(f"{base}.service").active == "active":
+            # The timer has done its work; what it started goes on.
+            self._transient.pop(name, None)
+            return
+        self._node.end(f"{base}.service")
+        for suffix in ("timer", "service"):
+            self._transient.pop(f"{base}.{suffix}", None)
+
+    def _is_standing(self, name: str) -> bool:
+        return name.removesuffix(".service") in STANDING
+
+    def _run(self, unit: UnitFile) -> State:
+        if unit.kind != "oneshot":
+            self._node.spawn(unit.name, *unit.commands()[0])
+            return RUNNING
+        for command in unit.commands():
+            done = self._runner(command)
+            self._node.log(f"{unit.name}: {' '.join(command)}: exit code {done.exit_code}")
+            if done.exit_code != 0:
+                return State("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
+        return outcome(unit, done)
+
+
+def outcome(unit: UnitFile, done: Done) -> State:
+    """Return what becomes of a oneshot unit whose last command ended so."""
+    if done.exit_code != 0:
+        return State("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
+    active = ("active", "exited") if unit.remains else ("inactive", "dead")
+    return State(*active, output=done.stdout + done.stderr)
