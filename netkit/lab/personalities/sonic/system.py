@@ -1,0 +1,153 @@
+"""A SONiC switch that runs: its CONFIG_DB, what is on its flash, and the one way a change reaches the node."""
+
+import copy
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from netkit.design.fabric import Switch
+from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.sonic import factory
+from netkit.lab.personalities.sonic.flash import CONFIG, Flash
+from netkit.lab.personalities.sonic.permissions import Permissions, permissions
+from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
+from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
+from netkit.lab.personalities.sonic.tables import Tables, parse, text
+from netkit.lab.personalities.sonic.updater import Change, change
+from netkit.lab.personalities.sonic.validate import refuse_invalid
+from netkit.lab.personality import Personality
+
+TAKEN_FILES = frozenset({"config_db.json", "frr.conf"})
+FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
+
+
+class System(Personality):
+    """What the commands of a switch act on. The attributes in capitals of its faults are set from outside."""
+
+    fail_apply_quietly = False
+    """A patch, replace or rollback says it succeeded, and changed nothing."""
+    refuse_rollback = False
+    """The updater finds no way back to any checkpoint."""
+    fail_after_steps: int | None = None
+    """The updater gives up after so many steps, and leaves the switch there."""
+    step_delay_s = 0.0
+    """How long each step of the updater takes; on a switch it is seconds."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        assert isinstance(node.device, Switch)  # noqa: S101
+        self.switch = node.device
+        self.branch = branch_of(self.switch.version)
+        self.flash = Flash(node)
+        self.running: Tables = {}
+        self.frr_conf = ""
+        self._without_ipv6: frozenset[str] | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """Return the schema of the running branch."""
+        return schema(self.branch)
+
+    @property
+    def permissions(self) -> Permissions:
+        """Return what the updater lets in on this model."""
+        return permissions(self.branch, text(self.running, "DEVICE_METADATA", "localhost", "hwsku"))
+
+    def provision(self, files: Mapping[str, str]) -> None:
+        """Make rendered files the saved configuration."""
+        strange = set(files) - TAKEN_FILES - FIRST_BOOT_FILES
+        if strange:
+            raise RefusedError(f"SONiC knows no file {', '.join(sorted(strange))}")
+        tables = parse(files.get("config_db.json", "{}"))
+        refuse_invalid(tables, self.schema)
+        has_own_file = text(tables, "DEVICE_METADATA", "localhost", "docker_routing_config_mode") in OWN_FILE_MODES
+        if has_own_file != ("frr.conf" in files):
+            raise RefusedError("frr.conf belongs to split mode, and only there it is needed")
+        self.flash.install(files)
+
+    def boot(self) -> None:
+        """Become what is saved, or a new switch when nothing is."""
+        self.flash.prepare()
+        self._without_ipv6 = None
+        self.reload(self.saved())
+
+    def saved(self) -> Tables:
+        """Return the saved configuration, or the factory's."""
+        if not self.flash.has_config():
+            return factory.factory(self.switch, self.branch)
+        return parse(self.node.file(CONFIG).read_text(encoding="utf-8"))
+
+    def reload(self, tables: Tables) -> None:
+        """Start all services anew with tables, as a boot or `config reload` does."""
+        found = factory.with_image_rows(tables, self.branch)
+        mode = self.flash.golden_mode()
+        if mode:
+            found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode
+        refuse_invalid(found, self.schema)
+        if self.running:
+            self._realise(_with_ports_down(self._told(), (port.name for port in self._told().state.ports)))
+        self.frr_conf = self.flash.frr_conf()
+        self._become(found)
+
+    def restart_routing(self) -> None:
+        """Read the routing file again, as a restart of the routing container does."""
+        self.frr_conf = self.flash.frr_conf()
+        self._realise(self._told())
+
+    def write(self, tables: Tables) -> None:
+        """Make tables the running ones at once, as a command does that writes into CONFIG_DB."""
+        refuse_invalid(tables, self.schema)
+        self._become(tables)
+
+    def edited(self) -> Tables:
+        """Return a copy of the running tables to edit."""
+        return copy.deepcopy(self.running)
+
+    def planned(self, intended: Tables) -> Change:
+        """Return how the updater would go to tables, or raise RefusedError."""
+        return change(self.running, intended, self.schema, self.permissions)
+
+    def apply(self, planned: Change) -> None:
+        """Do what the updater planned."""
+        time.sleep(self.step_delay_s * len(planned.steps))
+        if self.fail_after_steps is not None:
+            raise RefusedError(
+                f"the change stopped after {self.fail_after_steps} of {len(planned.steps)} steps: "
+                "there are still some parts not updated"
+            )
+        if self.fail_apply_quietly or not planned.steps:
+            return
+        if planned.flapping_ports:
+            self._realise(_with_ports_down(self._told(), planned.flapping_ports))
+        self._become(copy.deepcopy(planned.intended))
+
+    def _become(self, tables: Tables) -> None:
+        before, self.running = self.running, tables
+        try:
+            self._realise(self._told())
+        except RefusedError:
+            self.running = before
+            if before:
+                self._realise(self._told())
+            raise
+
+    def _told(self) -> Told:
+        return told(self.running, self.frr_conf, self.branch)
+
+    def _realise(self, found: Told) -> None:
+        self.node.realise(found.state)
+        settings = {name: name in found.ports_without_ipv6 for name in self.node.kernel_names}
+        if self._without_ipv6 is not None:
+            settings = {name: off for name, off in settings.items() if off != (name in self._without_ipv6)}
+        words = [
+            f"net.ipv6.conf.{self.node.kernel_names[name]}.disable_ipv6={int(off)}" for name, off in settings.items()
+        ]
+        if words:
+            self.node.run("sysctl", "-q", "-w", *words)
+        self._without_ipv6 = found.ports_without_ipv6
+
+
+def _with_ports_down(found: Told, names: Iterable[str]) -> Told:
+    shut = frozenset(names)
+    ports = tuple(replace(port, is_enabled=port.is_enabled and port.name not in shut) for port in found.state.ports)
+    return replace(found, state=replace(found.state, ports=ports))
