@@ -1,0 +1,18 @@
+"""The traffic process: commands on standard input, replies on standard output."""
+
+import resource
+import signal
+
+from netkit.lab.traffic.loop import serve
+
+
+def main() -> None:
+    """Serve with as many descriptors as are allowed: every NIC and flow needs one."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the lab, and with it the pipe
+    serve(0, 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""A flow that runs: the queue pair that sends, the one that receives, and what congestion does to them.
+
+The two ends agree on their queue pairs beforehand, as RDMA does out of band; all else travels in packets.
+"""
+
+import socket
+
+from netkit.lab.traffic import packet
+from netkit.lab.traffic.flow import Flow, FlowReport
+from netkit.lab.traffic.nic import Nic, bound
+from netkit.lab.traffic.packet import CE, NOT_ECT, PSN_MODULUS, Packet
+from netkit.lab.traffic.rate import RECOVERY_S, Rate
+
+_MOST_LATE_S = 0.02
+"""A sender that fell behind starts afresh: catching up would be a burst nobody asked for."""
+
+
+class Connection:
+    """Both ends of one flow."""
+
+    def __init__(self, flow: Flow, number: int, source: Nic, destination: Nic, now_s: float) -> None:
+        self.flow = flow
+        self.receiver_pair = 2 * number % PSN_MODULUS
+        self.sender_pair = self.receiver_pair + 1
+        self.source = source
+        self.destination = destination
+        self.due_s = now_s
+        self.ends_s = now_s + flow.duration_s
+        self._socket: socket.socket | None = None
+        self._rate = self._slowest = Rate()
+        self._recovers_s = now_s
+        self._psn = 0
+        self._expected = 0
+        self._next_cnp_s = now_s
+        self._sent = self._received = 0
+        self._failure = ""
+
+    def open(self) -> None:
+        """Open the socket that sends; call it inside the source's namespace."""
+        self.close()
+        port = packet.source_port(self.sender_pair)
+        self._socket = bound(self.source.address, port, self.source.end.interface)
+
+    def close(self) -> None:
+        """Stop sending. What is still on its way is answered all the same."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the flow still sends."""
+        return self._socket is not None
+
+    def send(self, now_s: float) -> None:
+        """Send the packet that is due, and set when the next one is."""
+        payload = packet.data(self.receiver_pair, self._psn, self.flow.size_bytes)
+        try:
+            self.source.send(payload, self.source.config.data_tos, self.destination.address, through=self._socket)
+        except OSError as error:
+            self._failure = error.strerror or str(error)
+        else:
+            self._psn = (self._psn + 1) % PSN_MODULUS
+            self._sent += 1
+        while now_s >= self._recovers_s and not self._rate.is_full:
+            self._rate = self._rate.recover()
+            self._recovers_s += RECOVERY_S
+        interval_s = 1 / (self.flow.rate_pps * self._rate.current)
+        self.due_s = max(self.due_s + interval_s, now_s - _MOST_LATE_S)
+
+    def take_data(self, arrived: Packet, tos: int, now_s: float) -> None:
+        """Receive a data packet: answer a mark with a CNP, and a gap with a NAK."""
+        nic = self.destination
+        self._received += 1
+        if tos & 3 == CE:
+            nic.counts["ecn_marked_packets"] += 1
+            if nic.priority(tos) in nic.config.settings.np_enabled and now_s >= self._next_cnp_s:
+                self._next_cnp_s = now_s + nic.config.cnp_interval_us / 1e6
+                self._notify()
+        ahead = (arrived.psn - self._expected) % PSN_MODULUS
+        if ahead >= PSN_MODULUS // 2:
+            nic.counts["duplicate_requests"] += 1
+            return
+        self._expected = (arrived.psn + 1) % PSN_MODULUS
+        if ahead:
+            nic.counts["out_of_sequence"] += 1
+            self._answer(packet.nak(self.sender_pair, (arrived.psn - ahead) % PSN_MODULUS), nic.config.data_tos)
+
+    def take_cnp(self, tos: int, now_s: float) -> None:
+        """Receive a CNP: slow down when the NIC reacts on the priority of its data, and the CNP came on its own."""
+        nic, settings = self.source, self.source.config.settings
+        if nic.config.loses_cnps == "received":
+            return
+        nic.counts["rx_cnp_packets"] += 1
+        reacts = nic.priority(nic.config.data_tos) in settings.rp_enabled
+        if not reacts or nic.priority(tos) != settings.cnp_priority:
+            nic.counts["cnp_ignored"] += 1
+            return
+        nic.counts["cnp_handled"] += 1
+        self._rate = self._rate.cut()
+        self._slowest = min(self._slowest, self._rate, key=lambda rate: rate.current)
+        self._recovers_s = now_s + RECOVERY_S
+
+    def report(self) -> FlowReport:
+        """Return how the flow is doing."""
+        full = self.flow.rate_pps
+        current, slowest = self._rate.current * full, self._slowest.current * full
+        return FlowReport(self.flow.name, current, slowest, self._sent, self._received, self._failure)
+
+    def _notify(self) -> None:
+        nic = self.destination
+        nic.counts["cnp_sent"] += 1
+        if nic.config.loses_cnps != "sent":
+            self._answer(packet.cnp(self.sender_pair), nic.config.settings.cnp_dscp << 2 | NOT_ECT)
+
+    def _answer(self, payload: bytes, tos: int) -> None:
+        try:
+            self.destination.send(payload, tos, self.source.address)
+        except OSError as error:
+            self._failure = error.strerror or str(error)

@@ -1,0 +1,183 @@
+"""All NICs and flows of a lab in one place: who is attached, what is due, and who gets what arrives."""
+
+import heapq
+import select
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from netkit.lab.traffic import packet
+from netkit.lab.traffic.connection import Connection
+from netkit.lab.traffic.flow import MOST_FLOWS, MOST_TOTAL_PPS, End, Flow, FlowReport, NicAddress, NicConfig, NicReport
+from netkit.lab.traffic.nic import Nic, inside
+
+
+class RefusedError(Exception):
+    """What was asked is out of bounds or names what does not exist."""
+
+
+class Engine:
+    """The traffic of a lab. It has no clock and no loop: both come from its caller."""
+
+    def __init__(self, poll: select.epoll) -> None:
+        self._poll = poll
+        self._namespaces: dict[str, str] = {}
+        self._nics: dict[End, Nic] = {}
+        self._by_socket: dict[int, Nic] = {}
+        self._flows: dict[str, Connection] = {}
+        self._pairs: dict[int, Connection] = {}
+        self._due: list[tuple[float, int]] = []
+        self._started = 0
+
+    def attach(self, host: str, namespace: str, addresses: Iterable[NicAddress]) -> None:
+        """Open a host's NICs, or open them anew when its namespace changed; counts and flows go on."""
+        self._namespaces[host] = namespace
+        with _refusing(f"{host}: cannot attach"), inside(namespace):
+            for given in addresses:
+                end = End(host, given.interface)
+                nic = self._nics.setdefault(end, Nic(end, given.address))
+                nic.address = given.address
+                self._poll.register(nic.open(), select.EPOLLIN)  # a closed socket leaves by itself
+            for connection in self._flows.values():
+                if connection.flow.source.host == host:
+                    connection.open()
+        self._index_sockets()
+
+    def detach(self, host: str) -> None:
+        """Forget a host, its counts, and every flow that it is an end of."""
+        self._namespaces.pop(host, None)
+        ends = [end for end in self._nics if end.host == host]
+        self.stop(
+            name
+            for name, connection in self._flows.items()
+            if host in {connection.flow.source.host, connection.flow.destination.host}
+        )
+        for end in ends:
+            self._nics.pop(end).close()
+        self._index_sockets()
+
+    def configure(self, end: End, config: NicConfig) -> None:
+        """Set how a NIC behaves from now on."""
+        self._nic(end).config = config
+
+    def start(self, flows: Iterable[Flow], now_s: float) -> None:
+        """Start flows; one whose name is taken replaces the other."""
+        asked = {flow.name: flow for flow in flows}
+        running = {name: connection.flow for name, connection in self._flows.items()} | asked
+        if len(running) > MOST_FLOWS:
+            raise RefusedError(f"{len(running)} flows are more than the {MOST_FLOWS} a lab runs; stop some first")
+        total_pps = sum(flow.rate_pps for flow in running.values())
+        if total_pps > MOST_TOTAL_PPS:
+            raise RefusedError(
+                f"flows of {total_pps:.0f} packets a second together are more than {MOST_TOTAL_PPS}; lower their rates"
+            )
+        ends = [(self._nic(flow.source), self._nic(flow.destination)) for flow in asked.values()]
+        self.stop(name for name in asked if name in self._flows)
+        self._forget_ended()
+        by_host: dict[str, list[Connection]] = {}
+        for position, (flow, (source, destination)) in enumerate(zip(asked.values(), ends, strict=True)):
+            self._started += 1
+            connection = Connection(flow, self._started, source, destination, now_s)
+            # Spread over their first interval, or all flows of a pattern would send at the same moment for ever.
+            connection.due_s += position / len(asked) / flow.rate_pps
+            by_host.setdefault(flow.source.host, []).append(connection)
+        for host, connections in by_host.items():
+            self._begin(host, connections)
+
+    def stop(self, names: Iterable[str]) -> None:
+        """Stop flows; a name that is not there has stopped already."""
+        for name in list(names):
+            if (connection := self._flows.pop(name, None)) is not None:
+                connection.close()
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the flows that run."""
+        return tuple(self._flows)
+
+    def nic_reports(self, host: str = "") -> tuple[NicReport, ...]:
+        """Return what the NICs of one host, or of all, counted."""
+        return tuple(
+            NicReport(end.host, end.interface, nic.traffic())
+            for end, nic in self._nics.items()
+            if host in {"", end.host}
+        )
+
+    def flow_reports(self) -> tuple[FlowReport, ...]:
+        """Return how the flows that run are doing."""
+        return tuple(connection.report() for connection in self._flows.values())
+
+    @property
+    def due_s(self) -> float | None:
+        """Return when the next packet is due."""
+        return self._due[0][0] if self._due else None
+
+    def send_due(self, now_s: float) -> None:
+        """Send all that is due, and stop the flows whose time is over."""
+        while self._due and self._due[0][0] <= now_s:
+            _, pair = heapq.heappop(self._due)
+            connection = self._pairs.get(pair)
+            if connection is None or not connection.is_open:
+                continue
+            if now_s >= connection.ends_s:
+                self.stop([connection.flow.name])
+                continue
+            connection.send(now_s)
+            heapq.heappush(self._due, (connection.due_s, pair))
+
+    def receive(self, descriptor: int, now_s: float) -> None:
+        """Take what arrived at a descriptor."""
+        nic = self._by_socket.get(descriptor)
+        if nic is None:
+            return
+        for payload, tos in nic.arrivals():
+            arrived = packet.decode(payload)
+            if arrived is not None:
+                self._take(nic, arrived, tos, now_s)
+
+    def close(self) -> None:
+        """Close every socket."""
+        self.stop(self.names())
+        for nic in self._nics.values():
+            nic.close()
+
+    def _take(self, nic: Nic, arrived: packet.Packet, tos: int, now_s: float) -> None:
+        connection = self._pairs.get(arrived.queue_pair)
+        if connection is None:
+            return
+        if arrived.queue_pair == connection.receiver_pair:
+            if nic is connection.destination and arrived.opcode == packet.SEND_ONLY:
+                connection.take_data(arrived, tos, now_s)
+        elif nic is connection.source and arrived.opcode == packet.CNP:
+            connection.take_cnp(tos, now_s)
+        elif nic is connection.source and packet.is_nak(arrived):
+            nic.counts["packet_seq_err"] += 1
+
+    def _begin(self, host: str, connections: Iterable[Connection]) -> None:
+        with _refusing(f"{host}: cannot start a flow"), inside(self._namespaces[host]):
+            for connection in connections:
+                connection.open()
+                self._flows[connection.flow.name] = connection
+                self._pairs[connection.sender_pair] = self._pairs[connection.receiver_pair] = connection
+                heapq.heappush(self._due, (connection.due_s, connection.sender_pair))
+
+    def _forget_ended(self) -> None:
+        """Let go of flows that ended, once they are many; until then their last CNPs are still counted."""
+        if len(self._pairs) > 4 * MOST_FLOWS:
+            self._pairs = {pair: connection for pair, connection in self._pairs.items() if connection.is_open}
+
+    def _index_sockets(self) -> None:
+        self._by_socket = {nic.socket.fileno(): nic for nic in self._nics.values() if nic.socket is not None}
+
+    def _nic(self, end: End) -> Nic:
+        nic = self._nics.get(end)
+        if nic is None:
+            raise RefusedError(f"{end} is not attached; attach the host first")
+        return nic
+
+
+@contextmanager
+def _refusing(what: str) -> Iterator[None]:
+    """Turn what the kernel answers into a refusal."""
+    try:
+        yield
+    except OSError as error:
+        raise RefusedError(f"{what}: {error.strerror or error}") from error

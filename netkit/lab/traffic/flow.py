@@ -1,0 +1,81 @@
+"""What can be asked of the traffic of a lab: flows and how NICs behave. All of it is bounded."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from netkit.lab.model.inputs import NicSettings, NicTraffic
+
+MOST_FLOWS = 4096
+MOST_TOTAL_PPS = 5000
+"""All flows together: about a third of a core."""
+ROCE_TOS = 26 << 2 | 2
+"""DSCP 26 and ECT(0), what jobs set as their traffic class."""
+
+Loss = Literal["", "sent", "received"]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A NIC of a host."""
+
+    host: str
+    interface: str
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.interface}"
+
+
+@dataclass(frozen=True, slots=True)
+class NicAddress:
+    """A NIC and the IPv4 address that its queue pairs use."""
+
+    interface: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A stream of packets from one NIC to another, which ends by itself."""
+
+    name: str
+    source: End
+    destination: End
+    rate_pps: Annotated[float, Field(gt=0, le=1000)] = 1.0
+    size_bytes: Annotated[int, Field(ge=0, le=4096)] = 256
+    duration_s: Annotated[float, Field(gt=0, le=86400)] = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class NicConfig:
+    """How a NIC and the job that uses it are set, and what is wrong with the NIC."""
+
+    settings: NicSettings = field(default_factory=NicSettings)
+    data_tos: Annotated[int, Field(ge=0, le=255)] = ROCE_TOS
+    cnp_interval_us: Annotated[int, Field(ge=0, le=10_000_000)] = 20_000
+    """The least time between two CNPs to one sender. A NIC's is some microseconds."""
+    loses_cnps: Loss = ""
+    """CNPs that a faulty NIC counts and never sends, or receives and never sees."""
+
+
+@dataclass(frozen=True, slots=True)
+class NicReport:
+    """What one NIC counted."""
+
+    host: str
+    interface: str
+    traffic: NicTraffic
+
+
+@dataclass(frozen=True, slots=True)
+class FlowReport:
+    """How one flow is doing."""
+
+    name: str
+    rate_pps: float
+    slowest_pps: float
+    sent: int
+    received: int
+    failure: str
+    """What the kernel answered the last time it did not take a packet."""

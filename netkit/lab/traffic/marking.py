@@ -1,0 +1,121 @@
+"""ECN at a switch: its state as an nftables ruleset for its namespace, and what that ruleset counted.
+
+Ports are chains of the netdev family, because they see routed and bridged packets alike. The port a packet enters gives
+it a priority, by its DSCP when trusted, and carries that in the packet mark. The port it leaves knows which priorities
+are in a class with ECN: past the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch ramps the
+probability between two fill levels the lab marks with certainty, since nothing here queues.
+
+Loading a ruleset again keeps the counts. The named counters are the only state.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from netkit.lab.state import CODE_POINTS, PortState, QosState, SwitchState
+
+TABLE = "netkit_ecn"
+LIST_COMMAND = ("nft", "-j", "list", "counters", "table", "netdev", TABLE)
+GBPS_PER_PPS = 2
+"""How much real traffic one lab packet a second stands for."""
+USUAL_SPEED_GBPS = 400
+_BYTES_PER_BURST_PACKET = 64 * 1024
+_BURSTS = (5, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class MarkingFault:
+    """What a switch does against its configuration."""
+
+    is_unmarked: bool = False
+    remarks: Mapping[int, int] = field(default_factory=dict)
+    """DSCP → the DSCP that packets leave with instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortMarks:
+    """What a port did for congestion since the counters began."""
+
+    marked_packets: int = 0
+    dropped_packets: int = 0
+
+
+NO_FAULT = MarkingFault()
+
+
+def line_rate_pps(speed_gbps: int) -> int:
+    """Return the lab packets a second that stand for a port's speed."""
+    return (speed_gbps or USUAL_SPEED_GBPS) // GBPS_PER_PPS
+
+
+def ruleset(
+    state: SwitchState,
+    kernel_names: Mapping[str, str],
+    rates_pps: Mapping[str, int] | None = None,
+    fault: MarkingFault = NO_FAULT,
+) -> str:
+    """Return the text for `nft -f`; ports without a rate of their own mark past what stands for their speed."""
+    ports = {kernel_names[port.name]: port for port in state.ports if port.name in kernel_names}
+    rates = {
+        kernel_names[name]: rate_pps for name, rate_pps in (rates_pps or {}).items() if kernel_names.get(name) in ports
+    }
+    lines = [f"table netdev {TABLE} {{ }}", f"flush table netdev {TABLE}", f"table netdev {TABLE} {{"]
+    lines += [f"  chain remark_{dscp} {{ ip dscp set {dscp}; }}" for dscp in sorted({*fault.remarks.values()})]
+    for interface, port in ports.items():
+        lines += _entry(interface, port.qos)
+    for interface, port in ports.items():
+        lines += _exit(interface, port, rates.get(interface, line_rate_pps(port.speed_gbps)), fault)
+    return "\n".join([*lines, "}", ""])
+
+
+def parse(listing: str, kernel_names: Mapping[str, str]) -> Mapping[str, PortMarks]:
+    """Return the counts of each port by its NOS name, from the output of `LIST_COMMAND`."""
+    counts = {
+        counter["name"]: int(counter["packets"])
+        for item in json.loads(listing)["nftables"]
+        if (counter := item.get("counter")) is not None
+    }
+    return {
+        name: PortMarks(counts.get(_marked(interface), 0), counts.get(_dropped(interface), 0))
+        for name, interface in kernel_names.items()
+    }
+
+
+def _entry(interface: str, qos: QosState) -> Iterator[str]:
+    """Yield the chain that gives packets their priority; a mark of 0 means none was given."""
+    yield f'  chain in_{interface} {{ type filter hook ingress device "{interface}" priority 0; policy accept;'
+    if qos.priority_of_dscp:
+        pairs = ", ".join(f"{dscp} : {qos.priority_of_dscp[dscp] + 1}" for dscp in range(CODE_POINTS))
+        yield f"    meta mark set ip dscp map {{ {pairs} }}"
+    else:
+        yield "    meta protocol ip meta mark set 1"
+    yield "  }"
+
+
+def _exit(interface: str, port: PortState, rate_pps: int, fault: MarkingFault) -> Iterator[str]:
+    """Yield the chains that mark, drop and remark on the way out."""
+    marked, dropped, decide = _marked(interface), _dropped(interface), f"ecn_{interface}"
+    yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}"
+    yield f'  chain {decide}_mark {{ ip ecn set ce counter name "{marked}"; }}'
+    yield f'  chain {decide}_drop {{ counter name "{dropped}" drop; }}'
+    yield f'  chain out_{interface} {{ type filter hook egress device "{interface}" priority 0; policy accept;'
+    for traffic_class, ecn in sorted(port.qos.ecn.items()):
+        members = [str(number + 1) for number, of in enumerate(port.qos.class_of_priority) if of == traffic_class]
+        if members and ecn.probability_percent and not fault.is_unmarked:
+            burst = min(max(ecn.min_bytes // _BYTES_PER_BURST_PACKET, _BURSTS[0]), _BURSTS[1])
+            yield (
+                f"    meta mark {{ {', '.join(members)} }} limit rate over {max(rate_pps, 1)}/second "
+                f"burst {burst} packets ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
+            )
+    if fault.remarks:
+        pairs = ", ".join(f"{dscp} : jump remark_{other}" for dscp, other in sorted(fault.remarks.items()))
+        yield f"    ip dscp vmap {{ {pairs} }}"
+    yield "  }"
+
+
+def _marked(interface: str) -> str:
+    return f"{interface}.marked"
+
+
+def _dropped(interface: str) -> str:
+    return f"{interface}.dropped"

@@ -1,0 +1,132 @@
+"""The lab's handle on its traffic process. Every method may be called from any thread."""
+
+import os
+import select
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Self
+
+from netkit.errors import LabError, Problem
+from netkit.lab.model.inputs import NicTraffic
+from netkit.lab.traffic.command import (
+    COMMANDS,
+    REPLIES,
+    Attach,
+    Command,
+    Configure,
+    Detach,
+    Reply,
+    Report,
+    Start,
+    Stop,
+)
+from netkit.lab.traffic.flow import End, Flow, FlowReport, NicAddress, NicConfig
+
+_DEADLINE_S = 60.0
+
+
+class TrafficProcess:
+    """A process that serves all NICs of a lab; it ends when this object is closed, or its process does."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "netkit.lab.traffic"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    @property
+    def pid(self) -> int:
+        """Return the id of the process."""
+        return self._process.pid
+
+    def attach(self, host: str, namespace: str, nics: Iterable[NicAddress]) -> None:
+        """Open the NICs of a host in the network namespace that a file stands for."""
+        self._ask(Attach(host, namespace, tuple(nics)))
+
+    def detach(self, host: str) -> None:
+        """Forget a host, its counts and its flows."""
+        self._ask(Detach(host))
+
+    def configure(self, nic: End, config: NicConfig) -> None:
+        """Set how a NIC behaves from now on."""
+        self._ask(Configure(nic, config))
+
+    def start(self, flows: Iterable[Flow]) -> None:
+        """Start flows, all of them or none; one whose name is taken replaces the other."""
+        self._ask(Start(tuple(flows)))
+
+    def stop(self, names: Iterable[str]) -> None:
+        """Stop flows by their names."""
+        if asked := tuple(names):
+            self._ask(Stop(asked))
+
+    def stop_all(self) -> None:
+        """Stop every flow."""
+        self._ask(Stop())
+
+    def traffic(self, host: str) -> Mapping[str, NicTraffic]:
+        """Return what each NIC of a host counted, by interface."""
+        return {report.interface: report.traffic for report in self._ask(Report(host)).nics}
+
+    def all_traffic(self) -> Mapping[End, NicTraffic]:
+        """Return what every NIC of the lab counted."""
+        return {End(report.host, report.interface): report.traffic for report in self._ask(Report()).nics}
+
+    def flows(self) -> Mapping[str, FlowReport]:
+        """Return how the flows that run are doing."""
+        return {report.name: report for report in self._ask(Report(has_flows=True)).flows}
+
+    def close(self) -> None:
+        """End the process, and wait for it."""
+        with self._lock:
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            try:
+                self._process.wait(_DEADLINE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, command: Command) -> Reply:
+        with self._lock:
+            reply = self._exchange(COMMANDS.dump_json(command) + b"\n")
+        if reply.error:
+            raise LabError(Problem(f"traffic: {reply.error}"))
+        return reply
+
+    def _exchange(self, line: bytes) -> Reply:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        if stdin is None or stdout is None or stdin.closed:
+            raise LabError(Problem("the traffic process has ended", "bring the lab down and up again"))
+        try:
+            while line:
+                line = line[stdin.write(line) or 0 :]
+            return REPLIES.validate_json(_line(stdout.fileno()))
+        except OSError as error:
+            raise LabError(Problem(f"the traffic process: {error}", "bring the lab down and up again")) from error
+
+
+def _line(descriptor: int) -> bytes:
+    """Read one line, or raise when it does not come."""
+    text, poll = b"", select.poll()
+    poll.register(descriptor, select.POLLIN)
+    while not text.endswith(b"\n"):
+        if not poll.poll(_DEADLINE_S * 1000):
+            raise TimeoutError(f"no answer in {_DEADLINE_S:.0f} s")
+        chunk = os.read(descriptor, 1 << 20)
+        if not chunk:
+            raise BrokenPipeError("it has ended")
+        text += chunk
+    return text
