@@ -16,15 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
 from netkit.lab import convergence, reach, shell, syscalls
-from netkit.lab.faults import Faults
+from netkit.lab.agents.snmp import SnmpAgent
+from netkit.lab.agents.snmp_scene import Surroundings
 from netkit.lab.folder import LabFolder
 from netkit.lab.holder import Holder, hold
 from netkit.lab.job import Job
 from netkit.lab.layout import PERSONALITY_OF_HOSTS, Layout, lay_out
 from netkit.lab.live import LiveNode
-from netkit.lab.model import Model
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
@@ -133,15 +134,14 @@ class Keeper:
         for seat in self._counted("namespaces", seats):
             holders[seat.name] = hold(seat.name, is_host=seat.personality == PERSONALITY_OF_HOSTS)
         self._lay_cables(holders)
-        switches = len(self.job.fabric.switches)
-        self.faults = Faults()
-        self.services = Services(Model(self.job.fabric, self.faults, time.monotonic()), switches)
+        self.services = Services(self.job.fabric)
         for seat in seats:
             saved = self.job.folder.path / "nodes" / seat.name
             saved.mkdir()
             log = self.job.folder.path / f"{seat.name}.log"
             self.nodes[seat.name] = LiveNode(seat, holders[seat.name], saved, log, self.services)
         self._boot_all()
+        self.services.start_traffic({name: holder.network for name, holder in holders.items()})
         self._converge()
 
     def _counted(self, step: str, items: Any) -> Any:
@@ -196,6 +196,7 @@ class Keeper:
                 if files:
                     mind.provision(files)
                 mind.boot()
+            self._tell_settings(node, mind)
         except RefusedError as error:
             return node.name, str(error)
         except Exception as error:  # one node that fails must not take the others with it
@@ -203,10 +204,18 @@ class Keeper:
             return node.name, f"{type(error).__name__}: {error}"
         return node.name, ""
 
+    def _tell_settings(self, node: LiveNode, mind: Personality) -> None:
+        """Tell model and traffic how a host's NICs are set."""
+        if isinstance(node.device, Host):
+            found = {nic.interface: mind.settings(nic.interface) for nic in node.device.nics}
+            self.services.host_told(node.device, {name: one for name, one in found.items() if one is not None})
+
     def _start_agents(self, node: LiveNode) -> None:
         self._keys[node.name] = shell.host_key(node.holder.root, node.saved)
         config = shell.sshd_config(node.seat.address, self.ports["ssh"])
         node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
+        if isinstance(node.device, Switch) and node.agent is None:
+            node.agent = SnmpAgent(node, node.seat.address, self.ports["snmp"], Surroundings)
         node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
 
     def _converge(self) -> None:

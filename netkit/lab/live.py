@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
 from netkit.lab import kernel, routing
+from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.holder import TOOLS, Holder
 from netkit.lab.layout import Seat
 from netkit.lab.model.inputs import KernelPort
@@ -36,6 +37,7 @@ class LiveNode:
         self.holder = holder
         self.saved = saved
         self.lock = threading.RLock()
+        self.agent: SnmpAgent | None = None
         self._log = log
         self._services = services
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
@@ -140,7 +142,9 @@ class LiveNode:
         if marking != self._marking:
             self.nft(marking)
             self._marking = marking
-        self._services.told(self, state)
+        self._services.told(self.name, state)
+        if self.agent is not None:
+            self.agent.apply(state)
 
     def nft(self, ruleset: str) -> None:
         """Load an nftables ruleset."""
@@ -171,7 +175,7 @@ class LiveNode:
             return ports
         done = self.run("ip", "-j", "-s", "-s", "link", "show")
         shown = {link["ifname"]: link for link in json.loads(done.stdout or "[]")}
-        marks = self._services.marks(self)
+        marks = self._services.marks(self) if isinstance(self.device, Switch) else {}
         ports = {
             name: _kernel_port(shown[interface], marks.get(name, 0))
             for name, interface in self.kernel_names.items()

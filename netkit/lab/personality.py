@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
 
 
@@ -58,6 +59,13 @@ class Personality(ABC):
     @abstractmethod
     def run(self, call: Call) -> int:
         """Answer one of the programs and return its exit code."""
+
+    def settings(self, interface: str) -> NicSettings | None:  # noqa: ARG002 - only hosts have NICs
+        """Return how a NIC of a host is set."""
+        return None
+
+    def refresh(self) -> None:  # noqa: B027 - only hosts have files that move by themselves
+        """Bring files up to date that programs read directly, such as counters below /sys."""
 
     def stop(self) -> None:  # noqa: B027 - most have nothing to stop
         """End what the personality itself started; processes inside the node end by themselves."""

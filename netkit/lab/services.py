@@ -1,59 +1,104 @@
 """What the nodes of a lab share: the hardware model, the traffic between hosts, and the lab's own deviations."""
 
-import threading
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from netkit.lab.model import Model
-from netkit.lab.model.inputs import KernelPort, NicTraffic
+from netkit.design.fabric import Fabric, Host
+from netkit.lab.faults import Faults
+from netkit.lab.model.model import Model
+from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
+from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
-
-if TYPE_CHECKING:
-    from netkit.lab.live import LiveNode
+from netkit.lab.traffic import marking, pattern
+from netkit.lab.traffic.flow import End, NicConfig
+from netkit.lab.traffic.process import TrafficProcess
 
 SMALL_LAB = 20
 BFD_MS = 1000
 LARGE_BFD_MS = 3000
+FRESH_S = 0.5
+
+
+class Shell(Protocol):
+    """What is asked of a node here."""
+
+    name: str
+    kernel_names: Mapping[str, str]
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done: ...  # noqa: D102
 
 
 class Services:
     """One of these per lab; every method may be called from any thread."""
 
-    def __init__(self, model: Model, switches: int) -> None:
-        self.model = model
-        self.bfd_interval_ms = BFD_MS if switches <= SMALL_LAB else LARGE_BFD_MS
-        self._lock = threading.Lock()
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.faults = Faults()
+        self.model = Model(fabric, self.faults, time.monotonic())
+        self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
+        self._traffic: TrafficProcess | None = None
+        self._counted: tuple[float, Mapping[End, NicTraffic]] = (-FRESH_S, {})
+        self._settings: dict[End, NicSettings] = {}
+
+    def start_traffic(self, namespaces: Mapping[str, str]) -> None:
+        """Open the NICs of all hosts, and begin the steady exchange; `namespaces` are files, by host."""
+        self._traffic = TrafficProcess()
+        for host in self.fabric.hosts:
+            self._traffic.attach(host.name, namespaces[host.name], pattern.addresses(host))
+        for end, settings in self._settings.items():
+            self._traffic.configure(end, NicConfig(settings))
+        self._traffic.start(pattern.steady(self.fabric))
+
+    @property
+    def generator(self) -> TrafficProcess | None:
+        """Return the traffic process once it runs."""
+        return self._traffic
 
     def marking(self, state: SwitchState, kernel_names: Mapping[str, str]) -> str:
         """Return the nftables ruleset that marks congestion on a switch."""
-        return ""
+        return marking.ruleset(state, kernel_names)
 
-    def marks(self, node: "LiveNode") -> Mapping[str, int]:
+    def marks(self, node: Shell) -> Mapping[str, int]:
         """Return how many packets each port of a switch has marked."""
-        return {}
+        done = node.run(*marking.LIST_COMMAND)
+        if done.exit_code != 0:
+            return {}
+        return {port: marks.marked_packets for port, marks in marking.parse(done.stdout, node.kernel_names).items()}
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
         """Return what each NIC of a host counted."""
-        return {}
+        if self._traffic is None:
+            return {}
+        counted_s, counted = self._counted
+        if time.monotonic() - counted_s >= FRESH_S:
+            counted = self._traffic.all_traffic()
+            self._counted = (time.monotonic(), counted)
+        return {end.interface: traffic for end, traffic in counted.items() if end.host == host}
 
-    def told(self, node: "LiveNode", state: SwitchState) -> None:
-        """Tell the model and the agents what a switch was told."""
-        with self._lock:
-            self.model.told(node.name, state, time.monotonic())
+    def told(self, device: str, state: SwitchState) -> None:
+        """Tell the model what a switch was told."""
+        self.model.told(device, state, time.monotonic())
+
+    def host_told(self, host: Host, settings: Mapping[str, NicSettings]) -> None:
+        """Tell the model and the traffic how the NICs of a host are set."""
+        self.model.host_told(host.name, settings, time.monotonic())
+        for interface, one in settings.items():
+            end = End(host.name, interface)
+            if self._settings.get(end) != one:
+                self._settings[end] = one
+                if self._traffic is not None:
+                    self._traffic.configure(end, NicConfig(one))
 
     def port_readings(self, device: str, kernel: Mapping[str, KernelPort]) -> tuple[PortReading, ...]:
         """Return what the ports of a switch show."""
-        with self._lock:
-            return self.model.port_readings(device, kernel, time.monotonic())
+        return self.model.port_readings(device, kernel, time.monotonic())
 
     def nic_readings(self, host: str, kernel: Mapping[str, KernelPort]) -> tuple[NicReading, ...]:
         """Return what the NICs of a host show."""
-        with self._lock:
-            return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic())
+        return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic())
 
     def clear(self, device: str, port: str) -> None:
         """Reset counters."""
-        with self._lock:
-            self.model.clear(device, port, time.monotonic())
+        self.model.clear(device, port, time.monotonic())
