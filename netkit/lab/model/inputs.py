@@ -17,6 +17,9 @@ class KernelPort:
     ecn_marked_packets: int = 0
     """Packets nftables marked CE on the way out; all of them belong to the RoCE queue."""
     mac: str = ""
+    queue_packets: tuple[int, ...] = ()
+    """Packets nftables saw leave by each of the eight queues, when it tells them apart."""
+    queue_bytes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,108 @@
+"""Which faults are active where, and since when."""
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault in one place. Without a port it belongs to the whole device."""
+
+    name: str
+    device: str
+    port: str = ""
+    since_s: float = 0
+    options: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Return where it is, as people write it."""
+        return f"{self.device}:{self.port}" if self.port else self.device
+
+    def number(self, option: str) -> float:
+        """Return an option that is a number; every option is given once a fault was checked."""
+        return float(self.options[option])
+
+    def text(self, option: str) -> str:
+        """Return an option as text."""
+        return str(self.options[option])
+
+    def to_json(self) -> dict[str, object]:
+        """Return what JSON can hold."""
+        return {
+            "name": self.name,
+            "device": self.device,
+            "port": self.port,
+            "since_s": self.since_s,
+            "options": dict(self.options),
+        }
+
+
+class Change(NamedTuple):
+    """From some moment on, these faults were active."""
+
+    at_s: float
+    active: tuple[Fault, ...]
+
+
+class Faults:
+    """The active faults of a lab, and how they became so: the model counts what each did while it lasted."""
+
+    def __init__(self, active: Iterable[Fault] = ()) -> None:
+        self._lock = threading.Lock()
+        self._active = tuple(active)
+        self._history: tuple[Change, ...] = ()
+        for fault in sorted(self._active, key=lambda fault: fault.since_s):
+            before = self._history[-1].active if self._history else ()
+            self._history = (*self._history, Change(fault.since_s, (*before, fault)))
+
+    @property
+    def active(self) -> tuple[Fault, ...]:
+        """Return the faults that are active now."""
+        return self._active
+
+    @property
+    def history(self) -> tuple[Change, ...]:
+        """Return every change so far; it only ever grows."""
+        return self._history
+
+    def of(self, name: str, device: str, port: str = "") -> Fault | None:
+        """Return an active fault by name and place; one of a whole device holds for all its ports."""
+        return next(
+            (
+                fault
+                for fault in self._active
+                if fault.name == name and fault.device == device and fault.port in {"", port}
+            ),
+            None,
+        )
+
+    def add(self, fault: Fault) -> None:
+        """Make a fault active; one of the same name in the same place is replaced."""
+        with self._lock:
+            kept = tuple(other for other in self._active if (other.name, other.place) != (fault.name, fault.place))
+            self._note(fault.since_s, (*kept, fault))
+
+    def heal(self, name: str, device: str, port: str = "", *, now_s: float) -> tuple[Fault, ...]:
+        """End faults and return them; without a name all of the device's, without a port those of every port."""
+        with self._lock:
+            gone = tuple(
+                fault
+                for fault in self._active
+                if fault.device == device and name in {"", fault.name} and port in {"", fault.port}
+            )
+            if gone:
+                self._note(now_s, tuple(fault for fault in self._active if fault not in gone))
+            return gone
+
+    def _note(self, at_s: float, active: tuple[Fault, ...]) -> None:
+        self._active = active
+        self._history = (*self._history, Change(at_s, active))
+
+    def to_json(self) -> list[dict[str, object]]:
+        """Return the active faults as JSON can hold them."""
+        return [fault.to_json() for fault in self._active]

@@ -1,0 +1,146 @@
+"""The model itself: from what devices are set to, what the kernel counts and what is broken to what hardware shows."""
+
+import threading
+from collections.abc import Mapping
+
+from netkit.design.fabric import Fabric, Host
+from netkit.lab.faults import Fault, Faults
+from netkit.lab.model.account import Account
+from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
+from netkit.lab.model.plant import Plant
+from netkit.lab.model.show import nic_reading, port_reading, stuck_nic, stuck_port
+from netkit.lab.model.side import of_nic, of_port
+from netkit.lab.model.wiring import End
+from netkit.lab.reading import NicReading, PortReading
+from netkit.lab.state import SwitchState
+
+ABSENT = KernelPort(is_enabled=False, is_up=False)
+TAMPERING = frozenset({"counter-reset", "counter-wrap", "counter-stuck"})
+IDLE = NicTraffic()
+
+
+class Model:
+    """The hardware of a whole lab. It has no clock: every call says what time it is, in seconds that only grow."""
+
+    def __init__(self, fabric: Fabric, faults: Faults, started_s: float) -> None:
+        self._fabric = fabric
+        self._faults = faults
+        self._lock = threading.RLock()
+        self._plant = Plant(fabric, started_s)
+        self._ports: dict[End, Account[PortReading]] = {}
+        self._nics: dict[End, Account[NicReading]] = {}
+        self._active: tuple[Fault, ...] = ()
+        self._seen = 0
+
+    def told(self, device: str, state: SwitchState, now_s: float) -> None:
+        """Take over what a switch is told to be; ports it is not told of take no part in PFC."""
+        with self._lock:
+            self._catch_up(now_s)
+            sides = {End(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
+            self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
+
+    def host_told(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
+        """Take over how NICs of a host are set, by interface; those not named stay as they were."""
+        with self._lock:
+            self._catch_up(now_s)
+            sides = {End(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
+            known = self._plant.wiring.ends[host]
+            self._plant.tell({end: side for end, side in sides.items() if end in known}, now_s)
+
+    def port_readings(self, device: str, kernel: Mapping[str, KernelPort], now_s: float) -> tuple[PortReading, ...]:
+        """Return what the ports of a switch show, by what the kernel has of each under its NOS name."""
+        with self._lock:
+            self._catch_up(now_s)
+            ports = self._fabric.switch(device).ports
+            best_effort = self._fabric.lossless.best_effort.priority
+            found = []
+            for end, port in zip(self._plant.wiring.ends[device], ports, strict=True):
+                own, account = kernel.get(port.name, ABSENT), self._ports.get(end)
+                self._plant.carry(end, now_s, is_up=own.is_up)
+                reading = port_reading(self._plant, end, port, best_effort, own, account, now_s)
+                found.append(stuck_port(account, reading) if account and account.is_stuck else reading)
+            return tuple(found)
+
+    def nic_readings(
+        self, host: str, kernel: Mapping[str, KernelPort], traffic: Mapping[str, NicTraffic], now_s: float
+    ) -> tuple[NicReading, ...]:
+        """Return what the NICs of a host show, by what kernel and traffic programs counted for each interface."""
+        with self._lock:
+            self._catch_up(now_s)
+            device, found = self._host(host), []
+            for end, nic in zip(self._plant.wiring.ends[host], device.nics, strict=True):
+                own, account = kernel.get(nic.interface, ABSENT), self._nics.get(end)
+                self._plant.carry(end, now_s, is_up=own.is_up)
+                counted = traffic.get(nic.interface, IDLE)
+                reading = nic_reading(self._plant, end, nic, own, counted, account, now_s)
+                found.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
+            return tuple(found)
+
+    def clear(self, device: str, port: str = "") -> None:
+        """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""
+        with self._lock:
+            for account in self._accounts(device, port):
+                account.is_to_reset = True
+
+    def rebooted(self, device: str, now_s: float) -> None:
+        """Forget what a device was told and counted."""
+        with self._lock:
+            self._catch_up(now_s)
+            self._plant.tell(dict.fromkeys(self._plant.wiring.ends[device]), now_s)
+            self.clear(device)
+
+    def link_up_s(self, device: str, port: str, now_s: float) -> float:
+        """Return how long a port takes from being enabled to being up."""
+        with self._lock:
+            self._catch_up(now_s)
+            return self._plant.link_up_s(End(device, port))
+
+    def pfc_priorities(self, device: str, port: str, now_s: float) -> frozenset[int]:
+        """Return the priorities the hardware pauses at a port, which a fault may have made others than configured."""
+        with self._lock:
+            self._catch_up(now_s)
+            side = self._plant.side(End(device, port))
+            return side.pfc_priorities if side else frozenset()
+
+    def _catch_up(self, now_s: float) -> None:
+        """Live through what became of the faults up to now, each at its own moment."""
+        history = self._faults.history
+        while self._seen < len(history) and history[self._seen].at_s <= now_s:
+            change = history[self._seen]
+            self._seen += 1
+            before, self._active = self._active, change.active
+            self._plant.suffer(change.active, change.at_s)
+            for fault in change.active:
+                if fault not in before:
+                    self._tamper(fault)
+            for fault in before:
+                if fault not in change.active and fault.name == "counter-stuck":
+                    self._release(fault)
+
+    def _tamper(self, fault: Fault) -> None:
+        if fault.name not in TAMPERING:
+            return
+        for account in self._accounts(fault.device, fault.port):
+            match fault.name:
+                case "counter-reset":
+                    account.is_to_reset = True
+                case "counter-wrap":
+                    account.wrap(int(fault.number("bits")), int(fault.number("left")))
+                case "counter-stuck":
+                    account.is_stuck = True
+
+    def _release(self, fault: Fault) -> None:
+        for account in self._accounts(fault.device, fault.port):
+            account.is_stuck, account.kept = False, None
+
+    def _accounts(self, device: str, port: str) -> list[Account[PortReading] | Account[NicReading]]:
+        ends = [end for end in self._plant.wiring.ends[device] if port in {"", end.port}]
+        if isinstance(self._fabric.device(device), Host):
+            return [self._nics.setdefault(end, Account()) for end in ends]
+        return [self._ports.setdefault(end, Account()) for end in ends]
+
+    def _host(self, name: str) -> Host:
+        device = self._fabric.device(name)
+        if not isinstance(device, Host):
+            raise TypeError(f"{name} is not a host")
+        return device

@@ -1,0 +1,171 @@
+"""The counters of a host NIC, by the names of the real driver. Those of traffic are real; pauses and volume are not."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netkit.lab.model.inputs import KernelPort, NicTraffic
+from netkit.lab.model.meter import Totals
+from netkit.lab.model.resting import UNUSED_ETHTOOL, UNUSED_PORT, UNUSED_Q
+from netkit.lab.model.side import Side
+from netkit.lab.reading import FecReading, TrafficReading
+from netkit.lab.state import PRIORITIES
+
+DRIVER = "mlx5_core"
+FIRMWARE = "28.43.1014"
+PART = "MCX75310AAS-NEA"
+Q_RANGE = 2**32
+"""Queue counters have 32 bits and wrap; those of congestion have 64."""
+WORD_BYTES = 4
+MESSAGE_PACKETS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class NicState:
+    """All that the counters of a NIC follow from."""
+
+    kernel: KernelPort
+    traffic: NicTraffic
+    out: Totals
+    in_: Totals
+    side: Side | None
+    rx_priority: int
+    tx_priority: int
+    fec: FecReading
+    lane_errors: tuple[int, ...]
+    received_bits: int
+    stalled_percent: int
+    stalled_s: int
+    is_storming: bool
+
+
+def hw_counters(state: NicState) -> dict[str, int]:
+    """Return what `hw_counters` holds."""
+    traffic = state.traffic
+    received, sent = state.in_, state.out
+    refused = int(sent.drops)
+    queue = {
+        "rx_write_requests": int(received.packets / MESSAGE_PACKETS) + traffic.rx_roce_packets,
+        "out_of_sequence": traffic.out_of_sequence + int(received.drops),
+        "packet_seq_err": traffic.packet_seq_err + refused,
+        "duplicate_request": traffic.duplicate_requests,
+        "local_ack_timeout_err": refused // 1000,
+        "roce_adp_retrans": refused // 10,
+        "roce_slow_restart": traffic.cnp_handled // 64,
+        "roce_slow_restart_cnps": traffic.cnp_handled // 64,
+        **dict.fromkeys(UNUSED_Q, 0),
+    }
+    congestion = {
+        "np_cnp_sent": traffic.cnp_sent,
+        "np_ecn_marked_roce_packets": traffic.ecn_marked_packets,
+        "rp_cnp_handled": traffic.cnp_handled,
+        "rp_cnp_ignored": traffic.cnp_ignored,
+    }
+    return {**{name: count % Q_RANGE for name, count in queue.items()}, **congestion}
+
+
+def port_counters(state: NicState) -> dict[str, int]:
+    """Return what `counters` holds; data is counted in words of four bytes."""
+    kernel, traffic = state.kernel.traffic, state.traffic
+    rx_packets = int(state.in_.packets) + kernel.rx_packets
+    tx_packets = int(state.out.packets) + kernel.tx_packets
+    return {
+        "port_rcv_data": (int(state.in_.bytes) + kernel.rx_bytes) // WORD_BYTES,
+        "port_xmit_data": (int(state.out.bytes) + kernel.tx_bytes) // WORD_BYTES,
+        "port_rcv_packets": rx_packets,
+        "port_xmit_packets": tx_packets,
+        "unicast_rcv_packets": rx_packets,
+        "unicast_xmit_packets": tx_packets,
+        "port_xmit_wait": int(state.out.held_us) + traffic.cnp_handled,
+        "port_xmit_discards": kernel.tx_dropped,
+        "link_downed": state.kernel.carrier_changes // 2,
+        **dict.fromkeys(UNUSED_PORT, 0),
+    }
+
+
+def ethtool(state: NicState) -> dict[str, int]:
+    """Return what `ethtool -S` prints, except the pauses of priorities without PFC, which a NIC leaves out."""
+    kernel = state.kernel.traffic
+    discards = int(state.in_.drops)
+    return {
+        "rx_packets": kernel.rx_packets,
+        "rx_bytes": kernel.rx_bytes,
+        "tx_packets": kernel.tx_packets,
+        "tx_bytes": kernel.tx_bytes,
+        "rx_vport_rdma_unicast_packets": int(state.in_.packets) + state.traffic.rx_roce_packets,
+        "rx_vport_rdma_unicast_bytes": int(state.in_.bytes) + state.traffic.rx_roce_bytes,
+        "tx_vport_rdma_unicast_packets": int(state.out.packets) + state.traffic.tx_roce_packets,
+        "tx_vport_rdma_unicast_bytes": int(state.out.bytes) + state.traffic.tx_roce_bytes,
+        "rx_packets_phy": int(state.in_.packets) + kernel.rx_packets,
+        "tx_packets_phy": int(state.out.packets) + kernel.tx_packets,
+        "rx_bytes_phy": int(state.in_.bytes) + kernel.rx_bytes,
+        "tx_bytes_phy": int(state.out.bytes) + kernel.tx_bytes,
+        "rx_discards_phy": discards,
+        "link_down_events_phy": state.kernel.carrier_changes // 2,
+        **_line(state),
+        **_priorities(state, discards),
+        "outbound_pci_stalled_wr": state.stalled_percent,
+        "outbound_pci_stalled_wr_events": state.stalled_s,
+        "tx_pause_storm_warning_events": int(state.is_storming),
+        **dict.fromkeys(UNUSED_ETHTOOL, 0),
+    }
+
+
+def _line(state: NicState) -> dict[str, int]:
+    lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
+    return {
+        "rx_bits_phy": state.received_bits,
+        "rx_corrected_bits_phy": sum(state.lane_errors),
+        "rx_pcs_symbol_err_phy": state.fec.uncorrectable_codewords,
+        **lanes,
+    }
+
+
+def _priorities(state: NicState, discards: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for priority in range(PRIORITIES):
+        found |= _priority(state, priority, discards)
+    return found
+
+
+def _priority(state: NicState, priority: int, discards: int) -> dict[str, int]:
+    is_data = priority == (state.side.data_priority if state.side else 0)
+    received, sent = (state.in_, state.out) if is_data else (Totals(), Totals())
+    other = state.kernel.traffic if priority == 0 else TrafficReading()
+    dropped = discards if is_data else 0
+    rx_real, tx_real = _real_packets(state, priority)
+    rows = {
+        "rx_{}_bytes": int(received.bytes) + other.rx_bytes,
+        "rx_{}_packets": int(received.packets) + other.rx_packets + rx_real,
+        "rx_{}_discards": dropped,
+        "rx_{}_buf_discard": dropped,
+        "rx_{}_cong_discard": 0,
+        "rx_{}_marked": state.traffic.ecn_marked_packets if is_data else 0,
+        "tx_{}_bytes": int(sent.bytes) + other.tx_bytes,
+        "tx_{}_packets": int(sent.packets) + other.tx_packets + tx_real,
+    }
+    paused = state.out if priority == state.rx_priority else Totals()
+    pausing = state.in_ if priority == state.tx_priority else Totals()
+    rows |= {
+        "rx_{}_pause": int(paused.pauses),
+        "rx_{}_pause_duration": int(paused.held_us),
+        "rx_{}_pause_transition": int(paused.pauses),
+        "tx_{}_pause": int(pausing.pauses),
+        "tx_{}_pause_duration": int(pausing.asked_us),
+    }
+    return {name.format(f"prio{priority}"): count for name, count in rows.items()}
+
+
+def _real_packets(state: NicState, priority: int) -> tuple[int, int]:
+    """Return the real RoCE packets and CNPs of a priority; CNPs belong to one of their own."""
+    traffic = state.traffic
+    if traffic.rx_priority_packets and traffic.tx_priority_packets:
+        return traffic.rx_priority_packets[priority], traffic.tx_priority_packets[priority]
+    if state.side is not None and priority == state.side.cnp_priority:
+        return traffic.rx_cnp_packets, traffic.cnp_sent
+    return 0, 0
+
+
+def without_idle_pauses(counters: Mapping[str, int], pfc_priorities: frozenset[int]) -> dict[str, int]:
+    """Return the counters a NIC shows: pauses only of priorities that have PFC on."""
+    hidden = tuple(f"prio{priority}_pause" for priority in range(PRIORITIES) if priority not in pfc_priorities)
+    return {name: count for name, count in counters.items() if not name[3:].startswith(hidden)}

@@ -1,0 +1,174 @@
+"""The cables of a fabric at work: how both ends are set, what moves on each way, and what it has counted."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from netkit.design.fabric import Fabric
+from netkit.lab.faults import Fault
+from netkit.lab.model.ailment import HEALTHY, Ailment, of_module
+from netkit.lab.model.fec import Line
+from netkit.lab.model.flow import Pressure, flow, quiet
+from netkit.lab.model.meter import Meter
+from netkit.lab.model.optics import error_rate, module
+from netkit.lab.model.place import places
+from netkit.lab.model.pressure import Weather, merged
+from netkit.lab.model.seed import between
+from netkit.lab.model.side import Side
+from netkit.lab.model.watchdog import Watch
+from netkit.lab.model.wiring import End, Way, Wiring
+from netkit.lab.reading import ModuleReading
+
+LINK_UP_S = (2.2, 5.8)
+OF_THE_WHOLE_MODULE = frozenset({"hot-optic", "mixed-optic-firmware"})
+
+
+class Plant:
+    """All cables and modules. Only what happens changes them; reading does not."""
+
+    def __init__(self, fabric: Fabric, started_s: float) -> None:
+        self.wiring = Wiring(fabric)
+        self.places = places(fabric, self.wiring)
+        self.meters = [Meter(started_s) for _ in self.wiring.ways]
+        self.lines = [Line(way.speed_gbps, started_s) for way in self.wiring.ways]
+        self.watches: dict[End, Watch] = {}
+        self._sides: dict[End, Side] = {}
+        self._down: set[int] = set()
+        """Cables without a carrier, by the index of their first way."""
+        self._active: tuple[Fault, ...] = ()
+        self._weather = Weather(fabric, self.wiring, self.side)
+        self._pressure: Mapping[int, Pressure] = {}
+        self._modules: dict[End, ModuleReading] = {}
+        self._mates: dict[tuple[str, str], list[End]] = {}
+        for end, place in self.places.items():
+            self._mates.setdefault((place.device, place.cage), []).append(end)
+        switches = {switch.name for switch in fabric.switches}
+        self._every_other = frozenset(
+            end
+            for name in switches
+            for end in [end for end in self.wiring.ends[name] if self.wiring.peer(end).device in switches][::2]
+        )
+        self._link_up_s = {end: round(between(*LINK_UP_S, "link-up", str(end)), 2) for end in self.wiring.way_out}
+        for way in self.wiring.ways:
+            self._refresh(way, started_s)
+
+    def side(self, end: End) -> Side | None:
+        """Return how an end is set, or None before it was told anything."""
+        side = self._sides.get(end)
+        if side is None or not self._active:
+            return side
+        for fault in self._active:
+            if fault.device == end.device and fault.port in {"", end.port}:
+                side = self._altered(side, fault, end)
+        return side
+
+    def _altered(self, side: Side, fault: Fault, end: End) -> Side:
+        if fault.name == "pfc-off":
+            return replace(side, pfc_priorities=frozenset())
+        if fault.name == "adaptive-routing-half-on" and (fault.port or end in self._every_other):
+            return replace(side, adaptive_routing=not side.adaptive_routing)
+        return side
+
+    def link_up_s(self, end: End) -> float:
+        """Return how long the last link-up of an end took."""
+        slow = next((fault for fault in self._faults_at(end) if fault.name == "slow-link-up"), None)
+        return slow.number("seconds") if slow else self._link_up_s[end]
+
+    def tell(self, sides: Mapping[End, Side | None], now_s: float) -> None:
+        """Set ends anew; None forgets what an end was told."""
+        changed = [end for end, side in sides.items() if self._sides.get(end) != side]
+        for end in changed:
+            side = sides[end]
+            if side is None:
+                self._sides.pop(end, None)
+            else:
+                self._sides[end] = side
+        if changed:
+            self._turn(changed, now_s)
+
+    def suffer(self, active: tuple[Fault, ...], now_s: float) -> None:
+        """Go on with other faults than before."""
+        before, self._active = self._active, active
+        differing = [fault for fault in (*before, *active) if (fault in before) != (fault in active)]
+        self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
+
+    def carry(self, end: End, now_s: float, *, is_up: bool) -> None:
+        """Note whether a cable has a carrier."""
+        way = self.wiring.way_out[end]
+        cable = min(way.index, way.opposite)
+        if is_up == (cable not in self._down):
+            return
+        (self._down.discard if is_up else self._down.add)(cable)
+        self._turn([end], now_s)
+
+    def clear(self, end: End, now_s: float) -> None:
+        """Forget what was highest at an end, and what its line corrected."""
+        way = self.wiring.way_out[end]
+        sent, received = self.meters[way.index], self.meters[way.opposite]
+        sent.queue_peak, received.headroom_peak = sent.flow.queue_fill, received.flow.headroom_fill
+        self.lines[way.opposite].clear(now_s)
+
+    def module(self, end: End) -> ModuleReading | None:
+        """Return what is plugged in at an end."""
+        if end not in self.places:
+            return None
+        if end not in self._modules:
+            peer = self.wiring.peer(end)
+            self._modules[end] = module(
+                end,
+                self.places[end],
+                peer,
+                (self._ailment(end), self._ailment(peer)),
+                is_sending=self._is_enabled(end),
+                is_receiving=self._is_enabled(peer),
+            )
+        return self._modules[end]
+
+    def _turn(self, ends: Iterable[End], now_s: float) -> None:
+        """Let the flows follow from what just changed at some ends; storms may carry it far."""
+        self._modules.clear()
+        before, self._pressure = self._pressure, self._weather.under(self._active)
+        indices = {way for way in (*before, *self._pressure) if before.get(way) != self._pressure.get(way)}
+        for end in ends:
+            way = self.wiring.way_out[end]
+            indices |= {way.index, way.opposite}
+        for index in sorted(indices):
+            self._refresh(self.wiring.ways[index], now_s)
+
+    def _refresh(self, way: Way, now_s: float) -> None:
+        sender = self.side(way.sender)
+        is_up = min(way.index, way.opposite) not in self._down
+        pressure = merged(self._pressure.get(way.index), quiet(way))
+        moving = flow(way, sender, self.side(way.receiver), pressure, is_up=is_up)
+        self.meters[way.index].turn(moving, now_s)
+        is_lit = is_up and self._is_enabled(way.sender) and self._is_enabled(way.receiver)
+        own, far = self._ailment(way.receiver), self._ailment(way.sender)
+        kind = self.places[way.receiver].part.kind
+        self.lines[way.index].turn(error_rate(way.receiver, kind, own, far) if is_lit else 0.0, own.rx_lane, now_s)
+        if moving.has_tripped or way.sender in self.watches:
+            times = sender.watchdog if sender and moving.has_tripped else None
+            self.watches.setdefault(way.sender, Watch()).note(times, now_s)
+
+    def _is_enabled(self, end: End) -> bool:
+        side = self._sides.get(end)
+        return side is None or side.is_enabled
+
+    def _faults_at(self, end: End) -> list[Fault]:
+        return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
+
+    def _ailment(self, end: End) -> Ailment:
+        if not self._active:
+            return HEALTHY
+        place = self.places[end]
+        shared = [
+            fault
+            for mate in self._mates[place.device, place.cage]
+            for fault in self._faults_at(mate)
+            if mate != end and fault.name in OF_THE_WHOLE_MODULE
+        ]
+        return of_module((*shared, *self._faults_at(end)))
+
+    def _ends_of(self, fault: Fault) -> tuple[End, ...]:
+        end = End(fault.device, fault.port)
+        if fault.port:
+            return (end,) if end in self.wiring.way_out else ()
+        return self.wiring.ends.get(fault.device, ())
