@@ -1,0 +1,64 @@
+"""A node that is an EOS switch."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.eos import eapi, shell
+from netkit.lab.personalities.eos.machine import TIMER_PROGRAM, Machine
+from netkit.lab.personalities.eos.switch_state import management_vrf
+from netkit.lab.personality import Call, Personality
+
+CONFIGS = ("eos.cfg", "startup-config")
+
+
+class Eos(Personality):
+    """EOS: eAPI over HTTPS, and the CLI behind `Cli` and `FastCli`."""
+
+    programs: ClassVar[tuple[str, ...]] = ("Cli", "FastCli", TIMER_PROGRAM)
+    login: ClassVar[str] = "admin"
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.machine = Machine(node)
+
+    def provision(self, files: Mapping[str, str]) -> None:
+        """Make a rendered configuration the startup-config."""
+        unknown = sorted(set(files) - set(CONFIGS))
+        found = [files[name] for name in CONFIGS if name in files]
+        if unknown or len(found) != 1:
+            raise RefusedError(f"EOS takes one of {' or '.join(CONFIGS)}; got {', '.join(sorted(files)) or 'nothing'}")
+        self.machine.load_startup(found[0])
+
+    def boot(self) -> None:
+        """Become what the startup-config says."""
+        self.machine.boot()
+
+    def run(self, call: Call) -> int:
+        """Answer the CLI, or the end of a commit timer."""
+        if call.program == TIMER_PROGRAM:
+            self.machine.expire(int(call.arguments[0]))
+            return 0
+        return shell.run(self.machine, call)
+
+    @property
+    def serves_https(self) -> bool:
+        """Whether eAPI answers: it is off until the configuration turns it on where the management interface is."""
+        api = self.machine.running.section("management", "api", "http-commands")
+        if api.is_off("protocol", "https") or not api.is_off("shutdown"):
+            return False
+        vrf = management_vrf(self.machine.running)
+        return vrf == "default" or api.section("vrf", vrf).is_off("shutdown")
+
+    def https(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, user: str = "admin"
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Answer a request on port 443 whose user the lab has let in."""
+        del headers
+        if not self.serves_https:
+            return 503, {"Content-Type": "text/plain"}, b"eAPI is not enabled\n"
+        return eapi.http(self.machine, method, path, body, user)
+
+    def eapi(self, body: bytes, user: str = "admin") -> bytes:
+        """Answer one eAPI request."""
+        return eapi.answer(self.machine, body, user)

@@ -1,0 +1,165 @@
+"""What a configuration makes of queues, priorities and the packet buffer, EOS's defaults included."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.state import CODE_POINTS, PRIORITIES, EcnState, QosState, SchedulerState, WatchdogState
+
+DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
+"""The traffic class of DSCP 0-7, 8-15 and so on."""
+BYTES_PER_UNIT = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000, "segments": 256}
+DEFAULT_ACTION = "errdisable"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One transmit queue as configured. Queues are strict unless told otherwise."""
+
+    number: int
+    is_strict: bool = True
+    weight_percent: int = 0
+    guaranteed_percent: int = 0
+    shape_percent: int = 0
+    ecn: EcnState | None = None
+    is_ecn_counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A QoS profile."""
+
+    name: str
+    trust: str = ""
+    has_pfc: bool = False
+    no_drop: frozenset[int] = frozenset()
+    has_watchdog: bool = True
+    queues: Mapping[int, Queue] | None = None
+
+    def queue(self, number: int) -> Queue:
+        """Return a queue; the default one when the profile does not name it."""
+        return (self.queues or {}).get(number, Queue(number))
+
+
+@dataclass(frozen=True, slots=True)
+class WatchdogTimes:
+    """The switch-wide half of the PFC watchdog; without a timeout it looks at nothing."""
+
+    timeout_s: float = 0
+    recovery_s: float = 0
+    polling_s: float = 0
+    action: str = DEFAULT_ACTION
+    override: str = ""
+
+
+def profiles(config: Section) -> dict[str, Profile]:
+    """Return the QoS profiles by name."""
+    return {name: _profile(name, section) for (name,), section in config.sections("qos", "profile")}
+
+
+def profile_of(config: Section, port: Section) -> Profile:
+    """Return what a port applies; a profile that does not exist is taken without a word and does nothing."""
+    name = port.word("service-profile")
+    return profiles(config).get(name, Profile(name))
+
+
+def _profile(name: str, section: Section) -> Profile:
+    found = [
+        _queue(int(rest[0]), queue)
+        for keyword in ("tx-queue", "uc-tx-queue")
+        for rest, queue in section.sections(keyword)
+    ]
+    return Profile(
+        name=name,
+        trust=section.word("qos", "trust"),
+        has_pfc=section.has("priority-flow-control", "on"),
+        no_drop=frozenset(int(rest[0]) for rest in section.find("priority-flow-control", "priority")),
+        has_watchdog=not section.is_off("priority-flow-control", "pause", "watchdog"),
+        queues={queue.number: queue for queue in found},
+    )
+
+
+def _queue(number: int, section: Section) -> Queue:
+    return Queue(
+        number=number,
+        is_strict=not section.is_off("priority"),
+        weight_percent=int(section.word("bandwidth", "percent") or 0),
+        guaranteed_percent=int(section.word("bandwidth", "guaranteed", "percent") or 0),
+        shape_percent=int(section.word("shape", "rate") or 0),
+        ecn=_ecn(section),
+        is_ecn_counted=section.has("random-detect", "ecn", "count"),
+    )
+
+
+def _ecn(section: Section) -> EcnState | None:
+    found = section.one("random-detect", "ecn", "minimum-threshold")
+    if found is None:
+        return None
+    low, low_unit, _, high, high_unit, _, probability, *_ = found
+    # A time is not a length: at what length it marks depends on the speed, and the model needs a length.
+    to_bytes = {**BYTES_PER_UNIT, "milliseconds": 0}
+    return EcnState(int(low) * to_bytes[low_unit], int(high) * to_bytes[high_unit], int(probability))
+
+
+def watchdog_times(config: Section) -> WatchdogTimes:
+    """Return the switch-wide watchdog; a polling interval too long for the times is replaced, as EOS does."""
+    start = ("priority-flow-control", "pause", "watchdog")
+    timeout = float(config.word(*start, "default", "timeout") or 0)
+    recovery = float(config.word(*start, "default", "recovery-time") or 0)
+    longest = min(timeout, recovery or timeout) / 2
+    polling = float(config.word(*start, "default", "polling-interval") or 0)
+    return WatchdogTimes(
+        timeout_s=timeout,
+        recovery_s=recovery,
+        polling_s=min(polling, longest) if polling else longest,
+        action=config.word(*start, "action") or DEFAULT_ACTION,
+        override=config.word(*start, "override", "action"),
+    )
+
+
+def class_of_dscp(config: Section) -> tuple[int, ...]:
+    """Return the traffic class of each DSCP."""
+    result = [DEFAULT_CLASS_OF_EIGHT[dscp // 8] for dscp in range(CODE_POINTS)]
+    for dscp, _, _, traffic_class in config.find("qos", "map", "dscp"):
+        result[int(dscp)] = int(traffic_class)
+    return tuple(result)
+
+
+def of_class(config: Section, *targets: str) -> tuple[int, ...]:
+    """Return the queue or the priority group of each traffic class; its own number unless told otherwise."""
+    result = list(range(PRIORITIES))
+    for traffic_class, _, target, number in config.find("qos", "map", "traffic-class"):
+        if target in targets:
+            result[int(traffic_class)] = int(number)
+    return tuple(result)
+
+
+def port_qos(config: Section, port: Section, *, is_routed: bool) -> QosState:
+    """Return how a port treats traffic. A routed port trusts the DSCP by default, one in a VLAN the priority tag."""
+    profile = profile_of(config, port)
+    trust = profile.trust or ("dscp" if is_routed else "cos")
+    is_pfc_on = profile.has_pfc and not config.has("priority-flow-control", "all", "off")
+    times = watchdog_times(config)
+    watchdog = None
+    if is_pfc_on and profile.has_watchdog and times.timeout_s:
+        watchdog = WatchdogState(round(times.timeout_s * 1000), round(times.recovery_s * 1000))
+    queues = [profile.queue(number) for number in range(PRIORITIES)]
+    return QosState(
+        priority_of_dscp=class_of_dscp(config) if trust == "dscp" else (),
+        class_of_priority=of_class(config, "tx-queue", "uc-tx-queue"),
+        pfc_priorities=_paused(config, profile) if is_pfc_on else frozenset(),
+        ecn={queue.number: queue.ecn for queue in queues if queue.ecn},
+        schedulers={queue.number: _scheduler(queue) for queue in queues if queue.number in (profile.queues or {})},
+        watchdog=watchdog,
+    )
+
+
+def _paused(config: Section, profile: Profile) -> frozenset[int]:
+    """Return the lossless priorities: only those whose traffic has a priority group of that number are paused."""
+    return frozenset(priority for priority in profile.no_drop if priority in of_class(config, "priority-group"))
+
+
+def _scheduler(queue: Queue) -> SchedulerState:
+    if queue.is_strict:
+        return SchedulerState("strict")
+    return SchedulerState("weighted", queue.weight_percent)

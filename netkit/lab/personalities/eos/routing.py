@@ -1,0 +1,263 @@
+"""From an EOS configuration to FRR's language, with EOS's defaults said aloud where FRR has others."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netkit.lab.personalities.eos.drains import Drain, drained_ports
+from netkit.lab.personalities.eos.tree import Section
+
+GRACEFUL_SETS = ("set local-preference 0", "set community graceful-shutdown additive")
+COMMUNITY_WORDS = {"GSHUT": "graceful-shutdown"}
+DENY, PERMIT = "EOS-DENY", "EOS-PERMIT"
+DIRECTIONS = ("in", "out")
+# EOS offers no connect timer and tries again soon; FRR would wait two minutes.
+CONNECT_S = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """An unnumbered neighbour: its port, its group and its AS."""
+
+    port: str
+    group: str
+    asn: str
+
+
+def frr(config: Section, kernel_names: Mapping[str, str]) -> str:
+    """Return FRR's configuration. EOS without `ip routing` forwards nothing, and so runs no BGP."""
+    lines = ["frr defaults traditional", "log syslog informational", "no zebra nexthop kernel enable"]
+    bgp = running_bgp(config)
+    if bgp is not None:
+        lines += _bgp(config, *bgp, kernel_names)
+        lines += _policies(config, bgp[1], kernel_names)
+        lines += _bfd(config)
+    return "\n".join((*lines, ""))
+
+
+def running_bgp(config: Section) -> tuple[str, Section] | None:
+    """Return the BGP process that runs, if any: its AS and its settings."""
+    if not is_routing(config):
+        return None
+    return next(((rest[0], section) for rest, section in config.sections("router", "bgp")), None)
+
+
+def is_routing(config: Section) -> bool:
+    """Whether the switch forwards IPv4 at all."""
+    return config.has("ip", "routing") or routes_by_ipv6(config)
+
+
+def routes_by_ipv6(config: Section) -> bool:
+    """Whether it forwards IPv4 on interfaces that have only IPv6."""
+    return config.has("ip", "routing", "ipv6", "interfaces")
+
+
+def neighbors(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> tuple[Neighbor, ...]:
+    """Return the unnumbered neighbours that can be found: by router advertisements, on routed ports with IPv6."""
+    if not config.has("ipv6", "unicast-routing"):
+        return ()
+    found = (Neighbor(rest[0], rest[2], rest[4]) for rest in bgp.find("neighbor", "interface"))
+    return tuple(one for one in found if one.port in kernel_names and _has_ipv6(config, one.port))
+
+
+def _has_ipv6(config: Section, port: str) -> bool:
+    section = config.section("interface", port)
+    return section.is_off("switchport") and section.has("ipv6", "enable")
+
+
+def groups(bgp: Section) -> tuple[str, ...]:
+    """Return the peer groups."""
+    return tuple(rest[0] for rest in bgp.find("neighbor") if rest[1:] == ("peer", "group"))
+
+
+def _bgp(config: Section, asn: str, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+    found = neighbors(config, bgp, kernel_names)
+    yield f"router bgp {asn}"
+    router_id = (
+        bgp.word("router-id") or config.section("interface", "Loopback0").word("ip", "address").partition("/")[0]
+    )
+    if router_id:
+        yield f" bgp router-id {router_id}"
+    yield " bgp log-neighbor-changes"
+    yield " no bgp ebgp-requires-policy"
+    yield " no bgp default ipv4-unicast"
+    if not bgp.is_off("bgp", "bestpath", "as-path", "multipath-relax"):
+        yield " bgp bestpath as-path multipath-relax"
+    restart = bgp.word("graceful-restart", "restart-time")
+    if bgp.has("graceful-restart"):
+        yield " bgp graceful-restart"
+        if restart:
+            yield f" bgp graceful-restart restart-time {restart}"
+    for group in groups(bgp):
+        yield from _group(bgp, group)
+    for one in found:
+        interface = kernel_names[one.port]
+        yield f" neighbor {interface} interface v6only peer-group {one.group}"
+        yield f" neighbor {interface} remote-as {one.asn}"
+    yield " !"
+    yield " address-family ipv4 unicast"
+    yield from _family(config, bgp, found, kernel_names)
+    yield " exit-address-family"
+    yield "exit"
+    yield "!"
+
+
+def _group(bgp: Section, group: str) -> Iterator[str]:
+    start = ("neighbor", group)
+    yield f" neighbor {group} peer-group"
+    remote = bgp.word(*start, "remote-as")
+    if remote:
+        yield f" neighbor {group} remote-as {remote}"
+    if bgp.has(*start, "bfd"):
+        yield f" neighbor {group} bfd"
+        yield f" neighbor {group} bfd profile eos"
+    timers = bgp.one(*start, "timers") or ("60", "180")
+    yield f" neighbor {group} timers {' '.join(timers)}"
+    yield f" neighbor {group} timers connect {CONNECT_S}"
+    description = bgp.word(*start, "description")
+    if description:
+        yield f" neighbor {group} description {description}"
+    if bgp.has(*start, "shutdown"):
+        yield f" neighbor {group} shutdown"
+
+
+def _family(
+    config: Section, bgp: Section, found: tuple[Neighbor, ...], kernel_names: Mapping[str, str]
+) -> Iterator[str]:
+    for prefix, *summary in bgp.find("aggregate-address"):
+        yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
+    for source, *policy in bgp.find("redistribute"):
+        yield f"  redistribute {source}{f' route-map {policy[1]}' if policy else ''}"
+    for group in groups(bgp):
+        yield from _group_family(config, bgp, group)
+    drained = drained_ports(config, tuple(kernel_names))
+    for one in found:
+        drain = drained.get(one.port)
+        for direction in drain.directions if drain else ():
+            name = _drain_name(config, bgp, one, direction)
+            yield f"  neighbor {kernel_names[one.port]} route-map {name} {direction}"
+    yield f"  maximum-paths {bgp.word('maximum-paths') or 1}"
+
+
+def _group_family(config: Section, bgp: Section, group: str) -> Iterator[str]:
+    start = ("neighbor", group)
+    if not is_active(bgp, group):
+        return
+    yield f"  neighbor {group} activate"
+    allowed = bgp.word(*start, "allowas-in")
+    if allowed:
+        yield f"  neighbor {group} allowas-in {allowed}"
+    if bgp.one(*start, "send-community") is None:
+        yield f"  no neighbor {group} send-community"
+    routes = bgp.word(*start, "maximum-routes")
+    if routes and routes != "0":
+        yield f"  neighbor {group} maximum-prefix {routes}"
+    for direction in DIRECTIONS:
+        yield f"  neighbor {group} route-map {policy_of(config, bgp, group, direction)} {direction}"
+
+
+def is_active(bgp: Section, group: str) -> bool:
+    """Whether IPv4 is negotiated with a group: by its own word, or because that is the default."""
+    family = bgp.section("address-family", "ipv4")
+    return family.has("neighbor", group, "activate") or not bgp.is_off("bgp", "default", "ipv4-unicast")
+
+
+def policy_of(config: Section, bgp: Section, group: str, direction: str) -> str:
+    """Return the route map that holds for a group.
+
+    Without IPv4 over IPv6 next hops a session comes up and carries nothing. A map that is missing lets everything
+    through unless `missing-policy` says otherwise.
+    """
+    family = bgp.section("address-family", "ipv4")
+    is_carried = family.has("neighbor", group, "next-hop", "address-family", "ipv6", "originate")
+    if not (is_carried and routes_by_ipv6(config)):
+        return DENY
+    named = next((rest[0] for rest in bgp.find("neighbor", group, "route-map") if rest[1] == direction), "")
+    if named and any(True for _ in config.sections("route-map", named)):
+        return named
+    guard = bgp.word("neighbor", group, "missing-policy", "address-family", "all", "direction", direction, "action")
+    return DENY if guard == "deny" else PERMIT
+
+
+def _drain_name(config: Section, bgp: Section, one: Neighbor, direction: str) -> str:
+    return f"{policy_of(config, bgp, one.group, direction)}-DRAINED-{direction}"
+
+
+def _policies(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+    for (name,), section in config.sections("ip", "prefix-list"):
+        for number, action, prefix, *bounds in section.find("seq"):
+            yield f"ip prefix-list {name} seq {number} {action} {prefix}{_bounds(bounds)}"
+    for rest, section in config.sections("route-map"):
+        yield from _route_map(rest[0], rest[1], rest[2], _clauses(section))
+    yield from _route_map(DENY, "deny", "10", [])
+    yield from _route_map(PERMIT, "permit", "10", [])
+    yield from _drain_maps(config, bgp, kernel_names)
+
+
+def _drain_maps(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+    """Yield, for every route map with a drained neighbour, one that says the same and asks to go elsewhere."""
+    drained = drained_ports(config, tuple(kernel_names))
+    wanted: dict[str, tuple[str, Drain]] = {}
+    for one in neighbors(config, bgp, kernel_names):
+        drain = drained.get(one.port)
+        for direction in drain.directions if drain else ():
+            name = _drain_name(config, bgp, one, direction)
+            wanted[name] = (policy_of(config, bgp, one.group, direction), drain or Drain("", ""))
+    for name, (base, drain) in wanted.items():
+        sets = _drain_sets(config, drain)
+        for action, number, clauses in _entries(config, base):
+            yield from _route_map(name, action, number, [*clauses, *sets] if action == "permit" else clauses)
+
+
+def _entries(config: Section, name: str) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the entries of a route map, the built-in ones included."""
+    if name in {DENY, PERMIT}:
+        yield ("deny" if name == DENY else "permit"), "10", []
+    for rest, section in config.sections("route-map", name):
+        yield rest[0], rest[1], _clauses(section)
+
+
+def _drain_sets(config: Section, drain: Drain) -> list[str]:
+    if not drain.route_map:
+        return list(GRACEFUL_SETS)
+    return [clause for _, _, clauses in _entries(config, drain.route_map) for clause in clauses if clause[:3] == "set"]
+
+
+def _route_map(name: str, action: str, number: str, clauses: list[str]) -> Iterator[str]:
+    yield f"route-map {name} {action} {number}"
+    yield from (f" {clause}" for clause in clauses)
+    yield "exit"
+    yield "!"
+
+
+def _clauses(section: Section) -> list[str]:
+    found = []
+    prefix_list = section.word("match", "ip", "address", "prefix-list")
+    if prefix_list:
+        found.append(f"match ip address prefix-list {prefix_list}")
+    community = section.word("set", "community")
+    if community:
+        found.append(f"set community {' '.join(COMMUNITY_WORDS.get(word, word) for word in community.split())}")
+    preference = section.word("set", "local-preference")
+    if preference:
+        found.append(f"set local-preference {preference}")
+    return found
+
+
+def _bounds(words: list[str]) -> str:
+    """Return length bounds as FRR writes them; `eq` is both."""
+    if words[:1] == ["eq"]:
+        return f" ge {words[1]} le {words[1]}"
+    return "".join(f" {word}" for word in words)
+
+
+def _bfd(config: Section) -> Iterator[str]:
+    found = config.section("router", "bfd").one("interval") or ("300", "min-rx", "300", "multiplier", "3", "default")
+    yield "bfd"
+    yield " profile eos"
+    yield f"  detect-multiplier {found[4]}"
+    yield f"  transmit-interval {found[0]}"
+    yield f"  receive-interval {found[2]}"
+    yield " exit"
+    yield " !"
+    yield "exit"
+    yield "!"

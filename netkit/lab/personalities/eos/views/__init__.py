@@ -1,0 +1,1 @@
+"""What EOS shows, in the shapes its JSON has."""
