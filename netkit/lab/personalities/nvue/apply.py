@@ -40,6 +40,7 @@ class Applier:
         self.store = store
         self.confirmation: Confirmation | None = None
         self.fails_quietly = False
+        self.booted_s = time.monotonic()
         self._turn = threading.RLock()
 
     def state(self, tree: Tree) -> SwitchState:
@@ -49,6 +50,10 @@ class Applier:
 
     def boot(self) -> None:
         """Run what is saved."""
+        self.booted_s = time.monotonic()
+        self._resume()
+
+    def _resume(self) -> None:
         with self._turn:
             self.node.realise(self.state(self.store.tree("applied")))
 
@@ -74,7 +79,7 @@ class Applier:
         try:
             self.node.realise(self.state(tree))
         except (RefusedError, RuntimeError) as error:
-            self.boot()
+            self._resume()
             return f"{FRR_FAILED} {error}"
         return ""
 
@@ -128,7 +133,7 @@ class Applier:
             if not waiting:
                 return None
             self.store.applied = waiting.previous
-            self.boot()
+            self._resume()
             return self._ended(self.store.revisions[waiting.number], "confirm_fail", ())
 
     def _end_wait(self) -> Confirmation | None:

@@ -80,7 +80,7 @@ def _node(said: object, version: tuple[int, ...]) -> Node:
     for key, below in items.items():
         name, *limits = str(key).split(" @", 1)
         words = limits[0].split() if limits else []
-        if not all(_is_within(version, word) for word in words) or name == "ONE":
+        if not all(is_within(version, word) for word in words) or name == "ONE":
             continue
         if name == "STATE":
             children["state" if version >= BREAK else "enable"] = _node("toggle", version)
@@ -91,7 +91,8 @@ def _node(said: object, version: tuple[int, ...]) -> Node:
     return Node(children, tuple(patterns), (), is_exclusive="ONE" in items)
 
 
-def _is_within(version: tuple[int, ...], limit: str) -> bool:
+def is_within(version: tuple[int, ...], limit: str) -> bool:
+    """Whether a release is within a limit such as >=5.15."""
     word = limit.lstrip("@")
     sign = ">=" if word.startswith(">=") else "<"
     return COMPARISONS[sign](version, version_key(word))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.nvue.action_command import action
 from netkit.lab.personalities.nvue.apply import Applier
 from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.config_command import config
@@ -14,11 +15,11 @@ from netkit.lab.personalities.nvue.revision import Store
 from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import merged, schema
 from netkit.lab.personalities.nvue.set_command import change
+from netkit.lab.personalities.nvue.show_command import show
 from netkit.lab.personalities.nvue.system import CommandError, System
 from netkit.lab.personality import Call, Personality
 
-VERBS = {"config": config, "set": change("set"), "unset": change("unset")}
-STARTUP = "/etc/nvue.d/startup.yaml"
+VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}
 
 
 class Nvue(Personality):

@@ -1,0 +1,98 @@
+"""One look at the switch: what was asked for, and the sources that answer it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from netkit.lab.personalities.nvue.chassis import port_ways
+from netkit.lab.personalities.nvue.kinds import SVI
+from netkit.lab.personalities.nvue.schema import BREAK
+from netkit.lab.personalities.nvue.state import switch_state
+from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.tree import Tree, child
+from netkit.lab.reading import PortReading
+from netkit.lab.state import PortState, SwitchState
+
+Shown = Mapping[str, object]
+MISSING = "Error: The requested item does not exist.\n"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one command sees. Nothing is read before a view needs it."""
+
+    system: System
+    names: tuple[str, ...] = ()
+    view: str = ""
+
+    @cached_property
+    def tree(self) -> Tree:
+        """Return the applied configuration."""
+        return self.system.applied
+
+    @cached_property
+    def state(self) -> SwitchState:
+        """Return what the applied configuration makes of the switch."""
+        return switch_state(self.tree, self.system.chassis)
+
+    @cached_property
+    def states(self) -> Mapping[str, PortState]:
+        """Return what each configured port is told to be."""
+        return {port.name: port for port in self.state.ports}
+
+    @cached_property
+    def readings(self) -> Mapping[str, PortReading]:
+        """Return what each port with a cable shows."""
+        return {port.name: port for port in self.system.node.ports()}
+
+    @cached_property
+    def ports(self) -> tuple[str, ...]:
+        """Return every port the switch has as it is broken out."""
+        return tuple(port_ways(child(self.tree, "interface"), self.system.chassis))
+
+    @property
+    def interfaces(self) -> tuple[str, ...]:
+        """Return every interface: management, loopback, ports, cages that are split, and VLANs."""
+        configured = child(self.tree, "interface")
+        others = [name for name in configured if name not in self.ports and name not in {"eth0", "lo"}]
+        return ("eth0", "lo", *self.ports, *sorted(others, key=lambda name: (bool(SVI.fullmatch(name)), name)))
+
+    @property
+    def name(self) -> str:
+        """Return the name the path holds; it must be an interface."""
+        if self.names[0] not in self.interfaces:
+            raise CommandError(MISSING)
+        return self.names[0]
+
+    @property
+    def port(self) -> PortReading:
+        """Return what the port the path names shows."""
+        found = self.readings.get(self.name)
+        if found is None:
+            raise CommandError(MISSING)
+        return found
+
+    @property
+    def port_state(self) -> PortState:
+        """Return what the port the path names is told to be; an unconfigured one is down."""
+        if self.name not in self.ports:
+            raise CommandError(MISSING)
+        return self.states.get(self.name, PortState(self.name, is_enabled=False))
+
+    def at(self, name: str) -> "Look":
+        """Return the same look at another name."""
+        other = Look(self.system, (name,), self.view)
+        other.__dict__.update({key: self.__dict__[key] for key in SHARED if key in self.__dict__})
+        return other
+
+    def is_since(self, *version: int) -> bool:
+        """Whether the switch runs a release or a later one."""
+        return self.system.chassis.version >= version
+
+    def word(self, *, is_on: bool) -> str:
+        """Return on or off in the words of the release."""
+        words = ("disabled", "enabled") if self.system.chassis.version >= BREAK else ("off", "on")
+        return words[is_on]
+
+
+SHARED = ("tree", "state", "states", "readings", "ports")

@@ -1,0 +1,160 @@
+"""Bit errors and optics. The JSON of these views is not documented; the keys are those of the text."""
+
+import math
+from collections.abc import Callable
+
+from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.reading import LaneReading, Limits, ModuleReading, PortReading
+
+NO_ERRORS = "15E-255"
+Form = Callable[[float], str]
+
+
+def ber(rate: float) -> str:
+    """Return a bit error rate as the switch writes it; 15E-255 means none."""
+    if rate <= 0:
+        return NO_ERRORS
+    magnitude = 1 - math.floor(math.log10(rate))
+    return f"{round(rate * 10**magnitude)}E-{magnitude}"
+
+
+def health(look: Look) -> Shown:
+    """Return the bit error rates of a port."""
+    fec = look.port.fec
+    return {
+        "raw-ber": ber(fec.pre_fec_ber),
+        "symbol-ber": ber(fec.effective_ber),
+        "effective-ber": ber(fec.effective_ber),
+        "effective-errors": fec.uncorrectable_codewords,
+    }
+
+
+def transceiver(look: Look) -> Shown:
+    """Return the module of a port."""
+    reading = look.port
+    module = reading.module
+    if module is None:
+        return {"status": "unplugged"}
+    shown: dict[str, object] = _identity(reading, module)
+    if module.kind != "copper":
+        shown |= {"temperature": celsius(module.temperature_c), "voltage": volts(module.voltage_v)}
+    for at, lane in enumerate(module.lanes, module.first_lane):
+        shown[f"ch-{at}-rx-power"] = power(lane.rx_dbm)
+        shown[f"ch-{at}-tx-power"] = power(lane.tx_dbm)
+        shown[f"ch-{at}-tx-bias-current"] = current(lane.bias_ma)
+    return shown
+
+
+def _identity(reading: PortReading, module: ModuleReading) -> dict[str, object]:
+    has_diagnostics = module.kind != "copper"
+    return {
+        "cable-type": {"copper": "Passive copper cable", "active": "Active cable", "optic": "Optical module"}[
+            module.kind
+        ],
+        "cable-length": f"{module.length_m:g}m",
+        "diagnostics-status": "Diagnostic Data Available" if has_diagnostics else "No Diagnostic Data",
+        "status": "plugged_enabled" if reading.is_enabled else "plugged_disabled",
+        "error-status": "N/A",
+        "revision-compliance": module.revision,
+        "identifier": module.identifier,
+        "vendor-name": module.vendor,
+        "vendor-pn": module.part,
+        "vendor-sn": module.serial,
+        "firmware-version": module.firmware,
+    }
+
+
+def all_modules(look: Look) -> Shown:
+    """Return every module with its limits."""
+    return {name: with_limits(look.at(name)) for name in look.ports if name in look.readings}
+
+
+def with_limits(look: Look) -> Shown:
+    """Return a module with its own limits, and which of them are passed."""
+    reading = look.port
+    module = reading.module
+    if module is None:
+        return {"status": "unplugged"}
+    shown = _identity(reading, module)
+    if module.temperature_limits:
+        shown["temperature"] = _judged("temperature", module.temperature_c, module.temperature_limits, celsius)
+    if module.voltage_limits:
+        shown["voltage"] = _judged("voltage", module.voltage_v, module.voltage_limits, volts)
+    lanes = {f"channel-{at}": _lane(module, lane) for at, lane in enumerate(module.lanes, module.first_lane)}
+    if lanes:
+        shown["channel"] = lanes
+    return shown
+
+
+def _lane(module: ModuleReading, lane: LaneReading) -> Shown:
+    return {
+        "rx-power": _judged("power", lane.rx_dbm, module.rx_limits, power),
+        "tx-power": _judged("power", lane.tx_dbm, module.tx_limits, power),
+        "tx-bias-current": _judged("current", lane.bias_ma, module.bias_limits, current),
+    }
+
+
+def thresholds(look: Look) -> Shown:
+    """Return the limits of a port's module."""
+    module = look.port.module
+    if module is None:
+        return {}
+    kinds = (
+        ("temperature", module.temperature_limits, celsius),
+        ("voltage", module.voltage_limits, volts),
+        ("rx-power", module.rx_limits, power),
+        ("tx-power", module.tx_limits, power),
+        ("tx-bias-current", module.bias_limits, current),
+    )
+    return {
+        name: {f"{label}-threshold": form(value) for label, value in _named(limits)}
+        for name, limits, form in kinds
+        if limits
+    }
+
+
+def _named(limits: Limits) -> tuple[tuple[str, float], ...]:
+    return (
+        ("high-alarm", limits.alarm_high),
+        ("high-warning", limits.warning_high),
+        ("low-warning", limits.warning_low),
+        ("low-alarm", limits.alarm_low),
+    )
+
+
+def _judged(name: str, value: float, limits: Limits | None, form: Form) -> Shown:
+    shown: dict[str, object] = {name: form(value)}
+    if limits:
+        shown |= {f"{label}-threshold": form(limit) for label, limit in _named(limits)}
+        shown["alarm"] = _alarm(value, limits)
+    return shown
+
+
+def _alarm(value: float, limits: Limits) -> str:
+    checks = (
+        ("High Alarm", value > limits.alarm_high),
+        ("Low Alarm", value < limits.alarm_low),
+        ("High Warning", value > limits.warning_high),
+        ("Low Warning", value < limits.warning_low),
+    )
+    return next((name for name, is_passed in checks if is_passed), "Off")
+
+
+def power(dbm: float) -> str:
+    """Return light in both units."""
+    return f"{10 ** (dbm / 10):.4f} mW / {dbm:.2f} dBm"
+
+
+def current(milliampere: float) -> str:
+    """Return a bias current."""
+    return f"{milliampere:.3f} mA"
+
+
+def celsius(degrees: float) -> str:
+    """Return a temperature in both units."""
+    return f"{degrees:.2f} degrees C / {degrees * 9 / 5 + 32:.2f} degrees F"
+
+
+def volts(value: float) -> str:
+    """Return a voltage."""
+    return f"{value:.4f} V"

@@ -1,0 +1,143 @@
+"""QoS of the switch and of its ports, as it works now."""
+
+from netkit.lab.personalities.nvue.qos import port_qos
+from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.tree import child, is_on, number, text
+from netkit.lab.state import QosState, SchedulerState
+
+
+def _blocks(priority: int, qos: QosState) -> str:
+    return ",".join(str(dscp) for dscp, owner in enumerate(qos.priority_of_dscp) if owner == priority)
+
+
+def _word(scheduler: SchedulerState | None) -> str:
+    if scheduler is None:
+        return "DWRR-0%"
+    return "strict-priority" if scheduler.mode == "strict" else f"DWRR-{scheduler.weight_percent}%"
+
+
+def _listed(numbers: object) -> str:
+    return ",".join(map(str, sorted(numbers))) if isinstance(numbers, list) else ""
+
+
+def roce(look: Look) -> Shown:
+    """Return the RoCE mode and all that follows from it."""
+    qos = port_qos(look.tree, {})
+    configured = child(look.tree, "qos", "roce")
+    toggle = "state" if look.is_since(5, 15) else "enable"
+    shown: dict[str, object] = {toggle: look.word(is_on=is_on(configured))}
+    if not is_on(configured):
+        return shown
+    shown |= {"mode": text(configured, "mode") or "lossless", "pfc": _pfc(qos), "congestion-control": _ecn(qos)}
+    shown["cable-length"] = number(configured, "cable-length", default=100)
+    shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
+    shown["lldp-app-tlv"] = {"priority": 3, "protocol-id": 4791, "selector": "UDP"}
+    served = [priority for priority in range(8) if qos.class_of_priority[priority] in {3, 6}]
+    shown["prio-map"] = {
+        str(at): {"pcp": str(at), "dscp": _blocks(at, qos), "switch-priority": str(at)} for at in served
+    }
+    shown["sp-map"] = {
+        str(at): {
+            "switch-priority": str(at),
+            "traffic-class": str(qos.class_of_priority[at]),
+            "scheduler-weight": _word(qos.schedulers.get(qos.class_of_priority[at])),
+        }
+        for at in served
+    }
+    shown["pool-map"] = _pools(look)
+    return shown
+
+
+def _pfc(qos: QosState) -> Shown:
+    enabled = "enabled" if qos.pfc_priorities else "disabled"
+    return {
+        "pfc-priority": _listed(list(qos.pfc_priorities)) or "-",
+        "rx-enabled": enabled,
+        "tx-enabled": enabled,
+        "cable-length": qos.cable_length_m,
+    }
+
+
+def _ecn(qos: QosState) -> Shown:
+    if not qos.ecn:
+        return {"congestion-mode": "-", "enabled-tc": "-"}
+    first = qos.ecn[max(qos.ecn)]
+    return {
+        "congestion-mode": "ECN",
+        "enabled-tc": _listed(list(qos.ecn)),
+        "min-threshold": first.min_bytes,
+        "max-threshold": first.max_bytes,
+        "probability": first.probability_percent,
+    }
+
+
+def _pools(look: Look) -> Shown:
+    pools = child(look.tree, "qos", "traffic-pool")
+    lossy = number(pools, "default-lossy", "memory-percent", default=50)
+    lossless = number(pools, "roce-lossless", "memory-percent", default=100 - lossy)
+    rows = (
+        ("lossy-default-ingress", f"{lossy}%"),
+        ("roce-reserved-ingress", f"{lossless}%"),
+        ("lossy-default-egress", f"{lossy}%"),
+        ("roce-reserved-egress", "inf"),
+    )
+    return {str(at): {"name": name, "mode": "Dynamic", "size": size} for at, (name, size) in enumerate(rows)}
+
+
+def port_roce(look: Look) -> Shown:
+    """Return how one port does RoCE."""
+    qos = look.port_state.qos
+    ecn = dict(_ecn(qos))
+    ecn["congestion-mode"] = "ecn, absolute" if qos.ecn else "-"
+    shown: dict[str, object] = {"pfc": dict(_pfc(qos)), "congestion-control": ecn}
+    shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
+    shown["mode"] = text(look.tree, "qos", "roce", "mode") or "lossless"
+    return shown
+
+
+def port_pfc(look: Look) -> Shown:
+    """Return the PFC of one port."""
+    qos = look.port_state.qos
+    word = "enable" if qos.pfc_priorities else "disable"
+    priorities: dict[str, object] = {str(priority): {} for priority in sorted(qos.pfc_priorities)}
+    return {"rx": word, "tx": word, "switch-priority": priorities, "cable-length": qos.cable_length_m}
+
+
+def port_ecn(look: Look) -> Shown:
+    """Return the ECN of one port."""
+    on, off = ("enabled", "disabled") if look.is_since(5, 17) else ("enable", "disable")
+    rows = {
+        str(traffic_class): {
+            "ecn": on,
+            "red": off,
+            "min-threshold": ecn.min_bytes,
+            "max-threshold": ecn.max_bytes,
+            "probability": ecn.probability_percent,
+        }
+        for traffic_class, ecn in look.port_state.qos.ecn.items()
+    }
+    return {"traffic-class": rows}
+
+
+def port_scheduler(look: Look) -> Shown:
+    """Return how one port serves its traffic classes."""
+    rows: dict[str, object] = {}
+    for traffic_class, scheduler in look.port_state.qos.schedulers.items():
+        is_strict = scheduler.mode == "strict"
+        rows[str(traffic_class)] = (
+            {"mode": "strict"} if is_strict else {"mode": "dwrr", "bw-percent": scheduler.weight_percent}
+        )
+    return {"traffic-class": rows}
+
+
+def port_mapping(look: Look) -> Shown:
+    """Return which priority each DSCP gets on one port."""
+    priorities = look.port_state.qos.priority_of_dscp
+    trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
+    return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}
+
+
+def queue_mapping(look: Look) -> Shown:
+    """Return which traffic class each priority is in."""
+    classes = port_qos(look.tree, {}).class_of_priority
+    return {"switch-priority": {str(at): {"traffic-class": chosen} for at, chosen in enumerate(classes)}}
