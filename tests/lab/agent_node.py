@@ -133,7 +133,7 @@ class ScratchNode:
         return program is not None and program.poll() is None
 
     def ip(self, commands: Iterable[str]) -> str:
-        done = self.run("ip", "-batch", "-", stdin="".join(f"{command}\n" for command in commands))
+        done = self.run("ip", "-j", "-batch", "-", stdin="".join(f"{command}\n" for command in commands))
         assert done.exit_code == 0, done.stderr
         return done.stdout
 

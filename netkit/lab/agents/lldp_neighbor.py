@@ -46,6 +46,16 @@ def chassis(text: str) -> Chassis:
     return next(found, Chassis())
 
 
+def platform(text: str) -> str:
+    """Return the platform that `lldpcli -f json0 show configuration` prints."""
+    found = (
+        _value(entry, "platform")
+        for top in _dicts(_parsed(text).get("configuration"))
+        for entry in _dicts(top.get("config"))
+    )
+    return next(found, "")
+
+
 def _neighbor(interface: Mapping[str, Json]) -> Neighbor:
     port = next(_dicts(interface.get("port")), {})
     kind, identifier = _identity(port)

@@ -54,6 +54,12 @@ def engine_id(hostname: str) -> str:
     return "0x80001f8804" + hostname.encode()[:27].hex()
 
 
+def description(switch: Switch) -> str:
+    """Return what a switch calls its system, towards managers and neighbours."""
+    text = DESCRIPTIONS.get(switch.platform, DESCRIPTIONS["frr"])
+    return text.format(version=switch.version, model=switch.model.name)
+
+
 def _lines(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: str) -> Iterator[str]:
     yield f"agentAddress udp:{listen}"
     yield f"exactEngineID {engine_id(hostname)}"
@@ -61,7 +67,7 @@ def _lines(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: 
     yield f"agentXSocket {agentx}"
     yield "agentXTimeout 60"
     yield f"sysName {_text(hostname)}"
-    yield f"sysDescr {_description(switch)}"
+    yield f"sysDescr {description(switch)}"
     yield f"sysObjectID {OBJECT_IDS.get(switch.platform, LINUX_OBJECT_ID)}"
     # Always said, so that nothing of the machine's shows.
     yield f"sysLocation {_text(snmp.location) or 'unknown'}"
@@ -71,11 +77,6 @@ def _lines(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: 
         yield f"rouser {_quoted(user.name)} priv"
     for community in snmp.communities:
         yield f"rocommunity {_quoted(community)}"
-
-
-def _description(switch: Switch) -> str:
-    text = DESCRIPTIONS.get(switch.platform, DESCRIPTIONS["frr"])
-    return text.format(version=switch.version, model=switch.model.name)
 
 
 def _secret(user: str, secret: str) -> str:

@@ -1,0 +1,146 @@
+"""LLDP of every device: the real lldpd in the node, on the fabric's ports only.
+
+Switches announce what their NOS would: Cumulus and FRR the interface name, SONiC the port's alias, EOS its own name for
+the port; hosts announce the MAC address of the NIC, as lldpd does by itself. Frames are sent more often than the usual
+30 s, so that a moved cable shows soon: a deviation of the lab.
+"""
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from netkit.design.fabric import Switch
+from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp_config import description
+from netkit.lab.agents.snmp_scene import Surroundings
+from netkit.lab.node import Node
+from netkit.lab.state import PortState, SwitchState
+
+NAME = "lldpd"
+CONFIG = "/run/netkit/lldpd.conf"
+CHROOT = "/run/lldpd"
+TX_INTERVAL_S = 5
+START_S = 60
+PAUSE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """What is said on one kernel interface; an identifier that is empty is left to lldpd."""
+
+    interface: str
+    identifier: str = ""
+    description: str = ""
+
+
+class Lldpd:
+    """One device's lldpd."""
+
+    def __init__(self, node: Node, tx_interval_s: int = TX_INTERVAL_S) -> None:
+        self._node = node
+        self._tx_interval_s = tx_interval_s
+        self._config = ""
+        self._revision = 0
+
+    def apply(self, state: SwitchState | None = None) -> None:
+        """Announce what a switch's state says, or a host, which has none."""
+        if (state is not None and not state.has_lldp) or not self._node.kernel_names:
+            self.end()
+            return
+        hostname = state.hostname if state is not None else self._node.name
+        text = config(hostname, self._announcements(state), self._tx_interval_s)
+        is_running = self._node.is_running(NAME)
+        if is_running and text == self._config:
+            return
+        if is_running:
+            self._reload(text)
+        else:
+            self._write(text)
+            self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
+            self._node.spawn(NAME, *self._command())
+        self._config = text
+
+    def end(self) -> None:
+        """Stop announcing and listening."""
+        self._node.end(NAME)
+        self._config = ""
+
+    def neighbors(self) -> tuple[Neighbor, ...]:
+        """Return who was heard, by kernel interface."""
+        return lldp_neighbor.neighbors(self._ask("neighbors"))
+
+    def chassis(self) -> Chassis:
+        """Return the device as it announces itself."""
+        return lldp_neighbor.chassis(self._ask("chassis"))
+
+    def surroundings(self) -> Surroundings:
+        """Return all that LLDP-MIB is drawn from."""
+        if not self._node.is_running(NAME):
+            return Surroundings(self._node.kernel_names, Chassis(), ())
+        return Surroundings(self._node.kernel_names, self.chassis(), self.neighbors())
+
+    def _ask(self, what: str) -> str:
+        return self._node.run("/usr/sbin/lldpcli", "-f", "json0", "show", what).stdout
+
+    def _reload(self, text: str) -> None:
+        """Tell a running lldpd, which may not have read yet what it was told before."""
+        deadline = time.monotonic() + START_S
+        while lldp_neighbor.platform(self._ask("configuration")) != self._mark:
+            if time.monotonic() > deadline or not self._node.is_running(NAME):
+                raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration")
+            time.sleep(PAUSE_S)
+        self._write(text)
+        done = self._node.run("/usr/sbin/lldpcli", "-c", CONFIG)
+        if done.exit_code != 0:
+            raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration: {done.stderr.strip()}")
+
+    def _write(self, text: str) -> None:
+        self._revision += 1
+        file = self._node.file(CONFIG)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}configure system platform {_word(self._mark)}\n", encoding="utf-8")
+
+    @property
+    def _mark(self) -> str:
+        """Return what stands last in the configuration, to see that it was read; LLDP does not announce a platform."""
+        return f"revision {self._revision}"
+
+    def _command(self) -> list[str]:
+        interfaces = list(self._node.kernel_names.values())
+        command = ["/usr/sbin/lldpd", "-dd", "-O", CONFIG, "-I", ",".join(interfaces), "-C", interfaces[0]]
+        device = self._node.device
+        if isinstance(device, Switch):
+            command += ["-S", description(device)]
+            command += ["-m", device.management.address] if device.management else []
+        return command
+
+    def _announcements(self, state: SwitchState | None) -> Iterator[Announcement]:
+        told = {port.name: port for port in state.ports} if state is not None else {}
+        for name, interface in self._node.kernel_names.items():
+            if state is None:
+                yield Announcement(interface)
+            else:
+                port = told.get(name, PortState(name))
+                yield Announcement(interface, port.alias or name, port.description or name)
+
+
+def config(hostname: str, announcements: Iterable[Announcement], tx_interval_s: int) -> str:
+    """Return what lldpcli reads."""
+    ports = tuple(announcements)
+    lines = [f"configure system hostname {_word(hostname)}", f"configure lldp tx-interval {tx_interval_s}"]
+    if any(port.identifier for port in ports):
+        lines.append("configure lldp portidsubtype ifname")
+    for port in ports:
+        at = f"configure ports {port.interface} lldp"
+        if port.identifier not in {"", port.interface}:
+            lines.append(f"{at} portidsubtype local {_word(port.identifier)}")
+        if port.description:
+            lines.append(f"{at} portdescription {_word(port.description)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _word(text: str) -> str:
+    """Return text as one word of lldpcli's."""
+    return '"' + re.sub(r'(["\\])', r"\\\1", "".join(filter(str.isprintable, text))) + '"'

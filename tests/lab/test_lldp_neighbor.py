@@ -1,0 +1,70 @@
+"""What lldpcli prints, whole and broken, is read without surprise."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.lab.agents.lldp import Announcement, config
+from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor, chassis, neighbors, platform
+
+SHOWN = {
+    "lldp": [
+        {
+            "interface": [
+                {
+                    "name": "swp1s0",
+                    "via": "LLDP",
+                    "chassis": [
+                        {
+                            "id": [{"type": "mac", "value": "02:00:00:00:00:01"}],
+                            "name": [{"value": "spine01"}],
+                            "descr": [{"value": "a switch"}],
+                        }
+                    ],
+                    "port": [{"id": [{"type": "ifname", "value": "swp9s0"}], "descr": [{"value": "to leaf01"}]}],
+                },
+                {"name": "swp2s0"},
+                {"via": "LLDP"},
+            ]
+        }
+    ]
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["lldp", "interface", "name", "chassis", "id", "value", "type", "local-chassis", "config"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=20,
+)
+
+
+def test_neighbors_are_read_with_what_is_missing_left_empty() -> None:
+    assert neighbors(json.dumps(SHOWN)) == (
+        Neighbor("swp1s0", Chassis("mac", "02:00:00:00:00:01", "spine01", "a switch"), "ifname", "swp9s0", "to leaf01"),
+        Neighbor("swp2s0", Chassis(), "", "", ""),
+    )
+
+
+@given(st.text() | JSON.map(json.dumps))
+def test_no_output_breaks_the_readers(text: str) -> None:
+    assert all(neighbor.interface for neighbor in neighbors(text))
+    assert isinstance(chassis(text), Chassis)
+    assert isinstance(platform(text), str)
+
+
+def test_only_a_name_that_is_not_the_interface_is_said_apart() -> None:
+    ports = (Announcement("et1_1", "Ethernet1/1", 'a "b" \\'), Announcement("swp1", "swp1"), Announcement("rail0"))
+    assert config("leaf", ports, 5).splitlines() == [
+        'configure system hostname "leaf"',
+        "configure lldp tx-interval 5",
+        "configure lldp portidsubtype ifname",
+        'configure ports et1_1 lldp portidsubtype local "Ethernet1/1"',
+        'configure ports et1_1 lldp portdescription "a \\"b\\" \\\\"',
+    ]
+    assert config("gpu", (Announcement("rail0"),), 5).splitlines()[2:] == []

@@ -1,0 +1,136 @@
+"""The protocol between snmpd and the lab, with well-formed and with broken messages."""
+
+import math
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.lab.agents import snmp_agentx as agentx
+from netkit.lab.agents.snmp_agentx import Pdu, Range
+from netkit.lab.agents.snmp_row import Kind, Oid, Row, counter64, gauge, integer, string
+from netkit.lab.agents.snmp_session import Session, answer
+from netkit.lab.agents.snmp_tree import Mib, Tree
+
+ROWS = (integer((1, 1), -5), gauge((1, 2), 7), counter64((1, 3), 2**64 - 1), string((1, 5), "five"))
+TREE = Tree([Mib((1,), lambda: ROWS)], math.inf)
+OIDS = st.lists(st.integers(0, 2**32 - 1), max_size=128).map(tuple)
+PATIENCE_S = 120
+
+
+def packed_oid(oid: Oid, *, is_included: bool = False) -> bytes:
+    return struct.pack(f"!BBBx{len(oid)}I", len(oid), 0, is_included, *oid)
+
+
+def packed(*ranges: Range) -> bytes:
+    return b"".join(packed_oid(one.start, is_included=one.is_included) + packed_oid(one.end) for one in ranges)
+
+
+def head(pdu: Pdu, flags: int = agentx.NETWORK_BYTE_ORDER) -> agentx.Header:
+    return agentx.Header(pdu, flags, 1, 2, 3, 0)
+
+
+@contextmanager
+def session() -> Iterator[tuple[socket.socket, list[str]]]:
+    lines: list[str] = []
+    near, far = socket.socketpair()
+    near.settimeout(PATIENCE_S)
+    thread = threading.Thread(target=Session(far, TREE, lines.append).serve)
+    thread.start()
+    try:
+        yield near, lines
+    finally:
+        near.close()
+        thread.join(PATIENCE_S)
+        far.close()
+    assert not thread.is_alive()
+
+
+def asked(line: socket.socket, pdu: int, payload: bytes) -> tuple[agentx.Header, bytes]:
+    line.sendall(agentx.HEADER.pack(1, pdu, agentx.NETWORK_BYTE_ORDER, 7, 8, 9, len(payload)) + payload)
+    return received(line)
+
+
+def received(line: socket.socket) -> tuple[agentx.Header, bytes]:
+    found = agentx.header(line.recv(agentx.HEADER.size, socket.MSG_WAITALL))
+    return found, line.recv(found.length, socket.MSG_WAITALL)
+
+
+@given(st.lists(st.tuples(OIDS, st.booleans(), OIDS), max_size=4))
+def test_ranges_are_read_as_they_were_written(wanted: list[tuple[Oid, bool, Oid]]) -> None:
+    ranges = [Range(*one) for one in wanted]
+    assert list(agentx.ranges(packed(*ranges))) == ranges
+
+
+def test_a_prefix_stands_for_the_internet_subtree() -> None:
+    payload = struct.pack("!BBBx2I", 2, 4, 1, 1, 9) + packed_oid(())
+    assert list(agentx.ranges(payload)) == [Range((1, 3, 6, 1, 4, 1, 9), True, ())]
+
+
+def test_get_answers_what_is_there_and_marks_what_is_not() -> None:
+    payload = packed(Range((1, 2), False, ()), Range((1, 4), False, ()))
+    assert answer(TREE, head(Pdu.GET), payload) == agentx.response([ROWS[1], agentx.Missing((1, 4), 128)])
+
+
+def test_a_context_before_the_ranges_is_passed_over() -> None:
+    payload = struct.pack("!I", 5) + b"other\0\0\0" + packed(Range((1, 2), False, ()))
+    flags = agentx.NETWORK_BYTE_ORDER | agentx.NON_DEFAULT_CONTEXT
+    assert answer(TREE, head(Pdu.GET, flags), payload) == agentx.response([ROWS[1]])
+
+
+def test_bulk_repeats_getnext_until_the_end() -> None:
+    payload = struct.pack("!HH", 1, 3) + packed(Range((1, 4), False, ()), Range((1, 2), False, ()))
+    end = agentx.Missing((1, 5), agentx.END_OF_MIB_VIEW)
+    assert answer(TREE, head(Pdu.GET_BULK), payload) == agentx.response([ROWS[3], ROWS[2], ROWS[3], end])
+
+
+def test_a_getnext_stops_before_its_end() -> None:
+    payload = packed(Range((1, 3), False, (1, 5)), Range((1, 3), True, (1, 5)))
+    wanted: list[agentx.Binding] = [agentx.Missing((1, 3), agentx.END_OF_MIB_VIEW), ROWS[2]]
+    assert answer(TREE, head(Pdu.GET_NEXT), payload) == agentx.response(wanted)
+
+
+def test_values_have_the_width_of_their_type() -> None:
+    row = Row((1,), Kind.OBJECT, (1, 3))
+    assert agentx.response([row])[8:] == struct.pack("!Hxx", 6) + packed_oid((1,)) + packed_oid((1, 3))
+    assert agentx.response([ROWS[0]])[-4:] == struct.pack("!i", -5)
+    assert agentx.response([ROWS[2]])[-8:] == b"\xff" * 8
+    assert agentx.response([string((1,), "five!")])[-12:] == struct.pack("!I", 5) + b"five!\0\0\0"
+
+
+def test_nothing_can_be_set_over_the_protocol() -> None:
+    with session() as (line, _):
+        _, payload = asked(line, Pdu.TEST_SET, b"")
+        assert agentx.response_error(payload) == agentx.NOT_WRITABLE
+
+
+@given(st.sampled_from([5, 6, 7, 8, 9, 10, 13, 200]), st.binary(max_size=64))
+def test_a_broken_question_is_answered_and_the_session_goes_on(pdu: int, payload: bytes) -> None:
+    with session() as (line, _):
+        found, _ = asked(line, pdu, payload)
+        assert (found.pdu, found.session, found.transaction, found.packet) == (Pdu.RESPONSE, 7, 8, 9)
+        _, good = asked(line, Pdu.GET, packed(Range((1, 2), False, ())))
+        assert good == agentx.response([ROWS[1]])
+
+
+def test_values_that_cannot_be_drawn_fail_the_question_alone() -> None:
+    def broken() -> list[Row]:
+        raise RuntimeError("no such port")
+
+    lines: list[str] = []
+    near, far = socket.socketpair()
+    near.settimeout(PATIENCE_S)
+    thread = threading.Thread(target=Session(far, Tree([Mib((1,), broken)]), lines.append).serve)
+    thread.start()
+    _, payload = asked(near, Pdu.GET, packed(Range((1, 2), False, ())))
+    assert agentx.response_error(payload) == agentx.GENERAL_ERROR
+    near.sendall(agentx.message(Pdu.CLOSE, b""))
+    thread.join(PATIENCE_S)
+    near.close()
+    far.close()
+    assert not thread.is_alive()
+    assert lines == ["snmp: RuntimeError: no such port"]
