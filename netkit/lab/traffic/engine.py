@@ -117,7 +117,7 @@ class Engine:
             connection = self._pairs.get(pair)
             if connection is None or not connection.is_open:
                 continue
-            if now_s >= connection.ends_s:
+            if connection.due_s >= connection.ends_s:
                 self.stop([connection.flow.name])
                 continue
             connection.send(now_s)

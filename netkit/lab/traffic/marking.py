@@ -3,7 +3,9 @@
 Ports are chains of the netdev family, because they see routed and bridged packets alike. The port a packet enters gives
 it a priority, by its DSCP when trusted, and carries that in the packet mark. The port it leaves knows which priorities
 are in a class with ECN: past the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch ramps the
-probability between two fill levels the lab marks with certainty, since nothing here queues.
+probability between two fill levels the lab marks with certainty, since nothing here queues. A priority that is lossless
+on no port of the switch is never congested here: what else a lab carries, such as pings, comes in bursts that no port
+of a real switch would notice.
 
 Loading a ruleset again keeps the counts. The named counters are the only state.
 """
@@ -59,12 +61,13 @@ def ruleset(
     rates = {
         kernel_names[name]: rate_pps for name, rate_pps in (rates_pps or {}).items() if kernel_names.get(name) in ports
     }
+    lossless = frozenset[int]().union(*(port.qos.pfc_priorities for port in ports.values()))
     lines = [f"table netdev {TABLE} {{ }}", f"flush table netdev {TABLE}", f"table netdev {TABLE} {{"]
     lines += [f"  chain remark_{dscp} {{ ip dscp set {dscp}; }}" for dscp in sorted({*fault.remarks.values()})]
     for interface, port in ports.items():
         lines += _entry(interface, port.qos)
     for interface, port in ports.items():
-        lines += _exit(interface, port, rates.get(interface, line_rate_pps(port.speed_gbps)), fault)
+        lines += _exit(interface, port, rates.get(interface, line_rate_pps(port.speed_gbps)), lossless, fault)
     return "\n".join([*lines, "}", ""])
 
 
@@ -92,7 +95,9 @@ def _entry(interface: str, qos: QosState) -> Iterator[str]:
     yield "  }"
 
 
-def _exit(interface: str, port: PortState, rate_pps: int, fault: MarkingFault) -> Iterator[str]:
+def _exit(
+    interface: str, port: PortState, rate_pps: int, lossless: frozenset[int], fault: MarkingFault
+) -> Iterator[str]:
     """Yield the chains that mark, drop and remark on the way out."""
     marked, dropped, decide = _marked(interface), _dropped(interface), f"ecn_{interface}"
     yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}"
@@ -100,7 +105,11 @@ def _exit(interface: str, port: PortState, rate_pps: int, fault: MarkingFault) -
     yield f'  chain {decide}_drop {{ counter name "{dropped}" drop; }}'
     yield f'  chain out_{interface} {{ type filter hook egress device "{interface}" priority 0; policy accept;'
     for traffic_class, ecn in sorted(port.qos.ecn.items()):
-        members = [str(number + 1) for number, of in enumerate(port.qos.class_of_priority) if of == traffic_class]
+        members = [
+            str(number + 1)
+            for number, of in enumerate(port.qos.class_of_priority)
+            if of == traffic_class and number in lossless
+        ]
         if members and ecn.probability_percent and not fault.is_unmarked:
             burst = min(max(ecn.min_bytes // _BYTES_PER_BURST_PACKET, _BURSTS[0]), _BURSTS[1])
             yield (

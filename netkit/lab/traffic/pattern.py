@@ -7,7 +7,7 @@ from netkit.errors import LabError, Problem
 from netkit.lab.traffic.flow import MOST_TOTAL_PPS, End, Flow, NicAddress
 from netkit.lab.traffic.marking import line_rate_pps
 
-STEADY_PPS = 1.0
+STEADY_PPS = 5.0
 STEADY_SHARE = 0.2
 """The most of the allowance for all flows that the steady exchange takes."""
 DAY_S = 86400.0

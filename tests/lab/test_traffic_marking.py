@@ -1,0 +1,133 @@
+"""The marking ruleset as text, and as the kernel takes it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from netkit.lab.state import EcnState, PortState, QosState, SwitchState
+from netkit.lab.traffic import marking
+from netkit.lab.traffic.marking import MarkingFault, PortMarks
+from tests.lab.traffic_scene import QOS, inside, namespace, needs_root
+
+NAMES = {"Ethernet1/1": "et1_1", "swp1s0": "swp1s0", "Ethernet-9": "Ethernet-9"}
+TWO_CLASSES = replace(QOS, pfc_priorities=frozenset({3, 6}), ecn={3: EcnState(1, 2, 5), 6: EcnState(1, 2, 5)})
+
+
+def switch(qos: QosState = QOS, speed_gbps: int = 400) -> SwitchState:
+    return SwitchState("leaf01", tuple(PortState(name, qos=qos, speed_gbps=speed_gbps) for name in NAMES))
+
+
+def limits(text: str) -> set[str]:
+    return set(re.findall(r"limit rate over (\d+)/second", text))
+
+
+@pytest.mark.parametrize(("speed_gbps", "pps"), [(400, 200), (800, 400), (100, 50), (0, 200)])
+def test_a_port_marks_past_what_stands_for_its_speed(speed_gbps: int, pps: int) -> None:
+    assert limits(marking.ruleset(switch(speed_gbps=speed_gbps), NAMES)) == {str(pps)}
+
+
+def test_a_rate_given_for_a_port_wins() -> None:
+    assert limits(marking.ruleset(switch(), NAMES, {"swp1s0": 7})) == {"7", "200"}
+
+
+def test_ports_the_switch_was_not_told_of_have_no_rules() -> None:
+    state = SwitchState("leaf01", (PortState("swp1s0", qos=QOS),))
+    assert set(re.findall(r'device "([^"]+)"', marking.ruleset(state, NAMES, {"Ethernet-9": 5}))) == {"swp1s0"}
+
+
+@pytest.mark.parametrize(
+    ("qos", "members"),
+    [
+        (QOS, {"4"}),
+        (replace(QOS, class_of_priority=(3, 0, 0, 3, 0, 0, 0, 0)), {"4"}),
+        (replace(QOS, class_of_priority=(3, 0, 0, 3, 0, 0, 0, 0), pfc_priorities=frozenset({0, 3})), {"1, 4"}),
+        (replace(QOS, pfc_priorities=frozenset()), set()),
+        (replace(QOS, class_of_priority=(0,) * 8), set()),
+        (replace(QOS, ecn={}), set()),
+        (replace(QOS, ecn={3: EcnState(1, 2, 0)}), set()),
+        (replace(QOS, ecn={3: EcnState(1, 2, 5), 6: EcnState(1, 2, 5)}), {"4"}),
+        (TWO_CLASSES, {"4", "7"}),
+    ],
+    ids=[
+        "usual",
+        "lossy priority in the class",
+        "two priorities in the class",
+        "nothing lossless",
+        "class unused",
+        "no ECN",
+        "never marked",
+        "lossy class",
+        "two classes",
+    ],
+)
+def test_only_priorities_in_a_class_with_ecn_are_marked(qos: QosState, members: set[str]) -> None:
+    assert set(re.findall(r"meta mark \{ ([\d, ]+) \} limit", marking.ruleset(switch(qos), NAMES))) == members
+
+
+def test_a_port_that_lost_pfc_still_marks() -> None:
+    without = PortState("swp1s0", qos=replace(QOS, pfc_priorities=frozenset()))
+    state = SwitchState("leaf01", (without, PortState("Ethernet1/1", qos=QOS)))
+    assert marking.ruleset(state, NAMES).count("limit rate over") == 2
+
+
+@pytest.mark.parametrize(("min_bytes", "burst"), [(0, 5), (150_000, 5), (1_500_000, 22), (50_000_000, 64)])
+def test_a_deeper_threshold_bears_a_longer_burst(min_bytes: int, burst: int) -> None:
+    qos = replace(QOS, ecn={3: EcnState(min_bytes, min_bytes + 1, 100)})
+    assert set(re.findall(r"burst (\d+) packets", marking.ruleset(switch(qos), NAMES))) == {str(burst)}
+
+
+RULESETS: Mapping[str, str] = {
+    "usual": marking.ruleset(switch(), NAMES),
+    "no ports": marking.ruleset(SwitchState("leaf01"), NAMES),
+    "no ECN": marking.ruleset(switch(QosState()), NAMES),
+    "remarks": marking.ruleset(switch(), NAMES, fault=MarkingFault(remarks={48: 4, 26: 0, 4: 0})),
+    "two classes": marking.ruleset(switch(TWO_CLASSES), NAMES, {"swp1s0": 0}),
+}
+
+
+@needs_root
+def test_the_kernel_takes_any_ruleset_after_any_other_and_counts_go_on() -> None:
+    with namespace() as where:
+        lines = [f"link add {interface} type veth peer name far{n}" for n, interface in enumerate(NAMES.values())]
+        inside(where, "ip", "-batch", "-", text="\n".join(lines) + "\n")
+        for text in RULESETS.values():
+            for after in RULESETS.values():
+                inside(where, "nft", "-f", "-", text=text)
+                inside(where, "nft", "-f", "-", text=after)
+        listing = inside(where, *marking.LIST_COMMAND)
+        assert marking.parse(listing, NAMES) == dict.fromkeys(NAMES, PortMarks())
+        inside(where, "nft", "-f", "-", text=RULESETS["no ports"])
+        assert "hook" in inside(where, "nft", "list", "ruleset")
+        assert "limit" not in inside(where, "nft", "list", "ruleset")
+
+
+@needs_root
+def test_64_ports_load_in_one_go() -> None:
+    names = {f"swp{number}": f"swp{number}" for number in range(1, 65)}
+    state = SwitchState("spine01", tuple(PortState(name, qos=QOS) for name in names))
+    with namespace() as where:
+        lines = [f"link add {name} type veth peer name far{name}" for name in names]
+        inside(where, "ip", "-batch", "-", text="\n".join(lines) + "\n")
+        inside(where, "nft", "-f", "-", text=marking.ruleset(state, names))
+        assert set(marking.parse(inside(where, *marking.LIST_COMMAND), names)) == set(names)
+        assert inside(where, "nft", "list", "ruleset").count("hook egress") == 64
+
+
+def test_counts_are_read_by_the_name_the_nos_gives_a_port() -> None:
+    counted = [{"metainfo": {"version": "1"}}] + [
+        {"counter": {"family": "netdev", "table": marking.TABLE, "name": name, "packets": packets, "bytes": 0}}
+        for name, packets in {"et1_1.marked": 3, "et1_1.dropped": 4, "gone.marked": 5}.items()
+    ]
+    assert marking.parse(json.dumps({"nftables": counted}), NAMES) == {
+        "Ethernet1/1": PortMarks(3, 4),
+        "swp1s0": PortMarks(),
+        "Ethernet-9": PortMarks(),
+    }
+
+
+def test_a_ruleset_touches_no_table_but_its_own() -> None:
+    for text in RULESETS.values():
+        assert set(re.findall(r"^(?:flush )?table (.+?)(?: \{.*)?$", text, re.MULTILINE)) == {f"netdev {marking.TABLE}"}
