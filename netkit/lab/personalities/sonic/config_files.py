@@ -1,7 +1,7 @@
 """`config` commands that move whole configurations between files and CONFIG_DB."""
 
 from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.command import Command, Commands, Line, confirmed
+from netkit.lab.personalities.sonic.command import Command, Commands, Line, UsageError, confirmed
 from netkit.lab.personalities.sonic.config_updater import read_file
 from netkit.lab.personalities.sonic.flash import CONFIG
 from netkit.lab.personalities.sonic.system import System
@@ -57,10 +57,25 @@ def _reload(system: System, call: Call, line: Line) -> int:
     return 0
 
 
+def _cfggen(system: System, call: Call, line: Line) -> None:
+    added: Tables = {}
+    if "-j" in line.options:
+        added = parse(read_file(call, line.options["-j"]), line.options["-j"])
+    if line.has("--write-to-db"):
+        merge(system, added)
+    elif line.has("--print-data"):
+        call.out(dump(system.running if line.has("-d", "--from-db") else added))
+    else:
+        raise UsageError("give --print-data or --write-to-db")
+
+
 _YES = frozenset({"-y", "--yes"})
 
 COMMANDS: Commands = {
     ("save",): Command(_save, 1, _YES),
     ("load",): Command(_load, 1, _YES),
     ("reload",): Command(_reload, 1, _YES | {"-f", "--force", "-n", "--no_service_restart", "-b", "--bypass-lock"}),
+}
+CFGGEN: Commands = {
+    (): Command(_cfggen, 0, frozenset({"-d", "--from-db", "--print-data", "--write-to-db"}), frozenset({"-j"})),
 }

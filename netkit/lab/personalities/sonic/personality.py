@@ -1,24 +1,62 @@
 """SONiC as a personality: its programs, and who answers each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from netkit.lab.personalities.sonic import config_files, config_interface, config_updater, show_config
+from netkit.lab.personalities.linux_host.systemctl import systemctl
+from netkit.lab.personalities.linux_host.systemd_run import systemd_run
+from netkit.lab.personalities.sonic import (
+    config_files,
+    config_interface,
+    config_updater,
+    counter_polling,
+    database_client,
+    isolation,
+    show_config,
+    show_interfaces,
+    show_lossless,
+    show_system,
+    show_transceiver,
+    watchdog,
+)
 from netkit.lab.personalities.sonic.command import Commands, answer
+from netkit.lab.personalities.sonic.services import docker
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call
 
-PROGRAMS: Mapping[str, Commands] = {
+COMMANDS: Mapping[str, Commands] = {
     "config": {**config_updater.COMMANDS, **config_files.COMMANDS, **config_interface.COMMANDS},
-    "show": {**show_config.COMMANDS},
+    "show": {
+        **show_config.COMMANDS,
+        **show_interfaces.COMMANDS,
+        **show_transceiver.COMMANDS,
+        **show_lossless.COMMANDS,
+        **show_system.COMMANDS,
+        **watchdog.SHOW,
+    },
+    "pfcwd": watchdog.COMMANDS,
+    "counterpoll": counter_polling.COUNTERPOLL,
+    "sonic-clear": counter_polling.CLEAR,
+    "ecnconfig": counter_polling.ECNCONFIG,
+    "sonic-cfggen": config_files.CFGGEN,
+    "sonic-db-cli": database_client.COMMANDS,
+    "TSA": isolation.TSA,
+    "TSB": isolation.TSB,
+    "TSC": isolation.TSC,
+}
+PROGRAMS: Mapping[str, Callable[[System, Call], int]] = {
+    "docker": docker,
+    "systemctl": lambda system, call: systemctl(system.units, call),
+    "systemd-run": lambda system, call: systemd_run(system.units, call),
 }
 
 
 class Sonic(System):
     """Community SONiC, branches 202305 to 202511."""
 
-    programs = tuple(PROGRAMS)
+    programs = (*COMMANDS, *PROGRAMS)
     login = "admin"
 
     def run(self, call: Call) -> int:
         """Answer one of the programs."""
-        return answer(self, call, PROGRAMS[call.program])
+        program = PROGRAMS.get(call.program)
+        return program(self, call) if program else answer(self, call, COMMANDS[call.program])

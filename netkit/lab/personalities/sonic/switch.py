@@ -49,6 +49,7 @@ def _port(tables: View, name: str, vlan: int) -> PortState:
         addresses=_addresses(tables, "INTERFACE", name),
         access_vlan=vlan,
         description=str(row.get("description", "")),
+        alias=str(row.get("alias", "")),
         speed_gbps=int(str(row["speed"])) // 1000,
         fec=str(row.get("fec", "")),
         qos=qos(tables, name),

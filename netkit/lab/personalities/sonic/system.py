@@ -8,9 +8,12 @@ from dataclasses import replace
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
 from netkit.lab.personalities.sonic import factory
+from netkit.lab.personalities.sonic.cleared import Cleared
 from netkit.lab.personalities.sonic.flash import CONFIG, Flash
 from netkit.lab.personalities.sonic.permissions import Permissions, permissions
+from netkit.lab.personalities.sonic.rates import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
+from netkit.lab.personalities.sonic.services import SonicUnits
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
 from netkit.lab.personalities.sonic.tables import Tables, parse, text
 from netkit.lab.personalities.sonic.updater import Change, change
@@ -22,7 +25,7 @@ FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
 
 
 class System(Personality):
-    """What the commands of a switch act on. The attributes in capitals of its faults are set from outside."""
+    """What the commands of a switch act on. Its faults are set from outside."""
 
     fail_apply_quietly = False
     """A patch, replace or rollback says it succeeded, and changed nothing."""
@@ -41,6 +44,9 @@ class System(Personality):
         self.flash = Flash(node)
         self.running: Tables = {}
         self.frr_conf = ""
+        self.cleared = Cleared()
+        self.rates = Rates()
+        self.units = SonicUnits(self)
         self._without_ipv6: frozenset[str] | None = None
 
     @property
@@ -68,6 +74,8 @@ class System(Personality):
     def boot(self) -> None:
         """Become what is saved, or a new switch when nothing is."""
         self.flash.prepare()
+        self.units.power_up()
+        self.cleared = Cleared()
         self._without_ipv6 = None
         self.reload(self.saved())
 
