@@ -173,7 +173,9 @@ class _Reader:
         found = {}
         for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):
             try:
-                found[file.name] = unit_file.load(file.name, file, f"/{UNIT_FOLDER}/{file.name}").settings
+                found[file.name] = unit_file.load(
+                    file.name, file, f"/{UNIT_FOLDER}/{file.name}", is_strict=True
+                ).settings
             except unit_file.UnitError as error:
                 self.problems.append(str(error))
         self._check_wanted(found)

@@ -15,6 +15,8 @@ from netkit.lab.personalities.linux_host.tree import Tree
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
 
+SHOWS_ADDRESSES = frozenset({"show_gids"})
+
 
 class LinuxHost(Personality):
     """Real netplan, systemd-networkd and kernel; NIC tools and systemd itself are stood in for."""
@@ -70,6 +72,8 @@ class LinuxHost(Personality):
 
     def _tool(self, call: Call) -> int:
         tidy(self.machine, self.tree)
+        if call.program in SHOWS_ADDRESSES:
+            self.tree.refresh_gids()
         return TOOLS[call.program](self.machine, call)
 
     def _run_for_unit(self, command: list[str]) -> Done:

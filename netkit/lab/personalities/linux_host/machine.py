@@ -19,6 +19,11 @@ class Card:
     state: NicState = field(default_factory=NicState)
     relaxed_ordering: bool = True
     max_read_request_bytes: int = 512
+    has_access_control: bool = False
+
+    def power_up(self) -> None:
+        """Forget what the tools changed."""
+        self.state, self.relaxed_ordering, self.max_read_request_bytes = NicState(), True, 512
 
     @property
     def interface(self) -> str:
@@ -51,7 +56,7 @@ class Machine:
         """Begin with what the firmware keeps; everything else is forgotten."""
         self.firmware.power_up()
         for card in self.cards.values():
-            card.state = NicState()
+            card.power_up()
 
     def find(self, text: str) -> Card | None:
         """Return the NIC a tool means by an interface, an RDMA device, a PCI address or an mst device."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from netkit.lab.personalities.linux_host import coldplug, networkd
-from netkit.lab.personalities.linux_host.nic import NicState
+from netkit.lab.personalities.linux_host.machine import Card
+from netkit.lab.personalities.linux_host.mlxconfig import parse
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personality import Call
@@ -86,12 +87,33 @@ def _modprobe(host: "LinuxHost", call: Call) -> int:
     for card in host.machine.cards.values():
         if is_removal:
             host.node.ip([f"link set dev {card.interface} down"])
-            card.state = NicState()
-            host.tree.reset(card)
-    if not is_removal:
-        for name in coldplug.wanted_units(host.machine):
-            host.units.restart(name)
+        else:
+            _reappear(host, card)
+            networkd.control(host.node, "reconfigure", card.interface)
     return 0
+
+
+def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
+    arguments = parse([word for word in call.arguments if word not in {"-l", "--level", "3", "4"}])
+    card = host.machine.find(arguments.device)
+    if card is None or arguments.verb not in {"reset", "query", "q"}:
+        call.err(f"-E- Failed to open device {arguments.device or '(none)'}, or unknown command\n")
+        return 1
+    if arguments.verb != "reset":
+        call.out("Reset-levels:\n3: Driver restart and PCI reset                       -Supported     (default)\n")
+        return 0
+    host.machine.firmware.reset(card.pci)
+    _reappear(host, card)
+    call.out("-I- Sending Reset Command To Fw             -Done\n-I- FW was loaded successfully.\n")
+    return 0
+
+
+def _reappear(host: "LinuxHost", card: Card) -> None:
+    """Do what a driver that is loaded again does to a NIC, and udev to the services of its interface."""
+    card.power_up()
+    host.tree.reset(card)
+    for name in coldplug.outcome_of(host.machine, card).wants:
+        host.units.restart(name)
 
 
 def _hostnamectl(host: "LinuxHost", call: Call) -> int:
@@ -118,4 +140,5 @@ PROGRAMS: Mapping[str, Program] = {
     "udevadm": _udevadm,
     "modprobe": _modprobe,
     "hostnamectl": _hostnamectl,
+    "mlxfwreset": _mlxfwreset,
 }

@@ -1,5 +1,6 @@
 """`systemctl`: the verbs people, playbooks and netplan use, about the units of a host."""
 
+import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from netkit.lab.personalities.linux_host.unit_file import UnitError, template
@@ -100,10 +101,19 @@ def systemctl(units: Units, call: Call) -> int:
     return verb(units, arguments, call)
 
 
+def _matching(units: Units, names: Sequence[str]) -> Iterator[str]:
+    """Yield units by name; a pattern stands for the loaded units it fits, even if that is none."""
+    for name in names:
+        if any(char in name for char in "*?["):
+            yield from (known for known in units.names() if fnmatch.fnmatchcase(known, name))
+        else:
+            yield full_name(name)
+
+
 def _each(act: Callable[[Units, str], State]) -> Callable[[Units, Arguments, Call], int]:
     def verb(units: Units, arguments: Arguments, call: Call) -> int:
         code = 0
-        for name in map(full_name, arguments.names):
+        for name in _matching(units, arguments.names):
             try:
                 state = act(units, name)
             except UnitError as error:

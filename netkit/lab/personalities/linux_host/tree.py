@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Mapping
 
 from netkit.lab.personalities.linux_host import sysfs
 from netkit.lab.personalities.linux_host.machine import Card, Machine
@@ -43,12 +42,13 @@ class Tree:
         for card in self._machine.cards.values():
             self.files.write(sysfs.readings(card, readings[card.interface]))
         if time.monotonic() - self._addresses_at_s > ADDRESSES_S:
-            self.refresh_gids({name: reading.mac for name, reading in readings.items()})
+            self.refresh_gids()
 
-    def refresh_gids(self, macs: Mapping[str, str]) -> None:
+    def refresh_gids(self) -> None:
         """Write the GID tables, which follow the addresses of the interfaces."""
         self._addresses_at_s = time.monotonic()
-        shown = json.loads(self._machine.node.run("ip", "-4", "-j", "addr").stdout or "[]")
-        addresses = {link["ifname"]: link["addr_info"][0]["local"] for link in shown if link.get("addr_info")}
+        links = {link["ifname"]: link for link in json.loads(self._machine.node.run("ip", "-j", "addr").stdout or "[]")}
         for card in self._machine.cards.values():
-            self.files.write(sysfs.gids(card, macs[card.interface], addresses.get(card.interface, "")))
+            link = links.get(card.interface, {})
+            found = [one["local"] for one in link.get("addr_info", ()) if one["family"] == "inet"]
+            self.files.write(sysfs.gids(card, link.get("address", ""), found[0] if found else ""))

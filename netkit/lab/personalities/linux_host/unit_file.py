@@ -76,8 +76,8 @@ def template(name: str) -> str:
     return f"{head}@.service" if at else name
 
 
-def load(name: str, path: Path, shown_path: str) -> UnitFile:
-    """Read a unit file; raises UnitError with everything wrong with it."""
+def load(name: str, path: Path, shown_path: str, *, is_strict: bool = False) -> UnitFile:
+    """Read a unit file; raises UnitError with all that is wrong, and strictly with what systemd only warns of too."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
@@ -86,7 +86,7 @@ def load(name: str, path: Path, shown_path: str) -> UnitFile:
     settings: dict[str, list[str]] = {}
     problems = []
     for section, key, value in lines(text):
-        if not key or key not in KNOWN.get(section, frozenset()):
+        if is_strict and (not key or key not in KNOWN.get(section, frozenset())):
             problems.append(f"{shown_path}: unknown line {key or value!r} in section [{section}]")
         filled = value.replace("%i", instance).replace("%I", instance).replace("%n", name).replace("%%", "%")
         settings.setdefault(f"{section}.{key}", []).append(filled)

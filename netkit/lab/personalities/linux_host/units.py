@@ -11,7 +11,7 @@ from netkit.lab.node import Done, Node
 from netkit.lab.personalities.linux_host import networkd
 from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile, load, template
 
-FOLDER = "/etc/systemd/system"
+FOLDERS = ("/etc/systemd/system", "/run/systemd/system")
 STARTED = "/run/netkit/units"
 NETWORKD = "systemd-networkd.service"
 STANDING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
@@ -71,7 +71,8 @@ class Units:
     def unit(self, name: str) -> UnitFile:
         """Return a unit that a file describes; raises UnitError."""
         if name not in self._loaded:
-            file = f"{FOLDER}/{template(name)}"
+            files = [f"{folder}/{template(name)}" for folder in FOLDERS]
+            file = next((file for file in files if self._node.file(file).exists()), files[0])
             self._loaded[name] = load(name, self._node.file(file), file)
         return self._loaded[name]
 
@@ -81,7 +82,7 @@ class Units:
             self._is_standing(name)
             or name in self._transient
             or name == NETWORKD
-            or self._node.file(f"{FOLDER}/{template(name)}").exists()
+            or any(self._node.file(f"{folder}/{template(name)}").exists() for folder in FOLDERS)
         )
 
     def is_transient(self, name: str) -> bool:
@@ -196,6 +197,9 @@ class Units:
         return name.removesuffix(".service") in STANDING
 
     def _run(self, unit: UnitFile) -> State:
+        needed = unit.first("Unit.ConditionFileIsExecutable")
+        if needed and not self._node.file(needed).exists():
+            return DEAD
         if unit.kind != "oneshot":
             self._node.spawn(unit.name, *unit.commands()[0])
             return RUNNING

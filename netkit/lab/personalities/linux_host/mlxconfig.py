@@ -1,0 +1,193 @@
+"""`mlxconfig` and its kin: what the firmware of a NIC keeps, resets that make it hold, and images."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netkit.lab.personalities.linux_host.firmware import PARAMETERS, Parameter
+from netkit.lab.personalities.linux_host.machine import Card, Machine
+from netkit.lab.personality import Call
+from netkit.lab.reading import NicReading
+
+FAILED = 3
+
+
+@dataclass(slots=True)
+class Arguments:
+    """A command line, taken apart."""
+
+    device: str = ""
+    verb: str = ""
+    words: tuple[str, ...] = ()
+    json_file: str = ""
+    shows_all: bool = False
+    is_sure: bool = False
+
+
+def parse(words: Sequence[str]) -> Arguments:
+    """Return a command line taken apart."""
+    arguments, rest, names = Arguments(), list(words), []
+    while rest:
+        word = rest.pop(0)
+        match word:
+            case "-d" | "--dev" | "--device" if rest:
+                arguments.device = rest.pop(0)
+            case "-j" if rest:
+                arguments.json_file = rest.pop(0)
+            case "-e" | "--enable_verbosity":
+                arguments.shows_all = True
+            case "-y" | "--yes":
+                arguments.is_sure = True
+            case _:
+                names.append(word)
+    arguments.verb, arguments.words = (names[0] if names else ""), tuple(names[1:])
+    return arguments
+
+
+def mlxconfig(machine: Machine, call: Call) -> int:
+    """Answer one command line."""
+    arguments = parse(call.arguments)
+    card = machine.find(arguments.device)
+    if card is None:
+        call.err(f"-E- Failed to open the device: {arguments.device or '(none)'}\n")
+        return FAILED
+    if arguments.verb in {"q", "query"}:
+        return _query(machine, card, arguments, call)
+    if arguments.verb in {"s", "set"}:
+        return _set(machine, card, arguments, call)
+    if arguments.verb in {"r", "reset"}:
+        machine.firmware.forget(card.pci)
+        call.out("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
+        return 0
+    call.err(f"-E- Unknown command: {arguments.verb or '(none)'}\n")
+    return FAILED
+
+
+def _head(reading: NicReading, device: str) -> str:
+    return (
+        "\nDevice #1:\n----------\n\n"
+        f"{'Device type:':<20}ConnectX7           \n{'Name:':<20}{reading.part}\n"
+        f"{'Description:':<20}NVIDIA ConnectX-7 HHHL Adapter Card; 400GbE / NDR IB; single-port OSFP; PCIe 5.0 x16\n"
+        f"{'Device:':<20}{device}\n\n"
+    )
+
+
+def _query(machine: Machine, card: Card, arguments: Arguments, call: Call) -> int:
+    names = [word.upper() for word in arguments.words] or list(PARAMETERS)
+    unknown = [name for name in names if name not in PARAMETERS]
+    if unknown:
+        call.err(f"-E- The Device doesn't support {unknown[0]} parameter\n")
+        return FAILED
+    reading = machine.reading(card)
+    if arguments.json_file:
+        text = json.dumps(_document(machine, card, arguments, names, reading), indent=2)
+        call.file(arguments.json_file).write_text(text + "\n", encoding="utf-8")
+        call.out("Saving output...\nDone!\n")
+        return 0
+    call.out(_head(reading, arguments.device))
+    names_of_columns = ("Default", "Current", "Next Boot") if arguments.shows_all else ("Next Boot",)
+    columns = "".join(f"{name:<20}" for name in names_of_columns).rstrip()
+    call.out(f"{'Configurations:':<56}{columns}\n")
+    for name in names:
+        call.out(_row(machine, card, PARAMETERS[name], shows_all=arguments.shows_all))
+    if arguments.shows_all:
+        call.out("The '*' shows parameters with next value different from default/current value.\n")
+    return 0
+
+
+def _row(machine: Machine, card: Card, parameter: Parameter, *, shows_all: bool) -> str:
+    current = machine.firmware.current(card.pci, parameter.name)
+    after = machine.firmware.next(card.pci, parameter.name)
+    if not shows_all:
+        return f"        {parameter.name:<48}{parameter.show(after)}\n"
+    mark = "*" if parameter.default != after or current != after else " "
+    cells = "".join(f"{parameter.show(value):<20}" for value in (parameter.default, current, after))
+    return f"{mark}       {parameter.name:<48}{cells}\n"
+
+
+def _document(
+    machine: Machine, card: Card, arguments: Arguments, names: Sequence[str], reading: NicReading
+) -> dict[str, object]:
+    rows = {name: dict(_cells(machine, card, PARAMETERS[name], shows_all=arguments.shows_all)) for name in names}
+    return {
+        "Device #1": {
+            "description": "NVIDIA ConnectX-7 HHHL Adapter Card",
+            "device": arguments.device,
+            "device_type": "ConnectX7",
+            "name": reading.part,
+            "tlv_configuration": rows,
+        }
+    }
+
+
+def _cells(machine: Machine, card: Card, parameter: Parameter, *, shows_all: bool) -> Iterator[tuple[str, object]]:
+    after = machine.firmware.next(card.pci, parameter.name)
+    if shows_all:
+        current = machine.firmware.current(card.pci, parameter.name)
+        yield "current_value", _value(parameter, current)
+        yield "default_value", _value(parameter, parameter.default)
+        yield "modified", after != parameter.default
+    yield "next_value", _value(parameter, after)
+    yield "read_only", False
+
+
+def _value(parameter: Parameter, value: int) -> str | int:
+    return parameter.show(value) if parameter.names else value
+
+
+def _set(machine: Machine, card: Card, arguments: Arguments, call: Call) -> int:
+    values = {}
+    for word in arguments.words:
+        name, _, text = word.partition("=")
+        parameter = PARAMETERS.get(name.upper())
+        if parameter is None:
+            call.err(f"-E- The Device doesn't support {name.upper()} parameter\n")
+            return FAILED
+        number = parameter.read(text)
+        if number is None:
+            call.err(f"-E- Failed to parse value {text!r} of {name.upper()}\n")
+            return FAILED
+        values[parameter.name] = number
+    if not values:
+        call.err("-E- No parameters were given\n")
+        return FAILED
+    call.out(_head(machine.reading(card), arguments.device))
+    call.out(f"{'Configurations:':<56}{'Next Boot':<20}{'New':<20}\n")
+    for name, number in values.items():
+        shown = PARAMETERS[name].show(machine.firmware.next(card.pci, name))
+        call.out(f"        {name:<48}{shown:<20}{PARAMETERS[name].show(number):<20}\n")
+    if arguments.is_sure:
+        call.out("\n Apply new Configuration? (y/n) [n] : y\n")
+    elif call.ask("\n Apply new Configuration? (y/n) [n] : ").strip().lower() not in {"y", "yes"}:
+        call.out("-E- Aborted by user\n")
+        return FAILED
+    machine.firmware.set(card.pci, values)
+    call.out("Applying... Done!\n-I- Please reboot machine to load new configurations.\n")
+    return 0
+
+
+def mstflint(machine: Machine, call: Call) -> int:
+    """Answer `mstflint -d X q` and `flint -d X q`."""
+    arguments = parse(call.arguments)
+    card = machine.find(arguments.device)
+    if card is None:
+        call.err(f"-E- Can not open {arguments.device or '(none)'}: No such file or directory\n")
+        return 1
+    if arguments.verb not in {"q", "query"}:
+        call.err(f"-E- {arguments.verb or 'no command'}: only queries are answered here\n")
+        return 1
+    reading = machine.reading(card)
+    mac = reading.mac.replace(":", "")
+    rows = {
+        "Image type": "FS4",
+        "FW Version": reading.firmware,
+        "FW Release Date": "1.12.2024",
+        "Product Version": reading.firmware,
+        "Description": "UID                GuidsNumber",
+        "Base GUID": f"{mac[:6]}0300{mac[6:]}        4",
+        "Base MAC": f"{mac}            4",
+        "PSID": "MT_0000000838",
+        "Security Attributes": "secure-fw",
+    }
+    call.out("".join(f"{key + ':':<23}{value}\n" for key, value in rows.items()))
+    return 0

@@ -1,0 +1,212 @@
+"""`mlxlink`: link, module, bit errors and the FEC histogram of a NIC, as text or JSON."""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personality import Call
+from netkit.lab.reading import LaneReading, Limits, ModuleReading, NicReading
+
+Rows = dict[str, object]
+WITH_VALUE = {"-d": "device", "--device": "device", "-p": "port", "--port": "port"}
+FLAGS: Mapping[str, str] = {
+    "-m": "module",
+    "--show_module": "module",
+    "-c": "counters",
+    "--show_counters": "counters",
+    "-e": "eye",
+    "--show_eye": "eye",
+    "--rx_fec_histogram": "histogram",
+    "--show_histogram": "histogram",
+    "--show_device": "tool",
+    "--json": "json",
+}
+CABLE_TYPES = {
+    "optic": "Optical Module (separated)",
+    "active": "Active cable (limiting)",
+    "copper": "Passive copper cable",
+}
+DARK_DBM = -40.0
+LANES = 4
+CORRECTABLE = 15
+
+
+def mlxlink(machine: Machine, call: Call) -> int:
+    """Answer one command line."""
+    device, wanted, rest = "", set(), list(call.arguments)
+    while rest:
+        word = rest.pop(0)
+        if word in WITH_VALUE and rest:
+            value = rest.pop(0)
+            device = value if WITH_VALUE[word] == "device" else device
+        elif word in FLAGS:
+            wanted.add(FLAGS[word])
+        else:
+            return _fail(call, wanted, f"Invalid argument: {word}")
+    card = machine.find(device)
+    if card is None:
+        return _fail(call, wanted, f"Failed to open device: {device!r}, No such file or directory")
+    output = dict(_sections(machine.reading(card), wanted))
+    if "json" in wanted:
+        call.out(_document(0, "success", output))
+    else:
+        call.out(_text(output))
+    return 0
+
+
+def _fail(call: Call, wanted: set[str], problem: str) -> int:
+    if "json" in wanted or "--json" in call.arguments:
+        call.out(_document(1, problem, {}))
+    else:
+        call.err(f"-E- {problem}\n")
+    return 1
+
+
+def _document(code: int, message: str, output: Mapping[str, Rows]) -> str:
+    document = {"result": {"output": output}, "status": {"code": code, "message": message}}
+    return json.dumps(document, indent=4) + "\n"
+
+
+def _sections(reading: NicReading, wanted: set[str]) -> Iterator[tuple[str, Rows]]:
+    yield "Operational Info", _operation(reading)
+    yield "Troubleshooting Info", _trouble(reading)
+    yield "Tool Information", {"Firmware Version": reading.firmware, "MFT Version": "4.34.1-10", "amBER Version": "3.8"}
+    if "module" in wanted:
+        yield "Module Info", module_rows(reading.module)
+    if "counters" in wanted:
+        yield "Physical Counters and BER Info", _counters(reading)
+    if "histogram" in wanted:
+        yield "Histogram of FEC Errors", _histogram(reading)
+
+
+def _operation(reading: NicReading) -> Rows:
+    return {
+        "State": "Active" if reading.is_up else "Polling",
+        "Physical state": "ETH_AN_FSM_ENABLE" if reading.is_up else "ETH_AN_FSM_AN_ENABLE",
+        "Speed": f"{reading.speed_gbps}G" if reading.is_up else "N/A",
+        "Width": "4x" if reading.is_up else "N/A",
+        "FEC": "Standard_RS-FEC - (544,514)" if reading.is_up and reading.fec.mode else "N/A",
+        "Loopback Mode": "No Loopback",
+        "Auto Negotiation": "ON",
+    }
+
+
+def _trouble(reading: NicReading) -> Rows:
+    if reading.is_up:
+        return {"Status Opcode": "0", "Group Opcode": "N/A", "Recommendation": "No issue was observed"}
+    if reading.module is None:
+        return {"Status Opcode": "1024", "Group Opcode": "MNG FW", "Recommendation": "Cable is unplugged"}
+    return {
+        "Status Opcode": "2",
+        "Group Opcode": "PHY FW",
+        "Recommendation": "Negotiation failure, no partner detected",
+    }
+
+
+def module_rows(module: ModuleReading | None) -> Rows:
+    """Return what is told of a module."""
+    if module is None:
+        return {"Identifier": "N/A", "Cable Type": "Unplugged"}
+    is_copper = module.kind == "copper"
+    rows: Rows = {
+        "Identifier": module.identifier,
+        "Compliance": module.media,
+        "Cable Technology": "Copper cable unequalized" if is_copper else "1310 nm DFB laser",
+        "Cable Type": CABLE_TYPES[module.kind],
+        "OUI": "Nvidia",
+        "Vendor Name": module.vendor,
+        "Vendor Part Number": module.part,
+        "Vendor Serial Number": module.serial,
+        "Rev": module.revision,
+        "FW Version": module.firmware or "N/A",
+        "Digital Diagnostic Monitoring": "No" if is_copper else "Yes",
+        "Power Class": "1 (1.5 W max)" if is_copper else "8 (17.0 W max)",
+        "Module State": "Ready state",
+    }
+    if not is_copper:
+        rows |= {
+            "Temperature [C]": f"{module.temperature_c:.0f} {_range(module.temperature_limits, 0)}",
+            "Voltage [mV]": f"{module.voltage_v * 1000:.1f} {_range(module.voltage_limits, 0, 1000)}",
+        }
+    rows |= _light(module)
+    return rows
+
+
+def _light(module: ModuleReading) -> Rows:
+    lanes = module.lanes
+    if not lanes:
+        return {"Bias Current [mA]": "N/A", "Rx Power Current [dBm]": "N/A", "Tx Power Current [dBm]": "N/A"}
+    return {
+        "Bias Current [mA]": f"{_lanes(lanes, 'bias')} {_range(module.bias_limits, 3)}",
+        "Rx Power Current [dBm]": f"{_lanes(lanes, 'rx')} {_range(module.rx_limits, 3)}",
+        "Tx Power Current [dBm]": f"{_lanes(lanes, 'tx')} {_range(module.tx_limits, 3)}",
+        "Rx Power Type": "Average power",
+        "Rx LOS [per lane]": {"values": [str(int(lane.rx_dbm <= DARK_DBM)) for lane in lanes]},
+        "Tx LOS [per lane]": {"values": ["0"] * len(lanes)},
+        "Tx Fault [per lane]": {"values": ["0"] * len(lanes)},
+        "Rx CDR LOL [per lane]": {"values": [str(int(lane.rx_dbm <= DARK_DBM)) for lane in lanes]},
+        "Tx CDR LOL [per lane]": {"values": ["0"] * len(lanes)},
+        "DataPath state [per lane]": {"values": ["DPActivated" if lane.bias_ma else "DPDeactivated" for lane in lanes]},
+        "SNR Media Lanes [dB]": {"values": ["N/A"] * len(lanes)},
+        "Module FW Fault": "0",
+        "DataPath FW Fault": "0",
+    }
+
+
+def _lanes(lanes: tuple[LaneReading, ...], what: str) -> str:
+    values = {
+        "bias": [lane.bias_ma for lane in lanes],
+        "rx": [lane.rx_dbm for lane in lanes],
+        "tx": [lane.tx_dbm for lane in lanes],
+    }
+    return ",".join(f"{value:.3f}" for value in values[what])
+
+
+def _range(limits: Limits | None, digits: int, factor: float = 1) -> str:
+    if limits is None:
+        return "[N/A]"
+    low, high = (f"{value * factor:.{digits}f}" for value in (limits.alarm_low, limits.alarm_high))
+    return f"[{low}..{high}]"
+
+
+def _counters(reading: NicReading) -> Rows:
+    fec, counters = reading.fec, reading.ethtool
+    errors = [counters.get(f"rx_err_lane_{lane}_phy", 0) for lane in range(LANES)]
+    bits = counters.get("rx_bits_phy", 0) / LANES
+    return {
+        "Time Since Last Clear [Min]": "N/A",
+        "Effective Physical Errors": str(fec.uncorrectable_codewords),
+        "Effective Physical BER": scientific(fec.effective_ber),
+        "Raw Physical BER": scientific(fec.pre_fec_ber),
+        "Raw Physical BER Per Lane": {"values": [scientific(count / bits if bits else 0) for count in errors]},
+        "Raw Physical Errors Per Lane": {"values": [str(count) for count in errors]},
+        "Link Down Counter": str(counters.get("link_down_events_phy", 0)),
+        "Link Error Recovery Counter": "0",
+    }
+
+
+def _histogram(reading: NicReading) -> Rows:
+    rows: Rows = {"Header": {"values": ["Range", "Occurrences"]}}
+    for number, count in enumerate(reading.fec.histogram[: CORRECTABLE + 1]):
+        rows[f"Bin {number}"] = {"values": [f"[{number}]", str(count)]}
+    return rows
+
+
+def scientific(rate: float) -> str:
+    """Return a bit error rate as the tool prints it; none at all is 15E-255."""
+    if rate <= 0:
+        return "15E-255"
+    digits, _, exponent = f"{rate:.0E}".partition("E")
+    return f"{digits}E{int(exponent):+03d}".replace("+", "").replace("E-0", "E-")
+
+
+def _text(output: Mapping[str, Rows]) -> str:
+    lines = []
+    for name, rows in output.items():
+        lines += ["", name, "-" * len(name)]
+        lines += [f"{key:<35}: {_plain(value)}" for key, value in rows.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _plain(value: object) -> str:
+    return ",".join(value["values"]) if isinstance(value, dict) else str(value)
