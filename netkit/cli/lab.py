@@ -9,8 +9,8 @@ from typing import Any
 
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.intent_place import placed
-from netkit.design.select import select
-from netkit.errors import LabError, Problem
+from netkit.design import Host, Switch
+from netkit.errors import LabError, Problem, UsageError
 from netkit.lab import ability, detach, keeper, neighbor_table, remote
 from netkit.lab.folder import LabFolder, all_labs, lab_folder, only_one
 from netkit.lab.job import Job
@@ -21,7 +21,7 @@ WIDTH = 30
 BORN_S = 30.0
 
 
-def up(folder: Path, name: str, *, bare: bool, limit: str) -> int:
+def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s: float) -> int:
     """Boot a fabric, or say that it runs already; show how far it is."""
     project = open_project(folder)
     warn(project)
@@ -29,17 +29,33 @@ def up(folder: Path, name: str, *, bare: bool, limit: str) -> int:
     lab = lab_folder(name or project.fabric.name)
     with only_one():
         if not lab.is_alive:
-            _start(lab, project, folder, is_bare=bare, limit=limit)
+            files = {} if bare else _files(project, configs)
+            _start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
     return _wait(lab, project)
 
 
-def _start(lab: LabFolder, project: Project, folder: Path, *, is_bare: bool, limit: str) -> None:
+def _start(lab: LabFolder, project: Project, job: Job) -> None:
     lab.end()
     lab.path.mkdir(mode=0o755)
     neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
-    begun = () if is_bare else tuple(select(project.fabric, limit))
-    files = {made.device: made.files for made in render(project.fabric, begun, Engine(project.template_folders))}
-    detach.start(Job(project.fabric, files, lab, str(folder.absolute())), keeper.run)
+    detach.start(job, keeper.run)
+
+
+def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
+    """Return what the devices begin with: rendered now, or a folder that was rendered before."""
+    if configs is None:
+        devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
+        made = render(project.fabric, devices, Engine(project.template_folders))
+        return {one.device: one.files for one in made}
+    found = {name: _read(configs / name) for name in project.fabric.names}
+    missing = [name for name, files in found.items() if not files]
+    if missing:
+        raise UsageError(Problem(f"{configs} has no files of {missing[0]}", "netkit render --out writes such a folder"))
+    return found
+
+
+def _read(folder: Path) -> Mapping[str, str]:
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
 
 
 def _wait(lab: LabFolder, project: Project) -> int:
@@ -92,8 +108,7 @@ def down(name: str, folder: Path | None, *, everything: bool) -> None:
         for lab in chosen:
             lab.end()
             sys.stdout.write(f"{lab.name} is down\n")
-        if not any(lab.is_alive for lab in all_labs()):
-            neighbor_table.give_back()
+        neighbor_table.give_back()
 
 
 def status(name: str, folder: Path | None) -> int:
@@ -121,6 +136,18 @@ def _table(devices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         yield "  ".join([*(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True)), row[3]])
+
+
+def check(name: str, folder: Path | None) -> int:
+    """Prove that the fabric is what its design says, with a ping between every two NICs."""
+    answer = remote.ask(_running(name, folder), "check")
+    for shortfall in answer["shortfalls"]:
+        sys.stderr.write(f"error: {shortfall}\n")
+    if answer["shortfalls"]:
+        return 1
+    end = "none passes across, as designed" if answer["is_blocked"] else f"{answer['across']} across"
+    sys.stdout.write(f"every host reaches every other: {answer['own']} trips on their own rail, {end}\n")
+    return 0
 
 
 def execute(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.options import Fabric, Limit
+from netkit.cli.options import Fabric
 from netkit.cli.running import run
 
 lab_verbs = typer.Typer(
@@ -27,10 +27,14 @@ def up(
     fabric: Fabric,
     name: Name = "",
     bare: Annotated[bool, typer.Option("--bare", help="Start every device as from the factory.")] = False,
-    limit: Limit = "",
+    configs: Annotated[
+        Path | None,
+        typer.Option("--configs", help="Boot these files, as netkit render wrote them.", metavar="DIR"),
+    ] = None,
+    patience: Annotated[float, typer.Option(help="Seconds to wait for convergence.", min=1, max=3600)] = 90,
 ) -> None:
     """Boot a fabric and wait until it has converged."""
-    run("lab", fabric, name, bare=bare, limit=limit, verb="up")
+    run("lab", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
 
 
 @lab_verbs.command()
@@ -47,6 +51,12 @@ def down(
 def status(fabric: AnyFabric = None, name: Name = "") -> None:
     """List the labs, or the devices of one and how they are."""
     run("lab", name, fabric, verb="status")
+
+
+@lab_verbs.command()
+def check(fabric: AnyFabric = None, name: Name = "") -> None:
+    """Prove sessions and routes, and ping between every two NICs that the design connects."""
+    run("lab", name, fabric, verb="check")
 
 
 @lab_verbs.command("exec", context_settings=PASS_ON)

@@ -16,3 +16,4 @@ class Job:
     """Device → rendered files; a device without any starts as from the factory."""
     folder: LabFolder
     fabric_folder: str
+    patience_s: float = 90.0

@@ -9,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-import zlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,9 +17,8 @@ from typing import Any
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import convergence, reach, shell, syscalls
+from netkit.lab import block, convergence, reach, shell, syscalls
 from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.agents.snmp_scene import Surroundings
 from netkit.lab.folder import LabFolder
 from netkit.lab.holder import Holder, hold
 from netkit.lab.job import Job
@@ -32,9 +30,9 @@ from netkit.lab.personality import Personality
 from netkit.lab.server import answer_plainly, serve
 from netkit.lab.services import Services
 
-BLOCKS = range(64, 120)
 BUILDERS = 4
-PATIENCE_S = 90.0
+NOWHERE = "Host *\n  ProxyCommand false\n"
+"""With this a name that is no device of the lab is not even looked up."""
 
 
 @dataclass
@@ -63,7 +61,6 @@ class Keeper:
         self.status = Status()
         self.nodes: dict[str, LiveNode] = {}
         self.personalities: dict[str, Personality] = {}
-        self._claim = socket.socket(socket.AF_UNIX)
 
     def run(self) -> None:
         """Build the lab, then answer until the end."""
@@ -83,7 +80,7 @@ class Keeper:
             syscalls.mount("proc", "/proc", "proc")
         Path(self.job.folder.path, "nodes").mkdir(exist_ok=True)
         syscalls.mount("lab", str(self.job.folder.path / "nodes"), "tmpfs", syscalls.MS_NOSUID, "mode=755")
-        self.block = self._claim_block()
+        self.block, self._claim = block.claim(self.job.folder.name)
         self.layout: Layout = lay_out(self.job.fabric, self.block)
         is_root = self._owns_low_ports()
         self.ports = {
@@ -100,18 +97,6 @@ class Keeper:
             except PermissionError:
                 return False
             return True
-
-    def _claim_block(self) -> str:
-        """Take a loopback network that no other lab of this machine has, by an address only one process can hold."""
-        first = zlib.crc32(self.job.folder.name.encode()) % len(BLOCKS)
-        for offset in range(len(BLOCKS)):
-            block = f"127.{BLOCKS[(first + offset) % len(BLOCKS)]}"
-            try:
-                self._claim.bind(f"\0netkit-lab-{block}")
-            except OSError:
-                continue
-            return block
-        raise LabError(Problem("every loopback network for labs is taken", "end a lab: netkit lab down"))
 
     def _listen(self) -> socket.socket:
         listener = socket.socket(socket.AF_UNIX)
@@ -197,6 +182,8 @@ class Keeper:
                     mind.provision(files)
                 mind.boot()
             self._tell_settings(node, mind)
+            if isinstance(node.device, Host):
+                node.lldp.apply()
         except RefusedError as error:
             return node.name, str(error)
         except Exception as error:  # one node that fails must not take the others with it
@@ -215,7 +202,7 @@ class Keeper:
         config = shell.sshd_config(node.seat.address, self.ports["ssh"])
         node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
         if isinstance(node.device, Switch) and node.agent is None:
-            node.agent = SnmpAgent(node, node.seat.address, self.ports["snmp"], Surroundings)
+            node.agent = SnmpAgent(node, node.seat.address, self.ports["snmp"], node.lldp.surroundings)
         node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
 
     def _converge(self) -> None:
@@ -231,7 +218,7 @@ class Keeper:
 
         switches = {switch.name for switch in self.job.fabric.switches}
         nodes = {name: node for name, node in self.nodes.items() if name in switches}
-        missing = convergence.wait(self.job.fabric, nodes, PATIENCE_S, tell)
+        missing = convergence.wait(self.job.fabric, nodes, self.job.patience_s, tell)
         if not missing:
             self.status.step = "reachability"
             missing = reach.unreached(self.nodes, reach.some_trips(self.job.fabric))
@@ -255,7 +242,8 @@ class Keeper:
         known = [f"[{d['address']}]:{d['port']} {self._keys[name]}" for name, d in devices.items()]
         known += [f"{d['address']} {self._keys[name]}" for name, d in devices.items()]
         (folder.path / "known_hosts").write_text("\n".join(known) + "\n", encoding="utf-8")
-        folder.ssh_config.write_text("".join(_ssh_entry(folder, name, d) for name, d in devices.items()), "utf-8")
+        entries = [_ssh_entry(folder, name, device) for name, device in devices.items()]
+        folder.ssh_config.write_text("".join([*entries, NOWHERE]), encoding="utf-8")
 
     def _answer(self, line: socket.socket) -> None:
         with line, line.makefile("rw", encoding="utf-8") as stream:
@@ -271,7 +259,12 @@ class Keeper:
                 stream.write(json.dumps(answer) + "\n")
 
     def _verb(self, verb: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-        verbs = {"progress": self._tell_progress, "status": self._tell_status, "restart": self._restart}
+        verbs = {
+            "progress": self._tell_progress,
+            "status": self._tell_status,
+            "restart": self._restart,
+            "check": self._check,
+        }
         if verb not in verbs:
             raise LabError(Problem(f"the lab knows no {verb!r}"))
         return verbs[verb]
@@ -290,6 +283,27 @@ class Keeper:
         ]
         return {"devices": devices}
 
+    def _check(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Prove the whole fabric: sessions, routes, and a ping between every two NICs that the design connects."""
+        fabric = self.job.fabric
+        lacks = [f"{name}: {what}" for name, whats in convergence.missing(fabric, self.nodes).items() for what in whats]
+        own = list(reach.every_trip(fabric, is_across=False))
+        across = list(reach.every_trip(fabric, is_across=True))
+        lacks += map(str, reach.unreached(self.nodes, own))
+        silent = reach.unreached(self.nodes, across)
+        if fabric.cross_rail == "routed":
+            lacks += map(str, silent)
+        elif len(silent) < len(across):
+            lacks.append(
+                f"{len(across) - len(silent)} of {len(across)} trips across rails succeed; the design blocks them"
+            )
+        return {
+            "shortfalls": lacks,
+            "own": len(own),
+            "across": len(across),
+            "is_blocked": fabric.cross_rail == "blocked",
+        }
+
     def _restart(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         node = self.nodes[str(request["device"])]
         mind = self.personalities[node.name]
@@ -302,6 +316,9 @@ class Keeper:
                 mind.boot()
             except RefusedError as error:
                 return {"problem": str(error)}
+        if isinstance(node.device, Host):
+            self._tell_settings(node, mind)
+            node.lldp.apply()
         return {}
 
     def _tell_progress(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -327,4 +344,5 @@ def _ssh_entry(folder: LabFolder, name: str, device: Mapping[str, Any]) -> str:
         f"Host {name}\n  HostName {device['address']}\n  Port {device['port']}\n  User {device['login']}\n"
         f"  IdentityFile {folder.key}\n  IdentitiesOnly yes\n"
         f"  UserKnownHostsFile {folder.path / 'known_hosts'}\n  StrictHostKeyChecking yes\n"
+        "  ProxyCommand none\n"
     )

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
 from netkit.lab import kernel, routing
+from netkit.lab.agents.lldp import Lldpd
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.holder import TOOLS, Holder
 from netkit.lab.layout import Seat
@@ -37,6 +38,7 @@ class LiveNode:
         self.holder = holder
         self.saved = saved
         self.lock = threading.RLock()
+        self.lldp = Lldpd(self)
         self.agent: SnmpAgent | None = None
         self._log = log
         self._services = services
@@ -143,6 +145,7 @@ class LiveNode:
             self.nft(marking)
             self._marking = marking
         self._services.told(self.name, state)
+        self.lldp.apply(state)
         if self.agent is not None:
             self.agent.apply(state)
 
@@ -191,6 +194,9 @@ class LiveNode:
 
     def kill_all(self) -> None:
         """End every process of the node but its holder, as a power cut would."""
+        self.lldp.end()
+        if self.agent is not None:
+            self.agent.end()
         self._programs = {}
         for pid in self.processes():
             try:

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from netkit.errors import LabError, Problem
-from netkit.lab.folder import home
+from netkit.lab.block import any_claimed
 
 KEYS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
 PLACES = tuple(f"{family}/{key}" for family in ("ipv4", "ipv6") for key in KEYS)
 ENTRIES_PER_CABLE = 5
 ROOM = 3  # times what is needed, where it costs nothing
-SAVED = ".neighbor-table.json"
+SAVED = Path("/run/netkit-neighbor-table.json")
 
 
-def needed(cables: int) -> Mapping[str, int]:
+def needed(cables: int, neighbors: int = 0) -> Mapping[str, int]:
     """Return thresholds for a number of cables: both ends learn each other, by IPv4 and IPv6."""
-    most = max(1024, cables * ENTRIES_PER_CABLE * (ROOM if os.geteuid() == 0 else 1))
+    most = max(1024, (cables * ENTRIES_PER_CABLE + neighbors) * (ROOM if os.geteuid() == 0 else 1))
     return {"gc_thresh1": most // 4, "gc_thresh2": most // 2, "gc_thresh3": most}
 
 
@@ -39,21 +39,20 @@ def make_room(cables: int) -> None:
                 f"net.ipv6.neigh.default.gc_thresh3={wanted['gc_thresh3']}, or run the lab as root",
             )
         )
-    saved = home() / SAVED
-    if not saved.exists():
-        saved.write_text(json.dumps(now), encoding="utf-8")
+    if not SAVED.exists():
+        SAVED.parent.mkdir(parents=True, exist_ok=True)
+        SAVED.write_text(json.dumps(now), encoding="utf-8")
     for place in sorted(short, reverse=True):  # the highest first: the kernel wants them in order
         _write(place, short[place])
 
 
 def give_back() -> None:
-    """Restore the thresholds when the last lab is gone."""
-    saved = home() / SAVED
-    if not saved.exists():
+    """Restore the thresholds when the last lab of the machine is gone, whoever's it is."""
+    if os.geteuid() != 0 or not SAVED.exists() or any_claimed():
         return
-    for place, value in sorted(json.loads(saved.read_text(encoding="utf-8")).items()):
+    for place, value in sorted(json.loads(SAVED.read_text(encoding="utf-8")).items()):
         _write(place, value)
-    saved.unlink()
+    SAVED.unlink()
 
 
 def _place(place: str) -> Path:

@@ -9,6 +9,7 @@ from netkit.lab.convergence import ASKERS, Shortfall
 from netkit.lab.expectation import Expectation, expectations
 from netkit.lab.live import LiveNode
 
+PATIENCE_S = 300.0
 TRY = """try() {
   for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
   echo "$1 $2 $3"
@@ -25,15 +26,15 @@ class Trip:
     to_nic: Nic
 
 
-def every_trip(fabric: Fabric) -> Iterator[Trip]:
-    """Yield every ordered pair of NICs that share a rail and have a way."""
+def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[Trip]:
+    """Yield every ordered pair of NICs of different hosts that have a way: on the same rail, or on different ones."""
     wanted = expectations(fabric)
     for host in fabric.hosts:
         for nic in host.nics:
             for other in fabric.hosts:
-                far = _on_rail(other, nic.rail)
-                if other.name != host.name and far and _has_way(fabric, wanted, nic, far):
-                    yield Trip(host.name, nic, other.name, far)
+                for far in other.nics if other.name != host.name else ():
+                    if (far.rail != nic.rail) is is_across and _has_way(fabric, wanted, nic, far):
+                        yield Trip(host.name, nic, other.name, far)
 
 
 def some_trips(fabric: Fabric) -> Iterator[Trip]:
@@ -62,9 +63,15 @@ def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip]) -> list[Shor
 
 
 def _unreached_from(node: LiveNode, trips: list[Trip]) -> Iterator[Shortfall]:
+    """Ping from all NICs of a host at once, each NIC one destination after the other."""
     words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
-    lines = [f"try {text} &" for text in words]
-    done = node.run("sh", "-c", "\n".join([TRY, *lines, "wait"]))
+    by_nic: dict[str, list[str]] = {}
+    for text, trip in words.items():
+        by_nic.setdefault(trip.nic.interface, []).append(f"try {text}")
+    rounds = [f"({'; '.join(lines)}) &" for lines in by_nic.values()]
+    done = node.run("sh", "-s", stdin="\n".join([TRY, *rounds, "wait"]), timeout_s=PATIENCE_S)
+    if done.exit_code != 0:
+        yield Shortfall(node.name, f"the pings did not end: {done.stderr.strip()}")
     for line in done.stdout.splitlines():
         trip = words[line]
         what = f"no answer from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"

@@ -8,7 +8,7 @@ from typing import Any
 from netkit.errors import LabError, Problem
 from netkit.lab.folder import LabFolder
 
-PATIENCE_S = 120.0
+PATIENCE_S = 900.0
 
 
 def ask(folder: LabFolder, verb: str, **details: Any) -> Mapping[str, Any]:

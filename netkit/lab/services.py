@@ -6,8 +6,8 @@ from typing import Protocol
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
-from netkit.lab.model.model import Model
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
+from netkit.lab.model.model import Model
 from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
