@@ -1,0 +1,117 @@
+"""A node that is a Linux switch with FRR."""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.frr import files, told
+from netkit.lab.personalities.frr.engine import HOSTNAME, Engine
+from netkit.lab.personalities.frr.units import ACTING, SwitchUnits
+from netkit.lab.personalities.linux_host.systemctl import Arguments, systemctl
+from netkit.lab.personalities.linux_host.systemd_run import systemd_run
+from netkit.lab.personalities.linux_host.unit_file import UnitError
+from netkit.lab.personalities.linux_host.units import full_name
+from netkit.lab.personality import Call, Personality
+
+Answer = Callable[["Frr", Call], int]
+REAL_NETPLAN = "/usr/sbin/netplan"
+NAME_VERBS = ("hostname", "set-hostname")
+
+
+class Frr(Personality):
+    """vtysh, frr-reload.py, sysctl and ip are the real ones; netplan and systemd act through the lab."""
+
+    programs: ClassVar[tuple[str, ...]] = ("netplan", "systemctl", "systemd-run", "hostnamectl")
+    login: ClassVar[str] = "root"
+    prompt: ClassVar[str] = "{user}@{host}:~# "
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.engine = Engine(node)
+        self.units = SwitchUnits(self.engine, lambda command: node.run(*command, timeout_s=300))
+
+    def provision(self, files_: Mapping[str, str]) -> None:
+        """Install rendered files."""
+        texts = {files.PLACES[name]: text for name, text in files_.items() if name in files.PLACES}
+        told.of_files(texts, self.node.name, self.node.kernel_names)
+        files.install(self.node, files_)
+
+    def boot(self) -> None:
+        """Come up as the installed files say; without any, with every port down."""
+        self.units.power_up()
+        self.engine.boot()
+
+    def run(self, call: Call) -> int:
+        """Answer one program."""
+        return PROGRAMS[call.program](self, call)
+
+
+def _netplan(frr: Frr, call: Call) -> int:
+    verb = next((word for word in call.arguments if not word.startswith("-")), "")
+    if verb == "try":
+        call.err("netplan try needs a terminal that stays open; use netplan apply\n")
+        return 1
+    if verb != "apply":
+        done = frr.node.run(REAL_NETPLAN, *call.arguments) if verb != "generate" else frr.engine.generate()
+        call.out(done.stdout)
+        call.err(done.stderr)
+        return done.exit_code
+    done = frr.engine.generate()
+    if done.exit_code != 0:
+        call.err(done.stderr or done.stdout)
+        return done.exit_code
+    return _applied(frr, call)
+
+
+def _applied(frr: Frr, call: Call) -> int:
+    try:
+        frr.engine.apply()
+    except RefusedError as error:
+        call.err(f"{error}\n")
+        return 1
+    return 0
+
+
+def _systemctl(frr: Frr, call: Call) -> int:
+    arguments = Arguments(call.arguments)
+    names = [full_name(name) for name in arguments.names]
+    if arguments.verb not in ACTING or not names or not all(map(frr.units.is_switchs_own, names)):
+        return systemctl(frr.units, call)
+    code = 0
+    for name in names:
+        try:
+            state = frr.units.act(arguments.verb, name)
+        except UnitError as error:
+            call.err(f"Failed to {arguments.verb} {name}: {error}\n")
+            return 1
+        if state.active == "failed":
+            call.err(f"Job for {name} failed; see `netkit lab logs`.\n")
+            code = 1
+    return code
+
+
+def _systemd_run(frr: Frr, call: Call) -> int:
+    return systemd_run(frr.units, call)
+
+
+def _hostnamectl(frr: Frr, call: Call) -> int:
+    words = [word for word in call.arguments if not word.startswith("-")]
+    if words in ([], ["status"]):
+        call.out(f" Static hostname: {frr.engine.hostname}\n")
+        return 0
+    if words == ["hostname"]:
+        call.out(f"{frr.engine.hostname}\n")
+        return 0
+    if len(words) != 2 or words[0] not in NAME_VERBS:
+        call.err(f"hostnamectl: unknown command {' '.join(words)}\n")
+        return 1
+    frr.node.file(HOSTNAME).write_text(f"{words[1]}\n", encoding="utf-8")
+    return _applied(frr, call)
+
+
+PROGRAMS: Mapping[str, Answer] = {
+    "netplan": _netplan,
+    "systemctl": _systemctl,
+    "systemd-run": _systemd_run,
+    "hostnamectl": _hostnamectl,
+}
