@@ -1,5 +1,6 @@
 """Changes as they are handed in: a YAML list of `set` and `unset`, or lines of `nv set` and `nv unset`."""
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from netkit.lab.personalities.nvue.secret import revealed
 from netkit.lab.personalities.nvue.system import CommandError, System, complaint
 from netkit.lab.personalities.nvue.tree import Path, Tree, Value, leaves, load
 
+COMMANDS = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*\s*nv ")
 LINES_SINCE = (5, 13)
 BOTH_SINCE = (5, 16)
 
@@ -23,7 +25,7 @@ class Changes:
 
 def read(system: System, text: str) -> Changes:
     """Return the changes a file holds; raises CommandError with all that is not accepted."""
-    if text.lstrip().startswith("nv "):
+    if COMMANDS.match(text):
         if system.chassis.version < LINES_SINCE:
             raise CommandError("Error: a file of commands needs Cumulus Linux 5.13\n")
         changes = _lines(system, text)

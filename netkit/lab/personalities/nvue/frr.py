@@ -8,7 +8,8 @@ from netkit.lab.personalities.nvue.tree import Path, Tree, child, is_on, is_set,
 
 BGP: Path = ("vrf", "default", "router", "bgp")
 # After a link flap FRR 8.4 takes a group of next hops for installed that the kernel has dropped, and ECMP is lost.
-HEAD = ("log syslog informational", "service integrated-vtysh-config", "no zebra nexthop kernel enable")
+HEAD = ("log syslog informational", "no zebra nexthop kernel enable")
+DEFAULT_MULTIPLIER = 3  # FRR does not show it, so that saying it would be a difference at every reload
 
 
 def frr_text(tree: Tree) -> str:
@@ -69,7 +70,9 @@ def _bfd(tree: Tree) -> Iterator[str]:
 
 def _bfd_profile(name: str, profile: Tree) -> Iterator[str]:
     yield f" profile {name}"
-    yield f"  detect-multiplier {number(profile, 'detect-multiplier', default=3)}"
+    multiplier = number(profile, "detect-multiplier", default=DEFAULT_MULTIPLIER)
+    if multiplier != DEFAULT_MULTIPLIER:
+        yield f"  detect-multiplier {multiplier}"
     yield f"  transmit-interval {number(profile, 'min-tx-interval', default=300)}"
     yield f"  receive-interval {number(profile, 'min-rx-interval', default=300)}"
     if is_set(profile, "shutdown"):

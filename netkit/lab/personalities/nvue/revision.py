@@ -71,6 +71,7 @@ class Store:
         for file in (self.folder / "revisions").glob("*.json"):
             found = json.loads(file.read_text(encoding="utf-8"))
             found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
+            found["state"] = "confirm_fail" if found["state"] == "confirm" else found["state"]
             yield Revision(**found)
 
     def save(self) -> None:
@@ -134,7 +135,7 @@ class Store:
             return self.tree("applied")
         if found is None:
             raise UnknownRevisionError(name)
-        return found.tree
+        return self.rebased(found) if name == "pending" else found.tree
 
     def change(self, revision: Revision, patch: Tree, *, from_empty: bool = False) -> Revision:
         """Return a revision with changes made to it; it is pending again."""

@@ -1,0 +1,200 @@
+"""NVUE in the lab: what netkit renders is accepted, and every leaf of it counts."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.lab.personalities.nvue import rules
+from netkit.lab.personalities.nvue.chassis import Chassis
+from netkit.lab.personalities.nvue.document import change
+from netkit.lab.personalities.nvue.schema import Issue, checked, merged, schema
+from netkit.lab.personalities.nvue.state import switch_state
+from netkit.lab.personalities.nvue.tree import Path as TreePath
+from netkit.lab.personalities.nvue.tree import Tree, Value, leaves, load, without
+from netkit.render import render
+from tests import intents
+from tests.lab.personalities.nvue.bench import ENGINE, VERSIONS, desk, rendered
+
+CHANGES: list[dict[str, Any]] = [
+    {},
+    {"adaptive_routing": True, "attachment": "vlan"},
+    {
+        "lossless": {
+            "roce": {"priority": 4, "dscp": [34], "weight": 50},
+            "best_effort": {"weight": 50},
+            "ecn": {400: {"min_bytes": 200_000, "max_bytes": 900_000}},
+        }
+    },
+    {"overrides": {"spine01": {"drain": True}, "leaf01": {"drain_neighbors": ["spine02"]}}},
+    {"routing": {"allowas_in": True, "bfd": {"interval_ms": 100, "multiplier": 5}, "max_paths": 128}},
+    {"services": {"snmp": None, "login": None, "ntp": [], "dns": [], "syslog": []}, "management": None},
+]
+NAMES = ("leaf01", "spine01")
+
+SHOWN = (
+    # The management plane, and what Linux namespaces cannot do: shown to whoever asks, never made.
+    r"bridge domain br_default ageing \d+",
+    r"interface (swp\w+|vlan\d+) storm-control unknown-unicast \d+",
+    r"interface vlan\d+ description rail\d",
+    r"interface eth0 (ip|ipv4) address \S+ \{\}",
+    r"interface eth0 (ip )?vrf mgmt",
+    r"qos traffic-pool roce-lossless memory-percent \d+",
+    r"service (dns|ntp) mgmt server \S+.*",
+    r"service lldp dot1-tlv on",
+    r"service syslog mgmt server \S+ (port|protocol) \S+",
+    r"(service|system) snmp-server listening-address \S+ vrf mgmt",
+    r"system aaa user netkit (hashed-password|role) \S+",
+    r"system date-time timezone \S+",
+    r"system dns server \S+ vrf mgmt",
+    r"system lldp dot1-tlv enabled",
+    r"system ntp (server \S+ (iburst|state) enabled|vrf mgmt)",
+    r"system syslog server \S+ (port|protocol|vrf) \S+",
+)
+DEFAULTS: dict[str, Value] = {
+    # What the switch does anyway; any other value changes what it does.
+    r"interface swp\w+ link mtu 9216": 9000,
+    r"interface vlan\d+ link mtu 9216": 9000,
+    r"interface swp\w+ link state up \{\}": None,
+    r"qos congestion-control \S+ traffic-class 3 ecn enabled?": "disable",
+    r"qos congestion-control \S+ traffic-class 3 probability 100": 50,
+    r"qos pfc default-global [rt]x enable": "disable",
+    r"qos pfc-watchdog polling-interval 100": 200,
+    r"qos pfc-watchdog robustness 3": 5,
+    r"qos roce mode lossless": "lossy",
+    r"router bfd profile underlay detect-multiplier 3": 4,
+    r"router bfd profile underlay min-[rt]x-interval 300": 400,
+    r"vrf default router bgp address-family ipv4-unicast multipaths ebgp 64": 8,
+    r"vrf default router bgp peer-group underlay address-family ipv4-unicast (enable|state) \S+": "off",
+    r"vrf default router bgp peer-group underlay bfd detect-multiplier 3": 4,
+    r"vrf default router bgp peer-group underlay bfd min-[rt]x-interval 300": 400,
+    r"vrf default router bgp peer-group underlay timers hold 9": 12,
+    r"vrf default router bgp peer-group underlay timers keepalive 3": 4,
+}
+COSMETIC = (
+    r"interface \S+ type \S+",  # follows from the name
+    r"interface vlan\d+ vlan \d+",  # follows from the name
+    r"qos congestion-control \S+ traffic-class 3 red disabled?",  # drops by RED are off and not modelled
+    r"qos roce cable-length \d+",  # where a PFC profile of its own has a cable length
+    r"router policy prefix-list \S+ type ipv4",  # follows from the prefixes
+    r"router policy prefix-list \S+ rule \d+ match \S+ (max|min)-prefix-len \d+",  # the length of the prefix itself
+    r"vrf mgmt router static \S+ address-family ipv4-unicast",  # follows from the prefix
+    r"vrf mgmt router static \S+ via \S+ type ipv4-address",  # follows from the address
+)
+
+
+@cache
+def accepted(version: str, change_index: int, name: str) -> tuple[Tree, Chassis]:
+    """Return a rendered configuration as the node takes it."""
+    fabric = intents.fabric(intents.on_platform("nvue", version, CHANGES[change_index]))
+    chassis = Chassis(fabric.switch(name).model, version)
+    items = load(rendered(fabric, name)["startup.yaml"])
+    assert isinstance(items, list)
+    issues: list[Issue] = []
+    tree = checked(schema(chassis.version), items[0]["set"], issues)
+    assert issues == []
+    assert tree == items[0]["set"]
+    assert isinstance(tree, dict)
+    return tree, chassis
+
+
+def cases() -> Iterator[Any]:
+    for version in VERSIONS:
+        for at, changes in enumerate(CHANGES):
+            for name in NAMES:
+                yield pytest.param(version, at, name, id=f"{version}-{','.join(changes) or 'plain'}-{name}")
+
+
+@pytest.mark.parametrize(("version", "change_index", "name"), list(cases()))
+def test_what_is_rendered_is_accepted(version: str, change_index: int, name: str) -> None:
+    assert rules.broken(*accepted(version, change_index, name)) == []
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
+    fabric = intents.fabric(intents.on_platform("nvue", version))
+    (device,) = render(fabric, [fabric.switch("leaf01")], ENGINE, ztp=True)
+    known = schema(Chassis(fabric.switch("leaf01").model, version).version)
+    lines = [line for line in device.files["ztp.sh"].splitlines() if line.startswith("nv set")]
+    tree: Tree = {}
+    for line in lines:
+        tree = merged(known, tree, change(known, "set", shlex.split(line)[2:]).set)
+    assert len(list(leaves(tree))) == len(lines) == 5
+
+
+def said(path: TreePath, value: Value) -> str:
+    return " ".join((*path, str(value)))
+
+
+def silent(tree: Tree, chassis: Chassis) -> Iterator[TreePath]:
+    """Yield every leaf whose loss is neither refused nor changes what the switch is told to be."""
+    state = switch_state(tree, chassis)
+    for path, _ in leaves(tree):
+        less = without(tree, path)
+        if not rules.broken(less, chassis) and switch_state(less, chassis) == state:
+            yield path
+
+
+def value_at(tree: Tree, path: TreePath) -> Value:
+    return next(value for found, value in leaves(tree) if found == path)
+
+
+@pytest.mark.parametrize(("version", "change_index", "name"), list(cases()))
+def test_every_leaf_counts_or_is_listed(version: str, change_index: int, name: str) -> None:
+    tree, chassis = accepted(version, change_index, name)
+    state = switch_state(tree, chassis)
+    for path in silent(tree, chassis):
+        line = said(path, value_at(tree, path))
+        if any(re.fullmatch(pattern, line) for pattern in (*SHOWN, *COSMETIC)):
+            continue
+        other = next((other for pattern, other in DEFAULTS.items() if re.fullmatch(pattern, line)), "-")
+        assert other != "-", f"nothing happens without {line}"
+        another = changed(tree, path, other, chassis)
+        assert rules.broken(another, chassis) or switch_state(another, chassis) != state, line
+
+
+def changed(tree: Tree, path: TreePath, value: Value, chassis: Chassis) -> Tree:
+    """Return the tree with another value; None puts the interface down."""
+    if value is None:
+        path, value = path[:-1], {"down": {}}
+    elif path[-1] in {"enable", "state"}:
+        value = "off" if chassis.version < (5, 15) else "disabled"
+    patch: Value = value
+    for key in reversed(path):
+        patch = {key: patch}
+    assert isinstance(patch, dict)
+    return merged(schema(chassis.version), tree, patch)
+
+
+def test_no_list_names_what_is_never_rendered() -> None:
+    lines = {
+        said(path, value)
+        for version in VERSIONS
+        for at in range(len(CHANGES))
+        for name in NAMES
+        for path, value in leaves(accepted(version, at, name)[0])
+    }
+    patterns = (*SHOWN, *DEFAULTS, *COSMETIC)
+    assert [pattern for pattern in patterns if not any(re.fullmatch(pattern, line) for line in lines)] == []
+
+
+@pytest.mark.parametrize("version", ["5.9.2", "5.14.0", "5.16.1"])
+def test_what_is_only_shown_is_shown(version: str, tmp_path: Path) -> None:
+    switch = desk(tmp_path, version, attachment="vlan")
+    tree = switch.switch.system.applied
+    found = [
+        (path, value)
+        for path, value in leaves(tree)
+        if any(re.fullmatch(pattern, said(path, value)) for pattern in SHOWN)
+    ]
+    assert len(found) > 10
+    for path, value in found:
+        shown = switch.show(" ".join(path[:2]))
+        for key in path[2:]:
+            assert key in shown, path
+            shown = shown[key]
+        assert shown == value

@@ -1,0 +1,152 @@
+"""NVUE in the lab: what an apply does to the switch, and what becomes of one that fails or is not confirmed."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from netkit.lab.node import RefusedError
+from netkit.lab.personalities.nvue.switch import Nvue
+from netkit.lab.state import PortState
+from tests import intents
+from tests.lab.personalities.nvue.bench import Desk, RecordingNode, desk, rendered
+
+PATIENCE_S = 60
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Desk:
+    return desk(tmp_path)
+
+
+def port(terminal: Desk, name: str) -> PortState:
+    return next(port for port in terminal.node.told[-1].ports if port.name == name)
+
+
+def apply(terminal: Desk, *lines: str, options: str = "-y") -> tuple[int, str]:
+    for line in lines:
+        code, printed = terminal.type(f"nv {line}")
+        assert code == 0, printed
+    return terminal.type(f"nv config apply {options}")
+
+
+def test_apply_makes_it_real_and_saves_it(terminal: Desk) -> None:
+    assert apply(terminal, "set interface swp33s0 link mtu 9000") == (0, "applied_and_saved [rev_id: 3]\n")
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+    terminal.restart()
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+
+
+def test_what_is_not_saved_is_gone_after_a_restart(terminal: Desk) -> None:
+    apply(terminal, "set system config auto-save state disabled")
+    terminal.type("nv config save")
+    assert apply(terminal, "set interface swp33s0 link mtu 9000") == (0, "applied [rev_id: 4]\n")
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+    terminal.restart()
+    assert port(terminal, "swp33s0").mtu_bytes == 9216
+    assert terminal.type("nv config diff") == (0, "")
+
+
+def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
+    apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 1s")
+    deadline = time.monotonic() + PATIENCE_S
+    while port(terminal, "swp33s0").mtu_bytes != 9216:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert terminal.type("nv config diff startup applied") == (0, "")
+    assert terminal.type("nv config apply --confirm-yes")[0] == 1
+    assert terminal.switch.system.store.revisions[3].state == "confirm_fail"
+
+
+def test_what_is_confirmed_stays(terminal: Desk) -> None:
+    apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 600s")
+    assert terminal.type("nv config apply --confirm-yes") == (0, "applied_and_saved [rev_id: 3]\n")
+    terminal.restart()
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+
+
+def test_a_restart_within_the_window_goes_back(terminal: Desk) -> None:
+    apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 600s")
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+    terminal.restart()
+    assert port(terminal, "swp33s0").mtu_bytes == 9216
+    assert terminal.switch.system.store.revisions[3].state == "confirm_fail"
+    assert terminal.type("nv config apply --confirm-yes")[0] == 1
+
+
+def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> None:
+    before = terminal.node.told[-1]
+    terminal.node.refusal = "line 7: unknown command"
+    code, printed = apply(terminal, "set interface swp33s0 link mtu 9000", "set router bgp graceful-shutdown enabled")
+    assert code == 1
+    assert printed == (
+        "Failure during apply [rev_id: 3]\n"
+        "  Unable to reload-or-restart services (frr): Job for frr.service failed. line 7: unknown command\n"
+    )
+    assert terminal.node.told[-1] == before
+    assert terminal.type("nv show interface swp33s0 link mtu --applied") == (0, "9216\n")
+
+
+def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) -> None:
+    before = terminal.node.told[-1]
+    terminal.switch.fail_apply_quietly = True
+    code, printed = apply(terminal, "set interface swp33s0 link mtu 9000")
+    assert (code, printed.splitlines()[0]) == (0, "Failure during apply [rev_id: 3]")
+    assert terminal.node.told[-1] == before
+    assert terminal.type("nv config diff applied startup") == (0, "")
+    terminal.switch.fail_apply_quietly = False
+    assert terminal.type("nv config apply -y") == (0, "applied_and_saved [rev_id: 3]\n")
+    assert port(terminal, "swp33s0").mtu_bytes == 9000
+
+
+def test_a_rollback_restores_what_ran(terminal: Desk) -> None:
+    before = terminal.node.told[-1]
+    apply(terminal, "set interface swp33s0 link state down", "unset router policy", "unset vrf default router bgp")
+    assert terminal.node.told[-1] != before
+    assert terminal.type("nv config apply 2 -y")[0] == 0
+    assert terminal.node.told[-1] == before
+    assert terminal.type("nv config diff 2 applied") == (0, "")
+
+
+def test_a_secret_shown_can_be_handed_in_again(terminal: Desk) -> None:
+    before = terminal.node.told[-1]
+    assert before.snmp is not None
+    assert "SNMP_AUTH" in before.snmp.users[0].auth_secret
+    _, shown = terminal.type("nv config show")
+    assert "SNMP_AUTH" not in shown
+    (terminal.files / "shown.yaml").write_text(shown, encoding="utf-8")
+    assert terminal.type("nv config replace shown.yaml")[0] == 0
+    assert terminal.type("nv config diff") == (0, "")
+    assert terminal.type("nv config apply -y")[0] == 0
+    assert terminal.node.told[-1] == before
+
+
+def test_a_switch_boots_as_the_factory_made_it(tmp_path: Path) -> None:
+    device = intents.fabric(intents.values()).switch("leaf01")
+    node = RecordingNode(device, tmp_path / "saved")
+    switch = Nvue(node)
+    switch.boot()
+    told = node.told[-1]
+    assert (told.hostname, told.ports, told.vlans, told.loopback_addresses) == ("cumulus", (), (), ())
+    assert "router bgp" not in told.frr
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("mtu: 9216", "mtu: 99999"), ("peer-group: underlay", "peer-group: nobody"), ("swp1s0:", "swp9s0:")],
+)
+def test_provisioning_refuses_what_the_switch_would(tmp_path: Path, before: str, after: str) -> None:
+    fabric = intents.fabric(intents.values())
+    files = {"startup.yaml": rendered(fabric, "leaf01")["startup.yaml"].replace(before, after, 1)}
+    with pytest.raises(RefusedError, match=r"swp|peer-group"):
+        Nvue(RecordingNode(fabric.switch("leaf01"), tmp_path)).provision(files)
+
+
+def test_only_100_revisions_are_kept(terminal: Desk) -> None:
+    for mtu in range(1000, 1120):
+        apply(terminal, f"set interface swp33s0 link mtu {mtu}")
+    kept = terminal.switch.system.store.revisions
+    assert (len(kept), min(kept), max(kept)) == (100, 23, 122)
+    assert len(list((terminal.node.saved / "nvue" / "revisions").iterdir())) == 100
+    terminal.restart()
+    assert port(terminal, "swp33s0").mtu_bytes == 1119
