@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from netkit.platforms.change import Change, Way
 from netkit.platforms.config import Config, Files, Path, digest
@@ -28,6 +29,8 @@ class ConfigModel:
     """The configuration of one NOS: how to read it, what of it is netkit's, what changes risk, how to make them."""
 
     platform: str
+    files: tuple[str, ...]
+    """What is read and compared, as patterns of names; what netkit renders beside it is for people, or a first boot."""
     parse: Callable[[Files], Config]
     """Files → canonical, masked configuration; what it does not know stays intact. ConfigError when it cannot."""
     text: Callable[[Config], dict[str, str]]
@@ -35,6 +38,10 @@ class ConfigModel:
     ownership: Ownership
     risks: RiskTable
     way: Callable[[Situation], Way]
+
+    def reads(self, file: str) -> bool:
+        """Whether a file is one to compare."""
+        return any(fnmatchcase(file, pattern) for pattern in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +65,11 @@ def compare(
     `owner` is the configuration that says what is netkit's where that depends on the intended one: for the way back,
     the one that was intended on the way there.
     """
-    not_read = tuple(sorted(set(intended) - set(running)))
-    wanted = model.parse({name: text for name, text in intended.items() if name in running})
+    not_read = tuple(sorted(name for name in intended if name not in running and model.reads(name)))
+    wanted = model.parse({name: text for name, text in intended.items() if name in running and model.reads(name)})
     claims = model.ownership.claims(wanted if owner is None else model.parse(owner))
-    have = model.ownership.restrict(
-        model.parse({name: text for name, text in running.items() if text is not None}), claims
-    )
+    found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
+    have = model.ownership.restrict(model.parse(found), claims)
     wanted = model.ownership.restrict(wanted, claims)
     have, wanted = _settled(have, wanted)
     changes = () if have == wanted else diff(model, have, wanted)

@@ -1,6 +1,6 @@
 """Rules that say what a change puts at risk, as data a network engineer can review."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -31,6 +31,10 @@ class Rule:
         return self.when in {"any", kind} and _is(path, self.path)
 
 
+def _itself(path: Path) -> Path:
+    return path
+
+
 @dataclass(frozen=True)
 class RiskTable:
     """The rules of a platform.
@@ -38,11 +42,13 @@ class RiskTable:
     `objects` are things that stand for themselves, such as a port or a neighbour. While one is not on the device yet,
     nothing uses it, and what would take down a session or a link takes down none. Buffers and reboots concern the
     whole device whatever is new. `in_use` are places that name ports which carry something: an address, a VLAN.
+    `stands_for` gives the place of the object that an entry elsewhere belongs to.
     """
 
     rules: tuple[Rule, ...]
     objects: tuple[Path, ...] = ()
     in_use: tuple[Path, ...] = ()
+    stands_for: Callable[[Path], Path] = _itself
     _known: dict[tuple[Path, When], Rule | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rule(self, path: Path, kind: When) -> Rule | None:
@@ -56,7 +62,7 @@ class RiskTable:
 
     def judged(self, changes: Iterable[Change], running: Config) -> Iterator[Change]:
         """Yield the changes with their risk."""
-        present = set(_parts(running, self.objects))
+        present = set(_parts(map(self.stands_for, running), self.objects))
         for change in changes:
             kind: When = "added" if change.is_addition else "removed" if change.is_removal else "changed"
             rule = self.rule(change.path, kind)
@@ -70,11 +76,12 @@ class RiskTable:
         return set(_parts(running, self.in_use))
 
     def _is_new(self, path: Path, present: set[Path]) -> bool:
-        return any(_is(path, thing) and path[: len(thing)] not in present for thing in self.objects)
+        place = self.stands_for(path)
+        return any(_is(place, thing) and place[: len(thing)] not in present for thing in self.objects)
 
 
-def _parts(config: Config, patterns: Iterable[Path]) -> Iterator[Path]:
-    return (path[: len(pattern)] for pattern in patterns for path in config if _is(path, pattern))
+def _parts(paths: Iterable[Path], patterns: Collection[Path]) -> Iterator[Path]:
+    return (path[: len(pattern)] for path in paths for pattern in patterns if _is(path, pattern))
 
 
 def _is(path: Path, pattern: Path) -> bool:

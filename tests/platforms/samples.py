@@ -47,7 +47,8 @@ def _samples(platform: str) -> Iterator[tuple[str, Files]]:
             hosts = {host.name for host in fabric.hosts}
             for name, files in files_of(fabric).items():
                 if (name in hosts) == (platform == "linux"):
-                    yield f"{version}/{label}/{name}", files
+                    compared = {file: text for file, text in files.items() if MODELS[platform].reads(file)}
+                    yield f"{version}/{label}/{name}", compared
 
 
 def all_samples() -> list[tuple[str, str]]:

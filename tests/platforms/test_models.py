@@ -15,6 +15,9 @@ from netkit.platforms.secret import PLACEHOLDER, SECRET
 from tests.platforms.samples import all_samples, samples
 
 PLATFORMS = sorted(MODELS)
+# What vtysh prints of its own, whatever the daemons were told.
+VTYSH = {"hostname", "service integrated-vtysh-config"}
+RENDERED_BUT_LEFT = {"frr": VTYSH, "sonic": VTYSH}
 
 
 def owned(model: ConfigModel, config: Config) -> dict[tuple[str, ...], str]:
@@ -33,8 +36,10 @@ def test_text_is_parsed_to_the_same_configuration(platform: str, name: str) -> N
 def test_what_is_rendered_is_owned_and_has_a_rule(platform: str, name: str) -> None:
     model, files = MODELS[platform], samples(platform)[name]
     config = model.parse(files)
-    assert owned(model, config) == config
-    for running, intended in ((config, {}), ({}, config), (dict.fromkeys(config, "other"), config)):
+    ours = owned(model, config)
+    headings = {path[:length] for path in ours for length in range(len(path))}
+    assert {path[-1] for path in set(config) - set(ours) - headings} <= RENDERED_BUT_LEFT.get(platform, set())
+    for running, intended in ((ours, {}), ({}, ours), (dict.fromkeys(ours, "other"), ours)):
         assert [change.path for change in diff(model, running, intended) if change.note == UNKNOWN] == []
 
 
@@ -69,10 +74,10 @@ def mutated(config: Config, others: Config, rng: Random) -> dict[tuple[str, ...]
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@given(rng=st.randoms())
+@given(seed=st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_applying_the_difference_gives_what_is_intended(platform: str, rng: Random) -> None:
-    model = MODELS[platform]
+def test_applying_the_difference_gives_what_is_intended(platform: str, seed: int) -> None:
+    model, rng = MODELS[platform], Random(seed)  # noqa: S311 (a repeatable choice, no secret)
     names = rng.sample(sorted(samples(platform)), 2)
     one, two = (model.parse(samples(platform)[name]) for name in names)
     running, intended = model.text(mutated(one, two, rng)), model.text(mutated(two, one, rng))

@@ -103,4 +103,4 @@ def _typed(node: object) -> object:
     return int(str(node)) if is_number and len(str(node)) < 20 else node
 
 
-MODEL = ConfigModel("nvue", parse, text, OWNERSHIP, RISKS, way)
+MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way)

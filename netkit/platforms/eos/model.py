@@ -1,0 +1,159 @@
+"""EOS's configuration: the lines of `show running-config`, with what EOS writes in other words put back."""
+
+import re
+from collections.abc import Iterator
+
+from netkit.platforms import section
+from netkit.platforms.compare import ConfigModel
+from netkit.platforms.config import PRESENT, Config, Files, Path
+from netkit.platforms.eos.ownership import OWNERSHIP
+from netkit.platforms.eos.risks import RISKS
+from netkit.platforms.eos.way import way
+from netkit.platforms.secret import SECRET, masked
+
+FILE = "eos.cfg"
+
+KEYED = (
+    "hostname",
+    r"username \S+",
+    "service routing protocols model",
+    "clock timezone",
+    "lldp timer",
+    "lldp hold-time",
+    "logging trap",
+    r"logging vrf \S+ (?:local|source)-interface",
+    "snmp-server contact",
+    "snmp-server location",
+    r"snmp-server vrf \S+ local-interface",
+    r"snmp-server user \S+ \S+ v3",
+    r"snmp-server group \S+ v3",
+    r"ntp local-interface vrf \S+",
+    "aaa authorization exec default",
+    "mac address-table aging-time",
+    "ip hardware fib load-balance distribution",
+    "platform trident mmu headroom-pool limit",
+    "ingress headroom bytes",
+    r"ingress priority-group \d+ \S+",
+    r"egress unicast queue \d+ \S+",
+    r"qos map dscp \d+ to traffic-class",
+    r"qos map traffic-class \d+ to \S+",
+    r"priority-flow-control pause watchdog default \S+",
+    "priority-flow-control pause watchdog action",
+    "qos trust",
+    "bandwidth percent",
+    "bandwidth guaranteed percent",
+    "shape rate",
+    "random-detect ecn minimum-threshold",
+    "description",
+    "name",
+    "mtu",
+    "speed",
+    "error-correction encoding",
+    "service-profile",
+    "switchport access vlan",
+    "switchport mode",
+    "vrf(?! instance)",
+    "arp aging timeout",
+    r"storm-control \S+ level",
+    "spanning-tree portfast",
+    r"seq \d+",
+    "match ip address prefix-list",
+    "set local-preference",
+    "set community",
+    "router bgp",
+    "router-id",
+    "maximum-paths",
+    "interval",
+    r"neighbor \S+ (?:remote-as|description|timers|peer group)",
+    r"neighbor interface \S+",
+    "redistribute connected route-map",
+    "maintenance profile bgp",
+    "initiator route-map",
+)
+
+USER = re.compile(r"(username \S+ .*?)secret .+")
+SNMP_USER = re.compile(r"(snmp-server user \S+ \S+ v3) (?:localized \S+ )?auth (\S+) \S+ priv (\S+) \S+")
+SNMP_COMMUNITY = re.compile(r"snmp-server community \S+(.*)")
+OTHER_SECRET = re.compile(r"\b(password|secret|key|community-string)((?: \d+| md5| sha\d*| sha)*) \S+$")
+DSCP_MAP = re.compile(r"qos map dscp ([\d ,-]+) to traffic-class (\d+)")
+NEIGHBORS = re.compile(r"neighbor interface (\S+) (.+)")
+LONGEST_RANGE = 1024
+
+
+def _meant(line: str) -> Iterator[str]:
+    """Yield the lines a line means: one for each DSCP and each neighbour, no secret in any."""
+    if found := DSCP_MAP.fullmatch(line):
+        yield from (f"qos map dscp {dscp} to traffic-class {found[2]}" for dscp in _numbers(found[1]))
+    elif found := NEIGHBORS.fullmatch(line):
+        yield from (f"neighbor interface {port} {found[2]}" for port in ports(found[1]))
+    else:
+        yield _without_secret(masked(line))
+
+
+def _without_secret(line: str) -> str:
+    if found := SNMP_USER.fullmatch(line):
+        return f"{found[1]} auth {found[2]} {SECRET} priv {found[3]} {SECRET}"
+    if found := SNMP_COMMUNITY.fullmatch(line):
+        return f"snmp-server community {SECRET}{found[1]}"
+    if found := USER.fullmatch(line):
+        return f"{found[1]}secret {SECRET}"
+    return OTHER_SECRET.sub(rf"\1 {SECRET}", line)
+
+
+def _numbers(text: str) -> Iterator[int]:
+    """Yield the numbers of a list such as `0-7 24,26`."""
+    for part in re.split(r"[ ,]+", text.strip()):
+        first, _, last = part.partition("-")
+        if first.isdecimal() and (not last or last.isdecimal()):
+            yield from range(int(first), min(int(last or first), int(first) + LONGEST_RANGE) + 1)
+
+
+def ports(text: str) -> list[str]:
+    """Return the interfaces EOS joined in one word: `Et1/1,5/1-8/1` are five."""
+    short = re.fullmatch(r"Et(?:hernet)?([\d/,-]+)", text)
+    if not short:
+        return [text]
+    return [f"Ethernet{port}" for part in short[1].split(",") for port in _range(part)]
+
+
+def _range(part: str) -> list[str]:
+    """Return the ports of a range. What differs between its ends counts up: 5/1-8/1 by cage, 5/1-8 by lane."""
+    first, _, last = part.partition("-")
+    ends = first.split("/"), last.split("/")
+    if not last or not all(level.isdecimal() for end in ends for level in end):
+        return [part]
+    if len(ends[1]) < len(ends[0]):
+        ends = ends[0], ends[0][: len(ends[0]) - len(ends[1])] + ends[1]
+    varying = [level for level, (one, other) in enumerate(zip(*ends, strict=False)) if one != other]
+    if len(varying) != 1 or len(ends[0]) != len(ends[1]):
+        return [part]
+    level = varying[0]
+    low, high = int(ends[0][level]), int(ends[1][level])
+    if not low < high < low + LONGEST_RANGE:
+        return [part]
+    return ["/".join((*ends[0][:level], str(number), *ends[0][level + 1 :])) for number in range(low, high + 1)]
+
+
+GRAMMAR = section.Grammar(
+    keyed=KEYED, closers=frozenset({"exit", "end"}), verbatim=("banner ",), indent=3, rewrite=_meant
+)
+
+
+def parse(files: Files) -> Config:
+    """Return eos.cfg, or what `show running-config` prints, as a configuration."""
+    entries = section.parse(files.get(FILE, ""), GRAMMAR, FILE)
+    return {path: value for path, value in entries.items() if not _is_bare(path, value, entries)}
+
+
+def _is_bare(path: Path, value: str, entries: Config) -> bool:
+    """Whether a line is only the heading of a port without settings: EOS prints one for each port it has."""
+    is_heading = len(path) == 1 and value == PRESENT and path[0].startswith("interface Ethernet")
+    return is_heading and not any(other[:1] == path and len(other) > 1 for other in entries)
+
+
+def text(config: Config) -> dict[str, str]:
+    """Return a configuration as eos.cfg."""
+    return {FILE: section.text(config, GRAMMAR)} if config else {}
+
+
+MODEL = ConfigModel("eos", (FILE,), parse, text, OWNERSHIP, RISKS, way)

@@ -1,0 +1,79 @@
+"""What changing a line of EOS puts at risk.
+
+Sources: UM is Arista's EOS user manual by chapter; "derived" is our own conclusion, on the careful side. Nothing here
+was measured on a switch.
+"""
+
+from netkit.platforms.change import Risk
+from netkit.platforms.risk import RiskTable, Rule
+
+OURS = "derived"
+BGP = "UM, Border Gateway Protocol"
+MAINTENANCE = "UM, Maintenance Mode"
+MANAGEMENT = "netkit's own way in moves: the commit timer covers a mistake"
+BUFFERS = "queues or buffers of every port change"
+NEIGHBOR = "the session starts over"
+PORT = "interface Ethernet*"
+
+RISKS = RiskTable(
+    objects=((PORT,), ("router bgp",), ("router bgp", "neighbor interface *"), ("router bfd",)),
+    in_use=(
+        (PORT, "ip address *"),
+        (PORT, "switchport access vlan"),
+        (PORT, "ipv6 enable"),
+        ("router bgp", "neighbor interface *"),
+    ),
+    rules=(
+        Rule((PORT, "description"), Risk.NONE, source=OURS),
+        Rule((PORT, "service-profile"), Risk.BUFFER, "queues of the port change", OURS),
+        Rule((PORT, "speed"), Risk.PORT, "the speed also chooses how the cage is split", "UM, Ethernet Ports"),
+        Rule((PORT, "ip address *"), Risk.SESSION, "what uses the address starts over", OURS),
+        Rule((PORT, "ipv6 enable"), Risk.SESSION, NEIGHBOR, OURS),
+        Rule((PORT, "storm-control *"), Risk.LOW, source=OURS),
+        Rule((PORT, "spanning-tree *"), Risk.LOW, source=OURS),
+        Rule((PORT,), Risk.PORT, "the link goes down and up", OURS),
+        Rule(("interface Vlan*", "description"), Risk.NONE, source=OURS),
+        Rule(("interface Vlan*",), Risk.SESSION, "the gateway moves", OURS),
+        Rule(("interface Loopback0",), Risk.SESSION, "the router ID and its address", OURS),
+        Rule(("interface Management*",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("vlan *", "name"), Risk.NONE, source=OURS),
+        Rule(("vlan *",), Risk.LOW, "a VLAN nobody is in yet", OURS, when="added"),
+        Rule(("vlan *",), Risk.PORT, "hosts lose their VLAN", OURS),
+        Rule(("service routing protocols model",), Risk.REBOOT, "another routing model needs a reload", BGP),
+        Rule(("platform trident mmu *",), Risk.BUFFER, BUFFERS, OURS),
+        Rule(("qos profile *",), Risk.BUFFER, BUFFERS, OURS),
+        Rule(("qos map *",), Risk.BUFFER, "traffic changes its queue", OURS),
+        Rule(("priority-flow-control pause watchdog *",), Risk.LOW, source=OURS),
+        Rule(("ip hardware fib load-balance*",), Risk.LOW, "flows move between equal paths", OURS),
+        Rule(("ip prefix-list *",), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("route-map *",), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("maintenance",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),
+        Rule(("group interface *",), Risk.LOW, "traffic moves to other paths", MAINTENANCE),
+        Rule(("ip routing*",), Risk.SESSION, "routing stops and starts", OURS),
+        Rule(("ipv6 unicast-routing",), Risk.SESSION, "routing stops and starts", OURS),
+        Rule(("router bfd",), Risk.SESSION, "BFD sessions negotiate anew", OURS),
+        Rule(("router bgp", "neighbor * description"), Risk.NONE, source=BGP),
+        Rule(("router bgp", "neighbor * route-map *"), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("router bgp", "neighbor * missing-policy *"), Risk.LOW, "routes are judged anew", BGP),
+        Rule(("router bgp", "neighbor *"), Risk.SESSION, NEIGHBOR, BGP),
+        Rule(("router bgp", "aggregate-address *"), Risk.LOW, "routes move", BGP),
+        Rule(("router bgp", "redistribute *"), Risk.LOW, "routes move", BGP),
+        Rule(("router bgp", "maximum-paths"), Risk.LOW, "routes move", BGP),
+        Rule(("router bgp",), Risk.SESSION, "every BGP session starts over", BGP),
+        Rule(("username *",), Risk.LOW, "an account to log in with", OURS),
+        Rule(("vrf instance *",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("no ip routing vrf *",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("ip route *",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("management *",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("aaa *",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("hostname",), Risk.LOW, "LLDP neighbours see another name", OURS),
+        Rule(("lldp *",), Risk.LOW, source=OURS),
+        Rule(("logging *",), Risk.LOW, source=OURS),
+        Rule(("ip name-server *",), Risk.LOW, source=OURS),
+        Rule(("snmp-server *",), Risk.LOW, source=OURS),
+        Rule(("no snmp-server *",), Risk.LOW, source=OURS),
+        Rule(("clock timezone",), Risk.LOW, source=OURS),
+        Rule(("ntp *",), Risk.LOW, source=OURS),
+        Rule(("mac address-table aging-time",), Risk.LOW, source=OURS),
+    ),
+)

@@ -1,0 +1,19 @@
+"""How changes get onto a switch that runs EOS, and what that costs."""
+
+from netkit.platforms.change import NOTHING, Way
+from netkit.platforms.compare import Situation
+
+# First word or words of a section → what applying it does beside the change itself. Unverified on a switch.
+COSTS = {
+    "service routing protocols model": "another routing model holds only after a reload",
+    "platform trident mmu": "MMU profile: buffers of every port are laid out anew",
+}
+
+
+def way(situation: Situation) -> Way:
+    """Return how the changes are made: one session, committed with a timer."""
+    if not situation.changes:
+        return Way(NOTHING)
+    heads = {change.path[0] for change in situation.changes}
+    costs = tuple(cost for begin, cost in COSTS.items() if any(head.startswith(begin) for head in heads))
+    return Way("session", ("a configuration session, committed with a timer, confirmed",), costs)

@@ -1,0 +1,95 @@
+"""Linux switches with FRR: frr.conf as FRR prints it back, and the files around it."""
+
+import re
+from collections.abc import Iterator
+
+from netkit.platforms import section
+from netkit.platforms.compare import ConfigModel
+from netkit.platforms.config import Config, Files
+from netkit.platforms.frr.ownership import OWNERSHIP
+from netkit.platforms.frr.risks import RISKS
+from netkit.platforms.frr.way import way
+from netkit.platforms.linux import files as linux
+from netkit.platforms.linux.files import Kind
+from netkit.platforms.secret import SECRET, masked
+
+FRR_CONF = "frr.conf"
+
+# What FRR leaves out when it prints its configuration, because it is the default of `frr defaults traditional`
+# (docs.frrouting.org: BGP, "bgp ebgp-requires-policy" and "timers bgp"; BFD, the three timers of a profile).
+DEFAULTS = frozenset(
+    {
+        "bgp ebgp-requires-policy",
+        "timers bgp 60 180",
+        "detect-multiplier 3",
+        "receive-interval 300",
+        "transmit-interval 300",
+    }
+)
+# What vtysh says of itself, and no daemon.
+PREAMBLE = ("Building configuration", "Current configuration")
+KEYED = (
+    "frr defaults",
+    "frr version",
+    "hostname",
+    "log syslog",
+    "log facility",
+    "router bgp",
+    "bgp router-id",
+    "timers bgp",
+    "maximum-paths",
+    "description",
+    r"neighbor \S+ (?:remote-as|description|timers|interface v6only peer-group|bfd profile|password)",
+    "redistribute connected route-map",
+    r"ip prefix-list \S+ seq \d+",
+    "match ip address prefix-list",
+    "set local-preference",
+    "set community",
+    "set src",
+    "ip protocol bgp route-map",
+    "detect-multiplier",
+    "receive-interval",
+    "transmit-interval",
+)
+PASSWORD = re.compile(r"(neighbor \S+ password|password|enable password) .+")
+
+
+def _meant(line: str) -> Iterator[str]:
+    if line in DEFAULTS or line.startswith(PREAMBLE):
+        return
+    yield PASSWORD.sub(rf"\1 {SECRET}", masked(line))
+
+
+GRAMMAR = section.Grammar(
+    keyed=KEYED,
+    closers=frozenset({"exit", "exit-address-family", "end"}),
+    comments=("!", "#"),
+    indent=1,
+    rewrite=_meant,
+)
+ROUTING = Kind(
+    parse=lambda text, file: section.parse(text, GRAMMAR, file, (file,)),
+    text=lambda config, file: section.text(config, GRAMMAR, (file,)),
+)
+KINDS = {
+    FRR_CONF: ROUTING,
+    "netplan.yaml": linux.NETPLAN,
+    "daemons": linux.SHELL,
+    "sysctl.conf": linux.SYSCTL,
+    "rsyslog.conf": linux.WHOLE,
+    "*.conf": linux.WORDS,
+}
+
+
+def parse(files: Files) -> Config:
+    """Return the files of a switch as one configuration."""
+    return linux.parse(files, KINDS)
+
+
+def text(config: Config) -> dict[str, str]:
+    """Return a configuration as files."""
+    return linux.text(config, KINDS)
+
+
+FILES = (FRR_CONF, "daemons", "netplan.yaml", "sysctl.conf", "lldpd.conf", "chrony.conf", "rsyslog.conf", "snmpd.conf")
+MODEL = ConfigModel("frr", FILES, parse, text, OWNERSHIP, RISKS, way)

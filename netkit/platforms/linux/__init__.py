@@ -1,0 +1,1 @@
+"""GPU hosts, and what Linux switches share with them: configuration files."""

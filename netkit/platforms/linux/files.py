@@ -1,0 +1,100 @@
+"""Files of a Linux machine by kind: trees, settings, units, scripts, and texts that are one piece."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from netkit.platforms import section
+from netkit.platforms.config import Config, Files, Path
+from netkit.platforms.linux import netplan, unit
+from netkit.platforms.secret import SECRET, masked
+
+Parse = Callable[[str, str], dict[Path, str]]
+Text = Callable[[Config, str], str]
+
+BODY = "(text)"
+ASSIGNMENT = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)")
+SNMP_SECRETS = re.compile(r"^(createUser \S+ \S+) .*? (\S+) \S+$|^(r[ow]community6?) \S+(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How files of one kind are read and written."""
+
+    parse: Parse
+    text: Text
+
+
+def _lines(grammar: section.Grammar) -> Kind:
+    return Kind(
+        parse=lambda text, file: section.parse(text, grammar, file, (file,)),
+        text=lambda config, file: section.text(config, grammar, (file,)),
+    )
+
+
+def _snmp(line: str) -> Iterator[str]:
+    found = SNMP_SECRETS.match(line)
+    if found and found[1]:
+        yield f"{found[1]} {SECRET} {found[2]} {SECRET}"
+    elif found:
+        yield f"{found[3]} {SECRET}{found[4]}"
+    else:
+        yield masked(line)
+
+
+def _whole(text: str, file: str) -> dict[Path, str]:
+    lines = (line.rstrip() for line in text.splitlines())
+    said = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
+    return {(file, BODY): masked(said)} if said else {}
+
+
+def _script(text: str, file: str) -> dict[Path, str]:
+    """Return a script as its settings, one entry each, and the rest of it."""
+    settings: dict[Path, str] = {}
+    rest = []
+    for line in text.splitlines():
+        found = ASSIGNMENT.fullmatch(line)
+        if found and settings.setdefault((file, found[1]), masked(found[2])) == masked(found[2]):
+            continue
+        rest.append(line)
+    return settings | _whole("\n".join(rest), file)
+
+
+def _script_text(config: Config, file: str) -> str:
+    settings = (f"{path[-1]}={value}\n" for path, value in config.items() if path[0] == file and path[-1] != BODY)
+    body = config.get((file, BODY), "")
+    return "".join(settings) + (f"{body}\n" if body else "")
+
+
+NETPLAN = Kind(netplan.parse, lambda config, file: netplan.text(below(config, file)))
+UNIT = Kind(unit.parse, unit.text)
+SYSCTL = _lines(section.Grammar(keyed=(r"-?[\w./-]+",), comments=("#", ";"), separator=" = "))
+SHELL = _lines(section.Grammar(keyed=(r"\w+",), comments=("#",), separator="="))
+WORDS = _lines(section.Grammar(keyed=(r"sys\w+", "agentAddress"), comments=("#",), rewrite=_snmp))
+SCRIPT = Kind(_script, _script_text)
+WHOLE = Kind(_whole, _script_text)
+
+
+def below(config: Config, file: str) -> Config:
+    """Return what stands below a file's name, without the name."""
+    return {path[1:]: value for path, value in config.items() if path[0] == file and len(path) > 1}
+
+
+def parse(files: Files, kinds: dict[str, Kind]) -> dict[Path, str]:
+    """Return files as a configuration; a file of no known kind is one piece."""
+    entries: dict[Path, str] = {}
+    for file, text in files.items():
+        entries |= kind_of(file, kinds).parse(text, file)
+    return entries
+
+
+def text(config: Config, kinds: dict[str, Kind]) -> dict[str, str]:
+    """Return a configuration as files."""
+    names = dict.fromkeys(path[0] for path in config)
+    return {file: kind_of(file, kinds).text(config, file) for file in names}
+
+
+def kind_of(file: str, kinds: dict[str, Kind]) -> Kind:
+    """Return the kind of a file by its name."""
+    return next((kind for pattern, kind in kinds.items() if fnmatchcase(file, pattern)), WHOLE)

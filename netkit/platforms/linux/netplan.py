@@ -1,0 +1,92 @@
+"""Netplan's YAML as a configuration. Items of a list stand for themselves: their order means nothing to netplan."""
+
+import json
+
+import yaml
+
+from netkit.errors import ConfigError, Problem
+from netkit.platforms.config import Config, Path, flat, nested
+
+ITEM = "- "
+EMPTY = "[]"
+# What tells one route from another; the rest of a route is what may change about it.
+IDENTITY = ("to", "table", "metric")
+TRUTH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
+def parse(text: str, file: str) -> dict[Path, str]:
+    """Return a netplan file as a configuration below its name."""
+    try:
+        tree = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        said = getattr(error, "problem", None) or "is not YAML"
+        line = mark.line + 1 if mark else 0
+        raise ConfigError(Problem(f"cannot be read: {said}", "read it again", file=file, line=line)) from None
+    except (RecursionError, ValueError):
+        raise ConfigError(Problem("cannot be read as YAML", "read it again", file=file)) from None
+    if not tree:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(Problem("is no netplan file", "it begins with `network:`", file=file, line=1))
+    try:
+        entries = flat(_plain(tree), file)
+    except RecursionError:
+        raise ConfigError(Problem("contains itself", "read it again", file=file)) from None
+    return {(file, *path): TRUTH.get(value, value) for path, value in entries.items()}
+
+
+def _plain(node: object) -> object:
+    """Return a tree in which lists are mappings."""
+    if isinstance(node, dict):
+        return {key: _plain(value) for key, value in node.items()}
+    if not isinstance(node, list):
+        return node
+    return dict(map(_item, node)) if node else EMPTY
+
+
+def _item(item: object) -> tuple[str, str]:
+    if isinstance(item, str):
+        return ITEM + item, ""
+    is_plain = isinstance(item, dict) and all(_is_word(key) and _is_word(value) for key, value in item.items())
+    if not isinstance(item, dict) or not is_plain or not item:
+        return ITEM + json.dumps(item, sort_keys=True), ""
+    is_route = "to" in item and "from" not in item
+    names = [name for name in IDENTITY if name in item] if is_route else sorted(item)
+    rest = sorted(set(item) - set(names))
+    return ITEM + _words(names, item), _words(rest, item)
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and value != "" and not set(value) & set(' ="\\{}[]') and value.isprintable()
+
+
+def _words(names: list[str], item: dict[str, str]) -> str:
+    return " ".join(f"{name}={TRUTH.get(item[name], item[name])}" for name in names)
+
+
+def text(config: Config) -> str:
+    """Return the configuration below one file's name as YAML."""
+    tree = _listed(nested(config))
+    return yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=True, width=4096) if tree else ""
+
+
+def _listed(node: object) -> object:
+    if not isinstance(node, dict):
+        return [] if node == EMPTY else node
+    if node and all(key.startswith(ITEM) and (value == {} or isinstance(value, str)) for key, value in node.items()):
+        return [_read(key.removeprefix(ITEM), "" if value == {} else value) for key, value in node.items()]
+    return {key: _listed(value) for key, value in node.items()}
+
+
+def _read(key: str, value: str) -> object:
+    """Return the item a key and its value stand for."""
+    try:
+        item = json.loads(key) if key[:1] in {"{", "["} else None
+    except (ValueError, RecursionError):
+        item = None
+    if item is not None:
+        return item
+    words = [word.split("=", 1) for word in f"{key} {value}".split(" ") if word]
+    is_item = all(len(word) == 2 for word in words) and words
+    return dict(words) if is_item else key

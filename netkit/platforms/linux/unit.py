@@ -1,0 +1,41 @@
+"""systemd's unit files as a configuration: sections that may stand several times, and settings in them."""
+
+from collections.abc import Iterator
+
+from netkit.platforms import section
+from netkit.platforms.config import Config, Path
+
+# Sections that stand once for each thing they describe: one entry each, because they have no name.
+BLOCKS = frozenset({"[Route]", "[RoutingPolicyRule]", "[Address]", "[Neighbor]"})
+JOIN = "; "
+
+GRAMMAR = section.Grammar(keyed=(r"[^=\[\]]+",), comments=("#", ";"), separator="=", indent=0)
+
+
+def parse(text: str, file: str) -> dict[Path, str]:
+    """Return a unit file as a configuration below its name."""
+    return section.parse("\n".join(_indented(text)), GRAMMAR, file, (file,))
+
+
+def _indented(text: str) -> Iterator[str]:
+    """Yield the lines with those of a section one step in, and each block as one line."""
+    block: list[str] = []
+    for raw in (*text.splitlines(), "[end]"):
+        line = raw.strip()
+        if not line or line.startswith(GRAMMAR.comments):
+            continue
+        if line.startswith("["):
+            if block:
+                yield JOIN.join([block[0], *sorted(block[1:])])
+            block = [line] if line in BLOCKS else []
+            if not block and line != "[end]":
+                yield line
+        elif block:
+            block.append(line)
+        else:
+            yield f" {line}"
+
+
+def text(config: Config, file: str) -> str:
+    """Return the configuration below a file's name as a unit file."""
+    return section.text(config, GRAMMAR, (file,)).replace(JOIN, "\n")

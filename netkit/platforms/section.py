@@ -1,0 +1,111 @@
+"""Configurations made of lines and indented lines below them: EOS, FRR, and files of settings.
+
+Each line is an entry, and its path are the lines it stands below. Where a NOS keeps one value under a name, such as
+`mtu 9214`, the name is the path and the rest the value, so that another value is one change and not two.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from netkit.errors import ConfigError, Problem
+from netkit.platforms.config import DEEPEST, MOST_ENTRIES, PRESENT, Config, Path
+
+Rewrite = Callable[[str], Iterable[str]]
+"""A line → the lines it means: none for a default, several for a list, one without its secret."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """How one kind of file is written."""
+
+    keyed: tuple[str, ...] = ()
+    """Beginnings of lines with one value; regular expressions without groups."""
+    closers: frozenset[str] = frozenset()
+    comments: tuple[str, ...] = ("!",)
+    verbatim: tuple[str, ...] = ()
+    """Beginnings of lines followed by text up to a line EOF."""
+    separator: str = " "
+    indent: int = 3
+    rewrite: Rewrite | None = None
+    _known: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _keyed: re.Pattern[str] = field(default=re.compile(""), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_keyed", re.compile(f"({'|'.join(self.keyed)}){re.escape(self.separator)}(.+)"))
+
+    def entries(self, line: str) -> tuple[tuple[str, str], ...]:
+        """Return the keys and values of a line."""
+        known = self._known.get(line)
+        if known is None:
+            if len(self._known) > MOST_ENTRIES:
+                self._known.clear()
+            lines = (line,) if self.rewrite is None else self.rewrite(line)
+            known = self._known[line] = tuple(map(self._split, lines))
+        return known
+
+    def _split(self, line: str) -> tuple[str, str]:
+        found = self._keyed.fullmatch(line) if self.keyed else None
+        return (found[1], found[2]) if found else (line, PRESENT)
+
+
+def parse(text: str, grammar: Grammar, file: str, root: Path = ()) -> dict[Path, str]:
+    """Return the lines of a text as a configuration below a root."""
+    entries: dict[Path, str] = {}
+    above: list[tuple[int, Path]] = [(-1, root)]
+    for line, depth in _lines(text, grammar, file):
+        while above[-1][0] >= depth:
+            above.pop()
+        parent = path = above[-1][1]
+        for key, value in grammar.entries(line):
+            path = (*parent, key)
+            if entries.setdefault(path, value) != value:  # the name has two values: each line stands for itself
+                path = (*parent, f"{key}{grammar.separator}{value}")
+                entries[path] = PRESENT
+        above.append((depth, path))
+        if len(above) > DEEPEST:
+            raise ConfigError(Problem("is too deep to be a configuration", "read it again", file=file))
+    return entries
+
+
+def _lines(text: str, grammar: Grammar, file: str) -> Iterator[tuple[str, int]]:
+    """Yield each line that says something, and its depth."""
+    lines = iter(text.splitlines())
+    for number, raw in enumerate(lines):
+        line = raw.strip()
+        if not line or line in grammar.closers or line.startswith(grammar.comments):
+            continue
+        if number > MOST_ENTRIES:
+            raise ConfigError(Problem("is too large to be a configuration", "read it again", file=file))
+        if grammar.verbatim and line.startswith(grammar.verbatim):
+            line = "\n".join((line, *_until_eof(lines)))
+        yield line, len(raw) - len(raw.lstrip())
+
+
+def _until_eof(lines: Iterator[str]) -> Iterator[str]:
+    for line in lines:
+        yield line
+        if line.strip() == "EOF":
+            return
+
+
+def text(config: Config, grammar: Grammar, root: Path = ()) -> str:
+    """Return a configuration below a root as text that parses to it again."""
+    below: dict[Path, list[Path]] = {}
+    for path in config:
+        if path[: len(root)] == root:
+            for length in range(len(root) + 1, len(path) + 1):
+                siblings = below.setdefault(path[: length - 1], [])
+                if length == len(path) or path[:length] not in config:
+                    siblings.append(path[:length])
+    written = (
+        line for path in dict.fromkeys(below.get(root, ())) for line in _written(path, 0, config, below, grammar)
+    )
+    return "".join(f"{line}\n" for line in written)
+
+
+def _written(path: Path, depth: int, config: Config, below: dict[Path, list[Path]], grammar: Grammar) -> Iterator[str]:
+    value = config.get(path, PRESENT)
+    yield " " * (depth * grammar.indent) + (f"{path[-1]}{grammar.separator}{value}" if value else path[-1])
+    for inner in dict.fromkeys(below.get(path, ())):
+        yield from _written(inner, depth + 1, config, below, grammar)

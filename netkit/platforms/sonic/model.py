@@ -1,0 +1,101 @@
+"""SONiC's configuration: CONFIG_DB as table, row and field, and in split mode FRR's own file."""
+
+import json
+
+from netkit.errors import ConfigError, Problem
+from netkit.platforms.compare import ConfigModel
+from netkit.platforms.config import PRESENT, Config, Files, Path
+from netkit.platforms.frr.model import FRR_CONF, ROUTING
+from netkit.platforms.secret import SECRET, is_secret_name, masked
+from netkit.platforms.sonic.ownership import OWNERSHIP
+from netkit.platforms.sonic.risks import RISKS
+from netkit.platforms.sonic.way import way
+
+CONFIG_DB = "config_db.json"
+SECRET_ROWS = frozenset({"SNMP_COMMUNITY"})
+NO_FIELDS = {"NULL": "NULL"}  # how redis keeps a row without fields
+FRR_TEXT = "bgpraw"  # `show runningconfiguration all` adds FRR's configuration as one text
+
+
+def parse(files: Files) -> Config:
+    """Return config_db.json, or what `show runningconfiguration all` prints, and frr.conf as one configuration."""
+    entries = _tables(files[CONFIG_DB]) if CONFIG_DB in files else {}
+    if FRR_CONF in files:
+        entries |= ROUTING.parse(files[FRR_CONF], FRR_CONF)
+    return entries
+
+
+def _tables(text: str) -> dict[Path, str]:
+    if not text.strip():
+        return {}
+    try:
+        document = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+    except json.JSONDecodeError as error:
+        message = f"cannot be read: {error.msg}"
+        raise ConfigError(Problem(message, "read it again", file=CONFIG_DB, line=error.lineno)) from None
+    except RecursionError:
+        raise _strange("the whole of it") from None
+    if not isinstance(document, dict):
+        raise _strange("the whole of it")
+    entries: dict[Path, str] = {}
+    for table, rows in document.items():
+        if table in {FRR_TEXT, FRR_CONF}:
+            continue
+        if not isinstance(rows, dict):
+            raise _strange(table)
+        for key, row in rows.items():
+            if not isinstance(row, dict):
+                raise _strange(f"{table}|{key}")
+            _row(table, SECRET if table in SECRET_ROWS else key, row, entries)
+    return entries
+
+
+def _row(table: str, key: str, row: dict[str, object], entries: dict[Path, str]) -> None:
+    if not row or row == NO_FIELDS:
+        entries[table, key] = PRESENT
+    for field, value in row.items():
+        if row != NO_FIELDS:
+            entries[table, key, field] = SECRET if is_secret_name(field) else _value(f"{table}|{key}|{field}", value)
+
+
+def _value(place: str, value: object) -> str:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return masked(json.dumps(value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    raise _strange(place)
+
+
+def _strange(place: str) -> ConfigError:
+    remedy = "tables hold rows, rows hold fields, fields hold text or lists of text"
+    return ConfigError(Problem(f"{place} is not as CONFIG_DB has it", remedy, file=CONFIG_DB))
+
+
+def text(config: Config) -> dict[str, str]:
+    """Return a configuration as config_db.json, and frr.conf where there is one."""
+    tables: dict[str, dict[str, dict[str, object]]] = {}
+    for path, value in config.items():
+        if path[0] == FRR_CONF:
+            continue
+        row = tables.setdefault(path[0], {}).setdefault(path[1], {})
+        if len(path) > 2:
+            row[path[2]] = _listed(value)
+    files = {CONFIG_DB: json.dumps(tables, indent=1, sort_keys=True) + "\n"} if tables else {}
+    routing = ROUTING.text(config, FRR_CONF)
+    return files | ({FRR_CONF: routing} if routing else {})
+
+
+def _listed(value: str) -> object:
+    if not value.startswith("["):
+        return value
+    try:
+        found = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    is_list = isinstance(found, list) and all(isinstance(item, str) for item in found) and json.dumps(found) == value
+    return found if is_list else value
+
+
+MODEL = ConfigModel("sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way)

@@ -1,0 +1,120 @@
+"""How changes get onto a SONiC switch: by patch where its generic updater takes them, else by a reload of everything.
+
+What the updater takes was learnt by running it (202405, 202411, 202505, 202511) with the hwskus of `LISTED`; of other
+hwskus it refuses every change of the tables it knows by ASIC.
+"""
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from netkit.platforms.change import NOTHING, REFUSED, Change, Risk, Way
+from netkit.platforms.compare import Situation
+from netkit.platforms.platform import version_key
+from netkit.platforms.sonic.risks import FLAPPING
+
+# hwsku → the first branch whose list of ASICs has it.
+LISTED = {"Mellanox-SN5600*": "202405", "ACS-SN5600*": "202405", "Arista-7060X6*": "202411"}
+BY_ASIC = ("PFC_WD", "BUFFER_POOL", "BUFFER_PROFILE")
+FREE_SINCE = (202511,)  # WRED profiles and buffer profiles of any name; pools not at all
+
+WRED = ("AZURE_LOSSLESS", ("green_min_threshold", "green_max_threshold", "green_drop_probability"))
+POOLS = {"ingress_lossless_pool": ("size", "xoff"), "egress_lossy_pool": ("size",)}
+PROFILE_FIELDS = ("dynamic_th", "xoff")
+FIXED_AT_CREATION = {"PORT": ("lanes",), "BGP_NEIGHBOR": ("asn", "name", "local_addr", "holdtime", "keepalive")}
+NEVER_REMOVED = (("PFC_WD", "GLOBAL"), ("LOOPBACK_INTERFACE", "Loopback0"))
+STARTS_ANEW = ("docker_routing_config_mode", "buffer_model", "frr_mgmt_framework_config", "synchronous_mode", "type")
+INSTALLED = ("hwsku", "platform")
+
+# Ports that flap → seconds of one patch, measured with the real sorter on a PC, a 64-port configuration.
+PATCH_S = ((1, 1.5), (4, 6.2), (16, 46.0), (64, 593.0))
+LONGEST_PATCH_S = 60.0
+
+PATCH = "config apply-patch, with a timed rollback to a checkpoint"
+RELOAD = "validate, write config_db.json, config reload, with a timed reload of the file from before"
+ROUTING = "frr-reload.py in the bgp container brings FRR to frr.conf, line by line"
+OUTAGE = "config reload: every container stops and starts; the switch forwards nothing for minutes"
+
+
+def way(situation: Situation) -> Way:
+    """Return the gentlest way the switch takes."""
+    if not situation.changes:
+        return Way(NOTHING)
+    tables = [change for change in situation.changes if change.path[0] != "frr.conf"]
+    routing = (ROUTING,) if len(tables) < len(situation.changes) else ()
+    installed = [change for change in tables if change.path[0] == "DEVICE_METADATA" and change.path[-1] in INSTALLED]
+    if any(not change.is_addition for change in installed):
+        names = ", ".join(change.path[-1] for change in installed)
+        return Way(REFUSED, reasons=(f"{names}: the switch is installed with another one; install it anew",))
+    reasons = tuple(dict.fromkeys(_refusals(tables, situation)))
+    flapping = sorted({port for change in tables if (port := _flapped(change))})
+    seconds = patch_s(len(flapping))
+    if seconds > LONGEST_PATCH_S:
+        reasons += (f"a patch that flaps {len(flapping)} ports takes the updater about {seconds:.0f} s",)
+    if reasons:
+        return Way("reload", (RELOAD, *routing), (OUTAGE,), reasons, Risk.REBOOT)
+    if not tables:
+        return Way("patch", routing)
+    costs = (f"the updater shuts and opens {len(flapping)} ports, one after the other",) if flapping else ()
+    return Way("patch", (PATCH, *routing), costs)
+
+
+def patch_s(ports: int) -> float:
+    """Return how long a patch that flaps some ports takes, between the measured points and beyond by the square."""
+    if ports == 0:
+        return 0.0
+    for (few, low), (many, high) in pairwise(PATCH_S):
+        if ports <= many:
+            return low + (high - low) * (ports - few) / (many - few)
+    most, seconds = PATCH_S[-1]
+    return seconds * (ports / most) ** 2
+
+
+def _flapped(change: Change) -> str:
+    if change.path[0] not in FLAPPING or len(change.path) < 2 or change.path[1] == "global":
+        return ""
+    return change.path[1].partition("|")[0]
+
+
+def _refusals(changes: list[Change], situation: Situation) -> Iterator[str]:
+    """Yield why the generic updater would not take a change."""
+    version = version_key(situation.version)
+    hwsku = situation.intended.get(("DEVICE_METADATA", "localhost", "hwsku"), "")
+    since = next((branch for pattern, branch in LISTED.items() if fnmatchcase(hwsku, pattern)), "")
+    is_listed = bool(since) and version >= version_key(since)
+    if {change.path[0] for change in changes} & {"PFC_WD"} and not any(
+        path[0] == "PFC_WD" for path in situation.running
+    ):
+        yield "PFC_WD: the updater cannot make this table from nothing"
+    for change in changes:
+        yield from _refusal(change, version, is_listed=is_listed)
+
+
+def _refusal(change: Change, version: tuple[int, ...], *, is_listed: bool) -> Iterator[str]:
+    table, key, field = (*change.path, "", "")[:3]
+    is_change = not change.is_addition and not change.is_removal
+    is_free = version >= FREE_SINCE
+    if change.is_removal and (table, key) in NEVER_REMOVED:
+        yield f"{table}|{key}: the updater never removes it"
+    elif table in BY_ASIC and not is_listed:
+        yield f"{table}: the updater takes no change of it on this hwsku"
+    elif (
+        table == "WRED_PROFILE"
+        and not is_free
+        and not (is_listed and is_change and key == WRED[0] and field in WRED[1])
+    ):
+        yield "WRED_PROFILE: before 202511 the updater changes only green thresholds and probability of AZURE_LOSSLESS"
+    elif table == "BUFFER_POOL" and (is_free or not is_change or field not in POOLS.get(key, ())):
+        yield f"{table}|{key}: the updater does not take this change of a pool"
+    elif table == "BUFFER_PROFILE" and not _takes_profile(key, field, is_change=is_change, is_free=is_free):
+        yield f"{table}|{key}: the updater does not take this change of a profile"
+    elif is_change and field in FIXED_AT_CREATION.get(table, ()):
+        yield f"{table}|{key}: {field} is fixed when the row is made"
+    elif table == "BREAKOUT_CFG":
+        yield "BREAKOUT_CFG: ports come and go, which no patch has been seen to do"
+    elif table == "DEVICE_METADATA" and field in STARTS_ANEW:
+        yield f"{table}: {field} is read when the containers start"
+
+
+def _takes_profile(key: str, field: str, *, is_change: bool, is_free: bool) -> bool:
+    return is_change and field in PROFILE_FIELDS and (is_free or any(char.isdecimal() for char in key))
