@@ -1,5 +1,6 @@
 """Real lldpd on both ends of real cables: what one device says is what the other hears."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netkit.design.fabric import Fabric
-from netkit.lab.agents.lldp import Lldpd
+from netkit.lab.agents.lldp import CLIENT, STAND_IN, Lldpd
 from netkit.lab.agents.lldp_neighbor import Neighbor
 from netkit.lab.state import PortState, SwitchState
 from tests import intents
@@ -40,9 +41,10 @@ def heard(daemon: Lldpd) -> dict[str, Neighbor]:
     return {neighbor.interface: neighbor for neighbor in daemon.neighbors()}
 
 
-def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, ScratchNode]) -> None:
+@pytest.mark.parametrize("client", [CLIENT, STAND_IN])
+def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, ScratchNode], client: str) -> None:
     leaf, host = pair
-    switch, server = Lldpd(leaf, 1), Lldpd(host, 1)
+    switch, server = Lldpd(leaf, 1, client), Lldpd(host, 1, client)
     switch.apply(LEAF)
     server.apply()
     until(lambda: set(heard(server)) == {"rail0", "rail1"}, "the host hears the switch on both rails")
@@ -58,11 +60,12 @@ def test_each_end_hears_the_names_the_other_goes_by(pair: tuple[ScratchNode, Scr
     assert switch.surroundings().chassis.kind == "mac"
 
 
+@pytest.mark.parametrize("client", [CLIENT, STAND_IN])
 def test_a_change_is_announced_without_a_restart_and_the_end_is_heard(
-    pair: tuple[ScratchNode, ScratchNode],
+    pair: tuple[ScratchNode, ScratchNode], client: str
 ) -> None:
     leaf, host = pair
-    switch, server = Lldpd(leaf, 1), Lldpd(host, 1)
+    switch, server = Lldpd(leaf, 1, client), Lldpd(host, 1, client)
     server.apply()
     switch.apply(LEAF)
     switch.apply(SwitchState("leaf-b", (PortState("Ethernet1/1", description="new"),)))
@@ -77,6 +80,41 @@ def test_a_change_is_announced_without_a_restart_and_the_end_is_heard(
     assert not leaf.is_running("lldpd")
     until(lambda: server.neighbors() == (), "the host forgets a switch that says goodbye")
     assert switch.surroundings().neighbors == ()
+
+
+def test_the_stand_in_says_what_the_real_client_says(pair: tuple[ScratchNode, ScratchNode]) -> None:
+    leaf, host = pair
+    server, switch = Lldpd(host, 1, STAND_IN), Lldpd(leaf, 1)
+    server.apply()
+    switch.apply(LEAF)
+    until(lambda: set(heard(server)) == {"rail0", "rail1"}, "the host hears the switch")
+    until(lambda: set(heard(switch)) == {"et1_1", "et1_5"}, "the switch hears the host")
+    for what in ("neighbors", "chassis"):
+        real, own = (json.loads(host.run(client, "-f", "json0", "show", what).stdout) for client in (CLIENT, STAND_IN))
+        assert said(own) == said(real)
+        assert said(own)
+
+
+def said(shown: object, path: str = "") -> set[tuple[str, object]]:
+    """Return all values with their paths, but for what only the real client counts and what moves with time."""
+    if isinstance(shown, list):
+        return {leaf for item in shown for leaf in said(item, path)}
+    if isinstance(shown, dict):
+        return {leaf for key, item in shown.items() for leaf in said(item, f"{path}/{key}")}
+    return set() if path.endswith(("/rid", "/age", "/mgmt-iface/value")) else {(path, shown)}
+
+
+def test_the_stand_in_says_what_it_does_not_know(pair: tuple[ScratchNode, ScratchNode]) -> None:
+    host = pair[1]
+    server = Lldpd(host, 1, STAND_IN)
+    server.apply()
+    until(lambda: server.chassis().name == host.name, "lldpd answers")
+    for words in (["show", "weather"], ["configure", "ports", "rail9", "lldp", "portdescription", "x"]):
+        done = host.run(STAND_IN, *words)
+        assert done.exit_code == 1
+        assert done.stderr.startswith("lldpcli: ")
+    server.end()
+    assert host.run(STAND_IN, "-u", "/run/none", "show", "chassis").exit_code == 1
 
 
 @pytest.mark.parametrize(("platform", "version"), [("nvue", "5.16.1"), ("sonic", "202411"), ("frr", "10.2")])

@@ -5,10 +5,13 @@ the port; hosts announce the MAC address of the NIC, as lldpd does by itself. Fr
 30 s, so that a moved cable shows soon: a deviation of the lab.
 """
 
+import os
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents import lldp_neighbor
@@ -21,6 +24,9 @@ from netkit.lab.state import PortState, SwitchState
 NAME = "lldpd"
 CONFIG = "/run/netkit/lldpd.conf"
 CHROOT = "/run/lldpd"
+CLIENT = "/usr/sbin/lldpcli"
+STAND_IN = "/run/netkit/bin/lldpcli"
+"""In a lab without root nobody is the account that Debian lets run lldpcli."""
 TX_INTERVAL_S = 5
 START_S = 60
 PAUSE_S = 0.1
@@ -38,8 +44,9 @@ class Announcement:
 class Lldpd:
     """One device's lldpd."""
 
-    def __init__(self, node: Node, tx_interval_s: int = TX_INTERVAL_S) -> None:
+    def __init__(self, node: Node, tx_interval_s: int = TX_INTERVAL_S, client: str = "") -> None:
         self._node = node
+        self._client = client or (CLIENT if os.access(CLIENT, os.X_OK) else STAND_IN)
         self._tx_interval_s = tx_interval_s
         self._config = ""
         self._revision = 0
@@ -58,7 +65,7 @@ class Lldpd:
             self._reload(text)
         else:
             self._write(text)
-            self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
+            self._furnish()
             self._node.spawn(NAME, *self._command())
         self._config = text
 
@@ -82,7 +89,7 @@ class Lldpd:
         return Surroundings(self._node.kernel_names, self.chassis(), self.neighbors())
 
     def _ask(self, what: str) -> str:
-        return self._node.run("/usr/sbin/lldpcli", "-f", "json0", "show", what).stdout
+        return self._node.run(self._client, "-f", "json0", "show", what).stdout
 
     def _reload(self, text: str) -> None:
         """Tell a running lldpd, which may not have read yet what it was told before."""
@@ -92,9 +99,19 @@ class Lldpd:
                 raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration")
             time.sleep(PAUSE_S)
         self._write(text)
-        done = self._node.run("/usr/sbin/lldpcli", "-c", CONFIG)
+        done = self._node.run(self._client, "-c", CONFIG)
         if done.exit_code != 0:
             raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration: {done.stderr.strip()}")
+
+    def _furnish(self) -> None:
+        self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)
+        if self._client == STAND_IN:
+            system = Path("/usr/bin/python3")
+            code = Path(__file__).with_name("lldp_client.py").read_text(encoding="utf-8")
+            file = self._node.file(STAND_IN)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"#!{system if system.exists() else sys.executable} -IS\n{code}", encoding="utf-8")
+            file.chmod(0o755)
 
     def _write(self, text: str) -> None:
         self._revision += 1
@@ -109,7 +126,18 @@ class Lldpd:
 
     def _command(self) -> list[str]:
         interfaces = list(self._node.kernel_names.values())
-        command = ["/usr/sbin/lldpd", "-dd", "-O", CONFIG, "-I", ",".join(interfaces), "-C", interfaces[0]]
+        command = [
+            "/usr/sbin/lldpd",
+            "-dd",
+            "-L",
+            self._client,
+            "-O",
+            CONFIG,
+            "-I",
+            ",".join(interfaces),
+            "-C",
+            interfaces[0],
+        ]
         device = self._node.device
         if isinstance(device, Switch):
             command += ["-S", description(device)]
