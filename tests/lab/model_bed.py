@@ -67,12 +67,11 @@ class Bed:
         self.faults.add(fault)
         return fault
 
-    def retell(self, name: str, port: str, now_s: float, **changes: object) -> None:
-        """Tell a switch to treat one port otherwise than designed."""
+    def retell(self, name: str, others: set[str], now_s: float, **changes: Any) -> None:
+        """Tell a switch to treat some ports otherwise than designed."""
         state = designed_state(self.fabric, name, has_watchdog=self.has_watchdog)
         ports = tuple(
-            replace(each, qos=replace(each.qos, **changes)) if each.name == port else each  # type: ignore[arg-type]
-            for each in state.ports
+            replace(each, qos=replace(each.qos, **changes)) if each.name in others else each for each in state.ports
         )
         self.model.told(name, replace(state, ports=ports), now_s)
 

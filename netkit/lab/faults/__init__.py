@@ -1,5 +1,21 @@
 """Faults to inject: what each stands for and where it belongs, which are active, and how to make and heal them."""
 
+from netkit.lab.faults.catalog import CATALOG, check, known, locate, parse_options
 from netkit.lab.faults.fault import Change, Fault, Faults, Value
+from netkit.lab.faults.kind import Kind, Maker, Option, Target
 
-__all__ = ["Change", "Fault", "Faults", "Value"]
+__all__ = [
+    "CATALOG",
+    "Change",
+    "Fault",
+    "Faults",
+    "Kind",
+    "Maker",
+    "Option",
+    "Target",
+    "Value",
+    "check",
+    "known",
+    "locate",
+    "parse_options",
+]

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Value = str | int | float
 
@@ -30,6 +30,11 @@ class Fault:
     def text(self, option: str) -> str:
         """Return an option as text."""
         return str(self.options[option])
+
+    @classmethod
+    def from_json(cls, given: Mapping[str, Any]) -> "Fault":
+        """Return the fault that `to_json` wrote."""
+        return cls(given["name"], given["device"], given["port"], given["since_s"], dict(given["options"]))
 
     def to_json(self) -> dict[str, object]:
         """Return what JSON can hold."""

@@ -22,14 +22,14 @@ class Account(Generic[Reading]):
         """What a stuck end showed when it got stuck."""
 
     def wrap(self, bits: int, left: int) -> None:
-        """Put every counter a little below the end of its range, when next read, and let it wrap there."""
+        """Put every counter that ever counted a little below the end of its range, when next read."""
         self._bits, self._left, self.is_to_wrap = bits, left, True
 
     def shown(self, counts: Sequence[int]) -> Sequence[int]:
         """Return the counts as they are shown."""
         if self.is_to_wrap:
             start = 2**self._bits - self._left
-            self._offsets = tuple(count - start for count in counts)
+            self._offsets = tuple(count - start if count else 0 for count in counts)
             self.is_to_wrap = False
         elif self.is_to_reset:
             self._offsets, self._bits = tuple(counts), 0

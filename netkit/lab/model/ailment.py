@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from netkit.lab.faults import Fault
+from netkit.lab.faults.fault import Fault
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Mapping
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab.faults import Fault, Faults
+from netkit.lab.faults.fault import Fault, Faults
 from netkit.lab.model.account import Account
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.plant import Plant
@@ -76,9 +76,10 @@ class Model:
                 found.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
             return tuple(found)
 
-    def clear(self, device: str, port: str = "") -> None:
+    def clear(self, device: str, port: str, now_s: float) -> None:
         """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""
         with self._lock:
+            self._catch_up(now_s)
             for account in self._accounts(device, port):
                 account.is_to_reset = True
 
@@ -87,7 +88,7 @@ class Model:
         with self._lock:
             self._catch_up(now_s)
             self._plant.tell(dict.fromkeys(self._plant.wiring.ends[device]), now_s)
-            self.clear(device)
+            self.clear(device, "", now_s)
 
     def link_up_s(self, device: str, port: str, now_s: float) -> float:
         """Return how long a port takes from being enabled to being up."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from netkit.design.fabric import Fabric
-from netkit.lab.faults import Fault
+from netkit.lab.faults.fault import Fault
 from netkit.lab.model.ailment import HEALTHY, Ailment, of_module
 from netkit.lab.model.fec import Line
 from netkit.lab.model.flow import Pressure, flow, quiet

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab.faults import Fault
+from netkit.lab.faults.fault import Fault
 from netkit.lab.model.flow import Pressure, has_tripped
 from netkit.lab.model.side import Side
 from netkit.lab.model.storm import Hop, Spread

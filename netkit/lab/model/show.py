@@ -43,7 +43,7 @@ def port_reading(
     fec = side.fec if side and side.fec else port.profile.fec
     return PortReading(
         name=port.name,
-        is_enabled=kernel.is_enabled,
+        is_enabled=side.is_enabled if side else kernel.is_enabled,
         is_up=kernel.is_up,
         speed_gbps=side.speed_gbps if side and side.speed_gbps else port.speed_gbps,
         mtu_bytes=kernel.mtu_bytes,

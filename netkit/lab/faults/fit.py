@@ -1,0 +1,101 @@
+"""Whether a fault would have any effect where it is asked for: copper has no light to lose, a host port no session."""
+
+from collections.abc import Callable, Mapping
+
+from netkit.design.fabric import Cable, Fabric, Port, Switch
+from netkit.errors import Problem
+from netkit.hardware import Catalog
+from netkit.lab.faults.fault import Fault
+
+Judge = Callable[[Fabric, Fault], Problem | None]
+
+
+def unfit(fabric: Fabric, fault: Fault) -> Problem | None:
+    """Return what keeps a fault from having an effect, or None."""
+    judge = JUDGES.get(fault.name)
+    return judge(fabric, fault) if judge else None
+
+
+def port_of(fabric: Fabric, fault: Fault) -> Port:
+    """Return the switch port at this end of a fault's cable, or for a host NIC the one at the other end."""
+    device = fabric.device(fault.device)
+    if isinstance(device, Switch):
+        return next(port for port in device.ports if port.name == fault.port)
+    nic = next(nic for nic in device.nics if nic.interface == fault.port) if device else None
+    if nic is None:
+        raise KeyError(fault.place)
+    return next(port for port in fabric.switch(nic.leaf).ports if port.name == nic.leaf_port)
+
+
+def _needs_light(fabric: Fabric, fault: Fault) -> Problem | None:
+    cable = port_of(fabric, fault).profile.cable
+    if cable.kind != "optical":
+        return _wrong_media(fault, cable, "tells no light by lane", "with an optical module")
+    return _needs_lane(fabric, fault)
+
+
+def _needs_lane(fabric: Fabric, fault: Fault) -> Problem | None:
+    profile = port_of(fabric, fault).profile
+    media = Catalog().media().get(profile.cable.media)
+    lanes = media.lanes if media and media.lanes else profile.split.lanes_per_port
+    if fault.number("lane") <= lanes:
+        return None
+    return Problem(f"{fault.place} has {lanes} lanes", f"give a lane from 1 to {lanes}")
+
+
+def _needs_power(fabric: Fabric, fault: Fault) -> Problem | None:
+    cable = port_of(fabric, fault).profile.cable
+    return _wrong_media(fault, cable, "is passive", "with a module") if cable.kind == "dac" else None
+
+
+def _needs_session(fabric: Fabric, fault: Fault) -> Problem | None:
+    if not fault.port or port_of(fabric, fault).role != "host":
+        return None
+    return Problem(f"{fault.place} leads to a host", "name a port to another switch")
+
+
+def _needs_other(fabric: Fabric, fault: Fault) -> Problem | None:
+    other = other_port(fabric, fault)
+    if other and other != fault.port:
+        return None
+    return Problem(f"{fault.place} cannot be swapped", "give with=PORT, another port of the same device")
+
+
+def _needs_rail(fabric: Fabric, fault: Fault) -> Problem | None:
+    other = other_port(fabric, fault, "as")
+    if other and other != fault.port:
+        return None
+    return Problem(f"{fault.place} cannot use another rail's table", "give as=INTERFACE, another NIC of the host")
+
+
+def other_port(fabric: Fabric, fault: Fault, option: str = "with") -> str:
+    """Return the port a fault's option names, else the next one of the same kind; empty when there is none."""
+    device = fabric.device(fault.device)
+    if isinstance(device, Switch):
+        own = port_of(fabric, fault)
+        names = [port.name for port in device.ports if port.role == own.role]
+        known = [port.name for port in device.ports]
+    else:
+        names = known = [nic.interface for nic in device.nics] if device else []
+    given = fault.text(option)
+    if given:
+        return given if given in known else ""
+    return names[(names.index(fault.port) + 1) % len(names)]
+
+
+def _wrong_media(fault: Fault, cable: Cable, what: str, where: str) -> Problem:
+    return Problem(
+        f"{fault.place} has {cable.media}, which {what}: {fault.name} would not show", f"name a port {where}"
+    )
+
+
+JUDGES: Mapping[str, Judge] = {
+    "dim-optic": _needs_light,
+    "dirty-lane": _needs_lane,
+    "hot-optic": _needs_power,
+    "mixed-optic-firmware": _needs_power,
+    "adaptive-routing-half-on": _needs_session,
+    "bgp-session-down": _needs_session,
+    "wrong-cable": _needs_other,
+    "wrong-source-route": _needs_rail,
+}
