@@ -1,0 +1,80 @@
+"""What netkit asks of a device, whatever its NOS: NAPALM's contract for changes, and reading that cannot change."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from netkit.platforms.change import Change
+from netkit.platforms.config import Files
+
+Secrets = Callable[[str], str]
+"""Name of a secret → its value; raises a NetkitError that names it when it is not to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What is to be put on a device: its intended files, the changes a plan found, and the method it chose."""
+
+    files: Files
+    changes: tuple[Change, ...]
+    method: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """A BGP session as the device sees it, by the interface it runs on."""
+
+    interface: str
+    is_established: bool
+    received_prefixes: int
+    uptime_s: int
+
+
+class Reader(Protocol):
+    """Reading. Planning and observing are handed nothing more."""
+
+    def open(self) -> None:
+        """Connect."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+    def running_files(self) -> Mapping[str, str | None]:
+        """Return the running configuration by the names netkit renders; None for a file that is not there."""
+
+    def os_version(self) -> str:
+        """Return the version the device runs."""
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        """Return the BGP sessions; a host has none."""
+
+
+class Driver(Reader, Protocol):
+    """Changing, in NAPALM's words. Nothing is saved to startup before `confirm_commit`."""
+
+    def load_candidate(self, candidate: Candidate) -> None:
+        """Stage a change on the device without applying it; whatever was staged before is discarded."""
+
+    def compare_config(self) -> str:
+        """Return the device's own idea of the staged change."""
+
+    def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
+        """Apply; with `revert_in` seconds the device itself takes it back unless confirmed in time."""
+
+    def has_pending_commit(self) -> bool:
+        """Whether the device waits for a confirmation."""
+
+    def confirm_commit(self) -> None:
+        """Keep what was applied, and save it to startup."""
+
+    def discard_config(self) -> None:
+        """Forget what is staged."""
+
+    def rollback(self) -> None:
+        """Take back a commit that waits for its confirmation, at once."""
+
+    def drain(self) -> None:
+        """Ask the neighbours to send traffic elsewhere, in the running configuration only."""
+
+    def undrain(self) -> None:
+        """End a drain."""
