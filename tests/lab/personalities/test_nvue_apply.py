@@ -55,7 +55,7 @@ def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
         time.sleep(0.01)
     assert terminal.type("nv config diff startup applied") == (0, "")
     assert terminal.type("nv config apply --confirm-yes")[0] == 1
-    assert terminal.switch.system.store.revisions[3].state == "confirm_fail"
+    assert terminal.switch.system.store.revisions[3].state == "ays_fail"
 
 
 def test_what_is_confirmed_stays(terminal: Desk) -> None:
@@ -70,7 +70,7 @@ def test_a_restart_within_the_window_goes_back(terminal: Desk) -> None:
     assert port(terminal, "swp33s0").mtu_bytes == 9000
     terminal.restart()
     assert port(terminal, "swp33s0").mtu_bytes == 9216
-    assert terminal.switch.system.store.revisions[3].state == "confirm_fail"
+    assert terminal.switch.system.store.revisions[3].state == "ays_fail"
     assert terminal.type("nv config apply --confirm-yes")[0] == 1
 
 

@@ -90,7 +90,7 @@ class Applier:
         if confirm_s and not self.confirmation:
             self._wait_for_confirmation(applied.number, previous, confirm_s)
         self.store.applied = applied.number
-        self.store.put(replace(applied, state="confirm" if self.confirmation else "applied"))
+        self.store.put(replace(applied, state="ays" if self.confirmation else "applied"))
         if not self.confirmation and is_on(applied.tree, "system", "config", "auto-save", default=True):
             self.store.save()
         return self.store.revisions[applied.number]
@@ -134,7 +134,7 @@ class Applier:
                 return None
             self.store.applied = waiting.previous
             self._resume()
-            return self._ended(self.store.revisions[waiting.number], "confirm_fail", ())
+            return self._ended(self.store.revisions[waiting.number], "ays_fail", ())
 
     def _end_wait(self) -> Confirmation | None:
         waiting, self.confirmation = self.confirmation, None

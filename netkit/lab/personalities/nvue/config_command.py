@@ -166,7 +166,7 @@ def _tell(system: System, call: Call, ended: Revision) -> int:
     if ended.state == "ignore_fail":
         call.out(f"Failure during apply {tag}\n" + "".join(f"  {issue.message}\n" for issue in ended.issues))
         return 0 if system.applier.fails_quietly else 1
-    if ended.state == "confirm" and system.applier.confirmation:
+    if ended.state == "ays" and system.applier.confirmation:
         left = system.applier.confirmation.left_s
         call.out(
             f"applied {tag}\nThe revision is taken back in {left} s unless confirmed: nv config apply --confirm-yes\n"

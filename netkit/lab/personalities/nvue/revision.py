@@ -10,9 +10,8 @@ from netkit.lab.personalities.nvue.schema import Issue, Node, merged
 from netkit.lab.personalities.nvue.tree import Tree, difference
 
 KEPT = 100
-State = Literal[
-    "pending", "applied", "applied_and_saved", "saved", "invalid", "ignore_fail", "ays_fail", "confirm", "confirm_fail"
-]
+State = Literal["pending", "applied", "applied_and_saved", "invalid", "ignore_fail", "ays", "ays_fail"]
+"""`ays` waits to be confirmed, `ays_fail` was not."""
 
 
 class UnknownRevisionError(Exception):
@@ -71,7 +70,7 @@ class Store:
         for file in (self.folder / "revisions").glob("*.json"):
             found = json.loads(file.read_text(encoding="utf-8"))
             found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
-            found["state"] = "confirm_fail" if found["state"] == "confirm" else found["state"]
+            found["state"] = "ays_fail" if found["state"] == "ays" else found["state"]
             yield Revision(**found)
 
     def save(self) -> None:

@@ -1,7 +1,7 @@
 """A switch of the lab that speaks NVUE."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
@@ -11,6 +11,7 @@ from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.config_command import config
 from netkit.lab.personalities.nvue.document import read
 from netkit.lab.personalities.nvue.factory import factory
+from netkit.lab.personalities.nvue.rest import rest
 from netkit.lab.personalities.nvue.revision import Store
 from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import merged, schema
@@ -80,6 +81,10 @@ class Nvue(Personality):
         except OSError as error:
             call.err(f"Error: {os.strerror(error.errno or 0)}\n")
             return 1
+
+    def rest(self, method: str, path: str, query: Mapping[str, Sequence[str]], body: object) -> tuple[int, object]:
+        """Answer one REST request; a body is parsed JSON, or text, and a query is as `parse_qs` has it."""
+        return rest(self.system, method, path, query, body)
 
     def stop(self) -> None:
         """Forget a pending confirmation, as a switch that goes down does."""

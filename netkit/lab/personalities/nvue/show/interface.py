@@ -50,7 +50,9 @@ def link(look: Look) -> Shown:
 
 
 def _unread(look: Look, configured: Tree) -> Shown:
-    """Return the link of what has no cable: the management port, the loopback, VLANs, free ports."""
+    """Return the link of what has no cable: the management port, the loopback, VLANs, free ports, split cages."""
+    if PORT.fullmatch(look.name) and look.name not in look.ports:
+        return dict(configured)
     is_up = look.name in {"eth0", "lo"} or ("down" not in child(configured, "state") and look.name not in look.ports)
     shown: dict[str, object] = {key: copy(value) for key, value in configured.items()}
     shown["state"] = {"up" if is_up else "down": {}}

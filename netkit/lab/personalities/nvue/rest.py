@@ -1,0 +1,212 @@
+"""NVUE's REST resources as a pure handler: method, path, query and body in, status and JSON out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+from netkit.lab.personalities.nvue.document import opened, read
+from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
+from netkit.lab.personalities.nvue.schema import Issue, checked
+from netkit.lab.personalities.nvue.secret import hidden
+from netkit.lab.personalities.nvue.show_command import look_up
+from netkit.lab.personalities.nvue.system import CommandError, System, complaint
+from netkit.lab.personalities.nvue.tree import Difference, Tree, Value, child, difference
+
+ROOT = "/nvue_v1"
+KIND = "REST API"
+NO_BODY_SINCE = (5, 10)
+PROGRESS = {
+    "invalid": "Invalid config",
+    "ignore_fail": "Failure during apply. Ignore?",
+    "ays": "Waiting for confirmation",
+    "ays_fail": "Aborted apply after warnings",
+}
+Answer = tuple[int, object]
+
+
+class NotFoundError(Exception):
+    """There is no such resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request: the words of its path, its query, its body and who sent it."""
+
+    path: tuple[str, ...]
+    query: Mapping[str, Sequence[str]]
+    body: object
+    user: str
+
+    def asked(self, name: str) -> str:
+        """Return the first value of a query parameter."""
+        return next(iter(self.query.get(name, ())), "")
+
+
+def rest(
+    system: System, method: str, path: str, query: Mapping[str, Sequence[str]], body: object, user: str = "cumulus"
+) -> Answer:
+    """Answer one request. A body is parsed JSON, or text for lines of `nv set`; a query is as `parse_qs` has it."""
+    if path != ROOT and not path.startswith(f"{ROOT}/"):
+        return _refused(404, "Not Found", path)
+    words = tuple(unquote(word) for word in path.removeprefix(ROOT).split("/") if word)
+    request = Request(words, query, body, user)
+    resource = REVISIONS if words[:1] == ("revision",) else TREE
+    if method not in resource:
+        return _refused(405, "Method Not Allowed", method)
+    try:
+        return resource[method](system, request)
+    except UnknownRevisionError as error:
+        return _refused(404, "Not Found", f"revision {error} does not exist")
+    except NotFoundError as error:
+        return _refused(404, "Not Found", str(error))
+    except CommandError as error:
+        is_missing = "does not exist" in str(error)
+        return _refused(404 if is_missing else 400, "Not Found" if is_missing else "Bad Request", str(error).strip())
+
+
+def _refused(status: int, title: str, detail: str) -> Answer:
+    return status, {"title": title, "status": status, "detail": detail, "type": "about:blank"}
+
+
+def _shown(revision: Revision) -> Tree:
+    issues: Tree = {
+        f"{at:05}": {
+            "code": issue.code,
+            "data": {"location": issue.location, "reason": issue.reason},
+            "message": issue.message,
+            "severity": "error",
+        }
+        for at, issue in enumerate(revision.issues)
+    }
+    return {"state": revision.state, "transition": {"issue": issues, "progress": PROGRESS.get(revision.state, "")}}
+
+
+def _list(system: System, request: Request) -> Answer:
+    if len(request.path) == 1:
+        return 200, {str(number): _shown(found) for number, found in sorted(system.store.revisions.items())}
+    return 200, _shown(_revision(system, request.path[1]))
+
+
+def _revision(system: System, name: str) -> Revision:
+    found = system.store.find(name)
+    if found is None:
+        raise UnknownRevisionError(name)
+    return found
+
+
+def _begin(system: System, request: Request) -> Answer:
+    fresh = system.store.begin(request.user, KIND)
+    return 200, {str(fresh.number): _shown(fresh)}
+
+
+def _change_state(system: System, request: Request) -> Answer:
+    revision = _revision(system, request.path[1] if len(request.path) > 1 else "")
+    wanted = request.body if isinstance(request.body, dict) else {}
+    if wanted.get("state") == "save":
+        if system.applier.confirmation:
+            raise CommandError("a revision waits to be confirmed")
+        system.applier.save()
+        return 200, {**_shown(revision), "state": "saved"}
+    if wanted.get("state") != "apply":
+        raise CommandError(f"'{wanted.get('state')}' is not one of apply, save")
+    if revision.state == "ays" and system.applier.confirmation:
+        return 200, _shown(system.applier.confirm() or revision)
+    if _under(wanted, "auto-prompt").get("ays") != "ays_yes":
+        return 200, {**_shown(revision), "state": "ays"}
+    seconds = _under(wanted, "state-controls").get("confirm", 0)
+    ended = system.applier.apply(revision, "", float(seconds) if isinstance(seconds, int) else 0)
+    return 200, _shown(ended)
+
+
+def _under(body: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = body.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _get(system: System, request: Request) -> Answer:
+    name, other = request.asked("rev") or "operational", request.asked("diff")
+    if other:
+        left, right = (hidden(system.store.tree(one)) for one in (name, other))
+        found: object = _within(_both(difference(right, left)), request.path)
+    else:
+        found = look_up(system, request.path, name, request.asked("view"), request.user)
+    return 200, _only(found, [tuple(filter(None, path.split("/"))) for path in request.query.get("include", ())])
+
+
+def _both(found: Difference) -> Tree:
+    """Return what one side has and null for what only the other has."""
+    return _over(found.removed, found.added)
+
+
+def _over(base: Tree, patch: Tree) -> Tree:
+    result = dict(base)
+    for key, value in patch.items():
+        before = result.get(key)
+        result[key] = _over(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return result
+
+
+def _within(tree: Tree, path: Sequence[str]) -> object:
+    return child(tree, *path[:-1]).get(path[-1], {}) if path else tree
+
+
+def _only(found: object, patterns: Sequence[Sequence[str]]) -> object:
+    """Return the parts that one of some patterns names; all of it when there are none."""
+    if not patterns or not isinstance(found, Mapping) or any(not pattern for pattern in patterns):
+        return found
+    result: dict[str, object] = {}
+    for key, value in found.items():
+        rest_of = [pattern[1:] for pattern in patterns if pattern[0] in {"*", key}]
+        kept = _only(value, rest_of) if rest_of else {}
+        if rest_of and (kept != {} or value == {}):
+            result[key] = kept
+    return result
+
+
+def _pending(system: System, request: Request) -> Revision:
+    found = _revision(system, request.asked("rev"))
+    if found.state in {"applied", "applied_and_saved", "ays"}:
+        raise CommandError(f"revision {found.number} is {found.state} and cannot be changed")
+    return found
+
+
+def _patch(system: System, request: Request) -> Answer:
+    revision = _pending(system, request)
+    if isinstance(request.body, str):
+        changes = read(system, request.body)
+        system.store.change(system.store.change(revision, changes.unset), changes.set)
+        return 200, {}
+    issues: list[Issue] = []
+    given = checked(system.known, _wrapped(request.path, request.body), issues)
+    if issues or not isinstance(given, dict):
+        raise complaint(issues or [Issue("", "the body is not an object", "schema")])
+    changed = system.store.change(revision, opened(system, given))
+    made = hidden(difference(revision.tree, changed.tree).added)
+    return 200, made if system.chassis.version >= NO_BODY_SINCE else hidden(changed.tree)
+
+
+def _wrapped(path: Sequence[str], body: object) -> object:
+    for word in reversed(path):
+        body = {word: body}
+    return body
+
+
+def _delete(system: System, request: Request) -> Answer:
+    revision = _pending(system, request)
+    if request.path:
+        gone: Value = None
+        for word in reversed(request.path):
+            gone = {word: gone}
+        issues: list[Issue] = []
+        given = checked(system.known, gone, issues)
+        if issues:
+            raise NotFoundError("The requested item does not exist.")
+        system.store.change(revision, given if isinstance(given, dict) else {})
+    else:
+        system.store.put(replace(revision, tree={}))
+    return (204, None) if system.chassis.version >= NO_BODY_SINCE else (200, {})
+
+
+Handler = Callable[[System, Request], Answer]
+REVISIONS: Mapping[str, Handler] = {"GET": _list, "POST": _begin, "PATCH": _change_state}
+TREE: Mapping[str, Handler] = {"GET": _get, "PATCH": _patch, "DELETE": _delete}

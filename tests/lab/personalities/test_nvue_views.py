@@ -1,0 +1,146 @@
+"""NVUE in the lab: what `nv show` shows, from readings and from answers FRR and lldpd really gave."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netkit.lab.personalities.nvue.show.phy import ber
+from netkit.lab.personalities.nvue.show.views import VIEWS
+from tests.conftest import UPDATE
+from tests.lab.personalities.nvue.bench import Desk, desk
+
+FOLDER = Path(__file__).parent / "nvue"
+NAMES = {"interface": "swp33s0", "platform": "swp33s0", "vrf": "swp33s0"}
+PASSING = ("uptime", "kernel")
+
+
+def asked(terminal: Desk) -> Iterator[str]:
+    """Yield the path of every view this release has, with a name where it wants one."""
+    for said, _ in VIEWS:
+        pattern, *limits = said.split(" @")
+        is_new = terminal.switch.system.chassis.version >= (5, 15)
+        if all(limit.startswith(">=") == is_new for limit in limits):
+            yield pattern.replace("*", NAMES.get(pattern.split()[0], "-"))
+
+
+def answering(folder: Path, version: str) -> Desk:
+    """Return a switch on which FRR and lldpd answer."""
+    terminal = desk(folder, version, attachment="vlan")
+    answers = json.loads((FOLDER / "answers.json").read_text(encoding="utf-8"))
+    terminal.node.answers = {command: json.dumps(answer) for command, answer in answers.items()}
+    return terminal
+
+
+@pytest.mark.parametrize("version", ["5.9.2", "5.16.1"])
+def test_views_are_as_written(version: str, tmp_path: Path) -> None:
+    terminal = answering(tmp_path, version)
+    shown = {path: terminal.show(path) for path in asked(terminal)}
+    shown["interface --view counters"] = terminal.show("interface --view counters")
+    shown["vrf default router bgp neighbor --view detail"] = terminal.show(
+        "vrf default router bgp neighbor --view detail"
+    )
+    for path in ("interface", "interface lldp"):
+        shown[path] = {name: shown[path][name] for name in ("lo", "swp33s0", "swp33", "vlan100") if name in shown[path]}
+    shown["platform transceiver"] = {"swp33s0": shown["platform transceiver"]["swp33s0"]}
+    for key in PASSING:
+        shown["system"].pop(key, None)
+        shown["system version"].pop(key, None)
+    file = FOLDER / "views" / f"{version}.json"
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(shown, indent=1) + "\n", encoding="utf-8")
+    assert shown == json.loads(file.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("version", "is_detailed"), [("5.11.0", True), ("5.12.0", False), ("5.16.1", False)])
+def test_neighbors_are_brief_from_5_12_on(version: str, is_detailed: bool, tmp_path: Path) -> None:
+    terminal = answering(tmp_path, version)
+    detailed = terminal.show("vrf default router bgp neighbor --view detail")
+    assert (terminal.show("vrf default router bgp neighbor") == detailed) is is_detailed
+    assert terminal.show("vrf default router bgp neighbor swp33s0") == detailed["swp33s0"]
+
+
+@pytest.mark.parametrize("form", ["auto", "json", "yaml", "native"])
+def test_every_view_has_every_form(form: str, tmp_path: Path) -> None:
+    terminal = answering(tmp_path, "5.16.1")
+    paths = list(asked(terminal))
+    assert len(paths) > 35
+    for path in paths:
+        code, printed = terminal.type(f"nv show {path} -o {form}")
+        assert (code, bool(printed.strip())) == (0, True), path
+
+
+def test_views_are_calm_when_frr_and_lldpd_are_not_there(tmp_path: Path) -> None:
+    terminal = desk(tmp_path)
+    terminal.node.answers = {
+        "bgpd: show bgp neighbors json": "% no such command",
+        "lldpcli -f json0 show neighbors details": "[warning]",
+    }
+    assert terminal.show("vrf default router bgp neighbor") == {}
+    assert terminal.show("interface swp33s0 lldp") == {"neighbor": {}}
+    assert terminal.show("vrf default router bfd peers") == {}
+
+
+EFFECTS = (
+    (("qos pfc-watchdog robustness 5",), "qos pfc-watchdog", {"polling-interval": 100, "robustness": 5}),
+    (
+        ("interface swp33s0 qos pfc-watchdog state disable",),
+        "interface swp33s0 qos pfc-watchdog",
+        {"state": "disabled"},
+    ),
+    (
+        ("qos pfc p switch-priority 5", "qos pfc p cable-length 7", "interface swp33s0 qos pfc profile p"),
+        "interface swp33s0 qos pfc",
+        {"rx": "enable", "tx": "enable", "switch-priority": {"5": {}}, "cable-length": 7},
+    ),
+    (
+        (
+            "qos congestion-control slow traffic-class 3 min-threshold 1000",
+            "interface swp33s0 qos congestion-control profile slow",
+        ),
+        "interface swp33s0 qos congestion-control",
+        {
+            "traffic-class": {
+                "3": {
+                    "ecn": "enable",
+                    "red": "disable",
+                    "min-threshold": 1000,
+                    "max-threshold": 1500000,
+                    "probability": 100,
+                }
+            }
+        },
+    ),
+    (
+        ("qos egress-scheduler s traffic-class 0-6 mode strict", "interface swp33s0 qos egress-scheduler profile s"),
+        "interface swp33s0 qos egress-scheduler",
+        {"traffic-class": {str(at): {"mode": "strict"} for at in range(7)}},
+    ),
+    (("maintenance unit all-protocols mode enabled",), "maintenance", {"unit": {"all-protocols": {"mode": "enabled"}}}),
+)
+
+
+@pytest.mark.parametrize(("lines", "path", "wanted"), EFFECTS, ids=[path for _, path, _ in EFFECTS])
+def test_what_is_set_its_view_shows(lines: tuple[str, ...], path: str, wanted: object, tmp_path: Path) -> None:
+    terminal = desk(tmp_path)
+    assert terminal.show(path) != wanted
+    for line in lines:
+        assert terminal.type(f"nv set {line}")[0] == 0
+    assert terminal.type("nv config apply -y") == (0, "applied_and_saved [rev_id: 3]\n")
+    assert terminal.show(path) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rate", "said"), [(0.0, "15E-255"), (2.4e-9, "24E-10"), (1e-8, "10E-9"), (3.5e-5, "35E-6"), (0.5, "50E-2")]
+)
+def test_error_rates_are_written_as_the_switch_does(rate: float, said: str) -> None:
+    assert ber(rate) == said
+
+
+def test_a_clear_resets_one_port_or_all(tmp_path: Path) -> None:
+    terminal = desk(tmp_path)
+    for line in ("interface swp33s0 counters", "interface swp33s0 qos roce counters", "interface counters"):
+        assert terminal.type(f"nv action clear {line}") == (0, "Action succeeded\n")
+    assert terminal.node.cleared == ["swp33s0", "swp33s0", ""]
