@@ -12,6 +12,7 @@ from netkit.lab.personalities.sonic.counters import (
     queue_watermarks,
 )
 from netkit.lab.personalities.sonic.show_lossless import counts_ecn
+from netkit.lab.personalities.sonic.show_transceiver import module_of
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personalities.sonic.tables import natural
 from netkit.lab.personalities.sonic.watchdog import watched_queues
@@ -113,11 +114,12 @@ def state_db(system: System) -> Hashes:
             "supported_fecs": "none,rs,fc",
             "supported_speeds": ",".join(map(str, speeds)),
         }
-        if reading.module:
-            found[f"TRANSCEIVER_INFO|{reading.name}"] = transceiver.info(reading.module)
-            found[f"TRANSCEIVER_DOM_SENSOR|{reading.name}"] = transceiver.sensors(reading.module)
-            found[f"TRANSCEIVER_DOM_THRESHOLD|{reading.name}"] = transceiver.thresholds(reading.module)
-            found[f"{status}|{reading.name}"] = transceiver.status(reading.module)
+        module = module_of(system, reading)
+        if module:
+            found[f"TRANSCEIVER_INFO|{reading.name}"] = transceiver.info(module)
+            found[f"TRANSCEIVER_DOM_SENSOR|{reading.name}"] = transceiver.sensors(module)
+            found[f"TRANSCEIVER_DOM_THRESHOLD|{reading.name}"] = transceiver.thresholds(module)
+            found[f"{status}|{reading.name}"] = transceiver.status(module)
     return found
 
 

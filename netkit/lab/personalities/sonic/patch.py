@@ -18,7 +18,7 @@ def read(text: str) -> list[dict[str, object]]:
 def patched(running: View, operations: list[dict[str, object]]) -> Tables:
     """Return the tables after a patch; the running ones stay as they are."""
     try:
-        result: object = jsonpatch.JsonPatch(operations).apply(ordered(running))
+        result: object = jsonpatch.JsonPatch(operations).apply(ordered(running), in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, KeyError, TypeError, ValueError) as error:
         raise RefusedError(f"{type(error).__name__}: {error}") from error
     return shaped(result, "the patched configuration")

@@ -42,7 +42,7 @@ def _platform(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
 
 def _lldp_table(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
     rows = [
-        (one.interface, one.chassis.name, one.port, "BR", one.port_description)
+        (one.interface, one.chassis.name, one.port, "", one.port_description)
         for one in sorted(_neighbors(system), key=lambda one: natural(one.interface))
     ]
     call.out("Capability codes: (R) Router, (B) Bridge, (O) Other\n")
@@ -158,6 +158,7 @@ COMMANDS: Commands = {
     ("storm-control", "all"): _lines("PORT_STORM_CONTROL", "Interface Name"),
     ("syslog",): _lines("SYSLOG_SERVER", "SERVER IP"),
     ("runningconfiguration", "syslog"): _lines("SYSLOG_SERVER", "Syslog Servers"),
+    ("snmpagentaddress",): _lines("SNMP_AGENT_ADDRESS_CONFIG", "ListenIP"),
     ("runningconfiguration", "ntp"): _lines("NTP_SERVER", "NTP Servers"),
     ("runningconfiguration", "snmp", "user"): _lines("SNMP_USER", "User"),
     ("switch-hash", "global"): Command(_hash, 0, frozenset({"--json", "-j"})),

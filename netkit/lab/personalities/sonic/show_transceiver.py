@@ -7,8 +7,9 @@ from netkit.lab.personalities.sonic.columns import columns
 from netkit.lab.personalities.sonic.command import Command, Commands, Line
 from netkit.lab.personalities.sonic.show_interfaces import chosen
 from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.tables import text
 from netkit.lab.personality import Call
-from netkit.lab.reading import ModuleReading
+from netkit.lab.reading import ModuleReading, PortReading
 
 INDENT = " " * 8
 EEPROM = (
@@ -45,13 +46,18 @@ def _eeprom(system: System, call: Call, line: Line) -> None:
         call.out(f"{name}: SFP EEPROM detected\n")
         call.out("".join(f"{INDENT}{title}: {found[key]}\n" for title, key in EEPROM))
         if line.has("-d", "--dom"):
-            call.out("".join(f"{text}\n" for text in _dom(module)))
+            call.out("".join(f"{shown}\n" for shown in _dom(module)))
         call.out("\n")
 
 
 def _modules(system: System, line: Line) -> Iterator[tuple[str, ModuleReading | None]]:
-    found = {reading.name: reading.module for reading in system.node.ports()}
+    found = {reading.name: module_of(system, reading) for reading in system.node.ports()}
     yield from ((name, found.get(name)) for name in chosen(system, line))
+
+
+def module_of(system: System, reading: PortReading) -> ModuleReading | None:
+    """Return the module of a port; the daemon finds its cage by the port's index alone."""
+    return reading.module if text(system.running, "PORT", reading.name, "index") else None
 
 
 def _dom(module: ModuleReading) -> Iterator[str]:

@@ -77,6 +77,7 @@ class System(Personality):
         self.units.power_up()
         self.cleared = Cleared()
         self._without_ipv6 = None
+        self.running = {}
         self.reload(self.saved())
 
     def saved(self) -> Tables:

@@ -52,7 +52,7 @@ def _config(system: System, call: Call, line: Line) -> None:
         row = rows[name]
         if name != "GLOBAL" and (not line.arguments or name in line.arguments):
             times = (row.get("detection_time", "N/A"), row.get("restoration_time", "infinite"))
-            shown.append((name, row.get("action", "drop"), *times))
+            shown.append((name, row.get("action", "N/A"), *times))
     call.out(columns(("PORT", "ACTION", "DETECTION TIME", "RESTORATION TIME"), shown))
 
 

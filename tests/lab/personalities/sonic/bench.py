@@ -14,6 +14,7 @@ from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 from netkit.render import Engine, render
 from tests import intents
+from tests.lab.personalities.sonic.hardware import readings
 
 ENGINE = Engine()
 UNIFIED = {"switches": {"leaf": {"routing_mode": "unified"}, "spine": {"routing_mode": "unified"}}}
@@ -117,6 +118,7 @@ class Bench:
     def __init__(self, folder: Path, fabric: Fabric, name: str = "leaf01", *, is_new: bool = False) -> None:
         self.folder = folder
         self.node = Recorder(folder, fabric.switch(name))
+        self.node.readings = readings(fabric.switch(name))
         self.sonic = PERSONALITY(self.node)
         self.node.file("/home/admin").mkdir(parents=True)
         if not is_new:

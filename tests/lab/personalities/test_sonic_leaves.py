@@ -1,0 +1,96 @@
+"""Each rendered row and leaf means something: without it the switch refuses, becomes another, or shows another."""
+
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from netkit.lab.personalities.sonic.schema import schema
+from netkit.lab.personalities.sonic.switch import told
+from netkit.lab.personalities.sonic.tables import Tables, parse
+from netkit.lab.personalities.sonic.validate import problems
+from tests.lab.personalities.sonic.bench import DRAINED, TRADITIONAL, UNIFIED, Bench, fabric, files
+
+COSMETIC: Mapping[str, str] = yaml.safe_load(
+    (Path(__file__).parent / "sonic" / "cosmetic.yaml").read_text(encoding="utf-8")
+)
+VIEWS = (
+    "show ecn",
+    "show switch-hash global",
+    "counterpoll show",
+    "show vlan config",
+    "show interfaces status",
+    "show interfaces breakout current-mode",
+    "show management_interface address",
+    "show dns nameserver",
+    "show storm-control all",
+    "show runningconfiguration ntp",
+    "show runningconfiguration syslog",
+    "show runningconfiguration snmp user",
+    "show buffer configuration",
+    "show platform summary",
+    "show pfcwd config",
+    "show pfc priority",
+    "show snmpagentaddress",
+    "show interfaces transceiver presence",
+    "TSC",
+)
+CASES: dict[str, tuple[str, tuple[Mapping[str, Any], ...], str]] = {
+    "p2p": ("202411", (), "leaf01"),
+    "vlan": ("202411", ({"attachment": "vlan"},), "leaf01"),
+    "spine": ("202411", (DRAINED,), "spine01"),
+    "traditional": ("202505", (TRADITIONAL,), "leaf01"),
+    "unified": ("202511", (UNIFIED, DRAINED), "leaf01"),
+    "unified-spine": ("202511", (UNIFIED, DRAINED), "spine01"),
+}
+
+
+def without(tables: Tables) -> Iterator[tuple[str, Tables]]:
+    """Yield tables without one of their leaves or rows, each in turn."""
+    for table, rows in tables.items():
+        for key, row in rows.items():
+            for leaf in row:
+                less = copy.deepcopy(tables)
+                del less[table][key][leaf]
+                yield f"{table}|{key}/{leaf}", less
+            less = copy.deepcopy(tables)
+            del less[table][key]
+            yield f"{table}|{key}", {name: found for name, found in less.items() if found}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_rendered_leaf_is_needed_or_named_as_cosmetic(tmp_path: Path, case: str) -> None:
+    version, changes, name = CASES[case]
+    rendered = files(fabric(version, *changes), name)
+    bench = Bench(tmp_path, fabric(version, *changes), name)
+    tables, frr_conf, branch = parse(rendered["config_db.json"]), rendered.get("frr.conf", ""), int(version)
+    state, shown = told(tables, frr_conf, branch), views(bench, tables)
+    silent = [
+        path
+        for path, less in without(tables)
+        if not problems(less, schema(branch)) and told(less, frr_conf, branch) == state and views(bench, less) == shown
+    ]
+    assert [path for path in silent if not reason(path)] == []
+
+
+def views(bench: Bench, tables: Tables) -> list[str]:
+    bench.sonic.running = tables
+    return [bench.type(view)[1] for view in VIEWS]
+
+
+def reason(path: str) -> str:
+    return next((why for pattern, why in COSMETIC.items() if re.fullmatch(pattern, path)), "")
+
+
+def test_nothing_is_cosmetic_that_is_not_rendered() -> None:
+    paths = [
+        path
+        for version, changes, name in CASES.values()
+        for path, _ in without(parse(files(fabric(version, *changes), name)["config_db.json"]))
+    ]
+    unused = [pattern for pattern in COSMETIC if not any(re.fullmatch(pattern, path) for path in paths)]
+    assert unused == []
