@@ -5,7 +5,7 @@ Nothing here acts: it tells what a provisioned host will be, and refuses what no
 
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,11 +66,12 @@ class Declared:
 def declare(top: Path, host: Host) -> Declared:
     """Return what the files below a folder ask for; raises RefusedError with every reason not to accept them."""
     reader = _Reader(top, host)
+    names = reader.names()
     found = Declared(
         links=reader.links(),
         sysctls=reader.sysctls(),
-        names=reader.names(),
-        services=reader.services(),
+        names=names,
+        services=reader.services(names),
         scripts=reader.scripts(),
         firmware=reader.firmware(),
         nccl=reader.nccl(),
@@ -168,7 +169,7 @@ class _Reader:
         yield "unrelated", udev.network_device("eth9", "0000:01:00.0")
         yield "other-subsystem", {**udev.network_device("x", self._host.nics[0].pci), "SUBSYSTEM": "block"}
 
-    def services(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    def services(self, names: Mapping[str, udev.Outcome]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return the settings of the units for systemd, by name."""
         found = {}
         for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):
@@ -178,17 +179,13 @@ class _Reader:
                 ).settings
             except unit_file.UnitError as error:
                 self.problems.append(str(error))
-        self._check_wanted(found)
+        wanted = {unit for outcome in names.values() for unit in outcome.wants}
+        missing = sorted(unit for unit in wanted if unit_file.template(unit) not in found)
+        self.problems += [f"udev wants {unit}, which no file describes" for unit in missing]
         return found
 
-    def _check_wanted(self, services: Mapping[str, object]) -> None:
-        for outcome in self.names().values():
-            for unit in outcome.wants:
-                if unit_file.template(unit) not in services:
-                    self.problems.append(f"udev wants {unit}, which no file describes")
-
     def scripts(self) -> frozenset[str]:
-        """Return the programs that were installed, and check that units run nothing else of that folder."""
+        """Return the programs that were installed."""
         scripts = {f"/{path.relative_to(self._top)}": path for path in (self._top / SCRIPT_FOLDER).glob("*")}
         for name, path in scripts.items():
             if not path.stat().st_mode & 0o111:
@@ -196,9 +193,9 @@ class _Reader:
         return frozenset(scripts)
 
     def firmware(self) -> Mapping[str, int]:
-        """Return what the firmware of the NICs is to keep."""
-        found = {}
-        for key, value in self._assignments(FIRMWARE_FILE):
+        """Return what the firmware of the NICs is to keep, with its defaults."""
+        found = {parameter.name: parameter.default for parameter in PARAMETERS.values()}
+        for key, value in self._assignments(FIRMWARE_FILE).items():
             parameter = PARAMETERS.get(key)
             number = parameter.read(value) if parameter else None
             if number is None:
@@ -209,18 +206,30 @@ class _Reader:
 
     def nccl(self) -> Mapping[str, str]:
         """Return NCCL's settings."""
-        found = {}
-        for key, value in self._assignments(NCCL_FILE):
+        found = self._assignments(NCCL_FILE)
+        for key, value in found.items():
             if key not in NCCL_KEYS or not value:
                 self.problems.append(f"{NCCL_FILE}: {key}={value} is unknown to NCCL")
-            found[key] = value
         return found
 
-    def _assignments(self, file: str) -> Sequence[tuple[str, str]]:
-        try:
-            lines = (self._top / file).read_text(encoding="utf-8").splitlines()
-        except OSError:
-            return ()
-        rows = [line.partition("=") for line in lines if line.strip() and not line.startswith("#")]
-        self.problems += [f"{file}: {key!r} is no setting" for key, equals, _ in rows if not equals]
-        return [(key, value) for key, equals, value in rows if equals]
+    def _assignments(self, file: str) -> Mapping[str, str]:
+        path = self._top / file
+        if path.exists():
+            lines = settings_of(path.read_text(encoding="utf-8"))
+            self.problems += [f"{file}: {line!r} is no setting" for line in lines if "=" not in line]
+        return assignments(path)
+
+
+def settings_of(text: str) -> list[str]:
+    """Return the lines of a file that are neither empty nor comments."""
+    return [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+
+
+def assignments(path: Path) -> Mapping[str, str]:
+    """Return the settings of a file of `key=value` lines; none when there is no such file."""
+    try:
+        lines = settings_of(path.read_text(encoding="utf-8"))
+    except OSError:
+        return {}
+    rows = [line.partition("=") for line in lines]
+    return {key: value for key, equals, value in rows if equals}

@@ -8,7 +8,7 @@ from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Done, Node
 from netkit.lab.personalities.linux_host import coldplug, declared, disk, nested, networkd, programs
 from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.settings import nic_settings, tidy
+from netkit.lab.personalities.linux_host.settings import nic_settings, tidy, traffic_class
 from netkit.lab.personalities.linux_host.sysctls import apply_sysctls
 from netkit.lab.personalities.linux_host.tools import TOOLS
 from netkit.lab.personalities.linux_host.tree import Tree
@@ -44,7 +44,7 @@ class LinuxHost(Personality):
         disk.restore(self.node)
         self.machine.power_up()
         self.tree.build()
-        self._burn_in_macs()
+        self._bring_up()
         self.units.power_up()
         networkd.start(self.node)
         apply_sysctls(self.node)
@@ -65,6 +65,14 @@ class LinuxHost(Personality):
         with self._reading:
             return nic_settings(self.machine, self.tree, self.machine.cards[interface])
 
+    def data_tos(self, interface: str) -> int:
+        """Return the TOS that NCCL's traffic leaves a NIC with: its own setting, or else the NIC's traffic class."""
+        own = declared.assignments(self.node.file("/etc/nccl.conf")).get("NCCL_IB_TC", "")
+        return int(own) if own.isdecimal() and int(own) <= 255 else self._traffic_class(interface)
+
+    def _traffic_class(self, interface: str) -> int:
+        return traffic_class(self.tree, self.machine.cards[interface])
+
     def refresh(self) -> None:
         """Bring the files below /sys to what the hardware shows now."""
         with self._reading:
@@ -80,6 +88,6 @@ class LinuxHost(Personality):
         with nested.answering(self.node, tuple(TOOLS), self._tool):
             return self.node.run("env", f"PATH={nested.PATH}", *command, timeout_s=300)
 
-    def _burn_in_macs(self) -> None:
+    def _bring_up(self) -> None:
         known = [(card.interface, card.nic.mac) for card in self.machine.cards.values() if card.nic.mac]
-        self.node.ip(f"link set dev {interface} address {mac}" for interface, mac in known)
+        self.node.ip(["link set lo up", *(f"link set dev {interface} address {mac}" for interface, mac in known)])

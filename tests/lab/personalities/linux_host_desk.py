@@ -1,0 +1,175 @@
+"""A host on a desk: its tools answer, its files are folders, and no namespace is needed."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.lab.node import Done
+from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personalities.linux_host.tools import TOOLS
+from netkit.lab.reading import FecReading, LaneReading, Limits, ModuleReading, NicReading, PortReading, TrafficReading
+from netkit.lab.state import SwitchState
+from netkit.render import Engine
+from netkit.render.views import host_views
+from tests.intents import fabric, values
+
+LANES = tuple(LaneReading(rx_dbm=0.5 + lane, tx_dbm=1.25, bias_ma=80.0) for lane in range(4))
+OPTIC = ModuleReading(
+    kind="optic",
+    identifier="OSFP",
+    vendor="NVIDIA",
+    part="MMS4X00-NS",
+    serial="MT2445JF9A2U4B",
+    firmware="46.120.12",
+    revision="A3",
+    media="800G-2xDR4",
+    length_m=30,
+    temperature_c=54.0,
+    voltage_v=3.3,
+    lanes=LANES,
+    temperature_limits=Limits(-10, 0, 70, 80),
+    voltage_limits=Limits(2.97, 3.135, 3.465, 3.63),
+    rx_limits=Limits(-8.9, -5.9, 4.0, 5.0),
+    tx_limits=Limits(-5.9, -2.9, 4.0, 5.0),
+    bias_limits=Limits(10, 15, 125, 130),
+)
+COPPER = replace(
+    OPTIC,
+    kind="copper",
+    part="MCP7Y00-N003",
+    firmware="",
+    media="800G-DAC-2x400",
+    lanes=(),
+    temperature_limits=None,
+    voltage_limits=None,
+    rx_limits=None,
+    tx_limits=None,
+    bias_limits=None,
+)
+HISTOGRAM = (1000, 7, *[0] * 14)
+
+
+def small(changes: Mapping[str, Any] | None = None) -> Fabric:
+    """Return a small fabric."""
+    return fabric(values(dict(changes or {})))
+
+
+def rendered(built: Fabric, host: Host) -> dict[str, str]:
+    """Return the files of a host."""
+    engine = Engine()
+    return {
+        artifact.file: engine.render(artifact.template, artifact.context, host.name)
+        for artifact in host_views(built)(host)
+    }
+
+
+class Desk:
+    """A node that is a folder."""
+
+    def __init__(self, host: Host, folder: Path, module: ModuleReading | None = OPTIC) -> None:
+        self.name = host.name
+        self.device: Switch | Host = host
+        self.kernel_names: Mapping[str, str] = {nic.interface: nic.interface for nic in host.nics}
+        self.saved = folder
+        self.spawned: dict[str, tuple[str, ...]] = {}
+        self._host = host
+        self._module = module
+
+    def file(self, path: str) -> Path:
+        return self.saved / "root" / path.lstrip("/")
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+        raise AssertionError(f"nothing runs on a desk: {command} {stdin} {timeout_s}")
+
+    def spawn(self, name: str, *command: str) -> None:
+        self.spawned[name] = command
+
+    def end(self, name: str) -> None:
+        self.spawned.pop(name, None)
+
+    def is_running(self, name: str) -> bool:
+        return name in self.spawned
+
+    def ip(self, commands: Iterable[str]) -> str:
+        raise AssertionError(list(commands))
+
+    def vty(self, command: str, daemon: str = "bgpd") -> str:
+        raise AssertionError((command, daemon))
+
+    def realise(self, state: SwitchState) -> None:
+        raise AssertionError(state)
+
+    def ports(self) -> tuple[PortReading, ...]:
+        return ()
+
+    def port(self, name: str) -> PortReading | None:
+        raise AssertionError(name)
+
+    def clear_counters(self, port: str = "") -> None:
+        raise AssertionError(port)
+
+    def log(self, line: str) -> None:
+        assert line
+
+    def nics(self) -> tuple[NicReading, ...]:
+        return tuple(
+            NicReading(
+                interface=nic.interface,
+                rdma=nic.rdma,
+                pci=nic.pci,
+                mac=f"02:00:00:00:00:{nic.rail:02x}",
+                is_up=True,
+                speed_gbps=400,
+                mtu_bytes=9000,
+                carrier_changes=1,
+                firmware="28.43.1014",
+                driver="mlx5_core",
+                part="MCX75310AAS-NEA",
+                traffic=TrafficReading(),
+                hw_counters={"np_cnp_sent": 5, "rp_cnp_handled": 7},
+                port_counters={"port_rcv_data": 11},
+                ethtool={"rx_prio3_pause": 3, "rx_bits_phy": 4_000_000_000, "rx_err_lane_0_phy": 1},
+                fec=FecReading("rs", 8, 0, 5e-10, 0.0, HISTOGRAM),
+                module=self._module,
+            )
+            for nic in self._host.nics
+        )
+
+
+@dataclass
+class Typed:
+    """A command line typed on a desk, and what it printed."""
+
+    program: str
+    arguments: tuple[str, ...]
+    folder: str = "/root"
+    user: str = "root"
+    answer: str = ""
+    printed: str = ""
+    complained: str = ""
+    root: Path = Path()
+
+    def out(self, text: str) -> None:
+        self.printed += text
+
+    def err(self, text: str) -> None:
+        self.complained += text
+
+    def ask(self, prompt: str) -> str:
+        self.printed += prompt
+        return self.answer
+
+    def stdin(self) -> str:
+        return ""
+
+    def file(self, path: str) -> Path:
+        return self.root / path.lstrip("/")
+
+
+def type_at(machine: Machine, line: str, answer: str = "") -> tuple[int, Typed]:
+    """Run a NIC tool; return its exit code and what it printed."""
+    program, *words = line.split()
+    call = Typed(program, tuple(words), answer=answer, root=machine.node.file("/"))
+    return TOOLS[program](machine, call), call

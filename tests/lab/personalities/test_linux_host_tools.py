@@ -1,0 +1,273 @@
+"""The NIC tools of a host: what they set, what they refuse, and that they print what the real ones print."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netkit.lab.personalities.linux_host import mlnx_qos, mlxlink
+from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personalities.linux_host.nic import NicState
+from netkit.lab.personalities.linux_host.rdma import active_mtu
+from netkit.lab.personalities.linux_host.tools import TOOLS
+from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at
+
+FULL_QOS = Path(__file__).with_name("linux_host").joinpath("mlnx_qos.txt").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(Desk(small().hosts[0], tmp_path))
+
+
+def ask(machine: Machine, line: str) -> str:
+    code, call = type_at(machine, line)
+    assert (code, call.complained) == (0, ""), call.complained
+    return call.printed
+
+
+def refusal(machine: Machine, line: str) -> str:
+    before = {name: card.state for name, card in machine.cards.items()}
+    code, call = type_at(machine, line)
+    assert code != 0
+    assert {name: card.state for name, card in machine.cards.items()} == before
+    return call.complained
+
+
+def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: Machine) -> None:
+    ask(machine, "mlnx_qos -i rail0 -d os")
+    ask(machine, "mlnx_qos -i rail0 --trust dscp --pfc 0,0,0,1,0,0,0,0")
+    told = ask(
+        machine, "mlnx_qos -i rail0 -p 0,0,0,3,0,0,6,0 -s ets,ets,ets,ets,ets,ets,strict,ets -t 10,0,0,90,0,0,0,0"
+    )
+    assert told == FULL_QOS
+    assert ask(machine, "mlnx_qos -i rail0") == FULL_QOS
+    assert machine.cards["rail1"].state == NicState()
+
+
+def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(machine: Machine) -> None:
+    ask(machine, "mlnx_qos -i rail0 --dscp2prio set,30,2 --dscp2prio set,31,7")
+    state = machine.cards["rail0"].state
+    assert (state.trust, state.priority_of_dscp[30], state.priority_of_dscp[31]) == ("dscp", 2, 7)
+    ask(machine, "mlnx_qos -i rail0 --dscp2prio flush")
+    assert machine.cards["rail0"].state == NicState()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ("-i rail0 --trust dscp --dscp2prio set,26,3", "cannot be used at the same time"),
+        ("-i rail0 --ets 1", "no such option: --ets"),
+        ("-i rail0 --pfc 0,0,1", "expected 8 numbers"),
+        ("-i rail0 --pfc 0,0,0,2,0,0,0,0", "expected 8 numbers of 0..1"),
+        ("-i rail0 --pfc", "requires 1 argument"),
+        ("-i rail0 -s ets,ets,ets,ets,ets,ets,strict,ets -t 10,0,0,80,0,0,0,0", "total 100"),
+        ("-i rail0 -s ets,ets,ets,ets,ets,ets,strict,ets -t 10,0,0,80,0,0,10,0", "must have no bandwidth"),
+        ("-i rail0 --dscp2prio set,64,3", "dscp is 0..63"),
+        ("-i rail0 --dscp2prio set,26,8", "priority is 0..7"),
+        ("-i rail0 --trust l3", "pcp or dscp"),
+        ("-i rail0 --cable_len 0", "1..1000"),
+        ("-i rail0 --buffer_size 2069280,1,0,0,0,0,0,0", "more than the NIC's"),
+        ("-i rail9", "does not exist"),
+        ("--pfc 0,0,0,1,0,0,0,0", "Interface name is required"),
+    ],
+)
+def test_mlnx_qos_refuses_what_the_real_one_refuses(machine: Machine, arguments: str, complaint: str) -> None:
+    assert complaint in refusal(machine, f"mlnx_qos {arguments}")
+
+
+OPTIONS = sorted(mlnx_qos.SPELLINGS)
+WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}", fullmatch=True))
+
+
+@given(st.lists(WORDS, max_size=8))
+@settings(max_examples=300, deadline=None)
+def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
+    try:
+        state = mlnx_qos.change(NicState(), mlnx_qos.parse(words).settings)
+    except mlnx_qos.UsageError:
+        return
+    assert mlnx_qos.show(state).startswith("DCBX mode: ")
+
+
+@given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
+@settings(max_examples=400, deadline=None)
+def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, program: str, words: list[str]) -> None:
+    machine = Machine(Desk(small().hosts[0], tmp_path_factory.mktemp("desk")))
+    known = ["rail0" if word.startswith("r") else word for word in words]
+    call = Typed(program, tuple(known), root=tmp_path_factory.getbasetemp())
+    if program == "ethtool" and "rail0" not in known[:2]:
+        return  # the real ethtool answers
+    assert isinstance(TOOLS[program](machine, call), int)
+
+
+def test_dcb_and_mlnx_qos_show_the_same_nic(machine: Machine) -> None:
+    ask(machine, "dcb dcbx set dev rail0 host ieee")
+    ask(machine, "dcb app replace dev rail0 dscp-prio 26:3 48:6")
+    ask(machine, "dcb pfc set dev rail0 prio-pfc all:off 3:on")
+    ask(
+        machine,
+        "dcb ets set dev rail0 prio-tc all:0 3:3 6:6 tc-tsa all:ets 6:strict tc-bw all:0 0:10 3:90",
+    )
+    assert ask(machine, "mlnx_qos -i rail0") == FULL_QOS
+    assert ask(machine, "dcb -N pfc show dev rail0").splitlines() == [
+        "pfc-cap 8 macsec-bypass off delay 4096 ",
+        "prio-pfc 0:off 1:off 2:off 3:on 4:off 5:off 6:off 7:off ",
+    ]
+    assert "26:3" in ask(machine, "dcb -N app show dev rail0").split()
+    assert {"AF31:3", "CS6:6", "EF:5"} <= set(ask(machine, "dcb app show dev rail0").split())
+    shown = json.loads(ask(machine, "dcb -j pfc show dev rail0"))
+    assert shown["prio_pfc"] == [number == 3 for number in range(8)]
+    assert refusal(machine, "dcb ets set dev rail0 tc-tsa all:ets tc-bw all:1")
+    assert refusal(machine, "dcb pfc set dev rail0 prio-pfc 9:on")
+
+
+def test_ethtool_pause_reads_back_and_refuses_autonegotiation(machine: Machine) -> None:
+    assert (
+        ask(machine, "ethtool -a rail0") == "Pause parameters for rail0:\nAutonegotiate:\toff\nRX:\t\ton\nTX:\t\ton\n\n"
+    )
+    ask(machine, "mlnx_qos -i rail1 --pfc 0,0,0,1,0,0,0,0")
+    ask(machine, "ethtool -A rail0 rx off tx off")
+    assert json.loads(ask(machine, "ethtool --json -a rail0"))[0]["rx"] is False
+    assert "unmodified" in refusal(machine, "ethtool -A rail0 rx off tx off")
+    assert "not supported" in refusal(machine, "ethtool -A rail0 autoneg on")
+    assert "bad command line" in refusal(machine, "ethtool -A rail0 rx maybe")
+    ask(machine, "ethtool -A rail1 rx off tx on")
+    assert machine.cards["rail1"].state.pfc == (0,) * 8
+
+
+def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: Machine) -> None:
+    assert ask(machine, "ethtool -S rail0") == (
+        "NIC statistics:\n     rx_prio3_pause: 3\n     rx_bits_phy: 4000000000\n     rx_err_lane_0_phy: 1\n"
+    )
+    assert ask(machine, "ethtool -I --show-fec rail0") == (
+        "FEC parameters for rail0:\nSupported/Configured FEC encodings: Auto\nActive FEC encoding: RS\n"
+        "Statistics:\n  corrected_blocks: 8\n  uncorrectable_blocks: 0\n"
+    )
+    assert "bus-info: 0000:18:00.0\n" in ask(machine, "ethtool -i rail0")
+    assert "\tSpeed: 400000Mb/s\n" in ask(machine, "ethtool rail0")
+    assert "bad command line" in refusal(machine, "ethtool --json -S rail0")
+
+
+def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: Machine) -> None:
+    rows = [re.split(r" +: ", line.strip(), maxsplit=1) for line in ask(machine, "ethtool -m rail0").splitlines()]
+    shown = dict(rows)
+    assert len(shown) == len(rows)
+    assert shown["Identifier"] == "0x19 (OSFP 8X Pluggable Transceiver)"
+    assert shown["Vendor SN"] == "MT2445JF9A2U4B"
+    assert shown["Module temperature"] == "54.00 degrees C / 129.20 degrees F"
+    assert shown["Rcvr signal avg optical power (Channel 1)"] == "1.1220 mW / 0.50 dBm"
+    assert shown["Laser rx power low alarm threshold"] == "0.1288 mW / -8.90 dBm"
+    assert shown["Laser rx power low alarm (Channel 4)"] == "Off"
+    assert shown["Laser bias current high warning threshold"] == "125.000 mA"
+
+
+def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> None:
+    copper = Machine(Desk(small().hosts[0], tmp_path, module=COPPER))
+    text = ask(copper, "ethtool -m rail0")
+    assert "Copper cable" in text
+    assert "dBm" not in text
+    assert "Passive copper cable" in ask(copper, "mlxlink -d mlx5_0 -m")
+    empty = Machine(Desk(small().hosts[0], tmp_path, module=None))
+    assert "Input/output error" in refusal(empty, "ethtool -m rail0")
+
+
+def test_mlxlink_json_has_the_shape_of_the_real_one(machine: Machine) -> None:
+    text = ask(machine, "mlxlink -d mlx5_0 -m -c --rx_fec_histogram --show_histogram --json")
+    document = json.loads(text)
+    assert document["status"] == {"code": 0, "message": "success"}
+    output = document["result"]["output"]
+    assert output["Operational Info"]["Speed"] == "400G"
+    module = output["Module Info"]
+    assert module["Rx Power Current [dBm]"] == "0.500,1.500,2.500,3.500 [-8.900..5.000]"
+    assert module["Temperature [C]"] == "54 [-10..80]"
+    assert module["Voltage [mV]"] == "3300.0 [2970..3630]"
+    assert module["Rx LOS [per lane]"] == {"values": ["0"] * 4}
+    counters = output["Physical Counters and BER Info"]
+    assert (counters["Raw Physical BER"], counters["Effective Physical BER"]) == ("5E-10", "15E-255")
+    assert counters["Raw Physical BER Per Lane"] == {"values": ["1E-9", *["15E-255"] * 3]}
+    assert output["Histogram of FEC Errors"]["Bin 1"] == {"values": ["[1]", "7"]}
+    code, call = type_at(machine, "mlxlink -d mlx5_9 --json")
+    assert code == 1
+    assert json.loads(call.printed)["status"]["code"] == 1
+
+
+@given(st.floats(1e-30, 0.1))
+def test_mlxlink_error_rates_can_be_read_back(rate: float) -> None:
+    assert float(mlxlink.scientific(rate)) == pytest.approx(rate, rel=0.5)
+
+
+def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: Machine) -> None:
+    machine.power_up()
+    told = ask(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P1=4 LINK_TYPE_P1=IB")
+    assert told.rstrip().endswith("-I- Please reboot machine to load new configurations.")
+    row = next(line for line in ask(machine, "mlxconfig -d mlx5_0 -e q").splitlines() if "CNP_DSCP_P1" in line)
+    assert row.split() == ["*", "CNP_DSCP_P1", "48", "48", "4"]
+    machine.node.file("/").mkdir(parents=True)
+    ask(machine, "mlxconfig -d rail0 -e -j q.json query")
+    rows = json.loads(machine.node.file("q.json").read_text())["Device #1"]["tlv_configuration"]
+    assert rows["CNP_DSCP_P1"] == {
+        "read_only": False,
+        "next_value": 4,
+        "modified": True,
+        "default_value": 48,
+        "current_value": 48,
+    }
+    assert rows["LINK_TYPE_P1"]["next_value"] == "IB(1)"
+    again = Machine(machine.node)
+    again.power_up()
+    assert again.firmware.current("0000:18:00.0", "CNP_DSCP_P1") == 4
+    assert again.firmware.current("0000:40:00.0", "CNP_DSCP_P1") == 48
+
+
+def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: Machine) -> None:
+    machine.power_up()
+    code, _ = type_at(machine, "mlxconfig -d mlx5_0 set CNP_DSCP_P1=4", answer="n")
+    assert (code, machine.firmware.next("0000:18:00.0", "CNP_DSCP_P1")) == (3, 48)
+    code, _ = type_at(machine, "mlxconfig -d mlx5_0 set CNP_DSCP_P1=4", answer="y")
+    assert (code, machine.firmware.next("0000:18:00.0", "CNP_DSCP_P1")) == (0, 4)
+    assert "doesn't support NICKEL" in refusal(machine, "mlxconfig -d mlx5_0 -y set NICKEL=1")
+    assert "Failed to parse" in refusal(machine, "mlxconfig -d mlx5_0 -y set CNP_DSCP_P1=64")
+    assert "Failed to parse" in refusal(machine, "mlxconfig -d mlx5_0 -y set LINK_TYPE_P1=0")
+
+
+def test_rdma_tools_agree_on_which_device_is_which_rail(machine: Machine) -> None:
+    names = {nic.rdma: nic.interface for nic in machine.host.nics}
+    assert dict(re.findall(r"^(\S+) port 1 ==> (\S+) \(Up\)$", ask(machine, "ibdev2netdev"), re.MULTILINE)) == names
+    links = json.loads(ask(machine, "rdma -j link"))
+    assert {link["ifname"]: link["netdev"] for link in links} == names
+    assert links[0]["state"] == "ACTIVE"
+    assert "active_mtu:\t\t4096 (5)" in ask(machine, "ibv_devinfo -d mlx5_0")
+    assert "rp_cnp_handled 7" in ask(machine, "rdma statistic show link mlx5_0/1")
+    assert refusal(machine, "ibv_devinfo -d mlx5_7")
+
+
+@pytest.mark.parametrize(("mtu_bytes", "mtu"), [(9000, 4096), (4192, 4096), (4191, 2048), (1500, 1024)])
+def test_the_roce_mtu_is_the_largest_that_fits(mtu_bytes: int, mtu: int) -> None:
+    assert active_mtu(mtu_bytes) == mtu
+
+
+def test_setpci_changes_what_lspci_shows(machine: Machine) -> None:
+    assert "MaxReadReq 512 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
+    assert ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w") == "2936\n"
+    ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w=5000:F000")
+    assert "MaxReadReq 4096 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
+    assert "MaxReadReq 512 bytes" in ask(machine, "lspci -s 40:00.0 -vvv")
+    assert "ACSCtl:\tSrcValid- TransBlk- ReqRedir-" in ask(machine, "lspci -s 17:00.0 -vvv")
+    ask(machine, "setpci -s 17:00.0 ECAP_ACS+6.w=001d")
+    assert "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+" in ask(machine, "lspci -s 17:00.0 -vvv")
+    assert "[15b3:1021]" in ask(machine, "lspci -nn -d 15b3:")
+    assert refusal(machine, "setpci -s 18:00.0 CAP_EXP+10.w")
+    assert refusal(machine, "setpci -s 99:00.0 CAP_EXP+08.w")
+
+
+def test_each_gpu_sits_beside_its_own_rail(machine: Machine) -> None:
+    rows = [line.split("\t") for line in ask(machine, "nvidia-smi topo -m").splitlines() if "\t" in line]
+    columns = {name.strip(): at for at, name in enumerate(rows[0])}
+    for row in rows[1:]:
+        if row[0] in {"GPU0", "GPU1"}:
+            near = {name for name, at in columns.items() if row[at] == "PIX"}
+            assert near == {row[0].replace("GPU", "NIC")}
