@@ -14,6 +14,9 @@ from netkit.errors import LabError
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.traffic import connection
 from netkit.lab.traffic.flow import End, Flow, NicAddress, NicConfig
+from netkit.lab.traffic.nic import bound
+from netkit.lab.traffic.nic import inside as inside_namespace
+from netkit.lab.traffic.packet import source_port
 from netkit.lab.traffic.process import TrafficProcess
 from tests.lab.traffic_scene import NIC, RAIL, Scene, inside, namespace, needs_root, scene, until
 
@@ -70,6 +73,24 @@ def test_too_much_at_once_is_refused_and_nothing_of_it_starts(lab: Scene) -> Non
     with pytest.raises(LabError, match="5000 flows are more than the 4096"):
         lab.traffic.start([replace(lab.flow("h1", "h2", 1), name=str(number)) for number in range(5000)])
     assert lab.traffic.flows() == {}
+
+
+@needs_root
+def test_flows_that_cannot_all_start_leave_none_behind(lab: Scene) -> None:
+    inside(lab.hosts["h2"], "ip", "link", "set", RAIL, "name", "gone")
+    with pytest.raises(LabError, match="h2: cannot start a flow: No such device"):
+        lab.traffic.start([lab.flow("h1", "h2", 1), lab.flow("h2", "h1", 1)])
+    assert lab.traffic.flows() == {}
+
+
+@needs_root
+def test_a_source_port_in_use_is_left_to_its_user(lab: Scene) -> None:
+    with inside_namespace(lab.hosts["h1"]):
+        taken = [bound(lab.addresses["h1"], source_port(2 * number + 1), RAIL) for number in range(1, 5)]
+    lab.traffic.start([lab.flow("h1", "h2", 50)])
+    until("packets", lambda: lab.count("h2", "rx_roce_packets") >= 5)
+    for one in taken:
+        one.close()
 
 
 @needs_root

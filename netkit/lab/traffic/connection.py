@@ -3,6 +3,7 @@
 The two ends agree on their queue pairs beforehand, as RDMA does out of band; all else travels in packets.
 """
 
+import errno
 import socket
 
 from netkit.lab.traffic import packet
@@ -11,6 +12,7 @@ from netkit.lab.traffic.nic import Nic, bound
 from netkit.lab.traffic.packet import CE, NOT_ECT, PSN_MODULUS, Packet
 from netkit.lab.traffic.rate import RECOVERY_S, Rate
 
+_PORT_ATTEMPTS = 8
 _MOST_LATE_S = 0.02
 """A sender that fell behind starts afresh: catching up would be a burst nobody asked for."""
 
@@ -38,8 +40,15 @@ class Connection:
     def open(self) -> None:
         """Open the socket that sends; call it inside the source's namespace."""
         self.close()
-        port = packet.source_port(self.sender_pair)
-        self._socket = bound(self.source.address, port, self.source.end.interface)
+        for attempt in range(_PORT_ATTEMPTS):
+            port = packet.source_port(self.sender_pair + 2 * attempt)
+            try:
+                self._socket = bound(self.source.address, port, self.source.end.interface)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or attempt == _PORT_ATTEMPTS - 1:
+                    raise
+            else:
+                return
 
     def close(self) -> None:
         """Stop sending. What is still on its way is answered all the same."""

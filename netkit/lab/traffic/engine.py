@@ -80,8 +80,12 @@ class Engine:
             # Spread over their first interval, or all flows of a pattern would send at the same moment for ever.
             connection.due_s += position / len(asked) / flow.rate_pps
             by_host.setdefault(flow.source.host, []).append(connection)
-        for host, connections in by_host.items():
-            self._begin(host, connections)
+        try:
+            for host, connections in by_host.items():
+                self._begin(host, connections)
+        except RefusedError:
+            self.stop(asked)
+            raise
 
     def stop(self, names: Iterable[str]) -> None:
         """Stop flows; a name that is not there has stopped already."""
