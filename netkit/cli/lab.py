@@ -124,7 +124,7 @@ def status(name: str, folder: Path | None) -> int:
         if not labs:
             sys.stdout.write("no lab runs\n")
         return 0
-    lab = _running(name, folder)
+    lab = running(name, folder)
     for line in _table(remote.ask(lab, "status")["devices"]):
         sys.stdout.write(line + "\n")
     return 0
@@ -140,7 +140,7 @@ def _table(devices: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def check(name: str, folder: Path | None) -> int:
     """Prove that the fabric is what its design says, with a ping between every two NICs."""
-    answer = remote.ask(_running(name, folder), "check")
+    answer = remote.ask(running(name, folder), "check")
     for shortfall in answer["shortfalls"]:
         sys.stderr.write(f"error: {shortfall}\n")
     if answer["shortfalls"]:
@@ -152,8 +152,8 @@ def check(name: str, folder: Path | None) -> int:
 
 def execute(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
     """Run a command on a node; its exit code becomes ours."""
-    lab = _running(name, folder)
-    pid = _device(lab, device)["pid"]
+    lab = running(name, folder)
+    pid = device_record(lab, device)["pid"]
     outer = ["nsenter", "-t", str(lab.init()), "-m", "-p"]
     if os.geteuid() != 0:
         outer += ["-U", "--preserve-credentials"]
@@ -164,24 +164,24 @@ def execute(name: str, folder: Path | None, device: str, command: Sequence[str])
 
 def ssh(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
     """Log in to a node the way every tool does."""
-    lab = _running(name, folder)
-    _device(lab, device)
+    lab = running(name, folder)
+    device_record(lab, device)
     _become(["ssh", "-F", str(lab.ssh_config), device, *command], dict(os.environ))
 
 
 def logs(name: str, folder: Path | None, device: str) -> None:
     """Print the log of a node, or of the keeper."""
-    lab = _running(name, folder)
+    lab = running(name, folder)
     file = lab.path / (f"{device}.log" if device else "keeper.log")
     if device:
-        _device(lab, device)
+        device_record(lab, device)
     sys.stdout.write(file.read_text(encoding="utf-8", errors="replace") if file.exists() else "")
 
 
 def restart(name: str, folder: Path | None, device: str) -> None:
     """Cut the power of a node and boot it from what it had saved."""
-    lab = _running(name, folder)
-    _device(lab, device)
+    lab = running(name, folder)
+    device_record(lab, device)
     answer = remote.ask(lab, "restart", device=device)
     if answer.get("problem"):
         raise LabError(Problem(f"{device}: {answer['problem']}"))
@@ -211,14 +211,16 @@ def _chosen(name: str, folder: Path | None) -> LabFolder:
     )
 
 
-def _running(name: str, folder: Path | None) -> LabFolder:
+def running(name: str, folder: Path | None) -> LabFolder:
+    """Return the lab that is meant; it must run."""
     lab = _chosen(name, folder)
     if not lab.is_alive:
         raise LabError(Problem(f"no lab {lab.name} runs", "netkit lab up --fabric DIR"))
     return lab
 
 
-def _device(lab: LabFolder, device: str) -> Mapping[str, Any]:
+def device_record(lab: LabFolder, device: str) -> Mapping[str, Any]:
+    """Return what is written down of a device of a lab."""
     devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
     if device not in devices:
         known = ", ".join(list(devices)[:6])

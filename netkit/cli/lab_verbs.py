@@ -81,6 +81,34 @@ def logs(
     run("lab", name, fabric, device, verb="logs")
 
 
+@lab_verbs.command("break")
+def break_(
+    fault: Annotated[str, typer.Argument(help="What breaks.", metavar="FAULT")] = "",
+    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
+    options: Annotated[list[str] | None, typer.Argument(help="Details.", metavar="NAME=VALUE")] = None,
+    fabric: AnyFabric = None,
+    name: Name = "",
+    explain: Annotated[bool, typer.Option("--list", help="Explain every fault.")] = False,
+) -> None:
+    """Inject a fault, as real or as faithful as namespaces allow."""
+    if explain:
+        run("lab_faults", name, fabric, verb="list_faults")
+    else:
+        run("lab_faults", name, fabric, fault, place, options or [], verb="break_")
+
+
+@lab_verbs.command()
+def heal(
+    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
+    fault: Annotated[str, typer.Argument(help="What; default: everything there.", metavar="FAULT")] = "",
+    fabric: AnyFabric = None,
+    name: Name = "",
+    everything: Annotated[bool, typer.Option("--all", help="Heal every fault of the lab.")] = False,
+) -> None:
+    """End faults."""
+    run("lab_faults", name, fabric, fault, place, everything=everything, verb="heal")
+
+
 @lab_verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""

@@ -17,20 +17,22 @@ from typing import Any
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import block, convergence, reach, shell, syscalls
+from netkit.lab import block, convergence, faults, reach, shell, syscalls
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.folder import LabFolder
 from netkit.lab.holder import Holder, hold
 from netkit.lab.job import Job
 from netkit.lab.layout import PERSONALITY_OF_HOSTS, Layout, lay_out
-from netkit.lab.live import LiveNode
+from netkit.lab.live import FLASH_BYTES, LiveNode
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
-from netkit.lab.server import answer_plainly, serve
+from netkit.lab.server import serve
 from netkit.lab.services import Services
+from netkit.lab.trouble import Patient, Trouble
 
 BUILDERS = 4
+Verb = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 NOWHERE = "Host *\n  ProxyCommand false\n"
 """With this a name that is no device of the lab is not even looked up."""
 
@@ -120,9 +122,11 @@ class Keeper:
             holders[seat.name] = hold(seat.name, is_host=seat.personality == PERSONALITY_OF_HOSTS)
         self._lay_cables(holders)
         self.services = Services(self.job.fabric)
+        self.trouble = Trouble(self.services.faults)
         for seat in seats:
             saved = self.job.folder.path / "nodes" / seat.name
             saved.mkdir()
+            syscalls.mount("flash", str(saved), "tmpfs", syscalls.MS_NOSUID, f"mode=755,size={FLASH_BYTES}")
             log = self.job.folder.path / f"{seat.name}.log"
             self.nodes[seat.name] = LiveNode(seat, holders[seat.name], saved, log, self.services)
         self._boot_all()
@@ -174,7 +178,8 @@ class Keeper:
                 programs=kind.programs,
                 client=f"#!{_interpreter()} -IS\n{client}",
             )
-            serve(node, mind, answer_plainly)
+            self.trouble.add(Patient(node, mind, self._start_sshd))
+            serve(node, mind, self.trouble.answer)
             self._start_agents(node)
             files = self.job.files.get(node.name, {})
             with node.lock:
@@ -203,7 +208,12 @@ class Keeper:
         node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
         if isinstance(node.device, Switch) and node.agent is None:
             node.agent = SnmpAgent(node, node.seat.address, self.ports["snmp"], node.lldp.surroundings)
-        node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
+        self._start_sshd(node)
+
+    def _start_sshd(self, node: LiveNode) -> None:
+        """Let people in; a device that is unreachable by fault stays so."""
+        if not self.services.faults.of("unreachable", node.name):
+            node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
 
     def _converge(self) -> None:
         self.status.step = "convergence"
@@ -258,12 +268,15 @@ class Keeper:
             with contextlib.suppress(OSError):
                 stream.write(json.dumps(answer) + "\n")
 
-    def _verb(self, verb: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-        verbs = {
+    def _verb(self, verb: str) -> Verb:
+        verbs: dict[str, Verb] = {
             "progress": self._tell_progress,
             "status": self._tell_status,
             "restart": self._restart,
             "check": self._check,
+            "break": self._break,
+            "heal": self._heal,
+            "faults": self._tell_faults,
         }
         if verb not in verbs:
             raise LabError(Problem(f"the lab knows no {verb!r}"))
@@ -282,6 +295,27 @@ class Keeper:
             for seat in self.layout.seats.values()
         ]
         return {"devices": devices}
+
+    def _break(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        options = faults.parse_options(request["options"])
+        fault = faults.check(self.job.fabric, request["fault"], request["place"], options, time.monotonic())
+        self.services.faults.add(fault)
+        if faults.known(fault.name).maker == "management":
+            self.trouble.begin(fault)
+        return {"fault": fault.to_json()}
+
+    def _heal(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
+        device, port = faults.locate(self.job.fabric, request["place"])
+        if request["fault"]:
+            faults.known(request["fault"])
+        gone = self.services.faults.heal(request["fault"], device, port, now_s=time.monotonic())
+        for fault in gone:
+            if faults.known(fault.name).maker == "management":
+                self.trouble.end(fault)
+        return {"healed": [fault.to_json() for fault in gone]}
+
+    def _tell_faults(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"faults": self.services.faults.to_json()}
 
     def _check(self, _request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Prove the whole fabric: sessions, routes, and a ping between every two NICs that the design connects."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab import kernel, routing
+from netkit.lab import kernel, routing, syscalls
 from netkit.lab.agents.lldp import Lldpd
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.holder import TOOLS, Holder
@@ -24,6 +24,7 @@ from netkit.lab.services import Services
 from netkit.lab.state import SwitchState
 
 FRESH_S = 0.5
+FLASH_BYTES = 64 << 20
 ENVIRONMENT = {"PATH": TOOLS, "HOME": "/root", "USER": "root", "LC_ALL": "C.UTF-8"}
 
 
@@ -38,6 +39,8 @@ class LiveNode:
         self.holder = holder
         self.saved = saved
         self.lock = threading.RLock()
+        self.changes = 0
+        """How often the node became something else: what changed between two looks shows by it."""
         self.lldp = Lldpd(self)
         self.agent: SnmpAgent | None = None
         self._log = log
@@ -131,6 +134,7 @@ class LiveNode:
 
     def realise(self, state: SwitchState) -> None:
         """Make kernel, FRR, marking, SNMP and the hardware model what a state says."""
+        self.changes += 1
         after = kernel.wanted(state, self.kernel_names)
         self.ip(kernel.steps(self._links, after))
         self._links = after
@@ -216,6 +220,12 @@ class LiveNode:
                 except OSError:
                     continue
         return found
+
+    def fill_flash(self, *, is_full: bool) -> None:
+        """Leave no room in what survives a restart, or give it back."""
+        held = os.statvfs(self.saved)
+        used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
+        syscalls.remount(str(self.saved), f"size={used if is_full else FLASH_BYTES}")
 
     def forget(self) -> None:
         """Begin from nothing again after a power cut: links down, no addresses, no daemons, empty volatile folders."""

@@ -43,6 +43,8 @@ class Personality(ABC):
     programs: ClassVar[tuple[str, ...]] = ()
     """The commands that are answered here; everything else on the node's PATH is the real program."""
     login: ClassVar[str] = "root"
+    refreshes: ClassVar[bool] = False
+    """Whether files below /sys are to be brought up to date when somebody logs in."""
     prompt: ClassVar[str] = "{user}@{host}:~$ "
 
     def __init__(self, node: Node) -> None:

@@ -38,16 +38,3 @@ def _answer(line: socket.socket, node: LiveNode, personality: Personality, answe
             call.end(answer(node, personality, call))
         except HungUpError:
             return
-
-
-def answer_plainly(node: LiveNode, personality: Personality, call: WireCall) -> int:
-    """Answer a command; what goes wrong in the personality itself is told and logged, never lost."""
-    with node.lock:
-        try:
-            return personality.run(call)
-        except HungUpError:
-            raise
-        except Exception as error:  # a flaw in a personality must not end the lab
-            node.log(f"{call.program} {' '.join(call.arguments)}: {type(error).__name__}: {error}")
-            call.err(f"{call.program}: internal error of the lab: {error}\n")
-            return 1

@@ -10,7 +10,7 @@ KEY = "key"
 LOGIN = f"""#!/bin/sh
 # sshd runs in the machine's network, where the node's loopback address is; a session runs in the node's.
 export PATH={TOOLS} ENV={OWN}/profile HISTFILE= LC_ALL=C.UTF-8
-[ ! -x {OWN}/welcome ] || {OWN}/welcome
+[ ! -e {OWN}/welcome ] || . {OWN}/welcome
 exec nsenter --net={OWN}/net -- /bin/sh "$@"
 """
 SUDO = """#!/bin/sh
@@ -44,9 +44,8 @@ def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str]
     _script(own / "bin" / "sudo", SUDO)
     (own / "profile").write_text(f"PS1='{prompt}'\ncd\n", encoding="utf-8")
     (own / "authorized_keys").write_text(public_key, encoding="utf-8")
-    if programs:
-        _script(own / "bin" / ".client", client)
-    for program in programs:
+    _script(own / "bin" / ".client", client)
+    for program in (*programs, ".refresh"):
         link = own / "bin" / program
         link.unlink(missing_ok=True)
         link.symlink_to(".client")

@@ -11,6 +11,7 @@ CLONE_NEWNET = 0x40000000
 MS_RDONLY = 1
 MS_NOSUID = 2
 MS_NODEV = 4
+MS_REMOUNT = 32
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 1 << 18
@@ -44,6 +45,11 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str
 def bind(source: str, target: str, *, is_recursive: bool = False) -> None:
     """Show a file or folder at another place too."""
     mount(source, target, flags=MS_BIND | (MS_REC if is_recursive else 0))
+
+
+def remount(target: str, options: str) -> None:
+    """Change the options of a mount."""
+    mount("none", target, "tmpfs", MS_REMOUNT, options)
 
 
 def set_hostname(name: str) -> None:

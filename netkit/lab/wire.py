@@ -52,26 +52,26 @@ class WireCall:
             raise HungUpError
         self.folder, self.user, self.program, *arguments = words
         self.arguments = tuple(arguments)
-        self._line = line
+        self.line = line
         self._root = root
 
     def out(self, text: str) -> None:
         """Print."""
-        send(self._line, "O", text)
+        send(self.line, "O", text)
 
     def err(self, text: str) -> None:
         """Print to standard error."""
-        send(self._line, "E", text)
+        send(self.line, "E", text)
 
     def ask(self, prompt: str) -> str:
         """Print a prompt and return the line typed."""
-        send(self._line, "L", prompt)
-        return receive(self._line)[1].removesuffix("\n")
+        send(self.line, "L", prompt)
+        return receive(self.line)[1].removesuffix("\n")
 
     def stdin(self) -> str:
         """Return all of standard input."""
-        send(self._line, "A", "")
-        return receive(self._line)[1]
+        send(self.line, "A", "")
+        return receive(self.line)[1]
 
     def file(self, path: str) -> Path:
         """Return where a file named on the node is for this process."""
@@ -79,4 +79,4 @@ class WireCall:
 
     def end(self, exit_code: int) -> None:
         """Tell how it ended."""
-        send(self._line, "X", str(exit_code))
+        send(self.line, "X", str(exit_code))

@@ -1,0 +1,58 @@
+"""`netkit lab break` and `heal`."""
+
+import sys
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netkit.cli.lab import running
+from netkit.errors import Problem, UsageError
+from netkit.lab import remote
+from netkit.lab.faults import CATALOG
+from netkit.lab.folder import all_labs
+
+TEXT_WIDTH = 110
+
+
+def break_(name: str, folder: Path | None, fault: str, place: str, options: Sequence[str]) -> None:
+    """Make a fault."""
+    if not fault or not place:
+        raise UsageError(
+            Problem("what shall break, and where?", "netkit lab break FAULT DEVICE[:PORT]; --list explains")
+        )
+    remote.ask(running(name, folder), "break", fault=fault, place=place, options=list(options))
+    sys.stdout.write(f"{fault} at {place}\n")
+
+
+def list_faults(name: str, folder: Path | None) -> None:
+    """Explain every fault, and say which are active in a lab when one runs."""
+    for kind in CATALOG.values():
+        sys.stdout.write(f"{kind.name}  ({', '.join(kind.targets)}; acted out by: {kind.maker})\n")
+        sys.stdout.write(textwrap.fill(kind.text, TEXT_WIDTH, initial_indent="  ", subsequent_indent="  ") + "\n")
+        for option in kind.options:
+            sys.stdout.write(f"    {option.name}={option.default}  {option.meaning}\n")
+    if any(lab.is_alive for lab in all_labs()) and (name or folder or len(all_labs()) == 1):
+        for fault in remote.ask(running(name, folder), "faults")["faults"]:
+            sys.stdout.write(
+                f"active: {fault['name']} at {fault['device']}{':' * bool(fault['port'])}{fault['port']}\n"
+            )
+
+
+def heal(name: str, folder: Path | None, fault: str, place: str, *, everything: bool) -> None:
+    """End faults."""
+    lab = running(name, folder)
+    active = remote.ask(lab, "faults")["faults"]
+    places = sorted({one["device"] for one in active}) if everything else [place]
+    if not everything and not place:
+        raise UsageError(Problem("what shall heal?", "netkit lab heal DEVICE[:PORT] [FAULT], or --all"))
+    healed = [one for where in places for one in remote.ask(lab, "heal", fault=fault, place=where)["healed"]]
+    for one in healed:
+        sys.stdout.write(f"{_shown(one)} is healed\n")
+    if not healed:
+        sys.stdout.write("nothing to heal\n")
+
+
+def _shown(fault: Mapping[str, Any]) -> str:
+    place = f"{fault['device']}:{fault['port']}" if fault["port"] else fault["device"]
+    return f"{fault['name']} at {place}"

@@ -1,0 +1,208 @@
+"""Acts out the faults on the way in to a device: its sshd, its sessions, its disk, and how its commands answer."""
+
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from netkit.lab.faults import Fault, Faults
+from netkit.lab.holder import OWN
+from netkit.lab.live import LiveNode
+from netkit.lab.personality import Personality
+from netkit.lab.wire import HungUpError, WireCall
+
+REFRESH = ".refresh"
+PULSE_S = 0.2
+NONSENSE = "\x1b[?1049h\ufffd\x00{{%!#"
+WELCOME = Path(OWN.lstrip("/")) / "welcome"
+BABBLE = f'[ $# -eq 0 ] || {{ nsenter --net={OWN}/net -- /bin/sh "$@" | head -c 20 | rev; exit 0; }}\n'
+REAL = {"frr", "linux-host"}
+"""Personalities most of whose commands are the real programs."""
+REFRESHES = f"{OWN}/bin/{REFRESH}\n"
+PRIVATE = ("/etc", "/tmp", "/var/tmp", "/home", "/root", "/var/log")  # noqa: S108
+
+
+@dataclass
+class Patient:
+    """A node, and what is wrong with its management."""
+
+    node: LiveNode
+    personality: Personality
+    restart_sshd: Callable[[LiveNode], None]
+    answered: int = 0
+    away_until_s: float = 0.0
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+class BufferedCall(WireCall):
+    """A call whose output is kept back."""
+
+    def __init__(self, call: WireCall) -> None:
+        self.__dict__.update(call.__dict__)
+        self.text = ""
+
+    def out(self, text: str) -> None:
+        """Keep what would have been printed."""
+        self.text += text
+
+    err = out
+
+
+class Trouble:
+    """Management faults of a lab: which are active is asked anew at every command."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._patients: dict[str, Patient] = {}
+
+    def add(self, patient: Patient) -> None:
+        """Take a node in."""
+        self._patients[patient.node.name] = patient
+        self._welcome(patient)
+
+    def begin(self, fault: Fault) -> None:
+        """Act out a fault that has just become active."""
+        patient = self._patients[fault.device]
+        self._turn(patient, fault, is_on=True)
+
+    def end(self, fault: Fault) -> None:
+        """Undo what `begin` did."""
+        self._turn(self._patients[fault.device], fault, is_on=False)
+
+    def answer(self, node: LiveNode, personality: Personality, call: WireCall) -> int:
+        """Answer a command as far as the device's faults let it."""
+        patient = self._patients[node.name]
+        if call.program == REFRESH:
+            with node.lock:
+                personality.refresh()
+            return 0
+        patient.answered += 1
+        if slow := self._faults.of("slow", node.name):
+            time.sleep(slow.number("seconds"))
+        hangs = self._faults.of("hangs", node.name)
+        if hangs and patient.answered > hangs.number("after"):
+            self._hang(node, call)
+        if self._faults.of("garbage", node.name):
+            kept = BufferedCall(call)
+            self._run(node, personality, kept)
+            call.out(NONSENSE + kept.text[: len(kept.text) // 2][::-1])
+            return 0
+        before = node.changes
+        code = self._run(node, personality, call)
+        if node.changes != before and (dropping := self._faults.of("drops-after-commit", node.name)):
+            self._go_away(patient, dropping.number("seconds"))
+            raise HungUpError
+        return code
+
+    @staticmethod
+    def _run(node: LiveNode, personality: Personality, call: WireCall) -> int:
+        """Run a command; what goes wrong in the personality itself is told and logged, never lost."""
+        with node.lock:
+            try:
+                return personality.run(call)
+            except HungUpError:
+                raise
+            except Exception as error:  # a flaw in a personality must not end the lab
+                node.log(f"{call.program} {' '.join(call.arguments)}: {type(error).__name__}: {error}")
+                call.err(f"{call.program}: {error}\n")
+                return 1
+
+    def _hang(self, node: LiveNode, call: WireCall) -> None:
+        """Say nothing until the fault is healed or the caller has gone; then the command never was."""
+        while self._faults.of("hangs", node.name):
+            readable, _, _ = select.select([call.line], [], [], PULSE_S)
+            if readable and not call.line.recv(1, socket.MSG_PEEK):
+                break
+        raise HungUpError
+
+    def _turn(self, patient: Patient, fault: Fault, *, is_on: bool) -> None:
+        node = patient.node
+        if fault.name == "unreachable":
+            if fault.text("manner") == "silently":
+                node.signal("sshd", signal.SIGSTOP if is_on else signal.SIGCONT)
+                self._cut_sessions(node)
+            elif is_on:
+                self._close(patient)
+            else:
+                patient.restart_sshd(node)
+        elif fault.name == "refuses-auth":
+            keys = node.file(f"{OWN}/authorized_keys")
+            here, there = (keys, keys.with_suffix(".away")) if is_on else (keys.with_suffix(".away"), keys)
+            if here.exists():
+                here.replace(there)
+        elif fault.name == "disk-full":
+            self._fill(patient) if is_on else self._empty(patient)
+        elif fault.name == "apply-fails-quietly" and hasattr(patient.personality, "fail_apply_quietly"):
+            patient.personality.fail_apply_quietly = is_on
+        elif fault.name == "hangs":
+            patient.answered = 0
+        self._welcome(patient)
+
+    def _welcome(self, patient: Patient) -> None:
+        """Write what every login goes through first: real programs are slow, hang or babble only there."""
+        node, lines = patient.node, ""
+        if slow := self._faults.of("slow", node.name):
+            lines += f"sleep {slow.number('seconds')}\n"
+        hangs = self._faults.of("hangs", node.name)
+        if hangs and not hangs.number("after") and node.seat.personality in REAL:
+            lines += "[ $# -eq 0 ] || exec sleep 86400\n"
+        if self._faults.of("garbage", node.name):
+            lines += BABBLE
+        if patient.personality.refreshes:
+            lines += REFRESHES
+        file = node.holder.root / WELCOME
+        if lines:
+            file.write_text(lines, encoding="utf-8")
+        else:
+            file.unlink(missing_ok=True)
+
+    def _go_away(self, patient: Patient, seconds: float) -> None:
+        """Cut every connection and take none for a while."""
+        self._close(patient)
+
+        def return_() -> None:
+            if not self._faults.of("unreachable", patient.node.name):
+                patient.restart_sshd(patient.node)
+
+        timer = threading.Timer(seconds, return_)
+        timer.daemon = True
+        timer.start()
+
+    def _close(self, patient: Patient) -> None:
+        patient.node.end("sshd")
+        self._cut_sessions(patient.node)
+
+    @staticmethod
+    def _cut_sessions(node: LiveNode) -> None:
+        """End the connections that are open, not what was started over them and stands alone."""
+        for pid in node.processes():
+            try:
+                name = Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
+                words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                continue
+            if name == "sshd" and b"[listener]" not in words and b"-D" not in words:
+                os.kill(pid, signal.SIGKILL)
+
+    @staticmethod
+    def _fill(patient: Patient) -> None:
+        """Leave no room in any folder the device may write to."""
+        for folder in PRIVATE:
+            place = str(patient.node.file(folder))
+            held = os.statvfs(place)
+            patient.sizes[folder] = held.f_blocks * held.f_frsize
+            used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
+            patient.node.run("mount", "-o", f"remount,size={used}", folder)
+        patient.node.fill_flash(is_full=True)
+
+    @staticmethod
+    def _empty(patient: Patient) -> None:
+        for folder, size in patient.sizes.items():
+            patient.node.run("mount", "-o", f"remount,size={size}", folder)
+        patient.sizes.clear()
+        patient.node.fill_flash(is_full=False)
