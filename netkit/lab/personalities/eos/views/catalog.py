@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 from netkit.lab.personalities.eos.patterns import Captured, closest
 from netkit.lab.personalities.eos.reply import Reply, invalid
-from netkit.lab.personalities.eos.views import configs, system
+from netkit.lab.personalities.eos.views import (
+    bgp,
+    configs,
+    interfaces,
+    neighbors,
+    optics,
+    pfc,
+    queues,
+    services,
+    system,
+)
 from netkit.lab.personalities.eos.views.lens import Lens
 
 Show = Callable[[Lens, Captured], Reply]
@@ -19,10 +29,9 @@ class View:
     show: Show
 
 
-VIEWS: tuple[View, ...] = (
-    *(View(form, show) for form, show in configs.VIEWS),
-    *(View(form, show) for form, show in system.VIEWS),
-)
+MODULES = (configs, system, services, interfaces, optics, pfc, queues, bgp, neighbors)
+FORMS: tuple[tuple[str, Show], ...] = (*(one for module in MODULES for one in module.VIEWS), *interfaces.NAMED_LAST)
+VIEWS: tuple[View, ...] = tuple(View(form, show) for form, show in FORMS)
 
 
 def show(lens: Lens, words: Sequence[str]) -> Reply:

@@ -5,7 +5,11 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from netkit.lab.agents import lldp_neighbor
+from netkit.lab.personalities.eos.lists import port_list
 from netkit.lab.personalities.eos.machine import Machine
+from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.reply import InvalidCommandError
 from netkit.lab.personalities.eos.tree import Section
 from netkit.lab.reading import PortReading
 
@@ -25,10 +29,14 @@ class Lens:
         """Return the configuration of an interface."""
         return self.config.section("interface", port)
 
-    def ports(self, only: str = "") -> Iterator[tuple[str, PortReading]]:
-        """Yield the ports with what they show, all or one."""
+    def ports(self, captured: Captured) -> Iterator[tuple[str, PortReading]]:
+        """Yield the ports with what they show: those a command names, or all."""
+        word = captured.get("ports", "")
+        wanted = port_list(word, self.machine.ports) if word else self.machine.ports
+        if not wanted:
+            raise InvalidCommandError(f"Invalid input (at token 2: '{word}')")
         for reading in self.machine.node.ports():
-            if only in {"", reading.name}:
+            if reading.name in wanted:
                 yield reading.name, reading
 
     def port_of(self, kernel_name: str) -> str:
@@ -38,25 +46,25 @@ class Lens:
 
     def bgp(self, command: str) -> Mapping[str, Any]:
         """Return what FRR's BGP daemon answers to a JSON command; empty when it says nothing of use."""
-        return _object(self.machine.node.vty(command))
+        found = self._json(command, "bgpd")
+        return found if isinstance(found, dict) else {}
 
-    def bfd(self, command: str) -> list[Mapping[str, Any]]:
+    def bfd(self) -> list[Mapping[str, Any]]:
         """Return the sessions FRR's BFD daemon lists."""
-        try:
-            found = json.loads(self.machine.node.vty(command, "bfdd"))
-        except ValueError:
-            return []
+        found = self._json("show bfd peers json", "bfdd")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
-    def lldp(self) -> Mapping[str, Any]:
-        """Return what lldpd knows of the neighbours."""
+    def lldp(self) -> Iterator[tuple[str, lldp_neighbor.Neighbor]]:
+        """Yield what lldpd knows of the neighbours, by port."""
+        if self.config.is_off("lldp", "run"):
+            return
         done = self.machine.node.run(*LLDP_COMMAND)
-        return _object(done.stdout) if done.exit_code == 0 else {}
+        for one in lldp_neighbor.neighbors(done.stdout):
+            yield self.port_of(one.interface), one
 
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    def _json(self, command: str, daemon: str) -> object:
+        try:
+            found: object = json.loads(self.machine.node.vty(command, daemon))
+        except (OSError, ValueError):
+            return None
+        return found

@@ -1,15 +1,21 @@
-"""Version, hostname, inventory, accounts, and the services a switch is told to use."""
+"""Version, hostname, inventory and maintenance."""
 
+from typing import Any
+
+from netkit.lab.personalities.eos import drains
 from netkit.lab.personalities.eos.patterns import Captured
 from netkit.lab.personalities.eos.reply import Reply
 from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME
 from netkit.lab.personalities.eos.views.lens import Lens
+from netkit.lab.personalities.eos.views.table import table
+
+NO_MAC = "02:00:00:00:00:00"
+NOT_PRESENT = "Not Present"
 
 
 def version(lens: Lens, _: Captured) -> Reply:
     """Show model and release."""
-    switch = lens.machine.switch
-    mac = switch.system_mac or "02:00:00:00:00:00"
+    switch, mac = lens.machine.switch, lens.machine.switch.system_mac or NO_MAC
     data = {
         "mfgName": switch.model.vendor,
         "modelName": switch.model.name,
@@ -50,7 +56,67 @@ def hostname(lens: Lens, _: Captured) -> Reply:
     return Reply({"hostname": name, "fqdn": fqdn}, f"Hostname: {name}\nFQDN:     {fqdn}\n")
 
 
+def inventory(lens: Lens, captured: Captured) -> Reply:
+    """Show the switch and what is in its cages; ports of one cage share the module."""
+    switch = lens.machine.switch
+    empty = {"mfgName": NOT_PRESENT, "modelName": "", "serialNum": "", "hardwareRev": ""}
+    slots: dict[str, dict[str, str]] = {str(number): dict(empty) for number in range(1, switch.model.cages + 1)}
+    for port, reading in lens.ports(captured):
+        module = reading.module
+        if module:
+            slots[port.removeprefix("Ethernet").partition("/")[0]] = {
+                "mfgName": module.vendor,
+                "modelName": module.part,
+                "serialNum": module.serial,
+                "hardwareRev": module.revision,
+            }
+    data: dict[str, Any] = {
+        "systemInformation": {
+            "name": switch.model.name,
+            "description": switch.model.name,
+            "mfgDate": "",
+            "hardwareRev": "11.01",
+            "serialNum": serial(lens),
+        },
+        "xcvrSlots": slots,
+        "powerSupplySlots": {},
+        "fanTraySlots": {},
+        "cardSlots": {},
+        "portCount": len(lens.machine.ports),
+    }
+    rows = [(number, one["mfgName"], one["modelName"], one["serialNum"]) for number, one in slots.items()]
+    return Reply(data, table(("Port", "Manufacturer", "Model", "Serial Number"), rows))
+
+
+def maintenance(lens: Lens, _: Captured) -> Reply:
+    """Show what is out of traffic. The lab takes a unit out at once."""
+    units = {}
+    rows = []
+    for name, is_quiesced, groups in drains.units(lens.config):
+        state = "underMaintenance" if is_quiesced else "active"
+        units[name] = {
+            "state": state,
+            "adminState": state,
+            "stateChangeTime": 0.0,
+            "onBootMaintenance": False,
+            "intfsViolatingTrafficThreshold": False,
+            "aggInBpsRate": 0,
+            "aggOutBpsRate": 0,
+        }
+        rows.append((name, state, " ".join(groups)))
+    drained = drains.drained_ports(lens.config, lens.machine.ports)
+    interfaces = {port: {"status": "underMaintenance", "adminState": "underMaintenance"} for port in drained}
+    data: dict[str, Any] = {"units": units, "interfaces": interfaces, "vrfs": {}}
+    if not any(section.entries for _, section in lens.config.sections("maintenance")):
+        data["warnings"] = ["Maintenance Mode is disabled."]
+    profiles = sorted({f"{drain.profile} {drain.route_map}".strip() for drain in drained.values()})
+    text = table(("Unit", "State", "Groups"), rows) + "".join(f"BGP profile in use: {name}\n" for name in profiles)
+    return Reply(data, text)
+
+
 VIEWS = (
     ("show version", version),
     ("show hostname", hostname),
+    ("show inventory", inventory),
+    ("show maintenance", maintenance),
 )

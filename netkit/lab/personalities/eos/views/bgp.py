@@ -1,0 +1,201 @@
+"""BGP, BFD and LLDP neighbours: what FRR and lldpd know, in EOS's shapes and with EOS's port names."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netkit.lab.personalities.eos import drains, routing
+from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.reply import CommandError, Data, Reply
+from netkit.lab.personalities.eos.views.lens import Lens
+from netkit.lab.personalities.eos.views.table import table
+
+DETAIL, SUMMARY = "show bgp neighbors json", "show bgp ipv4 unicast summary json"
+NOT_FOUND = "none"
+NO_ROUTER = "0.0.0.0"  # noqa: S104 - an identifier nobody has yet, not an address to listen on
+
+
+class Neighbors:
+    """The BGP neighbours of one look."""
+
+    def __init__(self, lens: Lens) -> None:
+        self.lens = lens
+        found = routing.running_bgp(lens.config)
+        if found is None:
+            raise CommandError("BGP inactive")
+        self.asn, self.section = found
+        self.summary = lens.bgp(SUMMARY)
+        self.detail = lens.bgp(DETAIL)
+
+    @property
+    def router_id(self) -> str:
+        """Return the router's identifier."""
+        return str(self.summary.get("routerId", self.section.word("router-id") or NO_ROUTER))
+
+    def each(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, Any]]]:
+        """Yield each neighbour's port, its summary and its details."""
+        peers = self.summary.get("peers", {})
+        for name, detail in self.detail.items():
+            if isinstance(detail, dict):
+                yield self.lens.port_of(name), peers.get(name, {}), detail
+
+    def address(self, port: str, detail: Mapping[str, Any]) -> str:
+        """Return a neighbour's address as EOS writes it, with the short name of the port; empty before it is known."""
+        address = str(detail.get("bgpNeighborAddr", NOT_FOUND))
+        return "" if address == NOT_FOUND else f"{address}%{port.replace('Ethernet', 'Et')}"
+
+
+def _vrf(neighbors: Neighbors, peers: Mapping[str, Any]) -> Data:
+    return {
+        "vrfs": {"default": {"vrf": "default", "routerId": neighbors.router_id, "asn": neighbors.asn, "peers": peers}}
+    }
+
+
+def _text(peers: Mapping[str, Mapping[str, Any]], asn_key: str) -> str:
+    rows = [(name, one[asn_key], one["peerState"], one.get("description", "")) for name, one in peers.items()]
+    return table(("Neighbor", "AS", "State", "Description"), rows)
+
+
+def summary(lens: Lens, _: Captured) -> Reply:
+    """Show one entry per neighbour and address family."""
+    neighbors = Neighbors(lens)
+    peers: dict[str, Any] = {}
+    for port, short, detail in neighbors.each():
+        is_up = detail.get("bgpState") == "Established"
+        family = {"afiSafiState": "negotiated" if is_up else "advertised"}
+        received = int(short.get("pfxRcd", 0))
+        peers[neighbors.address(port, detail) or port] = {
+            "peerState": detail.get("bgpState", "Idle"),
+            "peerAsn": str(detail.get("remoteAs", "")),
+            "ipv4Unicast": {**family, "nlrisReceived": received, "nlrisAccepted": received},
+        }
+    return Reply(_vrf(neighbors, peers), _text(peers, "peerAsn"))
+
+
+def ip_summary(lens: Lens, _: Captured) -> Reply:
+    """Show the neighbours that carry IPv4, those reached over IPv6 among them."""
+    neighbors = Neighbors(lens)
+    drained = drains.drained_ports(lens.config, lens.machine.ports)
+    peers = {}
+    for port, short, detail in neighbors.each():
+        received = int(short.get("pfxRcd", 0))
+        peers[neighbors.address(port, detail) or port] = {
+            "version": 4,
+            "msgReceived": int(short.get("msgRcvd", 0)),
+            "msgSent": int(short.get("msgSent", 0)),
+            "inMsgQueue": int(short.get("inq", 0)),
+            "outMsgQueue": int(short.get("outq", 0)),
+            "asn": str(detail.get("remoteAs", "")),
+            "prefixReceived": received,
+            "prefixAccepted": received,
+            "upDownTime": _since(lens, detail),
+            "underMaintenance": port in drained,
+            "peerState": detail.get("bgpState", "Idle"),
+            "description": _description(neighbors, detail),
+        }
+    return Reply(_vrf(neighbors, peers), _text(peers, "asn"))
+
+
+def ipv6_summary(lens: Lens, _: Captured) -> Reply:
+    """Show the neighbours that carry IPv6: none."""
+    neighbors = Neighbors(lens)
+    return Reply(_vrf(neighbors, {}), _text({}, "asn"))
+
+
+def all_neighbors(lens: Lens, _: Captured) -> Reply:
+    """Show the neighbours one by one. Before a neighbour is found it has a port and no address."""
+    neighbors = Neighbors(lens)
+    peers = [_peer(neighbors, *one) for one in neighbors.each()]
+    rows = [(one["ifName"], one.get("peerAddress", ""), one["asn"], one["state"]) for one in peers]
+    text = table(("Interface", "Neighbor", "AS", "State"), rows)
+    return Reply({"vrfs": {"default": {"peerList": peers}}}, text)
+
+
+def found_neighbors(lens: Lens, captured: Captured) -> Reply:
+    """Show the neighbours that have an address, as the commands of one address family do."""
+    shown = all_neighbors(lens, captured)
+    peers = (shown.data or {})["vrfs"]["default"]["peerList"]
+    return Reply({"vrfs": {"default": {"peerList": [one for one in peers if "peerAddress" in one]}}}, shown.text)
+
+
+def no_neighbors(lens: Lens, _: Captured) -> Reply:
+    """Show the neighbours with an IPv4 address: none."""
+    Neighbors(lens)
+    return Reply({"vrfs": {"default": {"peerList": []}}})
+
+
+def _peer(neighbors: Neighbors, port: str, short: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
+    address = neighbors.address(port, detail)
+    family = detail.get("addressFamilyInfo", {}).get("ipv4Unicast", {})
+    state = str(detail.get("bgpState", "Idle"))
+    peer: dict[str, Any] = {
+        **({"peerAddress": address} if address else {}),
+        "ifName": port,
+        "state": state,
+        "asn": str(detail.get("remoteAs", "")),
+        "localAsn": str(detail.get("localAs", neighbors.asn)),
+        "routerId": str(detail.get("remoteRouterId", NO_ROUTER)),
+        "localRouterId": neighbors.router_id,
+        "peerGroupName": str(detail.get("peerGroup", "")),
+        "description": _description(neighbors, detail),
+        "vrf": "default",
+        "bfdState": str(detail.get("peerBfdInfo", {}).get("status", "")).lower(),
+        "holdTime": int(detail.get("bgpTimerHoldTimeMsecs", 0)) // 1000,
+        "keepaliveTime": int(detail.get("bgpTimerKeepAliveIntervalMsecs", 0)) // 1000,
+        "prefixesReceived": int(short.get("pfxRcd", 0)),
+        "prefixesSent": int(short.get("pfxSnt", 0)),
+        "v6PrefixesReceived": 0,
+        "v6PrefixesSent": 0,
+        "routeMapInbound": str(family.get("routeMapForIncomingAdvertisements", "")),
+        "routeMapOutbound": str(family.get("routeMapForOutgoingAdvertisements", "")),
+        "lastResetReason": str(detail.get("lastResetDueTo", "")),
+    }
+    if state == "Established":
+        peer["establishedTime"] = int(neighbors.lens.now_s - _since(neighbors.lens, detail))
+    elif state == "Idle":
+        is_shut = neighbors.section.has("neighbor", peer["peerGroupName"], "shutdown")
+        peer["idleReason"] = "Administratively shut down" if is_shut else "No reachable route"
+    return peer
+
+
+def _since(lens: Lens, detail: Mapping[str, Any]) -> float:
+    return float(detail.get("bgpTimerUpEstablishedEpoch", lens.now_s))
+
+
+def _description(neighbors: Neighbors, detail: Mapping[str, Any]) -> str:
+    return neighbors.section.word("neighbor", str(detail.get("peerGroup", "")), "description")
+
+
+def bfd(lens: Lens, _: Captured) -> Reply:
+    """Show BFD sessions, by the neighbour's address without its port."""
+    shown: dict[str, Any] = {}
+    for one in lens.bfd():
+        port = lens.port_of(str(one.get("interface", "")))
+        is_up = one.get("status") == "up"
+        since = float(one.get("uptime", one.get("downtime", 0)) or 0)
+        shown.setdefault(str(one.get("peer", "")), {"peerStats": {}})["peerStats"][port] = {
+            "status": "up" if is_up else "down",
+            "remoteDisc": int(one.get("remote-id", 0)),
+            "localDisc": int(one.get("id", 0)),
+            "lastUp": lens.now_s - since if is_up else 0.0,
+            "lastDown": 0.0 if is_up else lens.now_s - since,
+            "l3intf": port,
+        }
+    rows = [(peer, port, at["status"]) for peer, one in shown.items() for port, at in one["peerStats"].items()]
+    data = {"vrfs": {"default": {"ipv4Neighbors": {}, "ipv6Neighbors": shown}}}
+    return Reply(data, table(("DstAddr", "Interface", "State"), rows))
+
+
+VIEWS = (
+    ("show bgp summary", summary),
+    ("show bgp summary vrf all", summary),
+    ("show ip bgp summary", ip_summary),
+    ("show ip bgp summary vrf all", ip_summary),
+    ("show ipv6 bgp summary", ipv6_summary),
+    ("show ipv6 bgp summary vrf all", ipv6_summary),
+    ("show bgp neighbors", all_neighbors),
+    ("show bgp neighbors vrf all", all_neighbors),
+    ("show ip bgp neighbors vrf all", no_neighbors),
+    ("show ipv6 bgp peers vrf all", found_neighbors),
+    ("show bfd peers", bfd),
+    ("show bfd peers vrf all", bfd),
+)

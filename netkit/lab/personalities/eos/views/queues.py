@@ -1,0 +1,175 @@
+"""Queues, marking and the packet buffer."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from netkit.lab.personalities.eos import qos
+from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos.switch_state import is_dynamic
+from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.views.lens import Lens
+from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.state import CODE_POINTS, PRIORITIES
+
+NOT_COUNTED = "-"
+
+
+def ecn_counters(lens: Lens, captured: Captured) -> Reply:
+    """Show marked packets per queue, as words; a dash where counting is not configured, which is not zero."""
+    shown = {}
+    for port, reading in lens.ports(captured):
+        profile = qos.profile_of(lens.config, lens.section(port))
+        shown[port] = {
+            "queueCounters": {
+                str(number): str(queue.ecn_marked_packets)
+                if profile.queue(number).is_ecn_counted and profile.queue(number).ecn
+                else NOT_COUNTED
+                for number, queue in enumerate(reading.queues)
+            }
+        }
+    rows = [(port, number, count) for port, one in shown.items() for number, count in one["queueCounters"].items()]
+    return Reply({"intfQueueCounters": shown}, table(("Port", "TxQ", "Marked Packets"), rows))
+
+
+def ecn(lens: Lens, captured: Captured) -> Reply:
+    """Show thresholds per port."""
+    rows: list[tuple[object, ...]] = []
+    for port, _ in lens.ports(captured):
+        profile = qos.profile_of(lens.config, lens.section(port))
+        for number in range(PRIORITIES):
+            found = profile.queue(number).ecn
+            row = ("bytes", found.min_bytes, found.max_bytes) if found else (NOT_COUNTED,) * 3
+            rows.append((port, number, *row))
+    return Reply(None, table(("Port", "Tx-Queue", "Threshold Unit", "ECN Min", "ECN Max"), rows))
+
+
+def queue_detail(lens: Lens, captured: Captured) -> Reply:
+    """Show drops per queue."""
+    shown: dict[str, Any] = {}
+    for port, reading in lens.ports(captured):
+        classes = {
+            f"TC{number}": {
+                "dropPrecedences": {
+                    "DP0": {
+                        "enqueuedPackets": queue.tx_packets,
+                        "enqueuedBytes": queue.tx_bytes,
+                        "droppedPackets": queue.dropped_packets,
+                        "droppedBytes": 0,
+                    }
+                }
+            }
+            for number, queue in enumerate(reading.queues)
+        }
+        shown[port] = {"ucastQueues": {"trafficClasses": classes}, "mcastQueues": {"trafficClasses": {}}}
+    rows = [
+        (port, f"UC{number}", queue.tx_packets, queue.tx_bytes, queue.dropped_packets, 0)
+        for port, reading in lens.ports(captured)
+        for number, queue in enumerate(reading.queues)
+    ]
+    text = table(("Port", "TxQ", "Counter/pkts", "Counter/bytes", "Drop/pkts", "Drop/bytes"), rows)
+    return Reply({"egressQueueCounters": {"interfaces": shown}}, text)
+
+
+def queue_drops(lens: Lens, captured: Captured) -> Reply:
+    """Show drops per port."""
+    rows = []
+    for port, reading in lens.ports(captured):
+        inward = sum(group.dropped_packets for group in reading.buffers)
+        rows.append((port, inward, sum(queue.dropped_packets for queue in reading.queues), 0))
+    return Reply(None, table(("Port", "InDropped", "OutUcDropped", "OutMcDropped"), rows))
+
+
+def profiles(lens: Lens, _: Captured) -> Reply:
+    """Show the QoS profiles. The JSON of this command is not known from a switch; its text is."""
+    return Reply(None, "".join(_profile(one) for one in qos.profiles(lens.config).values()))
+
+
+def _profile(profile: qos.Profile) -> str:
+    trust, pfc = profile.trust or "default", "on" if profile.has_pfc else "off"
+    head = f"qos profile {profile.name}\n  trust {trust}\n  priority-flow-control {pfc}"
+    no_drop = " ".join(map(str, sorted(profile.no_drop))) or "none"
+    rows = [
+        (queue.number, "strict" if queue.is_strict else "weighted", queue.weight_percent or NOT_COUNTED,
+         queue.guaranteed_percent or NOT_COUNTED, queue.shape_percent or NOT_COUNTED,
+         f"{queue.ecn.min_bytes}/{queue.ecn.max_bytes}/{queue.ecn.probability_percent}" if queue.ecn else NOT_COUNTED)
+        for queue in (profile.queue(number) for number in range(PRIORITIES))
+    ]  # fmt: skip
+    watchdog = "on" if profile.has_watchdog else "off"
+    body = table(("TxQ", "Priority", "Weight%", "Guaranteed%", "Shape%", "ECN"), rows)
+    return f"{head}, no-drop {no_drop}, watchdog {watchdog}\n{body}\n"
+
+
+def applied(lens: Lens, captured: Captured) -> Reply:
+    """Show which profile a port applies, and whether it exists."""
+    known = qos.profiles(lens.config)
+    rows = []
+    for port, _ in lens.ports(captured):
+        name = lens.section(port).word("service-profile")
+        rows.append((port, name or NOT_COUNTED, "applied" if name in known else "not defined" if name else "none"))
+    return Reply(None, table(("Port", "Profile", "State"), rows))
+
+
+def maps(lens: Lens, _: Captured) -> Reply:
+    """Show the maps."""
+    classes = qos.class_of_dscp(lens.config)
+    groups, queues = qos.of_class(lens.config, "priority-group"), qos.of_class(lens.config, "tx-queue", "uc-tx-queue")
+    return Reply(
+        None,
+        table(("DSCP", "TC"), [(dscp, classes[dscp]) for dscp in range(CODE_POINTS)])
+        + table(("TC", "PG", "TxQ"), [(number, groups[number], queues[number]) for number in range(PRIORITIES)]),
+    )
+
+
+def buffer(lens: Lens, _: Captured) -> Reply:
+    """Show the buffer profile that is applied."""
+    name = lens.config.word("platform", "trident", "mmu", "queue", "profile")
+    section = lens.config.section("platform", "trident", "mmu", "queue", "profile", _applied_profile(lens))
+    limit = lens.config.one("platform", "trident", "mmu", "headroom-pool", "limit")
+    lines = [f"Queue profile: {_applied_profile(lens) or 'default'}" if name else "Queue profile: default"]
+    lines += _settings(section)
+    lines += [f"Headroom pool limit: {' '.join(reversed(limit))}" if limit else "Headroom pool limit: default"]
+    return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def _applied_profile(lens: Lens) -> str:
+    start = ("platform", "trident", "mmu", "queue", "profile")
+    return next((rest[0] for rest in lens.config.find(*start) if rest[1:] == ("apply",)), "")
+
+
+def _settings(section: Section) -> Iterator[str]:
+    yield from (f"  {line}" for line in section.lines(1))
+
+
+def load_balance(lens: Lens, _: Captured) -> Reply:
+    """Show how flows are spread over equal paths."""
+    return Reply(None, f"Load balance distribution: {'dynamic' if is_dynamic(lens.config) else 'hash'}\n")
+
+
+def storm_control(lens: Lens, captured: Captured) -> Reply:
+    """Show how much of what is unknown a port floods at most."""
+    rows = [
+        (port, lens.section(port).word("storm-control", "unknown-unicast", "level") or NOT_COUNTED)
+        for port, _ in lens.ports(captured)
+    ]
+    return Reply(None, table(("Port", "Unknown unicast level %"), rows))
+
+
+VIEWS = (
+    ("show qos interfaces ecn counters queue", ecn_counters),
+    ("show qos interfaces <ports> ecn counters queue", ecn_counters),
+    ("show qos interfaces ecn", ecn),
+    ("show qos interfaces <ports> ecn", ecn),
+    ("show qos interfaces", applied),
+    ("show qos interfaces <ports>", applied),
+    ("show qos profile", profiles),
+    ("show qos profile summary", profiles),
+    ("show qos maps", maps),
+    ("show platform trident mmu queue status", buffer),
+    ("show ip hardware fib load-balance distribution", load_balance),
+    ("show storm-control", storm_control),
+    ("show interfaces counters queue", queue_drops),
+    ("show interfaces counters queue detail", queue_detail),
+    ("show interfaces <ports> counters queue", queue_drops),
+    ("show interfaces <ports> counters queue detail", queue_detail),
+)

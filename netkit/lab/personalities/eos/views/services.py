@@ -1,0 +1,214 @@
+"""What the switch is told to use or to offer beside its ports: time, logs, names, accounts, SNMP, management."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos.switch_state import MANAGEMENT, is_vlan, management_vrf, snmp, snmp_vrfs
+from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.views.lens import Lens
+from netkit.lab.personalities.eos.views.table import table
+
+DEFAULT = "default"
+DEFAULT_AGEING_S, DEFAULT_ARP_S = 300, 14400
+
+
+def vrf_and(rest: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the VRF of a line that may name one, and what follows."""
+    return (rest[1], rest[2:]) if rest[:1] == ("vrf",) else (DEFAULT, rest)
+
+
+def is_vrf(config: Section, name: str) -> bool:
+    """Whether a VRF exists."""
+    return name == DEFAULT or ("vrf", "instance", name) in config.entries
+
+
+def clock(lens: Lens, _: Captured) -> Reply:
+    """Show the time zone."""
+    return Reply(None, f"Timezone: {lens.config.word('clock', 'timezone') or 'UTC (default)'}\n")
+
+
+def ntp(lens: Lens, _: Captured) -> Reply:
+    """Show the time servers; none can be reached from a lab."""
+    source = next((vrf_and(rest) for rest in lens.config.find("ntp", "local-interface")), (DEFAULT, (DEFAULT,)))
+    rows = []
+    for rest in lens.config.find("ntp", "server"):
+        vrf, (address, *options) = vrf_and(rest)
+        sender = source[1][0] if source[0] == vrf else DEFAULT
+        rows.append((address, vrf, sender, " ".join(options), "unsynchronised"))
+    return Reply(None, table(("remote", "vrf", "source", "options", "state"), rows))
+
+
+def logging(lens: Lens, _: Captured) -> Reply:
+    """Show where logs go."""
+    config = lens.config
+    sources = {
+        vrf: rest[1]
+        for vrf, rest in (vrf_and(found) for found in config.find("logging"))
+        if rest[:1] in {("local-interface",), ("source-interface",)}
+    }
+    lines = [
+        f"Trap logging: level {config.word('logging', 'trap') or 'informational (default)'}",
+        f"Timestamp format: {config.word('logging', 'format', 'timestamp') or 'traditional'}",
+    ]
+    for found in config.find("logging"):
+        vrf, rest = vrf_and(found)
+        if rest[:1] == ("host",):
+            lines.append(f"Logging to '{rest[1]}' {' '.join(rest[2:])} in VRF {vrf} from {sources.get(vrf, DEFAULT)}")
+    return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def name_servers(lens: Lens, _: Captured) -> Reply:
+    """Show the name servers."""
+    rows = [(vrf, rest[0]) for vrf, rest in map(vrf_and, lens.config.find("ip", "name-server"))]
+    servers: dict[str, Any] = {}
+    for vrf, address in rows:
+        servers.setdefault(vrf, {"v4NameServers": []})["v4NameServers"].append(address)
+    return Reply({"nameServerConfigs": servers}, table(("VRF", "Server"), rows))
+
+
+def accounts(lens: Lens, _: Captured) -> Reply:
+    """Show who may log in."""
+    users: dict[str, Any] = {}
+    for name, *rest in lens.config.find("username"):
+        words = dict(zip(rest[::2], rest[1::2], strict=False))
+        users[name] = {"username": name, "role": words.get("role", ""), "privLevel": int(words.get("privilege", 1)),
+                       "sshAuthorizedKey": "", "hasSecret": "sha512" in rest}  # fmt: skip
+    rows = [(one["username"], one["privLevel"], one["role"], one["hasSecret"]) for one in users.values()]
+    return Reply({"users": users}, table(("User", "Privilege", "Role", "Secret"), rows))
+
+
+def privilege(lens: Lens, _: Captured) -> Reply:
+    """Show what a login may do before it asks for more."""
+    level = 15 if lens.config.word("aaa", "authorization", "exec", DEFAULT) == "local" else 1
+    return Reply({"privilegeLevel": level}, f"Current privilege level is {level}\n")
+
+
+def snmp_state(lens: Lens, _: Captured) -> Reply:
+    """Show whom the SNMP agent answers, where, and from which address."""
+    state = snmp(lens.config)
+    source = [
+        f"Local interface: {rest[1]} in VRF {vrf}"
+        for vrf, rest in map(vrf_and, lens.config.find("snmp-server"))
+        if rest[:1] == ("local-interface",)
+    ]
+    users = [f"User {user.name}" for user in state.users] if state else []
+    place = [f"Location: {state.location}", f"Contact: {state.contact}"] if state else ["SNMP agent disabled"]
+    lines = [*place, *users, *source, f"SNMP agent enabled in VRFs: {', '.join(snmp_vrfs(lens.config))}"]
+    return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def api(lens: Lens, _: Captured) -> Reply:
+    """Show which ways eAPI is open."""
+    section = lens.config.section("management", "api", "http-commands")
+    enabled = section.is_off("shutdown")
+    servers = [DEFAULT] if enabled else []
+    servers += _open_vrfs(lens.config, section)
+    https, http = not section.is_off("protocol", "https"), section.has("protocol", "http")
+    data = {
+        "enabled": enabled,
+        "httpsServer": {"configured": https, "running": https and enabled, "port": 443},
+        "httpServer": {"configured": http, "running": http and enabled, "port": 80},
+        "vrfs": servers,
+    }
+    return Reply(data, f"Enabled: {enabled}\nHTTPS server: {https}\nHTTP server: {http}\nVRFs: {', '.join(servers)}\n")
+
+
+def ssh(lens: Lens, _: Captured) -> Reply:
+    """Show where SSH is open; in the default VRF it is from the start."""
+    section = lens.config.section("management", "ssh")
+    return Reply(None, f"SSH is open in VRFs: {', '.join((DEFAULT, *_open_vrfs(lens.config, section)))}\n")
+
+
+def _open_vrfs(config: Section, section: Section) -> list[str]:
+    return [name for (name,), vrf in section.sections("vrf") if vrf.is_off("shutdown") and is_vrf(config, name)]
+
+
+def vrfs(lens: Lens, _: Captured) -> Reply:
+    """Show the VRFs, and which of them route."""
+    names = [DEFAULT, *(rest[0] for rest in lens.config.find("vrf", "instance"))]
+    members: dict[str, list[str]] = {name: [] for name in names}
+    for (name,), section in lens.config.sections("interface"):
+        members.setdefault(section.word("vrf") or DEFAULT, []).append(name)
+    routed = {name: any(_routes(lens.config, name)) for name in names}
+    data = {
+        "vrfs": {
+            name: {"routeDistinguisher": "", "vrfState": "up", "interfaces": members[name],
+                   "protocols": {"ipv4": {"supported": True, "routingState": "up" if routed[name] else "down"}}}
+            for name in names
+        }
+    }  # fmt: skip
+    return Reply(data, table(("VRF", "Routing", "Interfaces"), [(n, routed[n], ", ".join(members[n])) for n in names]))
+
+
+def _routes(config: Section, vrf: str) -> Iterator[bool]:
+    if vrf == DEFAULT:
+        yield config.one("ip", "routing") is not None
+    yield config.has("ip", "routing", "vrf", vrf)
+
+
+def management(lens: Lens, _: Captured) -> Reply:
+    """Show the management interface and its way out; a VRF that does not exist leads nowhere."""
+    section, vrf = lens.section(MANAGEMENT), management_vrf(lens.config)
+    routes = [vrf_and(rest) for rest in lens.config.find("ip", "route")]
+    state = "" if is_vrf(lens.config, vrf) else " (inactive)"
+    lines = [
+        f"{MANAGEMENT} in VRF {vrf}{state}: {section.word('ip', 'address') or 'no address'}",
+        *(f"{name}: {' via '.join(rest[:2])}" for name, rest in routes),
+    ]
+    return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def vlans(lens: Lens, _: Captured) -> Reply:
+    """Show the VLANs with their ports."""
+    found = {}
+    for (number,), section in lens.config.sections("vlan"):
+        ports = [
+            port for port in lens.machine.ports if lens.section(port).word("switchport", "access", "vlan") == number
+        ]
+        found[number] = {
+            "name": section.word("name") or f"VLAN{int(number):04}",
+            "status": "active" if is_vlan(lens.config, number) else "suspended",
+            "dynamic": False,
+            "interfaces": {port: {"privatePromoted": False} for port in ports},
+        }
+    rows = [(number, one["name"], one["status"]) for number, one in found.items()]
+    return Reply({"sourceDetail": "", "vlans": found}, table(("VLAN", "Name", "Status"), rows))
+
+
+def ageing(lens: Lens, _: Captured) -> Reply:
+    """Show how long addresses are remembered: MAC addresses on the switch, ARP entries on each gateway."""
+    mac = lens.config.word("mac", "address-table", "aging-time") or DEFAULT_AGEING_S
+    lines = [f"Global aging time: {mac}"]
+    for (name,), section in lens.config.sections("interface"):
+        if name.startswith("Vlan"):
+            lines.append(f"{name} ARP timeout: {section.word('arp', 'aging', 'timeout') or DEFAULT_ARP_S}")
+    return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def spanning_tree(lens: Lens, _: Captured) -> Reply:
+    """Show which ports forward at once."""
+    rows = [
+        (port, "edge" if lens.section(port).one("spanning-tree", "portfast") is not None else "normal")
+        for port in lens.machine.ports
+    ]
+    return Reply(None, table(("Port", "Type"), rows))
+
+
+VIEWS = (
+    ("show clock", clock),
+    ("show ntp associations", ntp),
+    ("show logging", logging),
+    ("show ip name-server", name_servers),
+    ("show users accounts", accounts),
+    ("show privilege", privilege),
+    ("show snmp", snmp_state),
+    ("show management api http-commands", api),
+    ("show management ssh", ssh),
+    ("show vrf", vrfs),
+    ("show ip interface management", management),
+    ("show vlan", vlans),
+    ("show mac address-table aging-time", ageing),
+    ("show spanning-tree interface portfast", spanning_tree),
+)
