@@ -136,7 +136,8 @@ class SnmpAgent:
                 except OSError as error:
                     if time.monotonic() > deadline or not self._node.is_running(NAME):
                         connection.close()
-                        raise RuntimeError(f"{self._node.name}: snmpd did not start: {error}") from error
+                        what = f"{self._node.name}: snmpd did not start: {error}; is it installed? its log may say more"
+                        raise RuntimeError(what) from error
                     time.sleep(PAUSE_S)
         finally:
             os.close(descriptor)
