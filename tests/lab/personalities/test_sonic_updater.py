@@ -265,6 +265,11 @@ def test_faults_of_the_updater(tmp_path: Path) -> None:
     assert bench.patch(PORT_QOS)[0] == 0
     assert dump(bench.sonic.running) == before
     bench.sonic.fail_apply_quietly = False
+    bench.sonic.fail_after_steps = 1
+    code, _, said = bench.patch(PORT_QOS)
+    assert (code, "still some parts not updated" in said) == (2, True)
+    assert bench.sonic.running["PORT"]["Ethernet0"]["admin_status"] == "down"
+    bench.sonic.fail_after_steps = None
     bench.sonic.refuse_rollback = True
     assert bench.type("config rollback before")[0] == 2
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from netkit.lab.personalities.linux_host.systemctl import systemctl
+from netkit.lab.node import RefusedError
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.sonic import (
     config_files,
@@ -19,7 +19,7 @@ from netkit.lab.personalities.sonic import (
     watchdog,
 )
 from netkit.lab.personalities.sonic.command import Commands, answer
-from netkit.lab.personalities.sonic.services import docker
+from netkit.lab.personalities.sonic.services import docker, manage_units
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call
 
@@ -45,7 +45,7 @@ COMMANDS: Mapping[str, Commands] = {
 }
 PROGRAMS: Mapping[str, Callable[[System, Call], int]] = {
     "docker": docker,
-    "systemctl": lambda system, call: systemctl(system.units, call),
+    "systemctl": manage_units,
     "systemd-run": lambda system, call: systemd_run(system.units, call),
 }
 
@@ -58,5 +58,10 @@ class Sonic(System):
 
     def run(self, call: Call) -> int:
         """Answer one of the programs."""
-        program = PROGRAMS.get(call.program)
-        return program(self, call) if program else answer(self, call, COMMANDS[call.program])
+        if call.program in COMMANDS:
+            return answer(self, call, COMMANDS[call.program])
+        try:
+            return PROGRAMS[call.program](self, call)
+        except RefusedError as error:
+            call.err(f"{call.program}: {error}\n")
+            return 1

@@ -89,8 +89,9 @@ def _addresses(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
         for key in sorted(system.running.get(table, {}), key=natural):
             name, *prefix = parts(key)
             if prefix and ipaddress.ip_interface(prefix[0]).version == 4:
+                admin = text(system.running, "PORT", name, "admin_status", "up") if table == "INTERFACE" else "up"
                 oper = "up" if table != "INTERFACE" or name in up else "down"
-                rows.append((name, "", prefix[0], f"up/{oper}", "N/A", "N/A"))
+                rows.append((name, "", prefix[0], f"{admin}/{oper}", "N/A", "N/A"))
     call.out(
         columns(
             ("Interface", "Master", "IPv4 address/mask", "Admin/Oper", "BGP Neighbor", "Neighbor IP"), rows, right=False

@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic import factory
 from netkit.lab.personalities.sonic.cleared import Cleared
 from netkit.lab.personalities.sonic.flash import CONFIG, Flash
+from netkit.lab.personalities.sonic.patch import patched
 from netkit.lab.personalities.sonic.permissions import Permissions, permissions
 from netkit.lab.personalities.sonic.rates import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
-from netkit.lab.personalities.sonic.services import SonicUnits
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
 from netkit.lab.personalities.sonic.tables import Tables, parse, text
 from netkit.lab.personalities.sonic.updater import Change, change
@@ -46,7 +47,7 @@ class System(Personality):
         self.frr_conf = ""
         self.cleared = Cleared()
         self.rates = Rates()
-        self.units = SonicUnits(self)
+        self.units = Units(node, lambda command: node.run(*command))
         self._without_ipv6: frozenset[str] | None = None
 
     @property
@@ -119,11 +120,10 @@ class System(Personality):
     def apply(self, planned: Change) -> None:
         """Do what the updater planned."""
         time.sleep(self.step_delay_s * len(planned.steps))
-        if self.fail_after_steps is not None:
-            raise RefusedError(
-                f"the change stopped after {self.fail_after_steps} of {len(planned.steps)} steps: "
-                "there are still some parts not updated"
-            )
+        if self.fail_after_steps is not None and self.fail_after_steps < len(planned.steps):
+            done = [step.as_json() for step in planned.steps[: self.fail_after_steps]]
+            self.write(patched(self.running, done))
+            raise RefusedError("After applying patch to config, there are still some parts not updated")
         if self.fail_apply_quietly or not planned.steps:
             return
         if planned.flapping_ports:

@@ -125,10 +125,10 @@ class Bench:
             self.sonic.provision(files(fabric, name))
         self.sonic.boot()
 
-    def type(self, line: str, piped: str = "") -> tuple[int, str, str]:
+    def type(self, line: str, piped: str = "", user: str = "admin") -> tuple[int, str, str]:
         """Type a line; returns exit code, output and errors."""
         words = line.split()
-        typed = Typed(words[0], tuple(words[1:]), self.folder / "root", piped)
+        typed = Typed(words[0], tuple(words[1:]), self.folder / "root", piped, user)
         return self.sonic.run(typed), typed.stdout, typed.stderr
 
     def patch(self, *operations: Mapping[str, object], options: str = "") -> tuple[int, str, str]:

@@ -1,0 +1,62 @@
+"""What a SONiC switch of the lab prints: commands typed one after another, and each answer word for word."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit.lab.personalities.sonic.columns import columns
+from netkit.lab.reading import PriorityReading
+from tests.conftest import UPDATE
+from tests.lab.personalities.sonic.bench import Bench, fabric
+
+FOLDER = Path(__file__).parent / "sonic" / "shown"
+CASES = sorted(FOLDER.glob("*.txt"))
+PROMPT = "$ "
+
+
+def typed(bench: Bench, text: str) -> Iterator[str]:
+    """Yield each command of a case, what it printed, and its exit code unless that is 0."""
+    for line in text.splitlines():
+        if line.startswith(PROMPT):
+            code, out, err = bench.type(line.removeprefix(PROMPT))
+            yield f"{line}\n{out}{err}{f'exit code {code}' if code else ''}".rstrip("\n")
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) >= 7
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
+def test_answers_are_as_written(tmp_path: Path, case: Path) -> None:
+    wanted = case.read_text(encoding="utf-8")
+    shown = "\n".join(typed(Bench(tmp_path, fabric(case.stem.partition("-")[0])), wanted)) + "\n"
+    if os.environ.get(UPDATE):
+        case.write_text(shown, encoding="utf-8")
+    assert shown == (shown if os.environ.get(UPDATE) else wanted)
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_two_more_than_their_title() -> None:
+    assert columns(("A", "Name"), [("1,000", "x"), ("7", "longer than")], right=False) == (
+        "    A  Name\n-----  -----------\n1,000  x\n    7  longer than\n"
+    )
+    assert columns(("A",), []) == "  A\n---\n"
+
+
+def test_a_counter_that_began_anew_is_not_shown_below_zero(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, fabric())
+    bench.type("sonic-clear pfccounters")
+    bench.node.readings = tuple(
+        replace(reading, priorities=tuple(PriorityReading(5, 6) for _ in range(8))) for reading in bench.node.readings
+    )
+    rows = bench.type("show pfc counters")[1].splitlines()
+    assert rows[2].split() == ["Ethernet0", *["5"] * 8]
+
+
+def test_what_one_user_cleared_another_still_sees(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, fabric())
+    bench.type("sonic-clear pfccounters")
+    assert "1,200" not in bench.type("show pfc counters")[1]
+    assert "1,200" in bench.type("show pfc counters", user="root")[1]
