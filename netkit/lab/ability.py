@@ -15,6 +15,7 @@ TOOLS = {
     "nft": "nftables",
     "ssh-keygen": "openssh-client",
     "ping": "iputils-ping",
+    "openssl": "openssl",
 }
 PROGRAMS = {
     "/usr/lib/frr/zebra": "frr",

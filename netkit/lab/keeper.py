@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import json
+import secrets
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from typing import Any
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import block, convergence, faults, reach, shell, syscalls
+from netkit.lab import block, convergence, faults, https, reach, shell, syscalls
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.folder import LabFolder
 from netkit.lab.holder import Holder, hold
@@ -32,6 +33,8 @@ from netkit.lab.services import Services
 from netkit.lab.trouble import Patient, Trouble
 
 BUILDERS = 4
+SSH_PORT = 22
+LOW_PORTS, PORT_SHIFT = 1023, 8000
 Verb = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 NOWHERE = "Host *\n  ProxyCommand false\n"
 """With this a name that is no device of the lab is not even looked up."""
@@ -85,12 +88,12 @@ class Keeper:
         self.block, self._claim = block.claim(self.job.folder.name)
         self.layout: Layout = lay_out(self.job.fabric, self.block)
         is_root = self._owns_low_ports()
-        self.ports = {
-            "ssh": 22 if is_root else 2222,
-            "snmp": 161 if is_root else 1161,
-            "https": 443 if is_root else 8443,
-        }
+        self.ports = {"ssh": 22 if is_root else 2222, "snmp": 161 if is_root else 1161}
         shell.make_key(self.job.folder.path)
+        self._password = secrets.token_urlsafe(18)
+        https.password_file(self.job.folder.path).touch(mode=0o600)
+        https.password_file(self.job.folder.path).write_text(self._password + "\n", encoding="utf-8")
+        self._certificates: dict[str, str] = {}
 
     def _owns_low_ports(self) -> bool:
         with socket.socket() as trial:
@@ -130,6 +133,7 @@ class Keeper:
             log = self.job.folder.path / f"{seat.name}.log"
             self.nodes[seat.name] = LiveNode(seat, holders[seat.name], saved, log, self.services)
         self._boot_all()
+        threading.Thread(target=self.trouble.keep_fresh, name="fresh", daemon=True).start()
         self.services.start_traffic({name: holder.network for name, holder in holders.items()})
         self._converge()
 
@@ -180,6 +184,9 @@ class Keeper:
             )
             self.trouble.add(Patient(node, mind, self._start_sshd))
             serve(node, mind, self.trouble.answer)
+            if kind.https_port:
+                self._certificates[node.name] = https.make_certificate(node)
+                https.serve(node, mind, self._port(kind.https_port), self._password, self.trouble.gate)
             self._start_agents(node)
             files = self.job.files.get(node.name, {})
             with node.lock:
@@ -195,6 +202,10 @@ class Keeper:
             traceback.print_exc()
             return node.name, f"{type(error).__name__}: {error}"
         return node.name, ""
+
+    def _port(self, number: int) -> int:
+        """Return a port as this lab has it: without root the low ones are 8000 higher."""
+        return number if number > LOW_PORTS or self.ports["ssh"] == SSH_PORT else number + PORT_SHIFT
 
     def _tell_settings(self, node: LiveNode, mind: Personality) -> None:
         """Tell model and traffic how a host's NICs are set."""
@@ -240,7 +251,8 @@ class Keeper:
                 "address": seat.address,
                 "port": self.ports["ssh"],
                 "snmp_port": self.ports["snmp"],
-                "https_port": self.ports["https"],
+                "https_port": self._port(personality(seat.personality).https_port),
+                "certificate": self._certificates.get(seat.name, ""),
                 "personality": seat.personality,
                 "login": personality(seat.personality).login,
                 "pid": self.nodes[seat.name].holder.pid,

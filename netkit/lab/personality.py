@@ -66,6 +66,21 @@ class Personality(ABC):
         """Return how a NIC of a host is set."""
         return None
 
+    https_port: ClassVar[int] = 0
+    """Where the NOS takes HTTPS requests; 0 when it takes none."""
+
+    def https(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        user: str = "",
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Answer a request of a user who was let in: status, headers, body."""
+        del method, path, headers, body, user
+        return 404, {}, b""
+
     def refresh(self) -> None:  # noqa: B027 - only hosts have files that move by themselves
         """Bring files up to date that programs read directly, such as counters below /sys."""
 

@@ -18,6 +18,8 @@ from netkit.lab.wire import HungUpError, WireCall
 
 REFRESH = ".refresh"
 PULSE_S = 0.2
+VISIT_S = 60.0
+"""How long after a login files below /sys go on moving."""
 NONSENSE = "\x1b[?1049h\ufffd\x00{{%!#"
 WELCOME = Path(OWN.lstrip("/")) / "welcome"
 BABBLE = f'[ $# -eq 0 ] || {{ nsenter --net={OWN}/net -- /bin/sh "$@" | head -c 20 | rev; exit 0; }}\n'
@@ -36,6 +38,7 @@ class Patient:
     restart_sshd: Callable[[LiveNode], None]
     answered: int = 0
     away_until_s: float = 0.0
+    visited_s: float = -VISIT_S
     sizes: dict[str, int] = field(default_factory=dict)
 
 
@@ -60,6 +63,22 @@ class Trouble:
         self._faults = faults
         self._patients: dict[str, Patient] = {}
 
+    def keep_fresh(self) -> None:
+        """Bring the files of hosts somebody looks at up to date, once a second, for as long as the lab runs."""
+        while True:
+            time.sleep(1)
+            for patient in tuple(self._patients.values()):
+                if time.monotonic() - patient.visited_s < VISIT_S:
+                    self._refresh(patient)
+
+    @staticmethod
+    def _refresh(patient: Patient) -> None:
+        with patient.node.lock:
+            try:
+                patient.personality.refresh()
+            except (OSError, RuntimeError) as error:
+                patient.node.log(f"files below /sys: {error}")
+
     def add(self, patient: Patient) -> None:
         """Take a node in."""
         self._patients[patient.node.name] = patient
@@ -78,8 +97,8 @@ class Trouble:
         """Answer a command as far as the device's faults let it."""
         patient = self._patients[node.name]
         if call.program == REFRESH:
-            with node.lock:
-                personality.refresh()
+            patient.visited_s = time.monotonic()
+            self._refresh(patient)
             return 0
         patient.answered += 1
         if slow := self._faults.of("slow", node.name):
@@ -98,6 +117,15 @@ class Trouble:
             self._go_away(patient, dropping.number("seconds"))
             raise HungUpError
         return code
+
+    def gate(self, device: str) -> float:
+        """Return how long an HTTPS request waits; raises ConnectionError when it gets no answer."""
+        patient = self._patients[device]
+        faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
+        if any(self._faults.of(name, device) for name in faulty) or time.monotonic() < patient.away_until_s:
+            raise ConnectionError
+        slow = self._faults.of("slow", device)
+        return slow.number("seconds") if slow else 0.0
 
     @staticmethod
     def _run(node: LiveNode, personality: Personality, call: WireCall) -> int:
@@ -163,6 +191,7 @@ class Trouble:
 
     def _go_away(self, patient: Patient, seconds: float) -> None:
         """Cut every connection and take none for a while."""
+        patient.away_until_s = time.monotonic() + seconds
         self._close(patient)
 
         def return_() -> None:

@@ -17,6 +17,7 @@ class Eos(Personality):
 
     programs: ClassVar[tuple[str, ...]] = ("Cli", "FastCli", TIMER_PROGRAM)
     login: ClassVar[str] = "admin"
+    https_port: ClassVar[int] = 443
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)

@@ -22,6 +22,7 @@ class LinuxHost(Personality):
     """Real netplan, systemd-networkd and kernel; NIC tools and systemd itself are stood in for."""
 
     programs: ClassVar[tuple[str, ...]] = (*programs.PROGRAMS, *TOOLS)
+    refreshes: ClassVar[bool] = True
     prompt: ClassVar[str] = "{user}@{host}:~# "
 
     def __init__(self, node: Node) -> None:

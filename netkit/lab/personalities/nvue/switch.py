@@ -1,7 +1,9 @@
 """A switch of the lab that speaks NVUE."""
 
+import json
 import os
 from collections.abc import Mapping, Sequence
+from urllib.parse import parse_qs, urlsplit
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
@@ -28,6 +30,7 @@ class Nvue(Personality):
 
     programs = ("nv",)
     login = "cumulus"
+    https_port = 8765
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
@@ -85,6 +88,20 @@ class Nvue(Personality):
     def rest(self, method: str, path: str, query: Mapping[str, Sequence[str]], body: object) -> tuple[int, object]:
         """Answer one REST request; a body is parsed JSON, or text, and a query is as `parse_qs` has it."""
         return rest(self.system, method, path, query, body)
+
+    def https(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, user: str = "cumulus"
+    ) -> tuple[int, Mapping[str, str], bytes]:
+        """Answer a request on NVUE's own port."""
+        kind = {name.lower(): value for name, value in headers.items()}.get("content-type", "")
+        found = urlsplit(path)
+        try:
+            sent = json.loads(body) if body and "json" in kind else body.decode()
+        except ValueError:
+            refusal = {"title": "Bad Request", "status": 400, "detail": "the body is not JSON"}
+            return 400, {"Content-Type": "application/json"}, json.dumps(refusal).encode()
+        status, answer = rest(self.system, method, found.path, parse_qs(found.query), sent, user)
+        return status, {"Content-Type": "application/json"}, json.dumps(answer).encode()
 
     def stop(self) -> None:
         """Forget a pending confirmation, as a switch that goes down does."""

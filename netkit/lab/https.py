@@ -1,0 +1,106 @@
+"""The HTTPS side of a node, eAPI or NVUE's REST interface, on its loopback address and behind the lab's password."""
+
+import base64
+import hashlib
+import hmac
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from netkit.lab.holder import ACCOUNTS
+from netkit.lab.live import LiveNode
+from netkit.lab.personality import Personality
+
+LONGEST_BODY = 64 << 20
+IDLE_S = 60.0
+CERTIFICATE, KEY = "https.pem", "https.key"
+Gate = Callable[[str], float]
+"""Node → seconds to wait before its answer; raises ConnectionError when it must not answer at all."""
+
+
+def make_certificate(node: LiveNode) -> str:
+    """Give a node the certificate kept in its flash, made at its first start; return its SHA-256 fingerprint."""
+    certificate, key = node.saved / CERTIFICATE, node.saved / KEY
+    if not certificate.exists():
+        command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        command += ["-keyout", str(key), "-out", str(certificate), "-days", "3650", "-subj", f"/CN={node.name}"]
+        command += ["-addext", f"subjectAltName=IP:{node.seat.address},DNS:{node.name}"]
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    body = "".join(certificate.read_text(encoding="ascii").splitlines()[1:-1])
+    return hashlib.sha256(base64.b64decode(body)).hexdigest()
+
+
+def serve(node: LiveNode, personality: Personality, port: int, password: str, gate: Gate) -> None:
+    """Answer requests for as long as the lab runs."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = IDLE_S
+
+        def _answer(self) -> None:
+            try:
+                time.sleep(gate(node.name))
+            except ConnectionError:
+                self.close_connection = True
+                return
+            user = _user(self.headers.get("Authorization", ""), password)
+            body = self.rfile.read(min(int(self.headers.get("Content-Length") or 0), LONGEST_BODY))
+            if not user:
+                self._send(401, {"WWW-Authenticate": 'Basic realm="netkit lab"'}, b"")
+                return
+            with node.lock:
+                answer = personality.https(self.command, self.path, dict(self.headers.items()), body, user)
+            self._send(*answer)
+
+        do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _answer  # noqa: N815
+
+        def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
+            node.log(f"https: {format % args}")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(node.saved / CERTIFICATE, node.saved / KEY)
+    server = Server((node.seat.address, port), Handler)
+    server.context = context
+    threading.Thread(target=server.serve_forever, name=f"https-{node.name}", daemon=True).start()
+
+
+class Server(ThreadingHTTPServer):
+    """One thread a connection; the handshake is made there too, so that nobody waits for another's."""
+
+    daemon_threads = True
+    request_queue_size = 64
+    context: ssl.SSLContext
+
+    def finish_request(self, request, client_address) -> None:  # type: ignore[no-untyped-def]
+        """Make the handshake, then answer."""
+        request.settimeout(IDLE_S)
+        try:
+            with self.context.wrap_socket(request, server_side=True) as line:
+                super().finish_request(line, client_address)
+        except OSError:
+            return
+
+
+def _user(authorization: str, password: str) -> str:
+    """Return the user of a basic authorization, when the password is right."""
+    try:
+        user, _, given = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
+    except ValueError:
+        return ""
+    return user if user in ACCOUNTS and hmac.compare_digest(given.encode(), password.encode()) else ""
+
+
+def password_file(folder: Path) -> Path:
+    """Return where a lab keeps its password."""
+    return folder / "password"
