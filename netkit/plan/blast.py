@@ -44,7 +44,7 @@ def of_switch(
     Only ports that carry something on the running switch count: nobody misses the others.
     """
     used = {name for path in risks.used(running) for name in words(path)}
-    reach = _reach(switch, changes, used, whole)
+    reach = _reach(switch, changes, used, risks, whole)
     ports = [port for port in switch.ports if port.name in used]
     hit = [port for port in ports if port.name in reach.all]
     gone = [_departed(name, running) for name in sorted(reach.all - {port.name for port in switch.ports})]
@@ -86,13 +86,13 @@ def words(path: Path) -> Iterator[str]:
     return (word for key in path for word in WORD.split(key))
 
 
-def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], whole: Risk) -> Reach:
+def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], risks: RiskTable, whole: Risk) -> Reach:
     everything = frozenset(port.name for port in switch.ports)
     down, lossy = set[str](), set[str]()
     for change in changes:
         if change.risk < Risk.SESSION:
             continue
-        ports = _ports(switch, change, everything, used)
+        ports = _ports(switch, change, everything, used) if risks.is_local(change.risk) else everything
         if change.risk is not Risk.BUFFER:
             down |= ports
         if change.risk is not Risk.SESSION:
@@ -106,8 +106,6 @@ def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], who
 
 def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Collection[str]) -> frozenset[str]:
     """Return the ports a change names; all of them when it concerns the whole switch."""
-    if change.risk in {Risk.BUFFER, Risk.REBOOT}:
-        return everything
     named = set(words(change.path))
     found = everything & named
     is_breakout = any("breakout" in key.lower() for key in change.path)
@@ -152,8 +150,10 @@ def _rails(fabric: Fabric, switch: Switch, ports: list[Port], gone: list[Departe
     """Return the rails whose traffic passes some ports."""
     if switch.role == "leaf":
         return {switch.rail} if ports or gone else set()
-    leaves = (fabric.switch(port.peer) for port in ports if port.role == "down")
-    return {leaf.rail for leaf in leaves if leaf.role == "leaf"}
+    names = [port.peer for port in ports if port.role == "down"]
+    names += [port.peer.partition(":")[0] for port in gone]
+    leaves = (fabric.device(name) for name in names)
+    return {leaf.rail for leaf in leaves if isinstance(leaf, Switch) and leaf.role == "leaf"}
 
 
 def _link(switch: Switch, port: Port) -> str:

@@ -9,6 +9,7 @@ from netkit.plan.shape import DevicePlan
 from netkit.platforms.change import Change
 from netkit.platforms.compare import natural
 
+PRIVATE_ASNS = range(4_200_000_000, 4_294_967_295)  # RFC 6996
 WORD = re.compile(r"[\w.-]+")
 
 Shape = tuple[object, ...]
@@ -32,17 +33,26 @@ def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
         return words.get(text) or WORD.sub(lambda found: words.get(found[0]) or _pooled(found[0], pools), text)
 
     def value(change: Change, side: str | None) -> str | None:
-        return side if side is None else "<description>" if change.path[-1].endswith("description") else plain(side)
+        return side if side is None else "<description>" if _is_description(change) else plain(side)
 
+    # What a port is described as is each device's own; it makes a difference only where nothing else does.
+    described = [change for change in device.changes if _is_description(change)]
     changes = (
         (tuple(map(plain, change.path)), value(change, change.running), value(change, change.intended), change.risk)
         for change in device.changes
+        if change not in described or len(described) == len(device.changes)
     )
     return (device.platform, device.role, device.way.method, device.not_read, *sorted(changes, key=repr))
 
 
+def _is_description(change: Change) -> bool:
+    return change.path[-1].endswith("description")
+
+
 def _pooled(word: str, pools: tuple[IPv4Network | IPv6Network, ...]) -> str:
-    """Return `<address>` for an address netkit hands out: also that of a neighbour the fabric no longer has."""
+    """Return a stand-in for an address or AS number that may be one netkit handed out to what is gone by now."""
+    if word.isdecimal() and len(word) == 10 and int(word) in PRIVATE_ASNS:
+        return "<ASN>"
     if word.count(".") != 3:
         return word
     try:

@@ -102,9 +102,7 @@ def _planned(
         platform=model.platform,
         version=version,
         changes=found.changes,
-        risk=max((change.risk for change in found.changes), default=Risk.NONE)
-        if way.risk is Risk.NONE
-        else max(way.risk, *(change.risk for change in found.changes)),
+        risk=max([way.risk, *(change.risk for change in found.changes)]),
         way=way,
         blast=touched,
         running_digest=found.running_digest,

@@ -40,15 +40,17 @@ class RiskTable:
     """The rules of a platform.
 
     `objects` are things that stand for themselves, such as a port or a neighbour. While one is not on the device yet,
-    nothing uses it, and what would take down a session or a link takes down none. Buffers and reboots concern the
-    whole device whatever is new. `in_use` are places that name ports which carry something: an address, a VLAN.
-    `stands_for` gives the place of the object that an entry elsewhere belongs to.
+    nothing uses it, and what would take down a session or a link takes down none. Reboots, and most often buffers,
+    concern the whole device whatever is new. `in_use` are places that name ports which carry something: an address, a
+    VLAN. `stands_for` gives the place of the object that an entry elsewhere belongs to. With `is_buffer_per_port`, a
+    change of buffers that names a port concerns that port only.
     """
 
     rules: tuple[Rule, ...]
     objects: tuple[Path, ...] = ()
     in_use: tuple[Path, ...] = ()
     stands_for: Callable[[Path], Path] = _itself
+    is_buffer_per_port: bool = False
     _known: dict[tuple[Path, When], Rule | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def rule(self, path: Path, kind: When) -> Rule | None:
@@ -67,9 +69,13 @@ class RiskTable:
             kind: When = "added" if change.is_addition else "removed" if change.is_removal else "changed"
             rule = self.rule(change.path, kind)
             risk, note = (rule.risk, rule.note) if rule else (Risk.SESSION, UNKNOWN)
-            if risk in {Risk.SESSION, Risk.PORT} and self._is_new(change.path, present):
+            if self.is_local(risk) and self._is_new(change.path, present):
                 risk, note = Risk.LOW, NEW
             yield Change(change.path, change.running, change.intended, risk, note)
+
+    def is_local(self, risk: Risk) -> bool:
+        """Whether a change of this risk concerns only the port it names."""
+        return risk in {Risk.SESSION, Risk.PORT} or (risk is Risk.BUFFER and self.is_buffer_per_port)
 
     def used(self, running: Config) -> set[Path]:
         """Return the places in a configuration that name ports in use."""

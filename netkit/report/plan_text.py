@@ -8,7 +8,7 @@ from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, lis
 
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
     """Return a plan for a terminal, group by group."""
-    return "\n".join(_lines(plan, most_lines)) + "\n"
+    return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
 
 
 def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
@@ -25,7 +25,7 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if plan.unreachable:
         yield ""
         yield "Not in this plan, because nobody could read them:"
-        yield from (f"  {missed.name}: {shown(missed.reason)}" for missed in plan.unreachable)
+        yield from (f"  {missed.name}: {missed.reason}" for missed in plan.unreachable)
     if len(plan.groups) > 1 and touched(plan.blast):
         yield ""
         yield f"Touched in all: {touched(plan.blast)}"
@@ -35,9 +35,10 @@ def _group(group: GroupView) -> Iterator[str]:
     way = group.first.way
     yield f"{listed(group.names)}: risk {group.first.risk.word}, method {way.method}"
     if len(group.names) > 1:
-        yield f"  as on {group.first.name}; on the others names and addresses are their own"
+        yield f"  as on {group.first.name}; names, addresses and descriptions of the others are their own"
     for section in group.sections:
-        yield f"    {section.heading}"
+        if section.heading:
+            yield f"    {section.heading}"
         for line in section.lines:
             yield f"  {line.sign}   {line.text}  [{line.risk.word}]"
     if group.hidden:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from itertools import groupby
 
 from netkit.plan.shape import Blast, DevicePlan, Plan
@@ -10,6 +11,7 @@ from netkit.platforms.change import Change, Risk
 MOST_NAMES = 6
 LONGEST_VALUE = 100
 MOST_LINES = 60
+MOST_TEXT_LINES = 8
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
@@ -32,7 +34,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Devices that change alike, and what changes on the first of them."""
+    """Devices that change alike, and what changes on the one of them that changes most."""
 
     names: tuple[str, ...]
     first: DevicePlan
@@ -49,13 +51,14 @@ def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
     by_name = {device.name: device for device in plan.devices}
     for names in plan.groups:
         devices = [by_name[name] for name in names]
-        first = devices[0]
+        first = max(devices, key=lambda device: len(device.changes))
+        visible = tuple(_visible(first.changes))
         blast = plan_of(plan, devices).blast
         yield GroupView(
             names=names,
             first=first,
-            sections=tuple(_sections(first.changes[:most_lines])),
-            hidden=max(0, len(first.changes) - most_lines),
+            sections=tuple(_sections(visible[:most_lines])),
+            hidden=max(0, len(visible) - most_lines),
             notes=tuple(_notes(first.changes)),
             touched=touched(blast),
             disruption=_disruption(blast),
@@ -107,23 +110,44 @@ def shown(text: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
 
 
+def _visible(changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield changes without the headings of sections that come or go with all that stands below them."""
+    above = {change.path[:length] for change in changes for length in range(1, len(change.path))}
+    for change in changes:
+        if change.path not in above or change.running or change.intended:
+            yield change
+
+
 def _sections(changes: Iterable[Change]) -> Iterator[Section]:
     for heading, within in groupby(changes, key=lambda change: change.path[:-1]):
-        yield Section(shown(" ".join(heading)), tuple(line for change in within for line in _lines(change)))
+        yield Section(" ".join(heading), tuple(line for change in within for line in _lines(change)))
 
 
 def _lines(change: Change) -> Iterator[Line]:
-    name = shown(change.path[-1])
+    name = change.path[-1]
     sign = SIGNS["added" if change.is_addition else "removed" if change.is_removal else "changed"]
+    if "\n" in (change.running or "") + (change.intended or ""):
+        yield from _text_lines(change, sign)
+        return
     running, intended = _value(change.running), _value(change.intended)
     value = f"{running} → {intended}" if sign == "~" else running + intended
     yield Line(sign, f"{name}: {value}" if value else name, change.risk)
 
 
+def _text_lines(change: Change, sign: str) -> Iterator[Line]:
+    """Yield what differs between two texts of many lines."""
+    running, intended = (change.running or "").splitlines(), (change.intended or "").splitlines()
+    found = [
+        line for line in unified_diff(running, intended, n=0, lineterm="") if line[:3] not in {"---", "+++", "@@ "}
+    ]
+    yield Line(sign, f"{change.path[-1]}: {counted(len(found), 'line')} of text", change.risk)
+    yield from (Line(line[0], f"  {_value(line[1:])}", change.risk) for line in found[:MOST_TEXT_LINES])
+    if len(found) > MOST_TEXT_LINES:
+        yield Line(sign, f"  … and {counted(len(found) - MOST_TEXT_LINES, 'line')} more", change.risk)
+
+
 def _value(value: str | None) -> str:
-    if value and "\n" in value:
-        return f"({counted(len(value.splitlines()), 'line')})"
-    text = shown(value or "")
+    text = value or ""
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 

@@ -16,6 +16,7 @@ NEIGHBOR = "the session starts over"
 PORT = "interface Ethernet*"
 
 RISKS = RiskTable(
+    is_buffer_per_port=True,
     objects=((PORT,), ("router bgp",), ("router bgp", "neighbor interface *"), ("router bfd",)),
     in_use=(
         (PORT, "ip address *"),
@@ -25,7 +26,7 @@ RISKS = RiskTable(
     ),
     rules=(
         Rule((PORT, "description"), Risk.NONE, source=OURS),
-        Rule((PORT, "service-profile"), Risk.BUFFER, "queues of the port change", OURS),
+        Rule((PORT, "service-profile"), Risk.BUFFER, "the queues of the port are laid out anew", OURS),
         Rule((PORT, "speed"), Risk.PORT, "the speed also chooses how the cage is split", "UM, Ethernet Ports"),
         Rule((PORT, "ip address *"), Risk.SESSION, "what uses the address starts over", OURS),
         Rule((PORT, "ipv6 enable"), Risk.SESSION, NEIGHBOR, OURS),

@@ -16,7 +16,7 @@ SETTINGS = (
 )
 
 RISKS = RiskTable(
-    objects=((*RAILS, "*"), ("10-*.network",)),
+    objects=((*RAILS, "*"), ("10-*.network",), ("netplan.yaml",)),
     in_use=(
         (*RAILS, "*", "addresses"),
         ("10-*.network", "[Network]", "Address"),
@@ -24,6 +24,7 @@ RISKS = RiskTable(
     ),
     rules=(
         Rule((*RAILS, "*", "mtu"), Risk.PORT, "the NIC goes down and up", OURS),
+        Rule((*RAILS, "*", "routes"), Risk.LOW, "a destination that was not reachable", OURS, when="added"),
         Rule((*RAILS, "*", "routes"), Risk.SESSION, "flows of the rail may break", OURS),
         Rule((*RAILS, "*"), Risk.SESSION, "the rail is set up anew", OURS),
         Rule(("netplan.yaml",), Risk.SESSION, "rails are set up anew", OURS),

@@ -28,7 +28,6 @@ FLAPPING = (
 BUFFERS = (
     "BUFFER_POOL",
     "BUFFER_PROFILE",
-    "CABLE_LENGTH",
     "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
     "DSCP_TO_TC_MAP",
     "LOSSLESS_TRAFFIC_PATTERN",
@@ -56,13 +55,15 @@ HARMLESS = (
 )
 POLICY = ("PREFIX", "PREFIX_SET", "ROUTE_MAP", "ROUTE_MAP_SET", "ROUTE_REDISTRIBUTE", "BGP_GLOBALS_AF*", "BGP_*_AF")
 METADATA = ("DEVICE_METADATA", "localhost")
-OF_A_PORT = frozenset({*FLAPPING, "BREAKOUT_CFG", "INTERFACE", "PFC_WD", "PORT_STORM_CONTROL", "VLAN_MEMBER"})
+OF_A_PORT = frozenset(
+    {*FLAPPING, "BREAKOUT_CFG", "CABLE_LENGTH", "INTERFACE", "PFC_WD", "PORT_STORM_CONTROL", "VLAN_MEMBER"}
+)
 
 
 def stands_for(path: Path) -> Path:
     """Return the port that a row belongs to: the rows of a new port are new with it."""
     if path[0] in OF_A_PORT and len(path) > 1:
-        port = next((word for word in path[1].split("|") if word.startswith("Ethernet")), "")
+        port = next((word for word in "|".join(path[1:]).split("|") if word.startswith("Ethernet")), "")
         return ("PORT", port, *path) if port else path
     return ("frr.conf", *neighbor_of(path[1:])) if path[0] == "frr.conf" else path
 
@@ -82,6 +83,7 @@ RISKS = RiskTable(
         *(("frr.conf", *path) for path in ROUTING_IN_USE),
     ),
     stands_for=stands_for,
+    is_buffer_per_port=True,
     rules=(
         Rule(("PORT", "*", "description"), Risk.NONE, source=OURS),
         Rule(("PORT", "*", "alias"), Risk.LOW, "LLDP neighbours see another port", OURS),
@@ -90,6 +92,7 @@ RISKS = RiskTable(
         Rule(("BREAKOUT_CFG", "*"), Risk.PORT, "the ports of the cage are made anew", OURS),
         Rule(("PORT_QOS_MAP", "global"), Risk.BUFFER, SHARED, OURS),
         *(Rule((table, "*"), Risk.PORT, FLAP, GCU) for table in FLAPPING),
+        Rule(("CABLE_LENGTH", "*"), Risk.BUFFER, "the headroom of the port is laid out anew", OURS),
         *(Rule((table,), Risk.BUFFER, SHARED, OURS) for table in BUFFERS),
         *(Rule((table,), Risk.LOW, source=OURS) for table in HARMLESS),
         *(Rule((table,), Risk.LOW, "routes are judged anew", OURS) for table in POLICY),

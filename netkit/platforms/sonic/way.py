@@ -55,8 +55,14 @@ def way(situation: Situation) -> Way:
         return Way("reload", (RELOAD, *routing), (OUTAGE,), reasons, Risk.REBOOT)
     if not tables:
         return Way("patch", routing)
-    costs = (f"the updater shuts and opens {len(flapping)} ports, one after the other",) if flapping else ()
-    return Way("patch", (PATCH, *routing), costs)
+    return Way("patch", (PATCH, *routing), tuple(_costs(tables, flapping)))
+
+
+def _costs(changes: list[Change], flapping: list[str]) -> Iterator[str]:
+    if flapping:
+        yield f"the updater shuts these ports and opens them again, one after the other: {', '.join(flapping)}"
+    if any(change.path[0] == "PORT" and change.path[-1] == "lanes" for change in changes):
+        yield "ports come or go by patch: unverified; if the updater refuses it, nothing is changed"
 
 
 def patch_s(ports: int) -> float:
@@ -110,8 +116,8 @@ def _refusal(change: Change, version: tuple[int, ...], *, is_listed: bool) -> It
         yield f"{table}|{key}: the updater does not take this change of a profile"
     elif is_change and field in FIXED_AT_CREATION.get(table, ()):
         yield f"{table}|{key}: {field} is fixed when the row is made"
-    elif table == "BREAKOUT_CFG":
-        yield "BREAKOUT_CFG: ports come and go, which no patch has been seen to do"
+    elif table == "BREAKOUT_CFG" and is_change:
+        yield "BREAKOUT_CFG: ports become other ports, which no patch has been seen to do"
     elif table == "DEVICE_METADATA" and field in STARTS_ANEW:
         yield f"{table}: {field} is read when the containers start"
 

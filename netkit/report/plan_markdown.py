@@ -1,0 +1,90 @@
+"""A plan as Markdown, for a pull request or a change ticket."""
+
+import re
+from collections.abc import Iterator
+
+from netkit.plan.shape import Missed, Plan
+from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown
+
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+FENCE = "```"
+
+
+def markdown(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
+    """Return a plan as Markdown: a table of the groups, and each of them to unfold."""
+    return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
+
+
+def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
+    found = list(groups(plan, most_lines))
+    yield f"## {plain(headline(plan))}"
+    if found:
+        yield ""
+        yield "| devices | risk | method | touches | disruptive |"
+        yield "|---|---|---|---|---|"
+        yield from (_row(group) for group in found)
+    for group in found:
+        yield ""
+        yield from _group(group)
+    notes = [(device, warning) for device in plan.devices if not device.changes for warning in device.warnings]
+    if notes:
+        yield ""
+        yield from (f"- ⚠ {plain(device.name)}: {plain(warning)}" for device, warning in notes)
+    if plan.unreachable:
+        yield ""
+        yield from _unreachable(plan.unreachable)
+
+
+def plain(text: str) -> str:
+    """Return text in which nothing is markup."""
+    return SPECIAL.sub(r"\\\1", shown(text))
+
+
+def _row(group: GroupView) -> str:
+    way = group.first.way
+    cells = (
+        listed(group.names),
+        group.first.risk.word,
+        way.method,
+        group.touched or "–",
+        group.disruption.removeprefix("disruptive: ") or "no",
+    )
+    return f"| {' | '.join(map(plain, cells))} |"
+
+
+def _group(group: GroupView) -> Iterator[str]:
+    way = group.first.way
+    yield "<details>"
+    yield f"<summary>{plain(listed(group.names))}: what changes</summary>"
+    yield ""
+    if len(group.names) > 1:
+        yield f"As on {plain(group.first.name)}; names, addresses and descriptions of the others are their own."
+        yield ""
+    yield f"{FENCE}diff"
+    for section in group.sections:
+        if section.heading:
+            yield _fenced(f"  {section.heading}")
+        for line in section.lines:
+            yield _fenced(f"{line.sign.replace('~', '!')}   {line.text}  [{line.risk.word}]")
+    if group.hidden:
+        yield f"  … and {group.hidden} more"
+    yield FENCE
+    yield ""
+    yield from (f"- {plain(note)}" for note in group.notes)
+    yield from (f"- not a gentler way: {plain(reason)}" for reason in way.reasons)
+    yield from (f"- costs: {plain(cost)}" for cost in way.costs)
+    if len(way.steps) > 1:
+        yield from (f"- step {number}: {plain(step)}" for number, step in enumerate(way.steps, 1))
+    yield from (f"- ⚠ {plain(warning)}" for warning in group.warnings)
+    yield "</details>"
+
+
+def _fenced(line: str) -> str:
+    """Return a line that cannot end the fence it stands in."""
+    return line.replace(FENCE, "'''")
+
+
+def _unreachable(missed: tuple[Missed, ...]) -> Iterator[str]:
+    yield "Not in this plan, because nobody could read them:"
+    yield ""
+    yield from (f"- {plain(one.name)}: {plain(one.reason)}" for one in missed)

@@ -1,0 +1,79 @@
+"""Pairs kept between runs: believed only from a private file, and never a difference hidden."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from netkit import plan
+from netkit.plan import Plan, Running, cache
+from tests.plan.scenes import Staged, staged
+
+SCENE = staged("nvue", "asn")
+SAME = {name: Running(dict(files)) for name, files in SCENE.intended.items()}
+
+
+def planned(known: dict[str, str], running: dict[str, Running], scene: Staged = SCENE) -> Plan:
+    return plan.make(scene.fabric, running, scene.intended, known=known)
+
+
+def test_what_is_known_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    known: dict[str, str] = {}
+    first = planned(known, SAME)
+    assert len(known) == len(SAME)
+    monkeypatch.setattr(sys.modules["netkit.plan.make"], "compare", None)
+    assert planned(known, SAME) == first
+
+
+def test_what_differs_is_never_known() -> None:
+    known: dict[str, str] = {}
+    planned(known, SCENE.running)
+    assert len(known) == 4  # the hosts, which keep what they have
+    assert planned(known, SCENE.running) == planned({}, SCENE.running)
+
+
+def test_a_file_that_was_not_read_is_never_known() -> None:
+    known: dict[str, str] = {}
+    planned(known, {"leaf01": Running({})})
+    assert known == {}
+
+
+def test_pairs_come_back_from_their_file(tmp_path: Path) -> None:
+    folder = tmp_path / "netkit"
+    pairs = {"a" * 64: "b" * 64}
+    cache.save(folder, pairs)
+    assert cache.load(folder) == pairs
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert (folder / cache.FILE).stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in folder.iterdir()] == [cache.FILE]
+
+
+def test_the_newest_pairs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "MOST", 2)
+    cache.save(tmp_path, {letter * 64: letter * 64 for letter in "abcd"})
+    assert list(cache.load(tmp_path)) == ["c" * 64, "d" * 64]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"schema": 1}', '{"schema": 2, "pairs": {}}', '{"schema": 1, "pairs": {"a": 1}}', "\xff"]
+)
+def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
+    tmp_path.chmod(0o700)
+    (tmp_path / cache.FILE).write_text(text, encoding="utf-8")
+    assert cache.load(tmp_path) == {}
+
+
+def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
+    cache.save(tmp_path, {"a" * 64: "b" * 64})
+    tmp_path.chmod(0o770)
+    assert cache.load(tmp_path) == {}
+    tmp_path.chmod(0o700)
+    assert cache.load(tmp_path) != {}
+    (tmp_path / cache.FILE).chmod(0o666)
+    assert cache.load(tmp_path) == {}
+
+
+def test_a_folder_that_cannot_be_written_is_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    cache.save(tmp_path / "file", {"a" * 64: "b" * 64})
+    assert cache.load(tmp_path / "file") == {}

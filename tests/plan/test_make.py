@@ -1,0 +1,100 @@
+"""A plan: complete, pure, and undone by the plan with its sides swapped."""
+
+import pytest
+from hypothesis import given, settings
+
+from netkit import plan
+from netkit.errors import ConfigError, PlanError
+from netkit.plan import Running, Unreachable
+from netkit.platforms.change import NOTHING, REFUSED, Risk
+from netkit.platforms.compare import apply, compare
+from netkit.platforms.models import MODELS
+from tests import intents, random_intents
+from tests.plan.scenes import SCENES, VERSIONS, staged
+from tests.platforms.samples import files_of
+
+CASES = [(platform, name) for platform in VERSIONS for name in SCENES]
+
+
+@pytest.mark.parametrize("platform", VERSIONS)
+def test_a_second_plan_is_empty(platform: str) -> None:
+    fabric = intents.fabric(intents.on_platform(platform, VERSIONS[platform]))
+    files = files_of(fabric)
+    found = plan.make(fabric, {name: Running(dict(its), VERSIONS[platform]) for name, its in files.items()}, files)
+    assert len(found.devices) == len(files) == 10
+    assert {device.way.method for device in found.devices} == {NOTHING}
+    assert (found.changed, found.groups, found.unreachable, found.risk) == ((), (), (), Risk.NONE)
+    assert all(device.running_digest == device.intended_digest for device in found.devices)
+
+
+@pytest.mark.parametrize(("platform", "name"), CASES)
+def test_rollback_restores_what_ran(platform: str, name: str) -> None:
+    scene = staged(platform, name)
+    intended = {device: files for device, files in scene.intended.items() if device in scene.running}
+    there = plan.make(scene.fabric, scene.running, intended)
+    back = plan.rollback(scene.fabric, scene.running, intended)
+    for forth, reverse in zip(there.devices, back.devices, strict=True):
+        assert (forth.running_digest, forth.intended_digest) == (reverse.intended_digest, reverse.running_digest)
+        model = MODELS[forth.platform]
+        running = compare(model, scene.running[forth.name].files, intended[forth.name]).running
+        assert apply(apply(running, forth.changes), reverse.changes) == running
+
+
+@pytest.mark.parametrize(("platform", "name"), CASES)
+def test_a_plan_comes_back_from_its_file_unchanged(platform: str, name: str) -> None:
+    scene = staged(platform, name)
+    made = plan.make(scene.fabric, scene.running, scene.intended)
+    assert plan.read(plan.write(made)) == made
+
+
+@given(values=random_intents.intents(), other=random_intents.intents())
+@settings(max_examples=10, deadline=None)
+def test_any_two_fabrics_have_a_plan_between_them(values: dict[str, object], other: dict[str, object]) -> None:
+    fabric, before = intents.fabric(values), files_of(intents.fabric(other))
+    intended = files_of(fabric)
+    running = {name: Running(dict(before[name])) for name in intended if name in before}
+    made = plan.make(fabric, running, intended)
+    assert [device.name for device in made.devices] == [name for name in intended if name in running]
+    assert [missed.name for missed in made.unreachable] == [name for name in intended if name not in running]
+    assert sorted(name for group in made.groups for name in group) == sorted(device.name for device in made.changed)
+    assert plan.read(plan.write(made)) == made
+
+
+def test_a_device_nobody_read_is_never_unchanged() -> None:
+    scene = staged("nvue", "description")
+    running: dict[str, Running | Unreachable] = dict(scene.running)
+    del running["leaf02"]
+    running["leaf03"] = Unreachable("timed out")
+    made = plan.make(scene.fabric, running, scene.intended)
+    assert [(missed.name, missed.reason) for missed in made.unreachable] == [
+        ("leaf02", "its configuration was not read"),
+        ("leaf03", "timed out"),
+    ]
+    assert made.device("leaf02") is None
+    assert made.device("leaf03") is None
+
+
+def test_a_device_of_another_fabric_is_refused() -> None:
+    scene = staged("nvue", "description")
+    with pytest.raises(PlanError, match="leaf99: no device of fabric small with intended files"):
+        plan.make(scene.fabric, {"leaf99": Running({})}, scene.intended)
+    with pytest.raises(PlanError, match="leaf99"):
+        plan.make(scene.fabric, {}, {"leaf99": {}})
+
+
+def test_a_configuration_that_cannot_be_read_names_device_file_and_line() -> None:
+    scene = staged("nvue", "description")
+    running = {"leaf01": Running({"startup.yaml": "- set:\n  a: [\n"})}
+    with pytest.raises(ConfigError, match=r"leaf01: startup\.yaml:3: cannot be read: .*; read it again"):
+        plan.make(scene.fabric, running, {"leaf01": scene.intended["leaf01"]})
+
+
+def test_a_refused_way_is_in_the_plan_with_its_reason() -> None:
+    scene = staged("sonic", "description")
+    files = {
+        name: str(text).replace("Mellanox-SN5600-O128", "Other") for name, text in scene.running["leaf01"].files.items()
+    }
+    made = plan.make(scene.fabric, {"leaf01": Running(files)}, {"leaf01": scene.intended["leaf01"]})
+    (device,) = made.devices
+    assert device.way.method == REFUSED
+    assert device.way.reasons == ("hwsku: the switch is installed with another one; install it anew",)

@@ -1,0 +1,72 @@
+"""The file of a plan: the same plan back, or a reason why not."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netkit import plan
+from netkit.errors import PlanError
+from netkit.plan.shape import SCHEMA
+from tests.plan.scenes import staged
+
+SCENE = staged("nvue", "ecn-threshold")
+MADE = plan.make(SCENE.fabric, SCENE.running, SCENE.intended)
+TEXT = plan.write(MADE)
+
+
+def changed(change: dict[str, Any]) -> str:
+    return json.dumps({**json.loads(TEXT), **change})
+
+
+def test_a_plan_is_made_the_same_every_time() -> None:
+    assert plan.write(plan.make(SCENE.fabric, SCENE.running, SCENE.intended)) == TEXT
+
+
+def test_risks_are_words() -> None:
+    document = json.loads(TEXT)
+    assert {device["risk"] for device in document["devices"]} == {"buffer", "none"}
+    assert document["schema"] == SCHEMA
+
+
+def test_a_newer_plan_is_refused() -> None:
+    with pytest.raises(PlanError, match=r"plan\.json: is of a newer netkit: schema 2, this one reads up to 1"):
+        plan.read(changed({"schema": SCHEMA + 1}), "plan.json")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", "null", '{"schema": "1"}', '{"risk": "soon"}', '{"risk": 1}', "[" * 10_000, "\ud800"]
+)
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(PlanError, match="is not a plan"):
+        plan.read(text)
+
+
+def test_a_missing_part_is_refused() -> None:
+    document = json.loads(TEXT)
+    del document["devices"]
+    with pytest.raises(PlanError, match="is not a whole plan"):
+        plan.read(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    "change", [{"fabric": "other"}, {"unreachable": []}, {"extra": 1}, {"digest": "0" * 64}, {"groups": []}]
+)
+def test_an_edited_plan_is_refused(change: dict[str, Any]) -> None:
+    if change == {"unreachable": []}:
+        change = {"unreachable": [{"name": "leaf09", "reason": ""}]}
+    with pytest.raises(PlanError, match="was changed after it was made; make the plan again"):
+        plan.read(changed(change))
+
+
+@given(place=st.integers(0, len(TEXT) - 1), char=st.characters(codec="utf-8"))
+@settings(max_examples=300, deadline=None)
+def test_one_character_is_enough_to_refuse(place: int, char: str) -> None:
+    text = TEXT[:place] + char + TEXT[place + 1 :]
+    try:
+        found = plan.read(text)
+    except PlanError:
+        return
+    assert found == MADE
