@@ -26,7 +26,7 @@ def is_vrf(config: Section, name: str) -> bool:
 
 def clock(lens: Lens, _: Captured) -> Reply:
     """Show the time zone."""
-    return Reply(None, f"Timezone: {lens.config.word('clock', 'timezone') or 'UTC (default)'}\n")
+    return Reply(None, f"Timezone: {lens.config.word('clock', 'timezone') or 'UTC'}\n")
 
 
 def ntp(lens: Lens, _: Captured) -> Reply:
@@ -49,7 +49,7 @@ def logging(lens: Lens, _: Captured) -> Reply:
         if rest[:1] in {("local-interface",), ("source-interface",)}
     }
     lines = [
-        f"Trap logging: level {config.word('logging', 'trap') or 'informational (default)'}",
+        f"Trap logging: level {config.word('logging', 'trap') or 'informational'}",
         f"Timestamp format: {config.word('logging', 'format', 'timestamp') or 'traditional'}",
     ]
     for found in config.find("logging"):

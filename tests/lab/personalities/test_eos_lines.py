@@ -1,0 +1,149 @@
+"""EOS: no rendered line is swallowed: without it the switch refuses, becomes another, or shows something else."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.design import Fabric
+from netkit.lab.node import RefusedError
+from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos.reply import CommandError
+from netkit.lab.personalities.eos.terminal import Terminal
+from netkit.lab.personalities.eos.views import catalog
+from netkit.lab.state import SwitchState
+from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric
+
+COSMETIC: Mapping[str, str] = {
+    r"!.*": "a mark or a comment",
+    r"end": "the end of the file, which ends by itself",
+    r"exit": "the next line is no line of this mode and ends it",
+    r"service routing protocols model multi-agent": "the only model of these releases that is left",
+    r"lldp (timer 30|hold-time 120)": "the default",
+    r"logging trap informational": "the default",
+    r"clock timezone UTC": "the default",
+    r"protocol https|no protocol http": "the default of the API",
+    r"priority-flow-control pause watchdog": "the watchdog of a port is on by default",
+    r"priority strict": "queues are strict by default",
+    r"switchport": "the default of a port",
+    r"no ip routing vrf MGMT": "the default of a VRF other than the first",
+    r"qos map dscp (24 .* 31 to traffic-class 3|48 .* 55 to traffic-class 6)": "the default",
+    r"qos map traffic-class (\d) to (priority-group|uc-tx-queue) \1": "the default",
+    r"router bfd|interval 300 min-rx 300 multiplier 3 default": "the default",
+    r"no bgp default ipv4-unicast": "the neighbours are activated one by one",
+    r"neighbor \w+ missing-policy address-family all direction (in|out) action deny": "guards against a lost route map",
+    r"mtu 9214": "a switched port carries frames of any length the chip takes",
+    r"maintenance profile bgp GSHUT": "the default profile of the same file",
+    r"profile bgp GSHUT default": "the groups name the profile themselves",
+}
+"""What may go without a trace, and why."""
+# What is cosmetic in one place counts in another: such a line is only excused where it is.
+ONLY_SWITCHED = {r"mtu 9214"}
+ONLY_NAMED_GROUPS = {r"profile bgp GSHUT default"}
+MOVING = re.compile(r'"(uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.]+')
+CONFIGURATION = ("running-config", "startup-config", "configuration")
+
+CASES = [
+    ("vlan", False, "leaf01"),
+    ("p2p", True, "leaf01"),
+    ("p2p", True, "spine01"),
+]
+
+
+def seen(eos: Eos) -> dict[str, Any]:
+    """Return everything a switch shows, but for its configuration itself."""
+    shown: dict[str, Any] = {"https": eos.serves_https}
+    terminal = Terminal(eos.machine, "netkit")
+    shown["privileged"] = terminal.is_privileged
+    for form, _ in catalog.FORMS:
+        if "<" in form or form.split()[1] in CONFIGURATION:
+            continue
+        try:
+            reply = terminal.run(form)
+        except CommandError as error:
+            shown[form] = str(error)
+            continue
+        shown[form] = steady(json.dumps(reply.data)) + steady(reply.text)
+    return shown
+
+
+def steady(text: str) -> str:
+    """Return a view without what only the clock changes."""
+    text = re.sub(r'"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.]+', "", text)
+    return re.sub(r"Uptime: \d+ seconds", "", MOVING.sub("", text))
+
+
+def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, SwitchState] | str:
+    """Return a switch with a configuration and what it became, or why the configuration is refused."""
+    node = RecordedNode(fabric.switch(name), folder)
+    eos = Eos(node)
+    try:
+        eos.provision({"eos.cfg": text})
+        eos.boot()
+    except RefusedError as error:
+        return str(error)
+    return eos, node.state
+
+
+def without(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield each line with its section, and the file without it; a header goes with all that is under it."""
+    lines = text.splitlines()
+    header = ""
+    for index, line in enumerate(lines):
+        if not line.startswith(" "):
+            header = line
+        indent = len(line) - len(line.lstrip())
+        end = index + 1
+        while end < len(lines) and len(lines[end]) - len(lines[end].lstrip()) > indent and line.strip() != "!":
+            end += 1
+        yield line.strip(), header, "\n".join(lines[:index] + lines[end:]) + "\n"
+
+
+def excuse(line: str, header: str, text: str) -> str:
+    """Return why a line may go without a trace here; empty when it may not."""
+    for pattern, reason in COSMETIC.items():
+        if not re.fullmatch(pattern, line):
+            continue
+        section = text.partition(f"{header}\n")[2].partition("\n!\n")[0]
+        if pattern in ONLY_SWITCHED and "switchport access" not in section:
+            continue
+        if pattern in ONLY_NAMED_GROUPS and "unit System" in text:
+            continue
+        return reason
+    return ""
+
+
+@pytest.mark.parametrize(("attachment", "is_drained", "name"), CASES)
+def test_every_line_counts_or_has_an_excuse(tmp_path: Path, attachment: str, is_drained: bool, name: str) -> None:
+    fabric = eos_fabric(attachment, "4.35.1F", is_drained)
+    text = config_of(fabric, name)
+    whole = started(fabric, name, text, tmp_path)
+    assert not isinstance(whole, str), whole
+    shown = seen(whole[0])
+    swallowed, needless = [], []
+    for number, (line, header, rest) in enumerate(without(text)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = started(fabric, name, rest, folder)
+        is_same = not isinstance(found, str) and found[1] == whole[1] and seen(found[0]) == shown
+        if is_same and not excuse(line, header, text):
+            swallowed.append(f"{header} / {line}")
+        if not is_same and excuse(line, header, text):
+            needless.append(f"{header} / {line}")
+    assert (swallowed, needless) == ([], [])
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_a_lost_route_map_is_caught_by_the_guard(tmp_path: Path, direction: str) -> None:
+    fabric = eos_fabric()
+    text = re.sub(rf".*route-map \S+ {direction}\n", "", config_of(fabric, "leaf01"))
+    guarded = started(fabric, "leaf01", text, tmp_path)
+    open_text = re.sub(rf".*missing-policy .* direction {direction} .*\n", "", text)
+    unguarded = started(fabric, "leaf01", open_text, tmp_path)
+    assert not isinstance(guarded, str)
+    assert not isinstance(unguarded, str)
+    assert f"neighbor SPINES route-map EOS-DENY {direction}" in guarded[1].frr
+    assert f"neighbor SPINES route-map EOS-PERMIT {direction}" in unguarded[1].frr
