@@ -71,6 +71,7 @@ def test_what_was_rendered_is_what_is_shown_beside_the_rows_of_the_image(tmp_pat
     assert running.pop("bgpraw") == ""
     assert running.pop("VERSIONS") == {"DATABASE": {"VERSION": "version_202411_01"}}
     assert len(running.pop("FEATURE")) == 7
+    assert running["DEVICE_METADATA"]["localhost"].pop("mac").startswith("02:00:")
     del rendered["FEATURE"]
     assert running == rendered
 

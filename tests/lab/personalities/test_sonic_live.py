@@ -140,8 +140,15 @@ def test_routing_changed_by_hand_outlives_a_patch_and_ends_with_the_container(sp
     split.shell(LEAF, f"echo 'ip prefix-list IN-FILE seq 5 permit any' >> {file}; sudo systemctl restart bgp")
     found = split.shell(LEAF, "vtysh -c 'show running-config'")
     assert ("BY-HAND" in found, "IN-FILE" in found) == (False, True)
-    split.shell(LEAF, f"sed -i /IN-FILE/d {file}; sudo systemctl restart bgp")
-    assert "IN-FILE" not in split.shell(LEAF, "vtysh -c 'show running-config'")
+    test = split.shell(
+        LEAF, f"sed -i s/IN-FILE/RELOADED/ {file}; docker exec bgp /usr/lib/frr/frr-reload.py --test /etc/frr/frr.conf"
+    )
+    assert "ip prefix-list RELOADED seq 5 permit any" in test
+    assert "RELOADED" not in split.shell(LEAF, "vtysh -c 'show running-config'")
+    split.shell(LEAF, "docker exec -i bgp /usr/lib/frr/frr-reload.py --reload /etc/frr/frr.conf")
+    assert "RELOADED" in split.shell(LEAF, "vtysh -c 'show running-config'")
+    split.shell(LEAF, f"sed -i /RELOADED/d {file}; sudo systemctl restart bgp")
+    assert "RELOADED" not in split.shell(LEAF, "vtysh -c 'show running-config'")
 
 
 def test_a_wrong_as_number_keeps_a_session_down(unified: RunningLab) -> None:
@@ -188,6 +195,7 @@ def test_new_switches_become_a_fabric_by_their_files(tmp_path: Path) -> None:
         for switch in designed.switches:
             until(lambda name=switch.name: is_converged(lab, name), f"{switch.name} has its sessions")  # type: ignore[misc]
         shown = configuration(lab)
+        del shown["DEVICE_METADATA"]["localhost"]["mac"]
         rendered = json.loads(files(designed, LEAF)["config_db.json"])
         assert {name: shown[name] for name in rendered if name != "FEATURE"} == {
             name: rows for name, rows in rendered.items() if name != "FEATURE"

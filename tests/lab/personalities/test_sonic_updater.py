@@ -1,6 +1,8 @@
 """The generic updater of SONiC in the lab: what it lets in, in which order, and which ports it takes down."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +264,12 @@ def test_faults_of_the_updater(tmp_path: Path) -> None:
     before = dump(bench.sonic.running)
     bench.type("config checkpoint before")
     bench.sonic.fail_apply_quietly = True
-    assert bench.patch(PORT_QOS)[0] == 0
+    assert bench.patch(PORT_QOS)[::2] == (0, "Patch Applier: localhost: the changes did not reach ConfigDb\n")
+    bench.node.file("/etc/sonic/config_db.json").write_text(json.dumps(bench.sonic.running | {"FEATURE": {}}))
+    assert bench.type("config reload -y")[::2] == (
+        0,
+        "Job for swss.service failed because the control process exited with error code.\n",
+    )
     assert dump(bench.sonic.running) == before
     bench.sonic.fail_apply_quietly = False
     bench.sonic.fail_after_steps = 1
@@ -272,6 +279,41 @@ def test_faults_of_the_updater(tmp_path: Path) -> None:
     bench.sonic.fail_after_steps = None
     bench.sonic.refuse_rollback = True
     assert bench.type("config rollback before")[0] == 2
+
+
+def test_a_full_disk_loses_nothing_that_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(tmp_path, fabric())
+    file = bench.node.file("/etc/sonic/config_db.json")
+    before = file.read_text()
+
+    def is_full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", is_full)
+    for line in ("config save -y", "config checkpoint full", "config save -y /home/admin/other.json"):
+        code, _, said = bench.type(line)
+        assert (code, "No space left on device" in said) == (1, True)
+    monkeypatch.undo()
+    assert file.read_text() == before
+    assert json.loads(bench.type("config list-checkpoints")[1]) == []
+
+
+def test_what_containers_read_when_they_start_waits_for_that(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, fabric())
+    state = bench.node.states[-1]
+    assert bench.patch(replace("/DEVICE_METADATA/localhost/docker_routing_config_mode", "separated"))[0] == 0
+    assert bench.node.states[-1] == state
+    assert bench.type("systemctl restart bgp")[0] == 0
+    assert "router bgp" not in bench.node.states[-1].frr
+
+
+def test_golden_file_sets_the_routing_mode_back(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, fabric())
+    golden = {"DEVICE_METADATA": {"localhost": {"docker_routing_config_mode": "separated"}}}
+    bench.node.file("/etc/sonic/golden_config_db.json").write_text(json.dumps(golden))
+    assert bench.type("config reload -y")[0] == 0
+    assert bench.sonic.running["DEVICE_METADATA"]["localhost"]["docker_routing_config_mode"] == "separated"
+    assert "router bgp" not in bench.node.states[-1].frr
 
 
 def test_names_sort_as_people_count() -> None:

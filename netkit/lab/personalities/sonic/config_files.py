@@ -1,9 +1,8 @@
 """`config` commands that move whole configurations between files and CONFIG_DB."""
 
-from netkit.lab.node import RefusedError
 from netkit.lab.personalities.sonic.command import Command, Commands, Line, UsageError, confirmed
 from netkit.lab.personalities.sonic.config_updater import read_file
-from netkit.lab.personalities.sonic.flash import CONFIG
+from netkit.lab.personalities.sonic.flash import CONFIG, write
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personalities.sonic.tables import Tables, dump, parse
 from netkit.lab.personality import Call
@@ -26,10 +25,7 @@ def _save(system: System, call: Call, line: Line) -> int:
     if name == CONFIG:
         system.flash.save(system.running)
         return 0
-    try:
-        call.file(name).write_text(dump(system.running), encoding="utf-8")
-    except OSError as error:
-        raise RefusedError(f"{name}: {error.strerror}") from error
+    write(call.file(name), dump(system.running))
     return 0
 
 
@@ -52,6 +48,9 @@ def _reload(system: System, call: Call, line: Line) -> int:
     tables = parse(read_file(call, name), name)
     call.out("Stopping SONiC target ...\n")
     call.out(f"Running command: /usr/local/bin/sonic-cfggen -j /etc/sonic/init_cfg.json -j {name} --write-to-db\n")
+    if system.fail_apply_quietly:
+        call.err("Job for swss.service failed because the control process exited with error code.\n")
+        return 0
     system.reload(tables)
     call.out("Restarting SONiC target ...\nReloading Monit configuration ...\n")
     return 0

@@ -72,8 +72,8 @@ def _change(system: System, call: Call, line: Line, intended: Callable[[], Table
         )
         for step in planned.lines():
             call.out(f"Patch Applier: localhost:   * {step}\n")
-        if not is_dry:
-            system.apply(planned)
+        if not is_dry and not system.apply(planned):
+            call.err("Patch Applier: localhost: the changes did not reach ConfigDb\n")
     except RefusedError as error:
         call.err(f"Failed to {verb} due to: {error}\n")
         call.err(f"Usage: config {call.arguments[0]} [OPTIONS]\nError: {error}\n")

@@ -1,6 +1,7 @@
 """What a switch is before anybody configured it, and the rows an image adds to every configuration."""
 
 import copy
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,9 +19,10 @@ def image_rows(branch: int) -> Tables:
     }
 
 
-def with_image_rows(tables: Tables, branch: int) -> Tables:
-    """Return tables with the image's defaults below them."""
+def with_image_rows(tables: Tables, switch: Switch, branch: int) -> Tables:
+    """Return tables with the image's defaults below them, and the address of the switch's own board."""
     found = copy.deepcopy(tables)
+    found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {}).setdefault("mac", board_mac(switch))
     for table, rows in image_rows(branch).items():
         for key, row in rows.items():
             found.setdefault(table, {})[key] = {**row, **found.get(table, {}).get(key, {})}
@@ -42,7 +44,13 @@ def factory(switch: Switch, branch: int) -> Tables:
     }
     tables: Tables = {"DEVICE_METADATA": {"localhost": metadata}}
     ports = dict(_ports(switch, data))
-    return with_image_rows({**tables, "PORT": ports} if ports else tables, branch)
+    return with_image_rows({**tables, "PORT": ports} if ports else tables, switch, branch)
+
+
+def board_mac(switch: Switch) -> str:
+    """Return a MAC address that stays the same for a device of this name."""
+    number = zlib.crc32(switch.name.encode())
+    return ":".join(["02", "00", *(f"{number >> shift & 0xFF:02x}" for shift in (24, 16, 8, 0))])
 
 
 def _ports(switch: Switch, data: dict[str, Any]) -> Iterator[tuple[str, Row]]:

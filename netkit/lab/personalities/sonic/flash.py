@@ -22,22 +22,16 @@ class Flash:
         self._node = node
 
     def prepare(self) -> None:
-        """Make the folders, and bring back what the node's own store holds when they are not there."""
+        """Make the folders."""
         for folder in (f"{FOLDER}/frr", CHECKPOINTS):
             self._node.file(folder).mkdir(parents=True, exist_ok=True)
-        for name in (CONFIG, FRR):
-            kept, file = self._node.saved / Path(name).name, self._node.file(name)
-            if kept.exists() and not file.exists():
-                file.write_bytes(kept.read_bytes())
 
     def install(self, files: Mapping[str, str]) -> None:
-        """Write rendered files where the image looks for them, and keep them in the node's own store."""
+        """Write rendered files where the image looks for them."""
         self.prepare()
         for name in (CONFIG, FRR):
-            short = Path(name).name
-            if short in files:
-                self._node.file(name).write_text(files[short], encoding="utf-8")
-                (self._node.saved / short).write_text(files[short], encoding="utf-8")
+            if Path(name).name in files:
+                write(self._node.file(name), files[Path(name).name])
 
     def has_config(self) -> bool:
         """Whether a configuration was ever saved."""
@@ -45,13 +39,18 @@ class Flash:
 
     def frr_conf(self) -> str:
         """Return the routing file, empty when there is none."""
-        file = self._node.file(FRR)
-        return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        return self.text(FRR) if self._node.file(FRR).exists() else ""
+
+    def text(self, path: str) -> str:
+        """Return the text of a file of the node."""
+        try:
+            return self._node.file(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RefusedError(f"{path}: {_reason(error)}") from error
 
     def save(self, tables: View) -> None:
         """Make tables the saved configuration."""
-        self._node.file(CONFIG).write_text(dump(tables), encoding="utf-8")
-        (self._node.saved / Path(CONFIG).name).write_text(dump(tables), encoding="utf-8")
+        write(self._node.file(CONFIG), dump(tables))
 
     def golden_mode(self) -> str:
         """Return the routing mode golden_config_db.json insists on; empty when it does not."""
@@ -79,7 +78,7 @@ class Flash:
 
     def keep_checkpoint(self, name: str, tables: View) -> None:
         """Write a checkpoint; one of the same name is replaced."""
-        self._checkpoint_file(name).write_text(dump(tables), encoding="utf-8")
+        write(self._checkpoint_file(name), dump(tables))
 
     def drop_checkpoint(self, name: str) -> None:
         """Delete a checkpoint."""
@@ -92,3 +91,18 @@ class Flash:
         if not name or "/" in name or name.startswith("."):
             raise RefusedError(f"{name!r} is no name for a checkpoint")
         return self._node.file(f"{CHECKPOINTS}/{name}{CHECKPOINT_SUFFIX}")
+
+
+def write(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise RefusedError(f"{file.name}: {_reason(error)}") from error
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return error.strerror or "cannot be read" if isinstance(error, OSError) else "not UTF-8"

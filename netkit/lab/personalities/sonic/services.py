@@ -2,10 +2,13 @@
 
 from netkit.lab.node import Done
 from netkit.lab.personalities.linux_host.systemctl import systemctl
+from netkit.lab.personalities.sonic.flash import FOLDER, write
+from netkit.lab.personalities.sonic.frr_text import realisable
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call
 
 CONTAINERS = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")
+MOUNTED, FRR_FOLDER = "/etc/frr/", f"{FOLDER}/frr"
 RELOAD = "frr-reload.py"
 USAGE_ERROR = 2
 
@@ -51,13 +54,27 @@ def docker(system: System, call: Call) -> int:
     return 0
 
 
-def _in_container(system: System, program: str, rest: list[str], call: Call) -> Done:
+def _in_container(system: System, program: str, words: list[str], call: Call) -> Done:
+    # In the container /etc/frr is the switch's own /etc/sonic/frr.
+    rest = [f"{FRR_FOLDER}/{word.removeprefix(MOUNTED)}" if word.startswith(MOUNTED) else word for word in words]
     if program.endswith(RELOAD):
-        # In the container /etc/frr is the switch's own /etc/sonic/frr.
-        system.restart_routing()
-        return Done(0, "", "")
+        return _frr_reload(system, program, rest)
     is_piped = program in {"sh", "bash"} and "-c" not in rest
     return system.node.run(program, *rest, stdin=call.stdin() if is_piped else "")
+
+
+def _frr_reload(system: System, program: str, words: list[str]) -> Done:
+    """Bring FRR to a file, or with --test let the real tool say what that would take."""
+    files = [word for word in words if word.startswith("/")]
+    if len(files) != 1 or not {"--reload", "--test"} & set(words):
+        return Done(USAGE_ERROR, "", f"{RELOAD}: give --reload or --test, and a file\n")
+    text = system.flash.text(files[0])
+    if "--reload" in words:
+        system.load_routing(text)
+        return Done(0, "", "")
+    draft = "/tmp/frr-test.conf"  # noqa: S108 - a folder of the node
+    write(system.node.file(draft), realisable(text, has_bfd=True))
+    return system.node.run(program, *(draft if word == files[0] else word for word in words))
 
 
 def _told(call: Call, done: Done) -> int:

@@ -16,12 +16,15 @@ from netkit.lab.personalities.sonic.permissions import Permissions, permissions
 from netkit.lab.personalities.sonic.rates import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
-from netkit.lab.personalities.sonic.tables import Tables, parse, text
+from netkit.lab.personalities.sonic.tables import Tables, Value, parse, text
 from netkit.lab.personalities.sonic.updater import Change, change
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
 
 TAKEN_FILES = frozenset({"config_db.json", "frr.conf"})
+READ_BY_ROUTING = ("docker_routing_config_mode", "frr_mgmt_framework_config")
+READ_AT_START = (*READ_BY_ROUTING, "buffer_model")
+"""What containers read when they start, and a patch does not change before that."""
 FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
 
 
@@ -29,7 +32,7 @@ class System(Personality):
     """What the commands of a switch act on. Its faults are set from outside."""
 
     fail_apply_quietly = False
-    """A patch, replace or rollback says it succeeded, and changed nothing."""
+    """A patch, rollback or reload ends well and changed nothing; a line among its output tells."""
     refuse_rollback = False
     """The updater finds no way back to any checkpoint."""
     fail_after_steps: int | None = None
@@ -48,6 +51,7 @@ class System(Personality):
         self.cleared = Cleared()
         self.rates = Rates()
         self.units = Units(node, lambda command: node.run(*command))
+        self._started: dict[str, Value | None] = {}
         self._without_ipv6: frozenset[str] | None = None
 
     @property
@@ -85,11 +89,11 @@ class System(Personality):
         """Return the saved configuration, or the factory's."""
         if not self.flash.has_config():
             return factory.factory(self.switch, self.branch)
-        return parse(self.node.file(CONFIG).read_text(encoding="utf-8"))
+        return parse(self.flash.text(CONFIG))
 
     def reload(self, tables: Tables) -> None:
         """Start all services anew with tables, as a boot or `config reload` does."""
-        found = factory.with_image_rows(tables, self.branch)
+        found = factory.with_image_rows(tables, self.switch, self.branch)
         mode = self.flash.golden_mode()
         if mode:
             found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode
@@ -97,12 +101,24 @@ class System(Personality):
         if self.running:
             self._realise(_with_ports_down(self._told(), (port.name for port in self._told().state.ports)))
         self.frr_conf = self.flash.frr_conf()
+        self._started = {leaf: found["DEVICE_METADATA"]["localhost"].get(leaf) for leaf in READ_AT_START}
         self._become(found)
 
     def restart_routing(self) -> None:
-        """Read the routing file again, as a restart of the routing container does."""
-        self.frr_conf = self.flash.frr_conf()
-        self._realise(self._told())
+        """Start the routing container anew: it reads its mode, and its file if it has one."""
+        metadata = self.running["DEVICE_METADATA"]["localhost"]
+        self._started |= {leaf: metadata.get(leaf) for leaf in READ_BY_ROUTING}
+        self.load_routing(self.flash.frr_conf())
+
+    def load_routing(self, frr_conf: str) -> None:
+        """Bring FRR to a text; where it does not take it, FRR stays as it was."""
+        before, self.frr_conf = self.frr_conf, frr_conf
+        try:
+            self._realise(self._told())
+        except RefusedError:
+            self.frr_conf = before
+            self._realise(self._told())
+            raise
 
     def write(self, tables: Tables) -> None:
         """Make tables the running ones at once, as a command does that writes into CONFIG_DB."""
@@ -117,18 +133,19 @@ class System(Personality):
         """Return how the updater would go to tables, or raise RefusedError."""
         return change(self.running, intended, self.schema, self.permissions)
 
-    def apply(self, planned: Change) -> None:
-        """Do what the updater planned."""
+    def apply(self, planned: Change) -> bool:
+        """Do what the updater planned; returns whether it took effect."""
         time.sleep(self.step_delay_s * len(planned.steps))
         if self.fail_after_steps is not None and self.fail_after_steps < len(planned.steps):
             done = [step.as_json() for step in planned.steps[: self.fail_after_steps]]
             self.write(patched(self.running, done))
             raise RefusedError("After applying patch to config, there are still some parts not updated")
         if self.fail_apply_quietly or not planned.steps:
-            return
+            return not planned.steps
         if planned.flapping_ports:
             self._realise(_with_ports_down(self._told(), planned.flapping_ports))
         self._become(copy.deepcopy(planned.intended))
+        return True
 
     def _become(self, tables: Tables) -> None:
         before, self.running = self.running, tables
@@ -141,7 +158,11 @@ class System(Personality):
             raise
 
     def _told(self) -> Told:
-        return told(self.running, self.frr_conf, self.branch)
+        metadata = {**self.running.get("DEVICE_METADATA", {}).get("localhost", {})}
+        for leaf, value in self._started.items():
+            metadata.pop(leaf, None)
+            metadata |= {} if value is None else {leaf: value}
+        return told({**self.running, "DEVICE_METADATA": {"localhost": metadata}}, self.frr_conf, self.branch)
 
     def _realise(self, found: Told) -> None:
         self.node.realise(found.state)
