@@ -43,7 +43,7 @@ COSMETIC: Mapping[str, str] = {
 # What is cosmetic in one place counts in another: such a line is only excused where it is.
 ONLY_SWITCHED = {r"mtu 9214"}
 ONLY_NAMED_GROUPS = {r"profile bgp GSHUT default"}
-MOVING = re.compile(r'"(uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.]+')
+MOVING = re.compile(r'"(uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.e+-]+')
 CONFIGURATION = ("running-config", "startup-config", "configuration")
 
 CASES = [
@@ -72,7 +72,7 @@ def seen(eos: Eos) -> dict[str, Any]:
 
 def steady(text: str) -> str:
     """Return a view without what only the clock changes."""
-    text = re.sub(r'"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.]+', "", text)
+    text = re.sub(r'"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.e+-]+', "", text)
     return re.sub(r"Uptime: \d+ seconds", "", MOVING.sub("", text))
 
 

@@ -37,12 +37,13 @@ class Flash:
     def write(self, name: str, text: str) -> None:
         """Write a file whole, or not at all."""
         path = self._path(name)
+        half = path.with_name(f".{path.name}.half")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            half = path.with_name(f".{path.name}.half")
             half.write_text(text, encoding="utf-8")
             half.replace(path)
         except OSError as error:
+            half.unlink(missing_ok=True)
             said = "No space left on device" if error.errno == errno.ENOSPC else str(error.strerror)
             raise CommandError(f"Error copying to flash:/{name} ({said})") from error
 

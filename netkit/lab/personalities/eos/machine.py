@@ -180,7 +180,7 @@ class Machine:
         before = self.running
         try:
             self.node.realise(switch_state(intended, self.node.kernel_names))
-        except RefusedError as error:
+        except (RefusedError, RuntimeError) as error:
             self.node.realise(switch_state(before, self.node.kernel_names))
             raise CommandError(str(error)) from error
         self.running = intended

@@ -43,6 +43,15 @@ class Eos(Personality):
         return shell.run(self.machine, call)
 
     @property
+    def fail_apply_quietly(self) -> bool:
+        """Whether commits say that they succeeded and change nothing: a fault of the lab."""
+        return self.machine.quirks.loses_commits
+
+    @fail_apply_quietly.setter
+    def fail_apply_quietly(self, is_wanted: bool) -> None:
+        self.machine.quirks.loses_commits = is_wanted
+
+    @property
     def serves_https(self) -> bool:
         """Whether eAPI answers: it is off until the configuration turns it on where the management interface is."""
         api = self.machine.running.section("management", "api", "http-commands")

@@ -30,7 +30,10 @@ class View:
 
 
 MODULES = (configs, system, services, interfaces, optics, pfc, queues, bgp, neighbors)
-FORMS: tuple[tuple[str, Show], ...] = (*(one for module in MODULES for one in module.VIEWS), *interfaces.NAMED_LAST)
+FORMS: tuple[tuple[str, Show], ...] = tuple(
+    sorted((one for module in MODULES for one in module.VIEWS), key=lambda one: one[0].count("<"))
+)
+"""Forms that take any word come behind those that say which."""
 VIEWS: tuple[View, ...] = tuple(View(form, show) for form, show in FORMS)
 
 

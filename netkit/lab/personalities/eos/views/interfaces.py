@@ -229,6 +229,7 @@ VIEWS = (
     ("show interfaces counters errors", errors),
     ("show interfaces counters discards", discards),
     ("show interfaces flow-control", flow_control),
+    ("show interfaces <ports>", interfaces),
     ("show interfaces <ports> status", status),
     ("show interfaces <ports> description", descriptions),
     ("show interfaces <ports> counters", counters),
@@ -236,5 +237,3 @@ VIEWS = (
     ("show interfaces <ports> counters discards", discards),
     ("show interfaces <ports> flow-control", flow_control),
 )
-NAMED_LAST = (("show interfaces <ports>", interfaces),)
-"""These take any word, so they come behind all others."""

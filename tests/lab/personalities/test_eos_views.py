@@ -1,0 +1,218 @@
+"""EOS: what it shows, in the shapes of its JSON, from what hardware, FRR and lldpd say."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.lab.personalities.eos.personality import Eos
+from netkit.lab.personalities.eos.views import catalog
+from netkit.lab.reading import ModuleReading, PortReading
+from tests.conftest import Golden
+from tests.lab.personalities import eos_node
+from tests.lab.personalities.eos_node import RecordedNode, errors, result, switch_on, texts
+
+SHAPES = (
+    "show version",
+    "show hostname",
+    "show interfaces status",
+    "show interfaces",
+    "show interfaces counters",
+    "show interfaces counters errors",
+    "show interfaces counters discards",
+    "show interfaces description",
+    "show interfaces flow-control",
+    "show interfaces transceiver",
+    "show interfaces transceiver dom thresholds",
+    "show interfaces phy detail",
+    "show interfaces error-correction",
+    "show priority-flow-control counters",
+    "show priority-flow-control counters detail",
+    "show priority-flow-control counters watchdog",
+    "show qos interfaces ecn counters queue",
+    "show interfaces counters queue detail",
+    "show bgp summary vrf all",
+    "show ip bgp summary vrf all",
+    "show bgp neighbors vrf all",
+    "show bfd peers",
+    "show lldp neighbors",
+    "show lldp neighbors detail",
+    "show maintenance",
+    "show configuration sessions detail",
+    "show vlan",
+    "show users accounts",
+)
+TEXTS = (
+    "show priority-flow-control",
+    "show qos interfaces ecn",
+    "show qos interfaces",
+    "show qos profile",
+    "show qos maps",
+    "show interfaces counters queue",
+    "show platform trident mmu queue status",
+    "show logging",
+    "show ntp associations",
+    "show snmp",
+    "show lldp",
+    "show management ssh",
+)
+MOVING = re.compile(
+    r'"(?:uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime|lastChange|tablesLastChangeTime'
+    r'|lastStatusChangeTimestamp|lastUp|establishedTime)": [\d.e+-]+'
+)
+FAR = {"bgpNeighborAddr": "fe80::1", "remoteAs": 4200000001, "localAs": 4200010000, "peerGroup": "SPINES"}
+SUMMARY = {
+    "routerId": "10.255.0.1",
+    "peers": {
+        "et33_1": {"pfxRcd": 3, "pfxSnt": 2, "msgRcvd": 15, "msgSent": 13, "inq": 0, "outq": 0},
+        "et33_5": {"pfxRcd": 0},
+    },
+}
+DETAIL = {
+    "et33_1": {
+        **FAR,
+        "bgpState": "Established",
+        "remoteRouterId": "10.255.128.1",
+        "bgpTimerUpEstablishedEpoch": 1_700_000_000,
+        "bgpTimerHoldTimeMsecs": 9000,
+        "bgpTimerKeepAliveIntervalMsecs": 3000,
+        "peerBfdInfo": {"status": "Up"},
+        "addressFamilyInfo": {
+            "ipv4Unicast": {
+                "routeMapForIncomingAdvertisements": "RM-FABRIC",
+                "routeMapForOutgoingAdvertisements": "RM-LOCAL",
+            }
+        },
+    },
+    "et33_5": {**FAR, "bgpNeighborAddr": "none", "bgpState": "Idle"},
+}
+BFD = [{"peer": "fe80::1", "interface": "et33_1", "status": "up", "id": 1, "remote-id": 2, "uptime": 5}]
+
+
+def _heard(interface: str, name: str, kind: str, port: str) -> dict[str, Any]:
+    chassis = {"id": [{"type": "mac", "value": "02:00:00:00:00:09"}], "name": [{"value": name}]}
+    return {"name": interface, "chassis": [chassis], "port": [{"id": [{"type": kind, "value": port}]}]}
+
+
+HEARD = [_heard("et1_1", "", "mac", "02:00:00:00:00:0a"), _heard("et33_1", "spine01", "ifname", "Ethernet1/1")]
+LLDP = {"lldp": [{"interface": HEARD}]}
+
+
+def connected(folder: Path) -> tuple[Eos, RecordedNode]:
+    """Return a switch whose daemons answer."""
+    eos, node = switch_on(folder)
+    node.answers = {
+        "bgpd: show bgp ipv4 unicast summary json": json.dumps(SUMMARY),
+        "bgpd: show bgp neighbors json": json.dumps(DETAIL),
+        "bfdd: show bfd peers json": json.dumps(BFD),
+        "lldpcli -f json0 show neighbors details": json.dumps(LLDP),
+    }
+    return eos, node
+
+
+def test_views_have_the_shapes_of_the_switch(tmp_path: Path, golden: Golden) -> None:
+    eos, _ = connected(tmp_path)
+    shown = {form: result(eos, form)[0] for form in SHAPES}
+    text = json.dumps(shown, indent=1, sort_keys=True)
+    golden("lab/eos-views.json", MOVING.sub(lambda match: f"{match[0].partition(':')[0]}: 0", text) + "\n")
+
+
+def test_views_without_json_have_their_text(tmp_path: Path, golden: Golden) -> None:
+    eos, _ = connected(tmp_path)
+    golden("lab/eos-views.txt", "".join(f"> {form}\n{texts(eos, form)[0]}\n" for form in TEXTS))
+
+
+def test_every_view_answers_in_text(tmp_path: Path) -> None:
+    eos, _ = connected(tmp_path)
+    for form, _ in catalog.FORMS:
+        command = form.replace("<ports>", "Ethernet1/1").replace("<rest…>", "router bgp")
+        assert isinstance(texts(eos, command)[0], str), command
+
+
+def test_a_view_without_json_says_so(tmp_path: Path) -> None:
+    eos, _ = switch_on(tmp_path)
+    assert errors(eos, "show qos profile")[0] == 1003
+
+
+def test_a_view_can_be_asked_for_some_ports(tmp_path: Path) -> None:
+    eos, _ = switch_on(tmp_path)
+    (found,) = result(eos, "show interfaces et1/1 status")
+    assert list(found["interfaceStatuses"]) == ["Ethernet1/1"]
+    (found,) = result(eos, "show interfaces Ethernet1/1-33/1 status")
+    assert list(found["interfaceStatuses"]) == ["Ethernet1/1", "Ethernet1/5", "Ethernet33/1"]
+    assert errors(eos, "show interfaces Ethernet9/9 status") == (1002, ["Invalid input (at token 2: 'Ethernet9/9')"])
+
+
+def test_what_is_not_counted_is_no_zero(tmp_path: Path) -> None:
+    eos, _ = switch_on(tmp_path)
+    lines = ("qos profile ROCE-400G", "uc-tx-queue 3", "no random-detect ecn count")
+    result(eos, "configure session job", *lines, "commit")
+    (found,) = result(eos, "show qos interfaces ecn counters queue")
+    assert set(found["intfQueueCounters"]["Ethernet1/1"]["queueCounters"].values()) == {"-"}
+
+
+def test_a_port_applies_a_profile_that_is_not_there_without_a_word(tmp_path: Path) -> None:
+    eos, node = switch_on(tmp_path)
+    result(eos, "configure session job", "interface Ethernet1/1", "service-profile NOSUCH", "commit")
+    assert node.state.ports[0].qos.pfc_priorities == frozenset()
+    assert texts(eos, "show qos interfaces Ethernet1/1")[0].splitlines()[1].split() == [
+        "Ethernet1/1",
+        "NOSUCH",
+        "not",
+        "defined",
+    ]
+
+
+def module_of(**changes: Any) -> ModuleReading:
+    return replace(eos_node.MODULE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("module", "summary", "lanes"),
+    [
+        (None, None, None),
+        (module_of(lanes=(), kind="copper"), {"details": {}, "mediaType": "800G-2xDR4", "vendorSn": "AC0001"}, False),
+        (module_of(), -1.0, True),
+        (module_of(lanes=(replace(eos_node.MODULE.lanes[0], rx_dbm=-40.0),)), -30.0, True),
+    ],
+    ids=["empty cage", "copper", "light", "dark"],
+)
+def test_cages_show_what_is_in_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleReading | None, summary: object, lanes: bool | None
+) -> None:
+    eos, node = switch_on(tmp_path)
+    ports: tuple[PortReading, ...] = tuple(replace(port, module=module) for port in node.ports())
+    monkeypatch.setattr(node, "ports", lambda: ports)
+    (found,) = result(eos, "show interfaces transceiver")
+    one = found["interfaces"].get("Ethernet1/1")
+    assert (one["rxPower"] if isinstance(summary, float) else one) == summary
+    (found,) = result(eos, "show interfaces transceiver dom thresholds")
+    assert ("parameters" in found["interfaces"]["Ethernet1/1"] if module else None) == lanes
+
+
+def test_without_bgp_there_is_nothing_to_show(tmp_path: Path) -> None:
+    eos, _ = switch_on(tmp_path)
+    result(eos, "configure session job", "no ip routing", "commit")
+    assert errors(eos, "show bgp summary vrf all") == (1000, ["BGP inactive"])
+
+
+def test_counters_are_cleared_where_they_are_counted(tmp_path: Path) -> None:
+    eos, node = switch_on(tmp_path)
+    result(eos, "clear counters", "clear counters Ethernet1/1")
+    assert node.cleared == ["", "Ethernet1/1"]
+
+
+def test_filters_act_on_text(tmp_path: Path) -> None:
+    eos, _ = switch_on(tmp_path)
+    assert texts(eos, "show running-config | include router-id") == ["   router-id 10.255.0.1\n"]
+    assert texts(eos, "show running-config | section router bfd") == [
+        "router bfd\n   interval 300 min-rx 300 multiplier 3 default\n"
+    ]
+    assert texts(eos, "show running-config section router bfd") == texts(
+        eos, "show running-config | section router bfd"
+    )
+    assert errors(eos, "show version | wc")[0] == 1002
+    assert json.loads(texts(eos, "show hostname | json")[0])["hostname"] == "leaf01"
