@@ -113,7 +113,14 @@ class Applier:
         with self._turn:
             if self.confirmation and self.confirmation.number == number:
                 self.node.log(f"revision {number} was not confirmed in time")
-                self.revert()
+                self._revert_or_log()
+
+    def _revert_or_log(self) -> None:
+        """Go back; nobody is there to tell when that fails, so the log is told."""
+        try:
+            self.revert()
+        except (OSError, RefusedError, RuntimeError) as error:
+            self.node.log(f"going back failed: {error}")
 
     def confirm(self) -> Revision | None:
         """Keep the revision that waits, and save it unless told not to; None when none waits."""

@@ -1,0 +1,151 @@
+"""NVUE in a real lab: switches configured from nothing over SSH, with real FRR, links and lldpd below."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from netkit import design
+from netkit.design import Fabric
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from tests.lab.personalities.nvue.bench import rendered
+from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+
+pytestmark = needs_lab
+FABRIC: Fabric = design.build(Intent.model_validate(intent(attachment="vlan")), Catalog())
+APPLY = "nv config apply -y"
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    """Boot switches as from the factory, and configure each as a user does."""
+    with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent(attachment="vlan")), "--bare") as bare:
+        for switch in FABRIC.switches:
+            text = rendered(FABRIC, switch.name)["startup.yaml"]
+            bare.shell(switch.name, f"cat > /tmp/s.yaml && nv config patch /tmp/s.yaml && {APPLY}", stdin=text)
+        for switch in FABRIC.switches:
+            until(lambda name=switch.name: is_established(bare, name), f"{switch.name} has all its sessions")  # type: ignore[misc]
+        yield bare
+
+
+def shown(lab: RunningLab, device: str, path: str) -> Any:
+    return json.loads(lab.shell(device, f"nv show {path} -o json"))
+
+
+def states(lab: RunningLab, device: str) -> dict[str, str]:
+    found = shown(lab, device, "vrf default router bgp neighbor")
+    return {name: neighbor["session-state"] for name, neighbor in found.items()}
+
+
+def is_established(lab: RunningLab, device: str) -> bool:
+    wanted = {port.name: "established" for port in FABRIC.switch(device).fabric_ports}
+    return states(lab, device) == wanted
+
+
+def revision(lab: RunningLab, device: str) -> str:
+    """Return the number of the revision that runs."""
+    found = json.loads(lab.shell(device, "nv config history -o json"))
+    saved = [int(number) for number in found if found[number]["state"] == "applied_and_saved"]
+    return str(max(saved))
+
+
+def difference(lab: RunningLab, device: str) -> str:
+    """Return what FRR's own reload would still change."""
+    out = lab.run(device, "/usr/lib/frr/frr-reload.py", "--test", "--stdout", "/etc/frr/frr.conf")
+    return out[out.index("Lines To") :] if "Lines To" in out else ""
+
+
+@pytest.mark.parametrize("device", ["leaf01", "spine02"])
+def test_what_frr_runs_is_what_it_was_told(lab: RunningLab, device: str) -> None:
+    lab.lab("restart", device)  # FRR's daemons take a new hostname only when they start
+    until(lambda: is_established(lab, device), "the sessions are back")
+    assert difference(lab, device) == ""
+    vrf = shown(lab, device, "vrf default router bgp")
+    assert vrf["configured-neighbors"] == vrf["established-neighbors"] == len(FABRIC.switch(device).fabric_ports)
+
+
+def test_links_and_addresses_are_made(lab: RunningLab) -> None:
+    links = {link["ifname"]: link for link in json.loads(lab.run("leaf01", "ip", "-j", "addr"))}
+    leaf = FABRIC.switch("leaf01")
+    assert leaf.vlan is not None
+    assert {links[port.name]["mtu"] for port in leaf.ports} == {9216}
+    assert {links[port.name].get("master") for port in leaf.host_ports} == {f"vlan{leaf.vlan.number}"}
+    address = links[f"vlan{leaf.vlan.number}"]["addr_info"][0]
+    assert f"{address['local']}/{address['prefixlen']}" == leaf.vlan.gateway
+    assert leaf.loopback in {found["local"] for found in links["lo"]["addr_info"]}
+
+
+def test_cabling_is_seen_as_designed(lab: RunningLab) -> None:
+    leaf = FABRIC.switch("leaf01")
+    wanted = {port.name: (port.peer, port.peer_port) for port in leaf.fabric_ports}
+
+    def seen() -> dict[str, tuple[str, str]]:
+        found = shown(lab, "leaf01", "interface lldp")
+        return {
+            name: (
+                next(iter(entry["lldp"]["neighbor"])),
+                next(iter(entry["lldp"]["neighbor"].values()))["port"]["name"],
+            )
+            for name, entry in found.items()
+            if name in wanted
+        }
+
+    until(lambda: seen() == wanted, f"LLDP shows {wanted}")
+
+
+def test_what_is_not_confirmed_is_taken_back_from_kernel_and_frr(lab: RunningLab) -> None:
+    before = lab.run("leaf01", "vtysh", "-c", "show running-config")
+    moves = shown(lab, "leaf01", "interface swp33s0 link stats")["carrier-transitions"]
+    sets = "nv set interface swp33s0 link state down; nv set router bgp graceful-shutdown enabled"
+    assert "applied [rev_id:" in lab.shell("leaf01", f"{sets}; {APPLY} --confirm 2s")
+    until(lambda: lab.run("leaf01", "vtysh", "-c", "show running-config") == before, "FRR is as before")
+    until(lambda: is_established(lab, "leaf01"), "the session is back")
+    assert lab.shell("leaf01", "nv config diff startup applied") == ""
+    assert shown(lab, "leaf01", "interface swp33s0 link stats")["carrier-transitions"] == moves + 2
+
+
+def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
+    lab.shell("leaf02", f"nv set interface swp33s0 link state down; {APPLY} --confirm 30m")
+    assert shown(lab, "leaf02", "interface swp33s0 link")["admin-status"] == "down"
+    assert lab.lab("restart", "leaf02").returncode == 0
+    until(lambda: is_established(lab, "leaf02"), "the session is back")
+    assert shown(lab, "leaf02", "interface swp33s0 link")["admin-status"] == "up"
+
+
+def test_a_drained_neighbor_carries_no_traffic(lab: RunningLab) -> None:
+    before = revision(lab, "leaf01")
+    prefix = f"{FABRIC.switch('leaf02').loopback}/32"
+
+    def ports(device: str) -> set[str]:
+        routes = json.loads(lab.run(device, "vtysh", "-c", f"show ip route {prefix} json"))
+        hops = [hop for route in routes.get(prefix, []) for hop in route["nexthops"]]
+        return {hop["interfaceName"] for hop in hops if hop.get("fib")}
+
+    until(lambda: ports("leaf01") == {"swp33s0", "swp33s1"}, "both spines are used")
+    lab.shell("leaf01", f"nv set vrf default router bgp neighbor swp33s1 graceful-shutdown enabled; {APPLY}")
+    until(lambda: ports("leaf01") == {"swp33s0"}, "only one spine is used")
+    assert is_established(lab, "leaf01")
+    assert difference(lab, "leaf01") == ""
+    lab.shell("leaf01", f"nv config apply {before} -y")
+    until(lambda: ports("leaf01") == {"swp33s0", "swp33s1"}, "both spines are used again")
+
+
+def test_what_frr_refuses_is_not_applied(lab: RunningLab) -> None:
+    before = lab.run("spine01", "vtysh", "-c", "show running-config")
+    done = lab.ssh("spine01", f"nv set router bfd profile underlay min-rx-interval 4294967; {APPLY}")
+    assert done.returncode == 1
+    assert "Failure during apply" in done.stdout
+    assert lab.run("spine01", "vtysh", "-c", "show running-config") == before
+    assert is_established(lab, "spine01")
+    lab.shell("spine01", "nv config detach")
+
+
+def test_an_apply_asks_first(lab: RunningLab) -> None:
+    lab.shell("spine01", "nv set interface swp1s0 description asked")
+    done = lab.ssh("spine01", "nv config apply", stdin="n\n")
+    assert (done.returncode, "Are you sure?" in done.stdout) == (1, True)
+    done = lab.ssh("spine01", "nv config apply", stdin="y\n")
+    assert (done.returncode, "applied_and_saved" in done.stdout) == (0, True)
+    assert shown(lab, "spine01", "interface swp1s0 description") == "asked"
