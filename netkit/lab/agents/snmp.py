@@ -49,7 +49,8 @@ class SnmpAgent:
         self._node, self._switch, self._address = node, node.device, address
         self._state = SwitchState(node.name)
         self._told = ""
-        self._boots = 0
+        # A manager that outlives a lab must see the engine of the next one as later, though its name is the same.
+        self._boots = int(time.time())
         self._connection: socket.socket | None = None
         self._thread: threading.Thread | None = None
         self._tree = Tree(mibs(self._switch.platform, self._look, listen))
