@@ -61,7 +61,7 @@ TEXTS = (
 )
 MOVING = re.compile(
     r'"(?:uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime|lastChange|tablesLastChangeTime'
-    r'|lastStatusChangeTimestamp|lastUp|establishedTime)": [\d.e+-]+'
+    r'|lastStatusChangeTimestamp|lastUp|upDownTime|establishedTime)": [\d.e+-]+'
 )
 FAR = {"bgpNeighborAddr": "fe80::1", "remoteAs": 4200000001, "localAs": 4200010000, "peerGroup": "SPINES"}
 SUMMARY = {
