@@ -84,5 +84,17 @@ class LabError(NetkitError):
     """The lab cannot be built, or what was asked of it does not exist."""
 
 
+class AccessError(NetkitError):
+    """A device cannot be reached, does not let netkit in, or does not answer as it should."""
+
+    exit_code = 4
+
+
+class DeviceError(NetkitError):
+    """A device refused a change, or did not do what it was told."""
+
+    exit_code = 1
+
+
 class UsageError(NetkitError):
     """The command line asks for something that does not exist."""

@@ -78,10 +78,16 @@ def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
         assert imported_stages(path) <= LAB_READS, path
 
 
+# What talks to devices has deadlines and sockets; what these modules read and decide is in pure ones beside them.
+TALKING = re.compile(r"(driver|ssh|transport\w*|shell\w*|rest\w*)\.py")
+
+
 @pytest.mark.parametrize("stage", ["intent", "design", "render", "platforms", "hardware"])
 def test_pure_stages_touch_no_clock_network_or_environment(stage: str) -> None:
     forbidden = {"time", "datetime", "random", "socket", "subprocess", "urllib", "http", "uuid", "secrets"}
     for path in (PACKAGE / stage).rglob("*.py"):
+        if stage == "platforms" and TALKING.fullmatch(path.name):
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []

@@ -1,0 +1,299 @@
+"""One SSH connection to a device: each command runs in a channel of its own and has a deadline.
+
+netmiko makes the connection, so that ssh_config, jump hosts, keys and the agent work as everywhere else. Its shell is
+not used: what a shell shows must be told from prompts and echoes, and has no exit code; sshd gives both for nothing.
+"""
+
+import contextlib
+import logging
+import shlex
+import socket
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import netmiko
+import paramiko  # type: ignore[import-untyped]
+
+from netkit.errors import AccessError, DeviceError, NetkitError, Problem
+from netkit.platforms.host_key import MissingKey, known_keys
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its threads write tracebacks to the terminal
+
+MOST_OUTPUT_BYTES = 64 << 20
+CHUNK_BYTES = 1 << 16
+SLICE_S = 1.0
+UNREACHABLE = "check the address, the port and the management network"
+
+
+@dataclass(frozen=True, slots=True)
+class SshTarget:
+    """Where to connect, and as whom. Without a key file or a password: the agent, and the user's own keys."""
+
+    device: str
+    host: str
+    user: str
+    port: int = 22
+    password: str = field(default="", repr=False)
+    key_file: Path | None = None
+    known_hosts: Path | None = None
+    """The only file that is asked which key a device has; by default the user's own."""
+    ssh_config: Path | None = None
+    timeout_s: float = 30.0
+
+    @classmethod
+    def of(
+        cls, hostname: str, username: str, password: str, timeout_s: float, optional: dict[str, Any] | None
+    ) -> "SshTarget":
+        """Return the target that the arguments of a NAPALM driver stand for."""
+        given = optional or {}
+
+        def path(name: str) -> Path | None:
+            return Path(given[name]).expanduser() if given.get(name) else None
+
+        target = cls(str(given.get("device") or hostname), hostname, username, password=password or "")
+        return replace(
+            target,
+            port=int(given.get("port") or 22),
+            key_file=path("key_file"),
+            known_hosts=path("known_hosts"),
+            ssh_config=path("ssh_config_file"),
+            timeout_s=float(timeout_s),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What became of a command."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def said(self) -> str:
+        """Return what it printed, whatever it printed it to."""
+        return "\n".join(text.strip() for text in (self.stderr, self.stdout) if text.strip())
+
+
+class SshLine:
+    """The connection. Not for several threads at once."""
+
+    def __init__(self, target: SshTarget) -> None:
+        self.target = target
+        self._session: _Session | None = None
+
+    def open(self) -> None:
+        """Connect and log in. AccessError when that cannot be, or the device's key is not the known one."""
+        if self._session is None:
+            session = _Session(self.target)
+            try:
+                session.establish_connection()
+            except (OSError, EOFError, ValueError, NetkitError, paramiko.SSHException) as error:
+                session.hang_up()
+                _refuse_connection(self.target, error)
+            self._session = session
+
+    def close(self) -> None:
+        """Hang up."""
+        session, self._session = self._session, None
+        if session:
+            session.hang_up()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands, as far as this side knows."""
+        return self._session is not None and self._session.transport is not None
+
+    def run(self, command: str, timeout_s: float | None = None, stdin: str = "") -> Done:
+        """Run a command; what it exits with is for the caller to judge. AccessError when it does not end in time."""
+        limit_s = self.target.timeout_s if timeout_s is None else timeout_s
+        transport = self._session.transport if self._session else None
+        if transport is None:
+            raise self._lost()
+        deadline_s = time.monotonic() + limit_s
+        channel = None
+        try:
+            channel = transport.open_session(timeout=limit_s)
+            channel.settimeout(limit_s)
+            channel.exec_command(command)
+            return _Exchange(channel, deadline_s).run(stdin)
+        except TimeoutError:
+            raise self._error(
+                f"did not answer within {limit_s:g} s: {_head(command)}", "see whether its control CPU is busy"
+            ) from None
+        except _TooMuchError:
+            raise self._error(f"answers without end: {_head(command)}", "look at it by hand") from None
+        except (OSError, EOFError, paramiko.SSHException):
+            raise self._lost() from None
+        finally:
+            if channel is not None:
+                channel.close()
+
+    def put(self, path: str, text: str, mode: int = 0o600) -> None:
+        """Write a file on the device, readable by its owner alone while it is written. DeviceError when it cannot."""
+        place = shlex.quote(path)
+        write = (
+            f"umask 077; rm -f {place}; set -C; cat > {place} && chmod {mode:o} {place} || {{ rm -f {place}; exit 1; }}"
+        )
+        done = self.run(write, stdin=text)
+        if done.exit_code != 0:
+            why = done.said.splitlines()[-1:] or ["no reason given"]
+            raise DeviceError(
+                Problem(f"{self.target.device}: {path} cannot be written: {why[0]}", "see whether its disk is full")
+            )
+
+    def _lost(self) -> AccessError:
+        return self._error("the connection is lost", "try again; a change that was not confirmed goes back by itself")
+
+    def _error(self, what: str, remedy: str) -> AccessError:
+        return AccessError(Problem(f"{self.target.device}: {what}", remedy))
+
+
+class _TooMuchError(Exception):
+    """A command prints more than any of ours would."""
+
+
+class _Exchange:
+    """One command in its channel."""
+
+    def __init__(self, channel: Any, deadline_s: float) -> None:
+        self.channel = channel
+        self.deadline_s = deadline_s
+        self.out: list[bytes] = []
+        self.err: list[bytes] = []
+        self.size_bytes = 0
+
+    def run(self, stdin: str) -> Done:
+        """Send the input, and read until the command has ended."""
+        if stdin:
+            self.channel.settimeout(self._left_s())
+            self.channel.sendall(stdin.encode())
+        self.channel.shutdown_write()
+        while self._read():
+            pass
+        while chunk := self.channel.recv_stderr(CHUNK_BYTES):
+            self._keep(self.err, chunk)
+        if not self.channel.status_event.wait(self._left_s()):
+            raise TimeoutError
+        if self.channel.exit_status < 0:
+            raise EOFError
+        return Done(self.channel.exit_status, _text(self.out), _text(self.err))
+
+    def _read(self) -> bool:
+        """Read what there is; false at the end. Errors are read too, or their window would fill and stop it all."""
+        self.channel.settimeout(min(self._left_s(), SLICE_S))
+        try:
+            chunk = self.channel.recv(CHUNK_BYTES)
+        except TimeoutError:
+            chunk = None
+        while self.channel.recv_stderr_ready():
+            self._keep(self.err, self.channel.recv_stderr(CHUNK_BYTES))
+        if chunk:
+            self._keep(self.out, chunk)
+        return chunk is None or bool(chunk)
+
+    def _keep(self, kept: list[bytes], chunk: bytes) -> None:
+        kept.append(chunk)
+        self.size_bytes += len(chunk)
+        if self.size_bytes > MOST_OUTPUT_BYTES:
+            raise _TooMuchError
+
+    def _left_s(self) -> float:
+        left_s = self.deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        return left_s
+
+
+class _Session(netmiko.BaseConnection):
+    """netmiko's connection, without its shell and without its leniency about host keys."""
+
+    def __init__(self, target: SshTarget) -> None:
+        self.target = target
+        super().__init__(
+            host=target.host,
+            port=target.port,
+            username=target.user,
+            password=target.password or None,
+            device_type="linux",
+            key_file=str(target.key_file) if target.key_file else None,
+            allow_agent=target.key_file is None,
+            ssh_strict=True,
+            ssh_config_file=str(target.ssh_config) if target.ssh_config else None,
+            conn_timeout=target.timeout_s,
+            auth_timeout=target.timeout_s,
+            banner_timeout=target.timeout_s,
+            auto_connect=False,
+        )
+
+    def establish_connection(self, width: int = 511, height: int = 1000) -> None:
+        """Connect; no shell is opened."""
+        del width, height
+        wanted = self._connect_params_dict()
+        wanted["look_for_keys"] = self.target.key_file is None and not self.target.password
+        client = self.remote_conn_pre = self._build_ssh_client()
+        name = self.target.host if self.target.port == 22 else f"[{self.target.host}]:{self.target.port}"
+        for key in known_keys(self.target.known_hosts, name):
+            client.get_host_keys().add(name, key.get_name(), key)
+        client.set_missing_host_key_policy(MissingKey(self.target.device, self.target.known_hosts))
+        client.connect(**wanted)
+
+    @property
+    def transport(self) -> Any:
+        """Return what channels are opened on; nothing when it has ended."""
+        transport = self.remote_conn_pre.get_transport() if self.remote_conn_pre else None
+        return transport if transport is not None and transport.is_active() else None
+
+    def hang_up(self) -> None:
+        """Close the connection at once: without the shutdown its thread would notice only after a while."""
+        netmiko.log.removeFilter(self._secrets_filter)
+        client = getattr(self, "remote_conn_pre", None)
+        transport = client.get_transport() if client else None
+        if transport is not None:
+            with contextlib.suppress(OSError, AttributeError, EOFError):
+                transport.sock.shutdown(socket.SHUT_RDWR)
+        if client is not None:
+            client.close()
+
+
+def _refuse_connection(target: SshTarget, error: Exception) -> NoReturn:
+    """Say why there is no connection."""
+    if isinstance(error, NetkitError):
+        raise error from None
+    what, remedy = _reason(target, error)
+    raise AccessError(Problem(f"{target.device}: {what}", remedy)) from None
+
+
+def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:
+    """Return what happened and what to do about it."""
+    place, key_file, remedy = f"{target.host} port {target.port}", target.key_file, UNREACHABLE
+    match error:
+        case paramiko.BadHostKeyException():
+            what = f"the SSH host key of {place} is not the known one"
+            remedy = "somebody may be listening in: find out why it changed, then run netkit trust"
+        case paramiko.PasswordRequiredException():
+            what, remedy = f"{key_file} is locked by a passphrase", "add the key to the SSH agent"
+        case paramiko.AuthenticationException():
+            what, remedy = f"refuses the login of {target.user}", "check the user, the key and the password"
+        case TimeoutError():
+            what = f"does not answer at {place} within {target.timeout_s:g} s"
+        case socket.gaierror():
+            what, remedy = f"{target.host} is not a name that resolves", "check the address, or the name service"
+        case FileNotFoundError() if key_file:
+            what, remedy = f"the key file {key_file} does not exist", "set key_file in access.yaml"
+        case OSError():
+            what = f"cannot be reached at {place}: {error.strerror or error}"
+        case _:
+            what = f"no SSH session at {place}: {error or 'the connection was closed'}"
+    return what, remedy
+
+
+def _head(command: str) -> str:
+    """Return the start of a command, for a message."""
+    return command if len(command) <= 60 else f"{command[:59]}…"
+
+
+def _text(chunks: list[bytes]) -> str:
+    return b"".join(chunks).decode("utf-8", errors="replace")
