@@ -123,6 +123,25 @@ sleep 0.5; kill $watch; cat /tmp/seen
 """Only units that changed are replaced: networkd takes a rewritten one for a changed one, and its addresses off."""
 
 
+def test_files_below_sys_show_what_the_tools_show(lab: RunningLab) -> None:
+    assert lab.shell("gpu01", "cat /sys/class/net/rail0/speed") == "400000\n"
+    counter = "/sys/class/infiniband/mlx5_0/ports/1/hw_counters/rx_write_requests"
+    first = int(lab.shell("gpu01", f"cat {counter}"))
+    shown = lab.shell("gpu01", f"rdma statistic show link mlx5_0/1; cat {counter}")
+    asked, last = re.search(r"rx_write_requests (\d+)", shown), int(shown.split()[-1])
+    assert asked is not None
+    assert first <= last <= int(asked[1])
+    gids = lab.shell(
+        "gpu01", "cd /sys/class/infiniband/mlx5_0/ports/1; paste gids/3 gid_attrs/types/3 gid_attrs/ndevs/3"
+    )
+    assert gids == "0000:0000:0000:0000:0000:ffff:0a80:0001\tRoCE v2\trail0\n"
+    device = (
+        "readlink -f /sys/class/net/rail0/device /sys/bus/pci/devices/0000:18:00.0 /sys/class/infiniband/mlx5_0/device"
+    )
+    assert {Path(line).name for line in lab.shell("gpu01", device).split()} == {"0000:18:00.0"}
+    assert lab.shell("gpu01", "/usr/bin/systemctl is-system-running; cat /proc/1/comm") == "running\nsystemd\n"
+
+
 def test_one_rail_is_reconfigured_and_the_others_notice_nothing(lab: RunningLab) -> None:
     told = lab.shell("gpu02", ONE_RAIL)
     assert "rail0" in told

@@ -39,6 +39,7 @@ FROM_KERNEL = [
     "type",
     "uevent",
 ]
+# Some callers name systemd's programs by their full path, and tell by process 1 whether it is there at all.
 MOUNT = f"""set -e
 [ ! -e {KERNEL_VIEW} ] || exit 0
 mkdir -p {KERNEL_VIEW} {TREE}/devices/virtual/net
@@ -47,6 +48,11 @@ mount --bind {KERNEL_VIEW}/devices/virtual/net {TREE}/devices/virtual/net
 mount --rbind {TREE} /sys
 mount -o remount,bind,ro /sys
 for part in bus class devices kernel; do mount --rbind {TREE}/$part /sys/$part; done
+for program in systemctl systemd-run hostnamectl udevadm; do
+    [ ! -f /usr/bin/$program ] || mount --bind /run/netkit/bin/.client /usr/bin/$program
+done
+echo systemd >/run/netkit/init
+mount --bind /run/netkit/init /proc/1/comm
 """
 PCI_DEVICES = {"ConnectX-6": "0x101b", "ConnectX-7": "0x1021", "ConnectX-8": "0x1023", "BlueField-3": "0xa2dc"}
 RDMA_TYPES = {"0x101b": "MT4123", "0x1021": "MT4129", "0x1023": "MT4131", "0xa2dc": "MT41692"}
@@ -158,10 +164,11 @@ def links(card: Card) -> Iterator[tuple[str, str]]:
     yield f"bus/pci/devices/{card.pci}", f"../../../{pci}"
     yield f"bus/pci/drivers/mlx5_core/{card.pci}", f"../../../../{pci}"
     yield f"{pci}/driver", "../../../bus/pci/drivers/mlx5_core"
+    yield "bus/pci/drivers/mlx5_core/module", "../../../../module/mlx5_core"
     yield f"{pci}/subsystem", "../../../bus/pci"
-    yield f"{pci}/net/{interface}/device", "../.."
+    yield f"{pci}/net/{interface}/device", f"../../../{card.pci}"
     yield f"{pci}/net/{interface}/subsystem", "../../../../../class/net"
-    yield f"{rdma_folder(card)}/device", "../.."
+    yield f"{rdma_folder(card)}/device", f"../../../{card.pci}"
     for name in FROM_KERNEL:
         yield f"{pci}/net/{interface}/{name}", f"../../../../virtual/net/{interface}/{name}"
 

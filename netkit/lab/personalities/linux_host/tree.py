@@ -21,7 +21,7 @@ class Tree:
     def build(self) -> None:
         """Make the tree, with the settings of NICs that were just powered up."""
         self.files.top.mkdir(parents=True, exist_ok=True)
-        for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", "module"):
+        for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", "module/mlx5_core"):
             (self.files.top / part).mkdir(parents=True, exist_ok=True)
         self.files.link([("class/net/lo", "../../devices/virtual/net/lo")])
         readings = {reading.interface: reading for reading in self._machine.node.nics()}
