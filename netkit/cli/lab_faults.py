@@ -56,3 +56,15 @@ def heal(name: str, folder: Path | None, fault: str, place: str, *, everything: 
 def _shown(fault: Mapping[str, Any]) -> str:
     place = f"{fault['device']}:{fault['port']}" if fault["port"] else fault["device"]
     return f"{fault['name']} at {place}"
+
+
+def incast(name: str, folder: Path | None, place: str, senders: int, seconds: float) -> None:
+    """Make congestion at one NIC: real packets, CE marks and CNPs."""
+    flows = remote.ask(running(name, folder), "incast", place=place, senders=senders, seconds=seconds)["flows"]
+    sys.stdout.write(f"{len(flows)} NICs send to {place} at line rate for {seconds:g} s\n")
+
+
+def calm(name: str, folder: Path | None) -> None:
+    """End congestion."""
+    stopped = remote.ask(running(name, folder), "calm")["stopped"]
+    sys.stdout.write(f"{len(stopped)} flows stopped\n")

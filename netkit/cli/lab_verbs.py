@@ -110,6 +110,24 @@ def heal(
 
 
 @lab_verbs.command()
+def incast(
+    place: Annotated[str, typer.Argument(help="The NIC that receives.", metavar="HOST:NIC")],
+    senders: Annotated[int, typer.Option(help="NICs of its rail that send.", min=1, max=64)] = 3,
+    seconds: Annotated[float, typer.Option(help="For how long.", min=1, max=3600)] = 60,
+    fabric: AnyFabric = None,
+    name: Name = "",
+) -> None:
+    """Make several NICs send RoCEv2 packets to one at line rate: real CE marks, real CNPs."""
+    run("lab_faults", name, fabric, place, senders, seconds, verb="incast")
+
+
+@lab_verbs.command()
+def calm(fabric: AnyFabric = None, name: Name = "") -> None:
+    """End every incast."""
+    run("lab_faults", name, fabric, verb="calm")
+
+
+@lab_verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
     run("lab", name, fabric, device, verb="restart")

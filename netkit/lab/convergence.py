@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from netkit.design.fabric import Fabric, Switch
@@ -26,15 +26,6 @@ class Shortfall:
 
     def __str__(self) -> str:
         return f"{self.device}{':' + self.port if self.port else ''}: {self.what}"
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far the fabric has come."""
-
-    done: int = 0
-    total: int = 0
-    shortfalls: list[Shortfall] = field(default_factory=list)
 
 
 def wait(

@@ -8,6 +8,7 @@ from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.model import Model
+from netkit.lab.nic_faults import loss
 from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
@@ -47,8 +48,8 @@ class Services:
         self._traffic = TrafficProcess()
         for host in self.fabric.hosts:
             self._traffic.attach(host.name, namespaces[host.name], pattern.addresses(host))
-        for end, settings in self._settings.items():
-            self._traffic.configure(end, NicConfig(settings))
+        for end in self._settings:
+            self._configure(end)
         self._traffic.start(pattern.steady(self.fabric))
 
     @property
@@ -88,8 +89,16 @@ class Services:
             end = End(host.name, interface)
             if self._settings.get(end) != one:
                 self._settings[end] = one
-                if self._traffic is not None:
-                    self._traffic.configure(end, NicConfig(one))
+                self._configure(end)
+
+    def nic_told(self, host: str, interface: str) -> None:
+        """Bring a NIC's traffic up to date with its faults."""
+        self._configure(End(host, interface))
+
+    def _configure(self, end: End) -> None:
+        if self._traffic is not None and end in self._settings:
+            loses = loss(self.faults, end.host, end.interface)
+            self._traffic.configure(end, NicConfig(self._settings[end], loses_cnps=loses))
 
     def port_readings(self, device: str, kernel: Mapping[str, KernelPort]) -> tuple[PortReading, ...]:
         """Return what the ports of a switch show."""

@@ -1,0 +1,156 @@
+"""Builds the nodes of a lab: namespaces, cables, ways in, and each node's own boot."""
+
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from netkit.design.fabric import Host, Switch
+from netkit.errors import LabError, Problem
+from netkit.lab import https, record, shell, syscalls
+from netkit.lab.agents.snmp import SnmpAgent
+from netkit.lab.convergence import Shortfall
+from netkit.lab.holder import Holder, hold
+from netkit.lab.layout import PERSONALITY_OF_HOSTS, Seat
+from netkit.lab.live import FLASH_BYTES, LiveNode
+from netkit.lab.node import RefusedError
+from netkit.lab.personalities import personality
+from netkit.lab.personality import Personality
+from netkit.lab.server import serve
+from netkit.lab.trouble import Patient
+from netkit.lab.world import SNMP_PORT, SSH_PORT, World
+
+BUILDERS = 4
+Tell = Callable[[str, int, int], None]
+"""(step, done, total): how far it is."""
+
+
+class Builder:
+    """Builds one lab, and single nodes of it again."""
+
+    def __init__(self, world: World, files: Mapping[str, Mapping[str, str]], tell: Tell) -> None:
+        self.world = world
+        self._files = files
+        self._tell = tell
+        self._public_key = (world.folder.path / "key.pub").read_text(encoding="utf-8")
+        client = Path(__file__).with_name("client.py").read_text(encoding="utf-8")
+        self._client = f"#!{_interpreter()} -IS\n{client}"
+
+    def build(self) -> list[Shortfall]:
+        """Bring every node up; return what kept any of them from it."""
+        seats = tuple(self.world.layout.seats.values())
+        holders: dict[str, Holder] = {}
+        for count, seat in enumerate(seats):
+            self._tell("namespaces", count, len(seats))
+            holders[seat.name] = hold(seat.name, is_host=seat.personality == PERSONALITY_OF_HOSTS)
+        self._lay_cables(holders)
+        for seat in seats:
+            self.world.nodes[seat.name] = self._node(seat, holders[seat.name])
+        shortfalls = self._boot_all()
+        record.write(self.world)
+        self.world.services.start_traffic({name: holder.network for name, holder in holders.items()})
+        return shortfalls
+
+    def restart(self, name: str) -> None:
+        """Cut a node's power and boot it from its flash; raises RefusedError when it cannot."""
+        node, mind = self.world.nodes[name], self.world.personalities[name]
+        with node.lock:
+            mind.stop()
+            node.kill_all()
+            node.forget()
+            self._open_ways_in(node)
+            mind.boot()
+        self._settle(node)
+
+    def _node(self, seat: Seat, holder: Holder) -> LiveNode:
+        flash = self.world.folder.path / "nodes" / seat.name
+        flash.mkdir()
+        syscalls.mount("flash", str(flash), "tmpfs", syscalls.MS_NOSUID, f"mode=755,size={FLASH_BYTES}")
+        return LiveNode(seat, holder, flash, self.world.folder.path / f"{seat.name}.log", self.world.services)
+
+    def _lay_cables(self, holders: Mapping[str, Holder]) -> None:
+        strands = self.world.layout.strands
+        self._tell("cables", 0, len(strands))
+        lines = [
+            f"link add {strand.left_interface} netns {holders[strand.left].pid} type veth "
+            f"peer name {strand.right_interface} netns {holders[strand.right].pid}\n"
+            for strand in strands
+        ]
+        if not lines:
+            return
+        words = [*next(iter(holders.values())).enter(), "ip", "-batch", "-"]
+        done = subprocess.run(words, input="".join(lines), capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise LabError(Problem(f"the cables could not be laid: {done.stderr.strip()}"))
+
+    def _boot_all(self) -> list[Shortfall]:
+        nodes = self.world.nodes.values()
+        shortfalls = []
+        with ThreadPoolExecutor(BUILDERS) as pool:
+            for count, (name, problem) in enumerate(pool.map(self._first_boot, nodes)):
+                self._tell("devices", count, len(nodes))
+                if problem:
+                    shortfalls.append(Shortfall(name, problem))
+        return shortfalls
+
+    def _first_boot(self, node: LiveNode) -> tuple[str, str]:
+        """Return the node's name, and what kept it from coming up."""
+        try:
+            mind = self._furnish(node)
+            files = self._files.get(node.name, {})
+            with node.lock:
+                if files:
+                    mind.provision(files)
+                mind.boot()
+            self._settle(node)
+        except RefusedError as error:
+            return node.name, str(error)
+        except Exception as error:  # one node that fails must not take the others with it
+            traceback.print_exc()
+            return node.name, f"{type(error).__name__}: {error}"
+        return node.name, ""
+
+    def _furnish(self, node: LiveNode) -> Personality:
+        """Give a node its personality, its commands and its ways in."""
+        world, kind = self.world, personality(node.seat.personality)
+        mind = world.personalities[node.name] = kind(node)
+        shell.furnish(
+            node.holder.root,
+            public_key=self._public_key,
+            prompt=kind.prompt.format(user=kind.login, host=node.name),
+            programs=kind.programs,
+            client=self._client,
+        )
+        world.trouble.add(Patient(node, mind, self._start_sshd))
+        serve(node, mind, world.trouble.answer)
+        if kind.https_port:
+            world.certificates[node.name] = https.make_certificate(node)
+            https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate)
+        if isinstance(node.device, Switch):
+            node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
+        self._open_ways_in(node)
+        return mind
+
+    def _settle(self, node: LiveNode) -> None:
+        self.world.tell_settings(node)
+        if isinstance(node.device, Host):
+            node.lldp.apply()
+
+    def _open_ways_in(self, node: LiveNode) -> None:
+        self.world.host_keys[node.name] = shell.host_key(node.holder.root, node.saved)
+        config = shell.sshd_config(node.seat.address, self.world.port(SSH_PORT))
+        node.file("/etc/ssh/sshd_config").write_text(config, encoding="utf-8")
+        self._start_sshd(node)
+
+    def _start_sshd(self, node: LiveNode) -> None:
+        """Let people in; a device that is unreachable by fault stays so."""
+        if not self.world.services.faults.of("unreachable", node.name):
+            node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
+
+
+def _interpreter() -> str:
+    """Return an interpreter that is not in a folder nodes have of their own."""
+    system = Path("/usr/bin/python3")
+    return str(system if system.exists() else Path(sys.executable).resolve())

@@ -1,0 +1,87 @@
+"""Everything one running lab consists of."""
+
+import secrets
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from netkit.design.fabric import Fabric, Host
+from netkit.lab import block, https, shell
+from netkit.lab.folder import LabFolder
+from netkit.lab.layout import Layout, lay_out
+from netkit.lab.live import LiveNode
+from netkit.lab.model.inputs import NicSettings
+from netkit.lab.personality import Personality
+from netkit.lab.services import Services
+from netkit.lab.trouble import Trouble
+
+SSH_PORT, SNMP_PORT = 22, 161
+LOW_PORTS = 1023
+
+
+@dataclass
+class World:
+    """A lab as its keeper has it; the nodes come one by one."""
+
+    fabric: Fabric
+    folder: LabFolder
+    layout: Layout
+    block: str
+    claim: socket.socket
+    """Holds the loopback network for as long as it is open."""
+    low_port_shift: int
+    """What is added to ports that only root may take."""
+    password: str
+    services: Services
+    trouble: Trouble
+    nodes: dict[str, LiveNode] = field(default_factory=dict)
+    personalities: dict[str, Personality] = field(default_factory=dict)
+    host_keys: dict[str, str] = field(default_factory=dict)
+    certificates: dict[str, str] = field(default_factory=dict)
+
+    def port(self, number: int) -> int:
+        """Return a port as this lab has it."""
+        return number + self.low_port_shift if number <= LOW_PORTS else number
+
+    def settings(self, host: str) -> Mapping[str, NicSettings]:
+        """Return how the NICs of a host are set now."""
+        node, mind = self.nodes[host], self.personalities[host]
+        nics = node.device.nics if isinstance(node.device, Host) else ()
+        found = {nic.interface: mind.settings(nic.interface) for nic in nics}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def tell_settings(self, node: LiveNode) -> None:
+        """Tell model and traffic how a host's NICs are set."""
+        if isinstance(node.device, Host):
+            self.services.host_told(node.device, self.settings(node.name))
+
+
+def begin(fabric: Fabric, folder: LabFolder) -> World:
+    """Return a lab without nodes yet: its loopback network, its keys, its services."""
+    network, claim = block.claim(folder.name)
+    services = Services(fabric)
+    shell.make_key(folder.path)
+    password = secrets.token_urlsafe(18)
+    file = https.password_file(folder.path)
+    file.touch(mode=0o600)
+    file.write_text(f"{password}\n", encoding="utf-8")
+    return World(
+        fabric,
+        folder,
+        lay_out(fabric, network),
+        network,
+        claim,
+        _low_port_shift(network),
+        password,
+        services,
+        Trouble(services.faults),
+    )
+
+
+def _low_port_shift(network: str) -> int:
+    with socket.socket() as trial:
+        try:
+            trial.bind((f"{network}.255.254", SSH_PORT))
+        except PermissionError:
+            return 8000
+        return 0
