@@ -100,6 +100,18 @@ def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) ->
     assert port(terminal, "swp33s0").mtu_bytes == 9000
 
 
+def test_a_full_flash_stops_an_apply_before_anything_changes(terminal: Desk) -> None:
+    told = list(terminal.node.told)
+    full = terminal.node.saved / "nvue" / "next.new"
+    full.symlink_to("/dev/full")
+    code, printed = apply(terminal, "set interface swp33s0 link mtu 9000")
+    assert (code, printed) == (1, "Error: No space left on device\n")
+    assert terminal.node.told == told
+    assert terminal.type("nv config diff startup applied") == (0, "")
+    assert not full.is_symlink()
+    assert terminal.type("nv config apply -y") == (0, "applied_and_saved [rev_id: 3]\n")
+
+
 def test_a_rollback_restores_what_ran(terminal: Desk) -> None:
     before = terminal.node.told[-1]
     apply(terminal, "set interface swp33s0 link state down", "unset router policy", "unset vrf default router bgp")

@@ -1,6 +1,9 @@
 """NVUE in a real lab: switches configured from nothing over SSH, with real FRR, links and lldpd below."""
 
+import base64
+import http.client
 import json
+import ssl
 from collections.abc import Iterator
 from typing import Any
 
@@ -149,3 +152,24 @@ def test_an_apply_asks_first(lab: RunningLab) -> None:
     done = lab.ssh("spine01", "nv config apply", stdin="y\n")
     assert (done.returncode, "applied_and_saved" in done.stdout) == (0, True)
     assert shown(lab, "spine01", "interface swp1s0 description") == "asked"
+
+
+def test_the_rest_interface_changes_the_same_switch(lab: RunningLab) -> None:
+    record = json.loads((lab.home / lab.name / "lab.json").read_text(encoding="utf-8"))["devices"]["spine02"]
+    place = (record["address"], record["https_port"])
+    trusted = ssl.create_default_context(cadata=ssl.get_server_certificate(place))
+    password = (lab.home / lab.name / "password").read_text(encoding="utf-8").strip()
+    login = base64.b64encode(f"cumulus:{password}".encode()).decode()
+
+    def ask(method: str, path: str, body: object = None) -> Any:
+        line = http.client.HTTPSConnection(*place, context=trusted, timeout=120)
+        line.request(method, f"/nvue_v1{path}", json.dumps(body), {"Authorization": f"Basic {login}"})
+        answer = line.getresponse()
+        assert answer.status == 200, answer.read()
+        return json.loads(answer.read())
+
+    (number,) = ask("POST", "/revision")
+    ask("PATCH", f"/interface/swp1s0?rev={number}", {"description": "over REST"})
+    done = ask("PATCH", f"/revision/{number}", {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
+    assert done["state"] == "applied_and_saved"
+    assert shown(lab, "spine02", "interface swp1s0 description") == "over REST"

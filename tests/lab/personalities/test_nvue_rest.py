@@ -1,8 +1,8 @@
 """NVUE in the lab over REST: the same revisions, as requests and answers."""
 
+import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -19,8 +19,11 @@ def terminal(tmp_path: Path) -> Desk:
 
 
 def call(terminal: Desk, method: str, target: str, body: object = None) -> tuple[int, Any]:
-    path, _, query = target.partition("?")
-    return terminal.switch.rest(method, f"/nvue_v1{path}", parse_qs(query), body)
+    is_text = isinstance(body, str)
+    headers = {"content-type": "text/plain"} if is_text else {}
+    raw = b"" if body is None else str(body).encode() if is_text else json.dumps(body).encode()
+    status, _, shown = terminal.switch.https(method, f"/nvue_v1{target}", headers, raw)
+    return status, json.loads(shown) if shown else None
 
 
 def begin(terminal: Desk) -> str:
@@ -172,3 +175,16 @@ def test_older_releases_answer_a_delete_with_a_body(tmp_path: Path) -> None:
     older = desk(tmp_path, "5.9.2")
     number = begin(older)
     assert call(older, "DELETE", f"/interface/swp33s0?rev={number}") == (200, {})
+
+
+def test_what_is_not_json_is_refused(terminal: Desk) -> None:
+    for body in (b"{", b"\xff\xfe"):
+        assert terminal.switch.https("PATCH", "/nvue_v1/?rev=3", {}, body)[0] == 400
+
+
+def test_nobody_answers_once_the_api_is_off(terminal: Desk) -> None:
+    number = begin(terminal)
+    assert call(terminal, "PATCH", f"/system/api?rev={number}", {"state": "disabled"})[0] == 200
+    apply_body = json.dumps({"state": "apply", **YES}).encode()
+    assert terminal.switch.https("PATCH", f"/nvue_v1/revision/{number}", {}, apply_body)[0] == 200
+    assert terminal.switch.https("GET", "/nvue_v1/system", {}, b"")[0] == 503

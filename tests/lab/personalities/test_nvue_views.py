@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.personalities.nvue.show.phy import ber
-from netkit.lab.personalities.nvue.show.views import VIEWS
+from netkit.lab.personalities.nvue.show.views import ASPECTS, VIEWS
 from tests.conftest import UPDATE
 from tests.lab.personalities.nvue.bench import Desk, desk
 
@@ -38,11 +38,9 @@ def answering(folder: Path, version: str) -> Desk:
 def test_views_are_as_written(version: str, tmp_path: Path) -> None:
     terminal = answering(tmp_path, version)
     shown = {path: terminal.show(path) for path in asked(terminal)}
-    shown["interface --view counters"] = terminal.show("interface --view counters")
-    shown["vrf default router bgp neighbor --view detail"] = terminal.show(
-        "vrf default router bgp neighbor --view detail"
-    )
-    for path in ("interface", "interface lldp"):
+    for path, aspects in ASPECTS.items():
+        shown |= {f"{path} --view {aspect}": terminal.show(f"{path} --view {aspect}") for aspect in sorted(aspects)}
+    for path in [path for path in shown if path.partition(" --")[0] in {"interface", "interface lldp"}]:
         shown[path] = {name: shown[path][name] for name in ("lo", "swp33s0", "swp33", "vlan100") if name in shown[path]}
     shown["platform transceiver"] = {"swp33s0": shown["platform transceiver"]["swp33s0"]}
     for key in PASSING:

@@ -67,6 +67,7 @@ class Applier:
                 issues = [Issue("", reason, "confirm_pending")]
             if issues:
                 return self._ended(revision, "invalid", tuple(issues))
+            self.store.check_room(tree)
             refusal = self._realise(tree)
             if refusal:
                 return self._ended(revision, "ignore_fail", (Issue("", refusal, "systemctl"),))

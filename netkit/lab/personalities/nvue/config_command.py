@@ -1,4 +1,8 @@
-"""`nv config …`: staging, comparing, applying and saving the configuration."""
+"""`nv config …`: staging, comparing, applying and saving the configuration.
+
+Not seen on a switch, and so not to be relied on: what is printed while a revision waits to be confirmed, when exactly
+`apply` asks (here always), and the JSON of `history`.
+"""
 
 import json
 import re

@@ -55,13 +55,18 @@ def rest(
         return _refused(405, "Method Not Allowed", method)
     try:
         return resource[method](system, request)
-    except UnknownRevisionError as error:
+    except (CommandError, NotFoundError, OSError, UnknownRevisionError) as error:
+        return _refusal(error)
+
+
+def _refusal(error: Exception) -> Answer:
+    """Return how a request that cannot be done is answered."""
+    if isinstance(error, UnknownRevisionError):
         return _refused(404, "Not Found", f"revision {error} does not exist")
-    except NotFoundError as error:
-        return _refused(404, "Not Found", str(error))
-    except CommandError as error:
-        is_missing = "does not exist" in str(error)
-        return _refused(404 if is_missing else 400, "Not Found" if is_missing else "Bad Request", str(error).strip())
+    if isinstance(error, OSError):
+        return _refused(500, "Internal Server Error", error.strerror or "")
+    is_missing = isinstance(error, NotFoundError) or "does not exist" in str(error)
+    return _refused(404 if is_missing else 400, "Not Found" if is_missing else "Bad Request", str(error).strip())
 
 
 def _refused(status: int, title: str, detail: str) -> Answer:

@@ -95,12 +95,21 @@ class Store:
                 del self.revisions[number]
                 (self.folder / f"revisions/{number}.json").unlink(missing_ok=True)
 
+    def check_room(self, tree: Tree) -> None:
+        """Raise OSError while there is still nothing to undo, when flash cannot take what an apply will write."""
+        self._write("next.json", [tree, tree])
+        (self.folder / "next.json").unlink()
+
     def _write(self, name: str, content: object) -> None:
         file = self.folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_suffix(".new")
-        fresh.write_text(json.dumps(content), encoding="utf-8")
-        fresh.rename(file)
+        try:
+            fresh.write_text(json.dumps(content), encoding="utf-8")
+            fresh.rename(file)
+        except OSError:
+            fresh.unlink(missing_ok=True)
+            raise
 
     def next_number(self) -> int:
         """Return the number of the next revision."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from netkit.lab.personalities.nvue.revision import UnknownRevisionError
 from netkit.lab.personalities.nvue.secret import hidden
 from netkit.lab.personalities.nvue.show.look import MISSING, Look
-from netkit.lab.personalities.nvue.show.views import find
+from netkit.lab.personalities.nvue.show.views import ASPECTS, find
 from netkit.lab.personalities.nvue.system import CommandError, System
 from netkit.lab.personalities.nvue.tree import Tree, child, dump
 from netkit.lab.personalities.nvue.usage import USAGE_EXIT, words
@@ -38,6 +38,8 @@ def show(system: System, call: Call, given: Sequence[str]) -> int:
 
 def look_up(system: System, path: Sequence[str], revision: str, view: str, user: str) -> object:
     """Return what stands at a path; raises CommandError when nothing can."""
+    if view and view not in ASPECTS.get(" ".join(path), ()):
+        raise CommandError(f"Error: argument --view: invalid choice: '{view}'\n", USAGE_EXIT)
     if revision != "operational":
         return _configured(system, hidden(system.store.tree(revision, user)), path)
     found = find(path, system.chassis.version)

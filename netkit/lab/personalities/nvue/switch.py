@@ -1,9 +1,7 @@
 """A switch of the lab that speaks NVUE."""
 
-import json
 import os
-from collections.abc import Mapping, Sequence
-from urllib.parse import parse_qs, urlsplit
+from collections.abc import Mapping
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
@@ -13,7 +11,7 @@ from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.config_command import config
 from netkit.lab.personalities.nvue.document import read
 from netkit.lab.personalities.nvue.factory import factory
-from netkit.lab.personalities.nvue.rest import rest
+from netkit.lab.personalities.nvue.http import answer
 from netkit.lab.personalities.nvue.revision import Store
 from netkit.lab.personalities.nvue.rules import broken
 from netkit.lab.personalities.nvue.schema import merged, schema
@@ -30,6 +28,7 @@ class Nvue(Personality):
 
     programs = ("nv",)
     login = "cumulus"
+    prompt = "{user}@{host}:mgmt:~$ "
     https_port = 8765
 
     def __init__(self, node: Node) -> None:
@@ -85,23 +84,11 @@ class Nvue(Personality):
             call.err(f"Error: {os.strerror(error.errno or 0)}\n")
             return 1
 
-    def rest(self, method: str, path: str, query: Mapping[str, Sequence[str]], body: object) -> tuple[int, object]:
-        """Answer one REST request; a body is parsed JSON, or text, and a query is as `parse_qs` has it."""
-        return rest(self.system, method, path, query, body)
-
     def https(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, user: str = "cumulus"
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, user: str = ""
     ) -> tuple[int, Mapping[str, str], bytes]:
-        """Answer a request on NVUE's own port."""
-        kind = {name.lower(): value for name, value in headers.items()}.get("content-type", "")
-        found = urlsplit(path)
-        try:
-            sent = json.loads(body) if body and "json" in kind else body.decode()
-        except ValueError:
-            refusal = {"title": "Bad Request", "status": 400, "detail": "the body is not JSON"}
-            return 400, {"Content-Type": "application/json"}, json.dumps(refusal).encode()
-        status, answer = rest(self.system, method, found.path, parse_qs(found.query), sent, user)
-        return status, {"Content-Type": "application/json"}, json.dumps(answer).encode()
+        """Answer a request to the REST interface."""
+        return answer(self.system, method, path, headers, body, user or self.login)
 
     def stop(self) -> None:
         """Forget a pending confirmation, as a switch that goes down does."""

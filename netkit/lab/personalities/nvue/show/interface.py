@@ -1,8 +1,11 @@
 """Interfaces: link, counters, addresses."""
 
+from collections.abc import Callable, Mapping
+
 from netkit.lab.personalities.nvue.kinds import PORT
 from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.secret import hidden
+from netkit.lab.personalities.nvue.show import lldp, qos, queue
 from netkit.lab.personalities.nvue.show.look import Look, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy
 from netkit.lab.reading import PortReading
@@ -12,6 +15,8 @@ STATUS_SINCE = (5, 11)
 
 def interfaces(look: Look) -> Shown:
     """Return all interfaces, or one aspect of the ports."""
+    if look.view == "lldp":
+        return lldp.all_ports(look)
     if look.view in PER_PORT:
         return {name: PER_PORT[look.view](look.at(name)) for name in look.ports if name in look.readings}
     return {name: interface(look.at(name)) for name in look.interfaces}
@@ -124,4 +129,11 @@ def adaptive_routing(look: Look) -> Shown:
     return {**configured, key: look.word(is_on=look.port.adaptive_routing)}
 
 
-PER_PORT = {"brief": brief, "counters": counters, "status": brief}
+PER_PORT: Mapping[str, Callable[[Look], Shown]] = {
+    "brief": brief,
+    "counters": counters,
+    "qos-roce-counters": queue.roce_counters,
+    "qos-roce-status": qos.port_roce,
+    "status": brief,
+}
+"""The aspects of all ports that `--view` shows at once."""

@@ -1,6 +1,6 @@
 """Which view answers which path; `*` stands for a name, and the limits after `@` for releases."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from netkit.lab.personalities.nvue.schema import is_within
 from netkit.lab.personalities.nvue.show import bgp, interface, lldp, phy, platform, qos, queue
@@ -54,6 +54,13 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("vrf default router bgp neighbor", bgp.neighbors),
     ("vrf default router bgp neighbor *", bgp.neighbor),
 )
+
+ASPECTS: Mapping[str, frozenset[str]] = {
+    "interface": frozenset({*interface.PER_PORT, "lldp"}),
+    "vrf default router bfd peers": frozenset({"brief", "detail"}),
+    "vrf default router bgp neighbor": frozenset({"brief", "detail"}),
+}
+"""What `--view` may ask of a path."""
 
 
 def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[str, ...]] | None:
