@@ -1,6 +1,7 @@
 """What netplan.yaml says of a switch. netplan checks its form; what the lab does not know is refused here."""
 
 import ipaddress
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ LOWEST_MTU, HIGHEST_MTU = 68, 9500
 DEFAULT_MTU = 1500
 LINK_LOCAL = ["ipv6"]
 MANAGEMENT = "eth0"
+VLAN_NAME = re.compile(r"[a-z]+(\d{1,4})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
     """Return what a netplan file says; raises RefusedError with everything that is not understood."""
     try:
         whole = yaml.safe_load(text) if text.strip() else {"network": {}}
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise RefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
     network = _mapping(whole).get("network")
     if not isinstance(network, dict):
@@ -69,7 +71,9 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
         wrong += _bridge_complaints(str(name), _mapping(found), ethernets)
     for name, found in vrfs.items():
         wrong += [f"netplan: {name}: unknown key {key!r}" for key in _mapping(found) if key not in VRF_KEYS]
-        wrong += [f"netplan: {name}: there is no {one}" for one in _list(found, "interfaces") if one not in ethernets]
+        wrong += [
+            f"netplan: {name}: there is no {one}" for one in _list(found, "interfaces") if str(one) not in ethernets
+        ]
     if wrong:
         raise RefusedError("\n".join(wrong))
     return Netplan(
@@ -97,14 +101,14 @@ def _complaints(name: str, found: Json, allowed: Sequence[str]) -> Iterator[str]
 
 def _bridge_complaints(name: str, found: Mapping[str, Json], ethernets: Mapping[str, Json]) -> Iterator[str]:
     for port in _list(found, "interfaces"):
-        if port not in ethernets:
+        if str(port) not in ethernets:
             yield f"netplan: {name}: there is no interface {port}"
     for key, value in _mapping(found.get("parameters")).items():
         if key not in PARAMETERS:
             yield f"netplan: {name}: unknown parameter {key!r}"
         elif type(value) is not PARAMETERS[key]:
             yield f"netplan: {name}: {key} {value!r} is none"
-    if not any(letter.isdigit() for letter in name):
+    if not VLAN_NAME.fullmatch(name):
         yield f"netplan: {name}: a bridge is named after its VLAN, such as vlan100"
 
 

@@ -70,7 +70,8 @@ def _vlan(name: str, bridge: Bridge) -> VlanState:
 
 
 def _number(bridge: str) -> int:
-    return int("".join(letter for letter in bridge if letter.isdigit()))
+    found = netplan.VLAN_NAME.fullmatch(bridge)
+    return int(found[1]) if found else 0
 
 
 def daemons(text: str) -> frozenset[str]:
