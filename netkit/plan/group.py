@@ -36,11 +36,11 @@ def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
         return side if side is None else "<description>" if _is_description(change) else plain(side)
 
     # What a port is described as is each device's own; it makes a difference only where nothing else does.
-    described = [change for change in device.changes if _is_description(change)]
+    is_all = all(map(_is_description, device.changes))
     changes = (
         (tuple(map(plain, change.path)), value(change, change.running), value(change, change.intended), change.risk)
         for change in device.changes
-        if change not in described or len(described) == len(device.changes)
+        if is_all or not _is_description(change)
     )
     return (device.platform, device.role, device.way.method, device.not_read, *sorted(changes, key=repr))
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -10,64 +10,91 @@ from pydantic import TypeAdapter, ValidationError
 
 from netkit.errors import PlanError, Problem
 from netkit.plan.shape import SCHEMA, Plan
-from netkit.platforms.change import Risk, risk_of
+from netkit.platforms.change import Change, Risk, risk_of
 
 AGAIN = "make the plan again"
 ADAPTER = TypeAdapter(Plan)
 
+Document = dict[str, Any]
+
 
 def write(plan: Plan) -> str:
-    """Return a plan as JSON, with its digest."""
-    return json.dumps({**_plain_plan(plan), "digest": digest(plan)}, indent=1, ensure_ascii=False) + "\n"
+    """Return a plan as JSON with its digest, one device a line."""
+    return "\n".join(_lines({**_document(plan), "digest": digest(plan)})) + "\n"
 
 
 def digest(plan: Plan) -> str:
     """Return the digest of a whole plan: what was approved is what is deployed."""
-    text = json.dumps(_plain_plan(plan), sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+    return _digest(_document(plan))
 
 
 def read(text: str, file: str = "") -> Plan:
     """Return the plan a file holds; refused when it is of a newer netkit, or not exactly as it was written."""
     try:
-        document = json.loads(text, object_hook=_with_risk)
-    except (ValueError, RecursionError, KeyError, AttributeError, TypeError):
+        document = json.loads(text)
+    except (ValueError, RecursionError):
         raise PlanError(Problem("is not a plan", AGAIN, file=file)) from None
     schema = document.get("schema") if isinstance(document, dict) else None
-    if not isinstance(schema, int):
+    if type(schema) is not int:
         raise PlanError(Problem("is not a plan", AGAIN, file=file))
     if schema > SCHEMA:
         message = f"is of a newer netkit: schema {schema}, this one reads up to {SCHEMA}"
         raise PlanError(Problem(message, "use that netkit, or make the plan again with this one", file=file))
     told = document.pop("digest", "")
-    try:
-        plan = ADAPTER.validate_python(document)
-    except (ValidationError, RecursionError):
-        raise PlanError(Problem("is not a whole plan", AGAIN, file=file)) from None
-    if digest(plan) != told or _plain_plan(plan) != _worded(document):
+    if _digest(document) != told:
         raise PlanError(Problem("was changed after it was made", AGAIN, file=file))
+    plan = _plan(document)
+    if plan is None or digest(plan) != told:  # it says more, or something else, than a plan does
+        raise PlanError(Problem("is not a whole plan", AGAIN, file=file))
     return plan
 
 
-def _plain_plan(plan: Plan) -> dict[str, Any]:
+def _plan(document: Document) -> Plan | None:
+    """Return the plan of a document; None when it lacks something or has it wrong."""
+    try:
+        for device in document["devices"]:
+            for judged in (device, device["way"], *device["changes"]):
+                judged["risk"] = risk_of(judged["risk"])
+        return ADAPTER.validate_python(document)
+    except (ValidationError, LookupError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def _digest(document: Document) -> str:
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _lines(document: Document) -> Iterator[str]:
+    devices = document.pop("devices")
+    head = json.dumps(document, indent=1)
+    yield head[: head.rindex("\n")] + ","
+    yield ' "devices": ['
+    for number, device in enumerate(devices, 1):
+        yield f"  {json.dumps(device)}{',' if number < len(devices) else ''}"
+    yield " ]"
+    yield "}"
+
+
+def _document(plan: Plan) -> Document:
     head = {"schema": plan.schema, "netkit": plan.netkit, "fabric": plan.fabric}
-    return head | {key: value for key, value in _worded(plan).items() if key not in head}
+    return head | {key: value for key, value in _plain(plan).items() if key not in head}
 
 
-def _worded(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value as JSON has it, with risks as words."""
+    if isinstance(value, Change):
+        return {
+            "path": list(value.path),
+            "running": value.running,
+            "intended": value.intended,
+            "risk": value.risk.word,
+            "note": value.note,
+        }
     if isinstance(value, Risk):
         return value.word
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _worded(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Mapping):
-        return {key: _worded(item) for key, item in value.items()}
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, tuple | list):
-        return [_worded(item) for item in value]
+        return [_plain(item) for item in value]
     return value
-
-
-def _with_risk(found: dict[str, Any]) -> dict[str, Any]:
-    if "risk" in found:
-        found["risk"] = risk_of(found["risk"])
-    return found

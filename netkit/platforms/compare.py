@@ -4,13 +4,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from netkit.platforms.change import Change, Way
 from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
 from netkit.platforms.risk import RiskTable
-from netkit.platforms.secret import holds_secret, settled
+from netkit.platforms.secret import has_placeholder, holds_secret, settled, without_placeholders
 
+LONGEST_SORTED = 200  # an int() of thousands of digits is refused; what follows so much text sorts as it came
 NUMBER = re.compile(r"(\d+)")
 
 
@@ -31,13 +33,18 @@ class ConfigModel:
     platform: str
     files: tuple[str, ...]
     """What is read and compared, as patterns of names; what netkit renders beside it is for people, or a first boot."""
-    parse: Callable[[Files], Config]
-    """Files → canonical, masked configuration; what it does not know stays intact. ConfigError when it cannot."""
+    read: Callable[[Files], Config]
+    """Files → canonical configuration; what it does not know stays intact. ConfigError when it cannot."""
     text: Callable[[Config], dict[str, str]]
     """Configuration → files that parse to it again."""
     ownership: Ownership
     risks: RiskTable
     way: Callable[[Situation], Way]
+
+    def parse(self, files: Files) -> Config:
+        """Return files as a configuration without secrets."""
+        entries = self.read(files)
+        return without_placeholders(entries) if any(map(has_placeholder, files.values())) else entries
 
     def reads(self, file: str) -> bool:
         """Whether a file is one to compare."""
@@ -97,14 +104,17 @@ def apply(running: Config, changes: Iterable[Change]) -> dict[Path, str]:
 
 def natural(path: Path) -> tuple[tuple[tuple[int, str], ...], ...]:
     """Return a sort key by which swp2 stands before swp10."""
-    return tuple(
-        tuple((int(part), "") if part.isdecimal() else (-1, part) for part in NUMBER.split(key)) for key in path
-    )
+    return tuple(map(_natural, path))
+
+
+@lru_cache(maxsize=100_000)
+def _natural(key: str) -> tuple[tuple[int, str], ...]:
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in NUMBER.split(key[:LONGEST_SORTED]))
 
 
 def _place(path: Path) -> tuple[object, ...]:
     """Return a sort key that keeps the entries of one place together."""
-    return natural(path[:-1]), natural(path[-1:])
+    return natural(path[:-1]), natural(path[-1:]), path
 
 
 def _settled(running: dict[Path, str], intended: dict[Path, str]) -> tuple[dict[Path, str], dict[Path, str]]:

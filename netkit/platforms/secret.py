@@ -23,9 +23,18 @@ def is_secret_name(key: str) -> bool:
     return bool(NAME.search(key))
 
 
-def masked(value: str) -> str:
-    """Return text without netkit's placeholders."""
-    return PLACEHOLDER.sub(SECRET, value) if "@secret:" in value else value
+def has_placeholder(text: str) -> bool:
+    """Whether there may be a placeholder of netkit's in a text."""
+    return "@secret:" in text
+
+
+def without_placeholders(entries: Config) -> dict[Path, str]:
+    """Return a configuration in which netkit's placeholders are masked."""
+    return {tuple(map(_masked, path)): _masked(value) for path, value in entries.items()}
+
+
+def _masked(text: str) -> str:
+    return PLACEHOLDER.sub(SECRET, text) if "@secret:" in text else text
 
 
 def settled(running: Config, intended: Config) -> dict[Path, str]:

@@ -60,7 +60,7 @@ def parse(text: str, grammar: Grammar, file: str, root: Path = ()) -> dict[Path,
         for key, value in grammar.entries(line):
             path = (*parent, key)
             if entries.setdefault(path, value) != value:  # the name has two values: each line stands for itself
-                path = (*parent, f"{key}{grammar.separator}{value}")
+                path = (*parent, f"{key}{grammar.separator}{value}" if value else key + grammar.separator[:1])
                 entries[path] = PRESENT
         above.append((depth, path))
         if len(above) > DEEPEST:

@@ -9,7 +9,7 @@ from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.eos.ownership import OWNERSHIP
 from netkit.platforms.eos.risks import RISKS
 from netkit.platforms.eos.way import way
-from netkit.platforms.secret import SECRET, masked
+from netkit.platforms.secret import SECRET
 
 FILE = "eos.cfg"
 
@@ -87,7 +87,7 @@ def _meant(line: str) -> Iterator[str]:
     elif found := NEIGHBORS.fullmatch(line):
         yield from (f"neighbor interface {port} {found[2]}" for port in ports(found[1]))
     else:
-        yield _without_secret(masked(line))
+        yield _without_secret(line)
 
 
 def _without_secret(line: str) -> str:

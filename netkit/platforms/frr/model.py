@@ -11,7 +11,7 @@ from netkit.platforms.frr.risks import RISKS
 from netkit.platforms.frr.way import way
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.files import Kind
-from netkit.platforms.secret import SECRET, masked
+from netkit.platforms.secret import SECRET
 
 FRR_CONF = "frr.conf"
 
@@ -57,7 +57,7 @@ PASSWORD = re.compile(r"(neighbor \S+ password|password|enable password) .+")
 def _meant(line: str) -> Iterator[str]:
     if line in DEFAULTS or line.startswith(PREAMBLE):
         return
-    yield PASSWORD.sub(rf"\1 {SECRET}", masked(line))
+    yield PASSWORD.sub(rf"\1 {SECRET}", line)
 
 
 GRAMMAR = section.Grammar(

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from netkit.platforms import section
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import netplan, unit
-from netkit.platforms.secret import SECRET, masked
+from netkit.platforms.secret import SECRET
 
 Parse = Callable[[str, str], dict[Path, str]]
 Text = Callable[[Config, str], str]
@@ -40,13 +40,13 @@ def _snmp(line: str) -> Iterator[str]:
     elif found:
         yield f"{found[3]} {SECRET}{found[4]}"
     else:
-        yield masked(line)
+        yield line
 
 
 def _whole(text: str, file: str) -> dict[Path, str]:
     lines = (line.rstrip() for line in text.splitlines())
     said = "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
-    return {(file, BODY): masked(said)} if said else {}
+    return {(file, BODY): said} if said else {}
 
 
 def _script(text: str, file: str) -> dict[Path, str]:
@@ -55,7 +55,7 @@ def _script(text: str, file: str) -> dict[Path, str]:
     rest = []
     for line in text.splitlines():
         found = ASSIGNMENT.fullmatch(line)
-        if found and settings.setdefault((file, found[1]), masked(found[2])) == masked(found[2]):
+        if found and settings.setdefault((file, found[1]), found[2]) == found[2]:
             continue
         rest.append(line)
     return settings | _whole("\n".join(rest), file)

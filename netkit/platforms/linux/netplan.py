@@ -9,6 +9,8 @@ from netkit.platforms.config import Config, Path, flat, nested
 
 ITEM = "- "
 EMPTY = "[]"
+QUOTED = frozenset('{["')
+"""How an item begins that is written as JSON, because it could be taken for a mapping in words."""
 # What tells one route from another; the rest of a route is what may change about it.
 IDENTITY = ("to", "table", "metric")
 TRUTH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -47,7 +49,7 @@ def _plain(node: object) -> object:
 
 def _item(item: object) -> tuple[str, str]:
     if isinstance(item, str):
-        return ITEM + item, ""
+        return ITEM + (json.dumps(item) if "=" in item or item[:1] in QUOTED else item), ""
     is_plain = isinstance(item, dict) and all(_is_word(key) and _is_word(value) for key, value in item.items())
     if not isinstance(item, dict) or not is_plain or not item:
         return ITEM + json.dumps(item, sort_keys=True), ""
@@ -82,7 +84,7 @@ def _listed(node: object) -> object:
 def _read(key: str, value: str) -> object:
     """Return the item a key and its value stand for."""
     try:
-        item = json.loads(key) if key[:1] in {"{", "["} else None
+        item = json.loads(key) if key[:1] in QUOTED else None
     except (ValueError, RecursionError):
         item = None
     if item is not None:

@@ -12,7 +12,7 @@ from netkit.platforms.config import Config, Files, Path, flat, nested
 from netkit.platforms.nvue.ownership import OWNERSHIP
 from netkit.platforms.nvue.risks import RISKS
 from netkit.platforms.nvue.way import way
-from netkit.platforms.secret import SECRET, is_secret_name, masked
+from netkit.platforms.secret import SECRET, is_secret_name
 
 FILE = "startup.yaml"
 
@@ -35,7 +35,8 @@ def parse(files: Files) -> Config:
         is_framed = not item.keys() - {"set", "unset", "header"}
         tree.update(flat(item.get("set") or {} if is_framed else item, FILE, _names))
     tree.pop((), None)
-    return {path: _value(path, value) for path, value in _without_shadowed(tree).items()}
+    known = _without_shadowed(tree)
+    return {path: SECRET if value and is_secret_name(path[-1]) else value for path, value in known.items()}
 
 
 def _document(text: str) -> object:
@@ -84,10 +85,6 @@ def _without_shadowed(tree: dict[Path, str]) -> dict[Path, str]:
         if path in shadowed:
             del tree[path]
     return tree
-
-
-def _value(path: Path, value: str) -> str:
-    return SECRET if value and is_secret_name(path[-1]) else masked(value)
 
 
 def text(config: Config) -> dict[str, str]:

@@ -6,7 +6,7 @@ from netkit.errors import ConfigError, Problem
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
-from netkit.platforms.secret import SECRET, is_secret_name, masked
+from netkit.platforms.secret import SECRET, is_secret_name
 from netkit.platforms.sonic.ownership import OWNERSHIP
 from netkit.platforms.sonic.risks import RISKS
 from netkit.platforms.sonic.way import way
@@ -60,9 +60,9 @@ def _row(table: str, key: str, row: dict[str, object], entries: dict[Path, str])
 
 def _value(place: str, value: object) -> str:
     if isinstance(value, str):
-        return masked(value)
+        return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return masked(json.dumps(value))
+        return json.dumps(value)
     if isinstance(value, bool):
         return str(value).lower()
     raise _strange(place)

@@ -1,0 +1,263 @@
+"""How changes get onto a device: the gentlest way it takes, its steps and its price."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from netkit.platforms.change import NOTHING, REFUSED, Risk, Way
+from netkit.platforms.compare import ConfigModel, Situation, compare
+from netkit.platforms.eos.model import MODEL as EOS
+from netkit.platforms.frr.model import MODEL as FRR
+from netkit.platforms.linux.model import MODEL as LINUX
+from netkit.platforms.nvue.model import MODEL as NVUE
+from netkit.platforms.sonic.model import MODEL as SONIC
+from netkit.platforms.sonic.way import PATCH_S, patch_s
+from tests.platforms.samples import samples
+
+Tables = dict[str, dict[str, dict[str, Any]]]
+
+
+def chosen(model: ConfigModel, running: dict[str, str], intended: dict[str, str], version: str = "") -> Way:
+    found = compare(model, dict(running), intended)
+    return model.way(Situation(found.changes, found.running, found.intended, version))
+
+
+def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str = "Mellanox-SN5600-O128") -> Way:
+    """Return how SONiC gets from its sample to an edited one."""
+    text = samples("sonic")["202411/plain/leaf01"]["config_db.json"].replace("Mellanox-SN5600-O128", hwsku)
+    tables = json.loads(text)
+    edit(tables)
+    return chosen(SONIC, {"config_db.json": text}, {"config_db.json": json.dumps(tables)}, version)
+
+
+def test_without_changes_there_is_nothing_to_do() -> None:
+    for model, name in ((NVUE, "nvue"), (SONIC, "sonic"), (EOS, "eos"), (FRR, "frr"), (LINUX, "linux")):
+        files = dict(next(iter(samples(name).values())))
+        assert chosen(model, files, files) == Way(NOTHING)
+
+
+TAKEN: list[tuple[str, Callable[[Tables], object]]] = [
+    ("mtu", lambda db: db["PORT"]["Ethernet0"].update(mtu="9100")),
+    ("cable", lambda db: db["CABLE_LENGTH"]["AZURE"].update(Ethernet0="5m")),
+    ("dscp", lambda db: db["DSCP_TO_TC_MAP"]["AZURE"].update({"26": "4"})),
+    ("weight", lambda db: db["SCHEDULER"]["scheduler.roce"].update(weight="80")),
+    ("green", lambda db: db["WRED_PROFILE"]["AZURE_LOSSLESS"].update(green_max_threshold="900000")),
+    ("watchdog", lambda db: db["PFC_WD"]["Ethernet0"].update(detection_time="400")),
+    ("watchdog row", lambda db: db["PFC_WD"].pop("Ethernet0")),
+]
+
+
+@pytest.mark.parametrize("edit", [edit for _, edit in TAKEN], ids=[name for name, _ in TAKEN])
+def test_sonic_patches_what_the_updater_takes(edit: Callable[[Tables], object]) -> None:
+    way = sonic(edit)
+    assert (way.method, way.reasons, way.costs, way.risk) == ("patch", (), (), Risk.NONE)
+
+
+SN5600, TH5, WHITE_BOX = "Mellanox-SN5600-O128", "Arista-7060X6-64PE-O128S2", "White-Box-TH5"
+REFUSALS: list[tuple[str, str, Callable[[Tables], object], str]] = [
+    (
+        "202411",
+        SN5600,
+        lambda db: db["WRED_PROFILE"]["AZURE_LOSSLESS"].update(red_max_threshold="9"),
+        "WRED_PROFILE: before 202511",
+    ),
+    ("202411", SN5600, lambda db: db["WRED_PROFILE"].update(other={"ecn": "ecn_all"}), "WRED_PROFILE: before 202511"),
+    (
+        "202411",
+        SN5600,
+        lambda db: db["BUFFER_PROFILE"]["q_lossy_profile"].update(dynamic_th="1"),
+        "BUFFER_PROFILE|q_lossy_profile: ",
+    ),
+    (
+        "202511",
+        SN5600,
+        lambda db: db["BUFFER_POOL"]["egress_lossless_pool"].update(size="1"),
+        "BUFFER_POOL|egress_lossless_pool: ",
+    ),
+    (
+        "202411",
+        SN5600,
+        lambda db: db["BUFFER_POOL"]["egress_lossless_pool"].update(size="1"),
+        "BUFFER_POOL|egress_lossless_pool: ",
+    ),
+    ("202411", SN5600, lambda db: db["PFC_WD"].pop("GLOBAL"), "PFC_WD|GLOBAL: the updater never removes it"),
+    (
+        "202411",
+        SN5600,
+        lambda db: db["LOOPBACK_INTERFACE"].pop("Loopback0"),
+        "LOOPBACK_INTERFACE|Loopback0: the updater never removes it",
+    ),
+    (
+        "202411",
+        SN5600,
+        lambda db: db["PORT"]["Ethernet0"].update(lanes="9"),
+        "PORT|Ethernet0: lanes is fixed when the row is made",
+    ),
+    ("202411", SN5600, lambda db: db["BREAKOUT_CFG"]["Ethernet0"].update(brkout_mode="1x800G"), "BREAKOUT_CFG: "),
+    (
+        "202411",
+        SN5600,
+        lambda db: db["DEVICE_METADATA"]["localhost"].update(buffer_model="traditional"),
+        "DEVICE_METADATA: buffer_model ",
+    ),
+    (
+        "202411",
+        WHITE_BOX,
+        lambda db: db["PFC_WD"].pop("Ethernet0"),
+        "PFC_WD: the updater takes no change of it on this hwsku",
+    ),
+    (
+        "202411",
+        WHITE_BOX,
+        lambda db: db["WRED_PROFILE"]["AZURE_LOSSLESS"].update(green_max_threshold="9"),
+        "WRED_PROFILE: before 202511",
+    ),
+    (
+        "202405",
+        TH5,
+        lambda db: db["PFC_WD"].pop("Ethernet0"),
+        "PFC_WD: the updater takes no change of it on this hwsku",
+    ),
+]
+
+
+@pytest.mark.parametrize(("version", "hwsku", "edit", "reason"), REFUSALS)
+def test_sonic_reloads_what_the_updater_refuses(
+    version: str, hwsku: str, edit: Callable[[Tables], object], reason: str
+) -> None:
+    way = sonic(edit, version, hwsku)
+    assert (way.method, way.risk) == ("reload", Risk.REBOOT)
+    assert way.reasons[0].startswith(reason)
+    assert way.costs == ("config reload: every container stops and starts; the switch forwards nothing for minutes",)
+
+
+def test_sonic_202511_frees_wred_and_profiles() -> None:
+    assert (
+        sonic(lambda db: db["WRED_PROFILE"].update(other={"ecn": "ecn_all"}), "202511", "White-Box-TH5").method
+        == "patch"
+    )
+    way = sonic(lambda db: db["BUFFER_PROFILE"]["q_lossy_profile"].update(dynamic_th="1"), "202511")
+    assert way.method == "patch"
+
+
+def test_sonic_cannot_make_the_watchdog_table_from_nothing() -> None:
+    text = samples("sonic")["202411/plain/leaf01"]["config_db.json"]
+    tables = json.loads(text)
+    del tables["PFC_WD"]
+    way = chosen(SONIC, {"config_db.json": json.dumps(tables)}, {"config_db.json": text}, "202511")
+    assert way.reasons == ("PFC_WD: the updater cannot make this table from nothing",)
+
+
+def test_sonic_says_which_ports_flap() -> None:
+    way = sonic(lambda db: db["PORT_QOS_MAP"]["Ethernet4"].update(pfc_enable="3,4"))
+    assert way.method == "patch"
+    assert way.costs == ("the updater shuts these ports and opens them again, one after the other: Ethernet4",)
+
+
+def test_sonic_reloads_rather_than_flap_for_minutes() -> None:
+    def edit(db: Tables) -> None:
+        for number in range(64):
+            db["QUEUE"][f"Ethernet{number * 8}|3"] = {"scheduler": "scheduler.control"}
+
+    way = sonic(edit)
+    assert way.method == "reload"
+    assert way.reasons == ("a patch that flaps 64 ports takes the updater about 593 s",)
+
+
+def test_a_patch_takes_longer_with_every_port() -> None:
+    assert [patch_s(ports) for ports, _ in PATCH_S] == [seconds for _, seconds in PATCH_S]
+    times = [patch_s(ports) for ports in range(200)]
+    assert times == sorted(times)
+    assert patch_s(128) == pytest.approx(4 * 593.0)
+
+
+def test_sonic_refuses_to_become_another_switch() -> None:
+    way = sonic(lambda db: db["DEVICE_METADATA"]["localhost"].update(hwsku="Other"))
+    assert (way.method, way.steps) == (REFUSED, ())
+    assert way.is_refused
+
+
+def test_sonic_routing_alone_needs_no_patch() -> None:
+    files = dict(samples("sonic")["202411/plain/leaf01"])
+    running = {**files, "frr.conf": files["frr.conf"].replace("timers bgp 3 9", "timers bgp 1 3")}
+    way = chosen(SONIC, running, files, "202411")
+    assert (way.method, len(way.steps)) == ("patch", 1)
+    assert way.steps[0].startswith("frr-reload.py")
+
+
+def nvue(before: str, after: str, version: str = "5.16.1") -> Way:
+    files = dict(samples("nvue")["5.16.1/full/leaf01"])
+    assert before in files["startup.yaml"]
+    return chosen(NVUE, {"startup.yaml": files["startup.yaml"].replace(before, after)}, files, version)
+
+
+def test_nvue_patches_in_one_step() -> None:
+    way = nvue("hostname: leaf01", "hostname: other")
+    assert (way.method, len(way.steps), way.costs) == ("patch", 1, ())
+
+
+def test_nvue_takes_two_steps_where_ports_of_a_cage_go_away() -> None:
+    way = nvue("            2x: {}", "            4x: {}")
+    assert [step.partition(" ")[0] for step in way.steps] == ["remove", "change"]
+    assert "swp1, swp33" in way.steps[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "version", "cost"),
+    [
+        ("cable-length: 30", "cable-length: 40", "5.16.1", "QoS: switchd reloads, with a moment of loss on every port"),
+        ("polling-interval: 100", "polling-interval: 200", "5.16.1", "PFC watchdog: switchd reloads"),
+        (
+            "      adaptive-routing:\n        state: enabled",
+            "      adaptive-routing:\n        state: disabled",
+            "5.16.1",
+            "adaptive routing: switchd reloads, with a moment of loss on every port",
+        ),
+        (
+            "      adaptive-routing:\n        state: enabled",
+            "      adaptive-routing:\n        state: disabled",
+            "5.12.1",
+            "adaptive routing: up to 5.12 switchd restarts, and traffic stops for seconds",
+        ),
+    ],
+)
+def test_nvue_says_what_restarts(before: str, after: str, version: str, cost: str) -> None:
+    assert nvue(before, after, version).costs == (cost,)
+
+
+def test_nvue_restarts_frr_when_bfd_comes_or_goes() -> None:
+    assert nvue(
+        "min-tx-interval: 300\n        state: enabled", "min-tx-interval: 300\n        state: disabled"
+    ).costs == ("BFD on or off: FRR restarts, and every BGP session with it",)
+
+
+def test_eos_says_that_another_routing_model_needs_a_reload() -> None:
+    files = dict(samples("eos")["4.35.1F/plain/leaf01"])
+    running = {"eos.cfg": files["eos.cfg"].replace("multi-agent", "ribd")}
+    found = compare(EOS, dict(running), files)
+    assert [change.risk for change in found.changes] == [Risk.REBOOT]
+    way = chosen(EOS, running, files)
+    assert (way.method, way.costs) == ("session", ("another routing model holds only after a reload",))
+
+
+def test_frr_sets_up_interfaces_before_routing() -> None:
+    files = dict(samples("frr")["8.4.4/plain/leaf01"])
+    running = {
+        **files,
+        "frr.conf": files["frr.conf"].replace("timers bgp 3 9", "timers bgp 1 3"),
+        "netplan.yaml": files["netplan.yaml"].replace("9216", "9000"),
+        "daemons": files["daemons"].replace("pathd=no", "pathd=yes"),
+    }
+    way = chosen(FRR, running, files)
+    assert [step.split()[1] for step in way.steps[:2]] == ["netplan.yaml,", "daemons,"]
+    assert way.steps[2].startswith("frr-reload.py")
+
+
+def test_hosts_are_checked_before_they_are_changed() -> None:
+    files = dict(samples("linux")["5.16.1/plain/gpu01"])
+    running = {**files, "nccl.conf": files["nccl.conf"].replace("106", "96")}
+    way = chosen(LINUX, running, files)
+    assert way.steps[0] == "hosts-apply in check mode"
+    assert way.costs == ("jobs that run keep what they started with",)
