@@ -5,6 +5,7 @@ import json
 import zlib
 
 from netkit.lab.agents import lldp_neighbor
+from netkit.lab.node import RefusedError
 from netkit.lab.personalities.sonic.columns import columns
 from netkit.lab.personalities.sonic.command import Command, Commands, Line
 from netkit.lab.personalities.sonic.system import System
@@ -60,7 +61,10 @@ def _lldp_neighbors(system: System, call: Call, line: Line) -> None:
 
 
 def _bgp_summary(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
-    answer = json.loads(system.node.vty("show bgp ipv4 unicast summary json") or "{}")
+    try:
+        answer = json.loads(system.node.vty("show bgp ipv4 unicast summary json") or "{}")
+    except (OSError, ValueError) as error:
+        raise RefusedError("bgpd is not running") from error
     found = answer.get("ipv4Unicast", answer)
     if "peers" not in found:
         call.out("No IPv4 neighbor is configured\n")

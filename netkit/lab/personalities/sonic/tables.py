@@ -61,7 +61,9 @@ def ordered(tables: View) -> Tables:
 
 def natural(key: str) -> tuple[tuple[int, int | str], ...]:
     """Return what sorts Ethernet8 before Ethernet64."""
-    return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.findall(r"[0-9]+|[^0-9]+", key))
+    return tuple(
+        (0, int(part)) if part[0] in "0123456789" else (1, part) for part in re.findall(r"[0-9]+|[^0-9]+", key)
+    )
 
 
 def text(tables: View, table: str, key: str, leaf: str, otherwise: str = "") -> str:
