@@ -7,7 +7,7 @@ from netkit.lab.node import Node, RefusedError
 from netkit.lab.personalities.frr import files, told
 from netkit.lab.personalities.frr.engine import HOSTNAME, Engine
 from netkit.lab.personalities.frr.units import ACTING, SwitchUnits
-from netkit.lab.personalities.linux_host.systemctl import Arguments, systemctl
+from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.linux_host.unit_file import UnitError
 from netkit.lab.personalities.linux_host.units import full_name
@@ -73,16 +73,16 @@ def _applied(frr: Frr, call: Call) -> int:
 
 
 def _systemctl(frr: Frr, call: Call) -> int:
-    arguments = Arguments(call.arguments)
-    names = [full_name(name) for name in arguments.names]
-    if arguments.verb not in ACTING or not names or not all(map(frr.units.is_switchs_own, names)):
+    verb, *given = [word for word in call.arguments if not word.startswith("-")] or [""]
+    names = [full_name(name) for name in given]
+    if verb not in ACTING or not names or not all(map(frr.units.is_switchs_own, names)):
         return systemctl(frr.units, call)
     code = 0
     for name in names:
         try:
-            state = frr.units.act(arguments.verb, name)
+            state = frr.units.act(verb, name)
         except UnitError as error:
-            call.err(f"Failed to {arguments.verb} {name}: {error}\n")
+            call.err(f"Failed to {verb} {name}: {error}\n")
             return 1
         if state.active == "failed":
             call.err(f"Job for {name} failed; see `netkit lab logs`.\n")
