@@ -21,6 +21,7 @@ class Endpoint:
     password: str = ""
     key_file: Path | None = None
     known_hosts: Path | None = None
+    ssh_config: Path | None = None
     certificate: str = ""
     """The SHA-256 fingerprint that HTTPS is pinned to; empty to verify it by the system's authorities."""
     timeout_s: float = 30.0

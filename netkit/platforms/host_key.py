@@ -65,3 +65,19 @@ class MissingKey(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
         raise AccessError(
             Problem(f"{self.device}: its SSH host key is not in {place}: {shown}", "compare it, then run netkit trust")
         )
+
+
+class KeyShownError(Exception):
+    """Ends a connection that was only made to see the key."""
+
+
+class KeptKey(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
+    """Keeps the key a device shows, and goes no further."""
+
+    key: Any = None
+
+    def missing_host_key(self, client: object, hostname: str, key: Any) -> NoReturn:
+        """Keep it."""
+        del client, hostname
+        self.key = key
+        raise KeyShownError

@@ -17,7 +17,7 @@ import netmiko
 import paramiko  # type: ignore[import-untyped]
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
-from netkit.platforms.host_key import MissingKey, known_keys
+from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its threads write tracebacks to the terminal
 
@@ -151,6 +151,21 @@ class SshLine:
         return AccessError(Problem(f"{self.target.device}: {what}", remedy))
 
 
+def shown_key(target: SshTarget) -> Any:
+    """Return the host key a device shows, whether it is known or not; nobody logs in."""
+    session = _Session(target)
+    kept = KeptKey()
+    try:
+        session.establish_connection(policy=kept)
+    except KeyShownError:
+        return kept.key
+    except (OSError, EOFError, ValueError, NetkitError, paramiko.SSHException) as error:
+        _refuse_connection(target, error)
+    finally:
+        session.hang_up()
+    raise AccessError(Problem(f"{target.device}: shows no host key", UNREACHABLE))
+
+
 class _TooMuchError(Exception):
     """A command prints more than any of ours would."""
 
@@ -228,16 +243,16 @@ class _Session(netmiko.BaseConnection):
             auto_connect=False,
         )
 
-    def establish_connection(self, width: int = 511, height: int = 1000) -> None:
-        """Connect; no shell is opened."""
+    def establish_connection(self, width: int = 511, height: int = 1000, policy: Any = None) -> None:
+        """Connect; no shell is opened. With a policy, no key is known but what it makes of it."""
         del width, height
         wanted = self._connect_params_dict()
         wanted["look_for_keys"] = self.target.key_file is None and not self.target.password
         client = self.remote_conn_pre = self._build_ssh_client()
         name = self.target.host if self.target.port == 22 else f"[{self.target.host}]:{self.target.port}"
-        for key in known_keys(self.target.known_hosts, name):
+        for key in known_keys(self.target.known_hosts, name) if policy is None else ():
             client.get_host_keys().add(name, key.get_name(), key)
-        client.set_missing_host_key_policy(MissingKey(self.target.device, self.target.known_hosts))
+        client.set_missing_host_key_policy(policy or MissingKey(self.target.device, self.target.known_hosts))
         client.connect(**wanted)
 
     @property

@@ -1,0 +1,36 @@
+"""Endpoint → the driver of its platform. Each driver is imported only when one of its devices is opened."""
+
+import importlib
+from typing import Any
+
+from netkit.access.endpoint import Endpoint
+from netkit.platforms.driver import Driver, Secrets
+
+DRIVERS = {"nvue": "NvueDriver", "sonic": "SonicDriver", "eos": "EosDriver", "frr": "FrrDriver", "linux": "LinuxDriver"}
+
+
+def connect(endpoint: Endpoint, secrets: Secrets) -> Driver:
+    """Return a driver for a device; nothing is sent before its `open`."""
+    module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
+    kind = getattr(module, DRIVERS[endpoint.platform])
+    driver: Driver = kind(
+        endpoint.host,
+        endpoint.user,
+        endpoint.password,
+        timeout=endpoint.timeout_s,
+        optional_args=arguments(endpoint, secrets),
+    )
+    return driver
+
+
+def arguments(endpoint: Endpoint, secrets: Secrets) -> dict[str, Any]:
+    """Return what NAPALM calls the optional arguments of a driver."""
+    files = {"key_file": endpoint.key_file, "known_hosts": endpoint.known_hosts, "ssh_config_file": endpoint.ssh_config}
+    return {
+        "device": endpoint.device,
+        "port": endpoint.port,
+        "transport": endpoint.transport,
+        "certificate": endpoint.certificate,
+        "secrets": secrets,
+        **{name: str(file) for name, file in files.items() if file is not None},
+    }

@@ -1,0 +1,135 @@
+"""Where every device of a fabric is managed, or every device of a lab that stands for it."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netkit.access.certificate import known_certificates
+from netkit.access.endpoint import Endpoint, Transport
+from netkit.access.secrets import PASSWORD, read
+from netkit.access.settings import TRANSPORTS, AccessSettings, PlatformAccess, Source
+from netkit.design.fabric import Fabric, Host, Switch
+from netkit.errors import AccessError, Problem
+
+KNOWN_HOSTS = "known_hosts"
+USERS: Mapping[str, str] = {"nvue": "cumulus", "sonic": "admin", "eos": "admin", "frr": "root", "linux": "root"}
+"""The account a platform comes with."""
+PORTS: Mapping[Transport, int] = {"ssh": 22, "eapi": 443, "nvue-rest": 8765}
+PERSONALITIES: Mapping[str, str] = {"linux-host": "linux"}
+DEFAULT_TIMEOUT_S = 30.0
+
+
+def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
+    """Return where the devices of a fabric are; `folder` is the fabric's, against which files are relative."""
+    known_hosts = _path(folder, settings.known_hosts or KNOWN_HOSTS)
+    ssh_config = _path(folder, settings.ssh_config) if settings.ssh_config else None
+    certificates = known_certificates(known_hosts)
+    accounts = {name: settings.platform(name) for name in USERS}
+    passwords = _Passwords()
+    found = {}
+    devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
+    for device in devices:
+        platform = _platform(device)
+        account, transport = accounts[platform], _transport(accounts[platform], platform)
+        host, port = _address(device, settings), account.port or PORTS[transport]
+        user = account.user or _intended_user(fabric, device) or USERS[platform]
+        found[device.name] = Endpoint(
+            device=device.name,
+            platform=platform,
+            host=host,
+            port=port,
+            user=user,
+            transport=transport,
+            password=passwords.of(account, user),
+            key_file=_path(folder, account.key_file) if account.key_file else None,
+            known_hosts=known_hosts,
+            ssh_config=ssh_config,
+            certificate=certificates.get((host, port), ""),
+            timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
+        )
+    return found
+
+
+def lab_endpoints(
+    record: Mapping[str, Any], folder: Path, settings: AccessSettings | None = None
+) -> Mapping[str, Endpoint]:
+    """Return where the devices of a lab are, by its own record; nothing else of the fabric's access is used.
+
+    Of the settings only the transports and the patience hold: a lab has its own keys, accounts and passwords.
+    """
+    try:
+        password = (folder / "password").read_text(encoding="utf-8").strip()
+    except OSError:
+        password = ""
+    settings = settings or AccessSettings()
+    found = {}
+    for name, entry in (record.get("devices") or {}).items():
+        platform = PERSONALITIES.get(entry["personality"], entry["personality"])
+        account = settings.platform(platform)
+        transport = _transport(account, platform)
+        found[name] = Endpoint(
+            device=name,
+            platform=platform,
+            host=entry["address"],
+            port=entry["port"] if transport == "ssh" else entry["https_port"],
+            user=entry["login"],
+            transport=transport,
+            password="" if transport == "ssh" else password,
+            key_file=folder / "key",
+            known_hosts=folder / KNOWN_HOSTS,
+            certificate=entry.get("certificate", ""),
+            timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
+        )
+    return found
+
+
+def endpoint_of(found: Mapping[str, Endpoint], device: str, where: str = "") -> Endpoint:
+    """Return one device's endpoint; AccessError when it has none, as a device the selected lab lacks."""
+    if device not in found:
+        of_lab = f"the lab {where} has no such device" if where else "no address is known"
+        raise AccessError(Problem(f"{device}: {of_lab}", "netkit lab down, or give it a management address"))
+    return found[device]
+
+
+class _Passwords:
+    """Asks each source once, however many devices share it."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Source, str], str] = {}
+
+    def of(self, account: PlatformAccess, user: str) -> str:
+        """Return the password of an account; empty when none is named."""
+        source = account.password
+        if source is None:
+            return os.environ.get(PASSWORD, "")
+        if (source, user) not in self._known:
+            self._known[source, user] = read(source, f"the password of {user}", user)
+        return self._known[source, user]
+
+
+def _platform(device: Switch | Host) -> str:
+    return device.platform if isinstance(device, Switch) else "linux"
+
+
+def _transport(account: PlatformAccess, platform: str) -> Transport:
+    return account.transport or TRANSPORTS[platform][0]
+
+
+def _address(device: Switch | Host, settings: AccessSettings) -> str:
+    if device.name in settings.addresses:
+        return settings.addresses[device.name]
+    if isinstance(device, Switch) and device.management is not None:
+        return device.management.address
+    return device.name
+
+
+def _intended_user(fabric: Fabric, device: Switch | Host) -> str:
+    """Return the login the intent gives every switch."""
+    logins = fabric.services.login if isinstance(device, Switch) else ()
+    return next((login.user for login in logins if login.password_hash_secret), "")
+
+
+def _path(folder: Path, given: str) -> Path:
+    """Return a file of the settings, relative to the fabric's folder."""
+    return folder / Path(given).expanduser()

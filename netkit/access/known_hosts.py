@@ -1,0 +1,127 @@
+"""Trusting devices: what they show, whether that is known, and writing it down when a person says so."""
+
+import os
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from netkit.access import certificate
+from netkit.access.endpoint import Endpoint
+from netkit.errors import AccessError, Problem
+from netkit.platforms.host_key import known_keys
+from netkit.platforms.ssh import SshTarget, shown_key
+
+Status = Literal["known", "new", "changed"]
+CERTIFICATE = "certificate"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a device shows, for a person to compare before it is trusted."""
+
+    device: str
+    host: str
+    port: int
+    kind: str
+    """`ssh-ed25519` and so on, or `certificate`."""
+    fingerprint: str
+    status: Status
+    line: str
+    """How it is written down."""
+
+
+def scan(endpoint: Endpoint) -> Found:
+    """Ask a device for its host key or certificate, without logging in. AccessError when it shows none."""
+    return _key(endpoint) if endpoint.transport == "ssh" else _certificate(endpoint)
+
+
+def _key(endpoint: Endpoint) -> Found:
+    host, port = endpoint.host, endpoint.port
+    target = SshTarget(
+        endpoint.device, host, endpoint.user, port, ssh_config=endpoint.ssh_config, timeout_s=endpoint.timeout_s
+    )
+    key: Any = shown_key(target)
+    place = _place(host, port)
+    known = list(known_keys(_file(endpoint), place))
+    status: Status = "known" if key in known else "changed" if known else "new"
+    line = f"{place} {key.get_name()} {key.get_base64()}"
+    return Found(endpoint.device, host, port, key.get_name(), key.fingerprint, status, line)
+
+
+def _certificate(endpoint: Endpoint) -> Found:
+    host, port = endpoint.host, endpoint.port
+    try:
+        shown = certificate.shown_by(host, port, endpoint.timeout_s)
+    except OSError as error:
+        what = f"{endpoint.device}: no certificate at {host} port {port}: {error.strerror or error}"
+        raise AccessError(Problem(what, "check that HTTPS is on and the address is right")) from None
+    known = endpoint.certificate
+    status: Status = "known" if known == shown else "changed" if known else "new"
+    return Found(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")
+
+
+def _file(endpoint: Endpoint) -> Path:
+    if endpoint.known_hosts is None:
+        raise AccessError(Problem(f"{endpoint.device}: no file is named to keep its key in", "set known_hosts"))
+    return endpoint.known_hosts
+
+
+def _place(host: str, port: int) -> str:
+    """Return a host as known_hosts writes it."""
+    return host if port == 22 else f"[{host}]:{port}"
+
+
+def remember(found: Iterable[Found], known_hosts: Path, *, replace_changed: bool = False) -> None:
+    """Trust what devices showed. What differs from what was trusted is replaced only on request, else AccessError."""
+    new = [one for one in found if one.status != "known"]
+    changed = [one for one in new if one.status == "changed"]
+    if changed and not replace_changed:
+        remedy = "somebody may be listening in: find out why it changed before you replace it"
+        raise AccessError(Problem(f"{one.device}: its {one.kind} is not the trusted one", remedy) for one in changed)
+    keys = [one for one in new if one.kind != CERTIFICATE]
+    if keys:
+        _write(known_hosts, _with_keys(_read(known_hosts), keys))
+    shown = {(one.host, one.port): one.line.split()[2] for one in new if one.kind == CERTIFICATE}
+    if shown:
+        known = certificate.known_certificates(known_hosts)
+        _write(certificate.file_beside(known_hosts), certificate.written({**known, **shown}))
+
+
+def _with_keys(text: str, keys: Iterable[Found]) -> str:
+    """Return a known_hosts with some keys in place of what it had for their hosts."""
+    lines = {_place(one.host, one.port): one.line for one in keys}
+    kept = [without for line in text.splitlines() if (without := _without(line, frozenset(lines)))]
+    return "".join(f"{line}\n" for line in [*kept, *lines.values()])
+
+
+def _without(line: str, places: frozenset[str]) -> str:
+    """Return a line without some of its hosts; empty when none is left."""
+    names, space, rest = line.partition(" ")
+    if line.startswith(("#", "@", "|")):
+        return line
+    kept = [name for name in names.split(",") if name not in places]
+    return f"{','.join(kept)}{space}{rest}" if kept else ""
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise AccessError(Problem(f"{file} cannot be read: {error}", "mend it, or remove it")) from None
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace a file in one step, so that nobody reads half of it."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        number, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(number, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(draft).chmod(0o644)  # public keys
+        Path(draft).replace(file)
+    except OSError as error:
+        raise AccessError(Problem(f"{file} cannot be written: {error.strerror}", "check its folder")) from None

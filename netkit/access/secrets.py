@@ -1,0 +1,89 @@
+"""Secrets and passwords: from the environment, a command or a keyring, kept in memory, never shown."""
+
+import importlib
+import os
+import shlex
+import subprocess
+import threading
+
+from netkit.access.settings import Source
+from netkit.errors import AccessError, Problem
+
+PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
+PREFIX = "NETKIT_SECRET_"
+PATIENCE_S = 120
+
+
+class SecretStore:
+    """Hands out secrets by name; each is fetched once. May be called from any thread."""
+
+    def __init__(self, source: Source | None = None) -> None:
+        self._source = source
+        self._values: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str) -> str:
+        """Return a secret. AccessError names it when it is not to be had."""
+        with self._lock:
+            if name not in self._values:
+                self._values[name] = self._fetched(name)
+            return self._values[name]
+
+    def __repr__(self) -> str:
+        return "SecretStore()"
+
+    def _fetched(self, name: str) -> str:
+        variable = PREFIX + name
+        if value := os.environ.get(variable, ""):
+            return _single_line(f"the secret {name}", value)
+        if self._source is None:
+            raise _missing(f"the secret {name} is not to be had", f"set {variable}, or name a source in access.yaml")
+        return read(self._source, f"the secret {name}", name)
+
+
+def read(source: Source, what: str, name: str) -> str:
+    """Return what a source has for a name."""
+    if source.env:
+        value = os.environ.get(source.env.replace("{name}", name), "")
+        why = f"{source.env} is not set"
+    elif source.command:
+        value, why = _printed(source.command, name, what), "its command prints nothing"
+    else:
+        value, why = _kept(source.keyring or "", name, what), f"the keyring has no {name}"
+    if not value:
+        raise _missing(f"{what} is not to be had: {why}", "see `secrets` and `password` in access.yaml")
+    return _single_line(what, value)
+
+
+def _printed(command: str, name: str, what: str) -> str:
+    """Return what a command prints. Its own messages are not shown: they might tell what it prints."""
+    try:
+        words = [word.replace("{name}", name) for word in shlex.split(command)]
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S)  # noqa: S603
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        why = "it did not end in time" if isinstance(error, subprocess.TimeoutExpired) else str(error)
+        raise _missing(f"{what} is not to be had: `{command}` cannot be run: {why}", "run it by hand") from None
+    if done.returncode != 0:
+        raise _missing(f"{what} is not to be had: `{command}` ends with {done.returncode}", "run it by hand")
+    return done.stdout.rstrip("\r\n")
+
+
+def _kept(service: str, name: str, what: str) -> str:
+    try:
+        keyring = importlib.import_module("keyring")
+    except ImportError:
+        raise _missing(f"{what} is not to be had: no keyring is installed", "pip install keyring") from None
+    try:
+        return str(keyring.get_password(service, name) or "")
+    except Exception as error:
+        raise _missing(f"{what} is not to be had: the keyring refuses ({type(error).__name__})", "unlock it") from None
+
+
+def _single_line(what: str, value: str) -> str:
+    if not value.isprintable():
+        raise _missing(f"{what} holds a line break or a character that cannot be typed", "store it on one line")
+    return value
+
+
+def _missing(what: str, remedy: str) -> AccessError:
+    return AccessError(Problem(what, remedy))

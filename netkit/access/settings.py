@@ -1,0 +1,127 @@
+"""access.yaml, beside fabric.yaml: how this fabric's devices are reached. It is optional, and holds no secret."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from netkit.access.endpoint import Transport
+from netkit.errors import AccessError, IntentError, Problem
+from netkit.intent import complaint, document
+
+FILE = "access.yaml"
+PlatformName = Literal["nvue", "sonic", "eos", "frr", "linux"]
+TRANSPORTS: dict[str, tuple[Transport, ...]] = {
+    "nvue": ("ssh", "nvue-rest"),
+    "sonic": ("ssh",),
+    "eos": ("eapi",),
+    "frr": ("ssh",),
+    "linux": ("ssh",),
+}
+"""What each platform can be driven over; the first is the default."""
+
+
+class Strict(BaseModel):
+    """Frozen, and refusing keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class Source(Strict):
+    """Where a secret comes from: one of these."""
+
+    env: str | None = Field(None, min_length=1, description="name of an environment variable")
+    command: str | None = Field(None, min_length=1, description="a command that prints it; {name} is its name")
+    keyring: str | None = Field(None, min_length=1, description="a service of the keyring")
+
+    @model_validator(mode="after")
+    def _one(self) -> "Source":
+        if sum(bool(value) for value in (self.env, self.command, self.keyring)) != 1:
+            raise ValueError("names no single source; use one of env, command and keyring")
+        return self
+
+
+class Account(Strict):
+    """How to get in; what is not said here is taken from the level above."""
+
+    user: str | None = Field(None, min_length=1, description="the account to log in with")
+    key_file: str | None = Field(None, min_length=1, description="private SSH key; without one, the SSH agent is asked")
+    password: Source | None = Field(None, description="where the password comes from")
+    timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
+
+
+class PlatformAccess(Account):
+    """How to get into the devices of one platform."""
+
+    transport: Transport | None = Field(None, description="what is spoken")
+    port: int | None = Field(None, ge=1, le=65535, description="where it is spoken")
+
+
+class AccessSettings(Account):
+    """The whole file."""
+
+    known_hosts: str | None = Field(None, min_length=1, description="file of trusted SSH host keys")
+    ssh_config: str | None = Field(None, min_length=1, description="OpenSSH configuration, for jump hosts")
+    platforms: dict[PlatformName, PlatformAccess] = Field({}, description="what differs by platform")
+    addresses: dict[str, str] = Field({}, description="device → address or name; else the intent's, or the DNS name")
+    secrets: Source | None = Field(None, description="where @secret:NAME@ comes from, when not from NETKIT_SECRET_NAME")
+
+    @model_validator(mode="after")
+    def _speaks_what_it_can(self) -> "AccessSettings":
+        for name, platform in self.platforms.items():
+            if platform.transport and platform.transport not in TRANSPORTS[name]:
+                can = " or ".join(TRANSPORTS[name])
+                raise ValueError(f"platform {name} does not speak {platform.transport}; use {can}")
+        return self
+
+    def platform(self, name: str) -> PlatformAccess:
+        """Return the account of a platform, with what it leaves open taken from the whole file."""
+        own = next((value for key, value in self.platforms.items() if key == name), PlatformAccess())
+        common = {key: getattr(self, key) for key in Account.model_fields}
+        said = {key: value for key, value in own if value is not None}
+        return PlatformAccess.model_construct(**{**dict(PlatformAccess()), **common, **said})
+
+
+def load(folder: Path) -> AccessSettings:
+    """Read access.yaml in a fabric folder; without the file, the defaults hold. AccessError tells every problem."""
+    file = folder / FILE
+    if not file.exists():
+        return AccessSettings()
+    try:
+        found = document.read(file)
+        problems = list(found.problems)
+        settings = AccessSettings.model_validate(found.value or {})
+    except IntentError as error:
+        raise AccessFileError(error.problems) from None
+    except ValidationError as error:
+        problems += _problems(error, found)
+        raise AccessFileError(problems) from None
+    if problems:
+        raise AccessFileError(problems)
+    return settings
+
+
+class AccessFileError(AccessError):
+    """The file is wrong, not a device."""
+
+    exit_code = 3
+
+
+def _problems(error: ValidationError, found: document.Document) -> Iterator[Problem]:
+    for detail in error.errors(include_url=False):
+        problem = _unknown(detail) or complaint.problem(detail)
+        heads = (problem.path[:length] for length in range(len(problem.path), -1, -1))
+        line = next((found.lines[head] for head in heads if head in found.lines), 1)
+        yield Problem(problem.message, problem.remedy, problem.path, found.file, line)
+
+
+def _unknown(detail: ErrorDetails) -> Problem | None:
+    """Return what is wrong with a key nobody knows, and what is known in its place."""
+    if detail["type"] != "extra_forbidden":
+        return None
+    path = detail["loc"]
+    model = Source if path[-2:-1] in {("password",), ("secrets",)} else PlatformAccess if len(path) > 1 else None
+    known = ", ".join(sorted((model or AccessSettings).model_fields))
+    return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
