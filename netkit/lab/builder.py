@@ -60,8 +60,12 @@ class Builder:
             mind.stop()
             node.kill_all()
             node.forget()
-            self._open_ways_in(node)
-            mind.boot()
+        self._boot(node, mind)
+
+    def _boot(self, node: LiveNode, mind: Personality) -> None:
+        """Boot a node, then let people in. Without its lock: programs that a boot runs may ask the node something."""
+        mind.boot()
+        self._open_ways_in(node)
         self._settle(node)
 
     def _node(self, seat: Seat, holder: Holder) -> LiveNode:
@@ -99,12 +103,9 @@ class Builder:
         """Return the node's name, and what kept it from coming up."""
         try:
             mind = self._furnish(node)
-            files = self._files.get(node.name, {})
-            with node.lock:
-                if files:
-                    mind.provision(files)
-                mind.boot()
-            self._settle(node)
+            if files := self._files.get(node.name, {}):
+                mind.provision(files)
+            self._boot(node, mind)
         except RefusedError as error:
             return node.name, str(error)
         except Exception as error:  # one node that fails must not take the others with it
@@ -130,7 +131,6 @@ class Builder:
             https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate)
         if isinstance(node.device, Switch):
             node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
-        self._open_ways_in(node)
         return mind
 
     def _settle(self, node: LiveNode) -> None:

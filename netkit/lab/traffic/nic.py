@@ -5,7 +5,7 @@ import socket
 import struct
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from netkit.lab import syscalls
 from netkit.lab.model.inputs import NicTraffic
@@ -37,7 +37,8 @@ def inside(namespace: str) -> Iterator[None]:
         try:
             yield
         finally:
-            syscalls.setns(home, syscalls.CLONE_NEWNET)
+            with suppress(PermissionError):  # without root there is no way back to the machine's, and no need for one
+                syscalls.setns(home, syscalls.CLONE_NEWNET)
     finally:
         os.close(home)
 
