@@ -218,7 +218,8 @@ def test_a_power_cut_keeps_the_disk_and_the_firmware_and_forgets_the_rest(lab: R
     lab.shell(
         "gpu02",
         "mlnx_qos -i rail0 --pfc 1,1,1,1,1,1,1,1 >/dev/null; echo NCCL_DEBUG=WARN >>/etc/nccl.conf; "
-        "systemd-run --on-active=600 --unit=undo true; mlxconfig -d mlx5_0 -y set NUM_OF_VFS=4 >/dev/null; "
+        "systemd-run --on-active=600 --unit=undo true; touch /run/systemd/network/10-stray.network; "
+        "mlxconfig -d mlx5_0 -y set NUM_OF_VFS=4 >/dev/null; "
         "sysctl -qw net.ipv4.conf.rail0.rp_filter=1",
     )
     assert lab.lab("restart", "gpu02").returncode == 0
@@ -226,6 +227,7 @@ def test_a_power_cut_keeps_the_disk_and_the_firmware_and_forgets_the_rest(lab: R
     assert_as_designed(lab, built, next(host for host in built.hosts if host.name == "gpu02"))
     assert lab.shell("gpu02", "tail -n 1 /etc/nccl.conf; netkit-nic-qos --check") == "NCCL_DEBUG=WARN\n"
     assert lab.ssh("gpu02", "systemctl is-active undo.timer").stdout == "inactive\n"
+    assert lab.ssh("gpu02", "test -e /run/systemd/network/10-stray.network").returncode == 1
     row = re.search(r"NUM_OF_VFS +(.*)", lab.shell("gpu02", "mlxconfig -d mlx5_0 -e q NUM_OF_VFS"))
     assert row is not None
     assert row[1].split() == ["8", "4", "4"]

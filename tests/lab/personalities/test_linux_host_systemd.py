@@ -112,6 +112,8 @@ def test_a_timer_waits_in_the_node_and_can_be_stopped(host: Host) -> None:
     assert host.type("systemctl is-active undo.timer undo.service") == (0, "active\ninactive\n", "")
     assert host.type("systemd-run --on-active=5 --unit=undo true")[0] == 1
     assert "undo.timer" in host.type("systemctl list-timers")[1]
+    assert host.type("systemctl stop undo.service")[0] == 0
+    assert host.type("systemctl is-active undo.timer")[0] == 0
     assert host.type("systemctl stop undo.timer")[0] == 0
     assert host.desk.spawned == {}
     assert host.type("systemctl is-active undo.timer") == (3, "inactive\n", "")

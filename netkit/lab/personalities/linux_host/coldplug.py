@@ -29,6 +29,7 @@ class After:
     files: tuple[tuple[str, str], ...]
 
 
+TIMED_OUT = 124
 _seen: dict[Before, After] = {}
 _seeing = threading.Lock()
 
@@ -56,11 +57,11 @@ def start_units(machine: Machine, tree: Tree, units: Units, run: Runner) -> None
         return
     before = _before(machine, loaded)
     with _seeing:
-        if before not in _seen:
-            _seen[before] = _really(machine, tree, loaded, run)
-            _note(machine, units, loaded, _seen[before])
-            return
-    after = _seen[before]
+        after = _seen.get(before)
+        if after is None:
+            after = _really(machine, tree, loaded, run)
+            if all(done.exit_code != TIMED_OUT for done in after.done.values()):
+                _seen[before] = after
     for interface, state in after.states.items():
         machine.cards[interface].state = state
     tree.files.write(after.files, is_forced=True)

@@ -29,21 +29,15 @@ KEYS: Mapping[str, frozenset[str]] = {
     "RoutingPolicyRule": frozenset({"From", "To", "OutgoingInterface", "Family", "Table", "Priority"}),
 }
 NCCL_KEYS = frozenset(
-    [
-        "NCCL_IB_HCA",
-        "NCCL_IB_TC",
-        "NCCL_SOCKET_IFNAME",
-        "NCCL_CROSS_NIC",
-        "NCCL_IB_GID_INDEX",
-        "NCCL_IB_QPS_PER_CONNECTION",
-        "NCCL_GIN_IB_TC",
-        "NCCL_IB_ADAPTIVE_ROUTING",
-        "NCCL_IB_TIMEOUT",
-        "NCCL_IB_RETRY_CNT",
-        "NCCL_DEBUG",
-        "NCCL_ALGO",
-        "NCCL_IB_SPLIT_DATA_ON_QPS",
-    ]
+    f"NCCL_{name}"
+    for name in (
+        *("IB_HCA", "IB_TC", "IB_GID_INDEX", "IB_ADDR_FAMILY", "IB_ROCE_VERSION_NUM", "IB_TIMEOUT", "IB_RETRY_CNT"),
+        *("IB_QPS_PER_CONNECTION", "IB_SPLIT_DATA_ON_QPS", "IB_ADAPTIVE_ROUTING", "IB_PCI_RELAXED_ORDERING"),
+        *("IB_AR_THRESHOLD", "IB_SL", "IB_DISABLE", "IB_CUDA_SUPPORT", "GIN_IB_TC", "SOCKET_IFNAME", "SOCKET_FAMILY"),
+        *("CROSS_NIC", "NET_GDR_LEVEL", "NET_GDR_READ", "PXN_DISABLE", "NVLS_ENABLE", "DMABUF_ENABLE", "TOPO_FILE"),
+        *("ALGO", "PROTO", "BUFFSIZE", "MIN_NCHANNELS", "MAX_NCHANNELS", "IGNORE_CPU_AFFINITY"),
+        *("DEBUG", "DEBUG_SUBSYS", "DEBUG_FILE"),
+    )
 )
 Section = tuple[str, tuple[tuple[str, str], ...]]
 

@@ -15,6 +15,7 @@ from netkit.lab.personalities.linux_host.tree import Tree
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
 
+FRESH_MTU_BYTES = 1500
 SHOWS_ADDRESSES = frozenset({"show_gids"})
 
 
@@ -90,5 +91,8 @@ class LinuxHost(Personality):
             return self.node.run("env", f"PATH={nested.PATH}", *command, timeout_s=300)
 
     def _bring_up(self) -> None:
-        known = [(card.interface, card.nic.mac) for card in self.machine.cards.values() if card.nic.mac]
-        self.node.ip(["link set lo up", *(f"link set dev {interface} address {mac}" for interface, mac in known)])
+        lines = ["link set lo up"]
+        for card in self.machine.cards.values():
+            mac = f" address {card.nic.mac}" if card.nic.mac else ""
+            lines.append(f"link set dev {card.interface} mtu {FRESH_MTU_BYTES}{mac}")
+        self.node.ip(lines)

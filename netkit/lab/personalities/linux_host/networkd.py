@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ BUS_TEXT = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configur
   </policy>
 </busconfig>
 """
+VOLATILE = ("/run/dbus", "/run/systemd", "/run/udev")
 UNIT_FOLDERS = ("/etc/systemd/network", "/run/systemd/network")
 PERMANENT_MAC = re.compile(r"^PermanentMACAddress=(\S+)$", re.MULTILINE)
 ACCOUNT = "systemd-network"
@@ -36,6 +38,8 @@ ACCOUNT = "systemd-network"
 
 def start(node: Node) -> None:
     """Start the message bus and the daemon, after what netplan has to say."""
+    for folder in VOLATILE:
+        shutil.rmtree(node.file(folder), ignore_errors=True)
     for folder in ("/run/dbus", "/run/systemd/network", "/run/systemd/netif"):
         node.file(folder).mkdir(parents=True, exist_ok=True)
     for kind in ("links", "leases", "lldp"):

@@ -185,6 +185,8 @@ class Units:
 
     def _end_transient(self, name: str) -> None:
         base = name.removesuffix(".timer").removesuffix(".service")
+        if name.endswith(".service") and self.state(f"{base}.timer") == WAITING:
+            return  # the timer will start it all the same
         if name.endswith(".timer") and self._transient_state(f"{base}.service").active == "active":
             # The timer has done its work; what it started goes on.
             self._transient.pop(name, None)
