@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.personalities.eos.machine import TIMER, TIMER_PROGRAM
 from netkit.lab.personalities.eos.personality import Eos
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric, switch_on
-from tests.lab.personalities.test_eos_sessions import TypedCall
+from tests.lab.running import until
 
 napalm = pytest.importorskip("napalm", reason="NAPALM is not installed")
 CREDENTIALS = base64.b64encode(b"netkit:secret").decode()
@@ -63,11 +62,6 @@ def driver(eos: Eos, password: str = "secret") -> Iterator[Any]:  # noqa: S107 -
             yield device
         finally:
             device.close()
-
-
-def end_timer(eos: Eos, node: RecordedNode) -> None:
-    """Let the commit timer end, as the sleeping process in the node would."""
-    eos.run(TypedCall(TIMER_PROGRAM, node.spawned[TIMER][-1].rpartition(" ")[2]))
 
 
 def renamed(text: str) -> str:
@@ -126,9 +120,8 @@ def test_a_timed_commit_comes_back_by_itself(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     with driver(eos) as device:
         device.load_merge_candidate(config="hostname renamed")
-        device.commit_config(revert_in=120)
-        end_timer(eos, node)
-        assert not device.has_pending_commit()
+        device.commit_config(revert_in=2)
+        until(lambda: not device.has_pending_commit(), "the commit has come back")
         device.config_session = None
     assert node.state.hostname == "leaf01"
     assert "hostname leaf01" in eos.machine.flash.startup

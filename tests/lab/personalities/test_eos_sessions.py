@@ -7,9 +7,9 @@ import pytest
 
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities.eos.configuration import body
-from netkit.lab.personalities.eos.machine import TIMER, TIMER_PROGRAM
 from netkit.lab.personalities.eos.personality import Eos
 from tests.lab.personalities.eos_node import RecordedNode, ask, config_of, eos_fabric, errors, result, switch_on, texts
+from tests.lab.running import until
 
 
 class TypedCall:
@@ -108,12 +108,11 @@ def test_a_timed_commit_comes_back_when_nobody_confirms(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     before = running(eos)
     edit(eos, "job", "hostname other")
-    result(eos, "configure session job commit timer 00:02:05")
-    assert node.state.hostname == "other"
-    serial = node.spawned[TIMER][-1].rpartition(" ")[2]
-    assert node.spawned[TIMER] == ("/bin/sh", "-c", f"sleep 125; exec /run/netkit/bin/{TIMER_PROGRAM} {serial}")
-    assert eos.run(TypedCall(TIMER_PROGRAM, serial)) == 0
-    assert (node.state.hostname, running(eos)) == ("leaf01", before)
+    result(eos, "configure session job commit timer 00:00:01")
+    assert node.states[1].hostname == "other"
+    until(lambda: eos.machine.timer is None and node.state.hostname == "leaf01", "the commit has come back")
+    with eos.machine.turn:
+        assert running(eos) == before
     assert node.logged[-1].startswith("%SYS-5-CONFIG_SESSION_COMMIT_TIMER_CANCELED")
 
 
@@ -121,11 +120,9 @@ def test_a_confirmed_commit_stays(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit timer 00:02:00")
-    serial = node.spawned[TIMER][-1].rpartition(" ")[2]
     result(eos, "configure session job commit")
-    assert TIMER not in node.spawned
-    eos.run(TypedCall(TIMER_PROGRAM, serial))
-    assert node.state.hostname == "other"
+    eos.machine.expire("job")
+    assert (eos.machine.timer, node.state.hostname) == (None, "other")
 
 
 def test_an_aborted_timed_commit_comes_back_at_once(tmp_path: Path) -> None:
@@ -150,6 +147,7 @@ def test_a_restart_forgets_what_was_not_saved(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit timer 00:02:00")
+    eos.stop()
     eos.boot()
     assert node.state.hostname == "leaf01"
     assert result(eos, "show configuration sessions")[0]["sessions"] == {}

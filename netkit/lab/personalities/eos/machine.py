@@ -1,7 +1,7 @@
 """The configuration engine of one EOS switch: running, startup, sessions, the commit timer, checkpoints."""
 
+import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,8 +16,6 @@ from netkit.lab.personalities.eos.tree import Section
 
 SessionState = Literal["pending", "completed", "pendingCommitTimer"]
 HIGHEST_OPEN, HIGHEST_SAVED = 5, 1
-TIMER = "commit-timer"
-TIMER_PROGRAM = "EosCommitTimer"
 FACTORY = """
 management api http-commands
    no shutdown
@@ -46,7 +44,7 @@ class Timer:
     session: str
     before: Section
     ends_s: float
-    serial: int
+    clock: threading.Timer
 
 
 @dataclass(slots=True)
@@ -60,7 +58,10 @@ class Quirks:
 
 
 class Machine:
-    """One switch's configuration; every change of the running one is realised before it counts."""
+    """One switch's configuration; every change of the running one is realised before it counts.
+
+    A commit timer ends by itself, whatever else goes on: whoever acts here takes his turn.
+    """
 
     def __init__(self, node: Node) -> None:
         assert isinstance(node.device, Switch)  # noqa: S101 - hosts have no EOS
@@ -74,8 +75,8 @@ class Machine:
         self.sessions: dict[str, ConfigSession] = {}
         self.timer: Timer | None = None
         self.quirks = Quirks()
+        self.turn = threading.RLock()
         self._booted_s = time.monotonic()
-        self._serial = 0
 
     @property
     def uptime_s(self) -> float:
@@ -88,9 +89,16 @@ class Machine:
 
     def boot(self) -> None:
         """Become what the startup-config says."""
-        self._booted_s = time.monotonic()
-        self.sessions, self.timer = {}, None
-        self._become(self.parse(self.flash.startup or FACTORY))
+        with self.turn:
+            self.stop()
+            self._booted_s = time.monotonic()
+            self.sessions = {}
+            self._become(self.parse(self.flash.startup or FACTORY))
+
+    def stop(self) -> None:
+        """Forget the commit timer, as a switch does that goes down."""
+        with self.turn:
+            self._end_timer()
 
     def load_startup(self, text: str) -> None:
         """Make a text the startup-config, if it could be committed."""
@@ -160,20 +168,21 @@ class Machine:
         if not self.quirks.loses_commits:
             self._become(intended)
 
-    def expire(self, serial: int) -> None:
-        """Take back a commit whose time is over; a timer that was stopped in the meantime means nothing."""
-        if self.timer and self.timer.serial == serial:
-            self._take_back()
+    def expire(self, session: str) -> None:
+        """Take back a commit whose time is over; nobody is there to tell when that fails, so the log is told."""
+        with self.turn:
+            if self.timer is None or self.timer.session != session:
+                return
+            try:
+                self._take_back()
+            except CommandError as error:
+                self.node.log(f"session {session} could not be taken back: {error}")
 
     def restore(self, text: str) -> None:
         """Replace the running configuration by a file's."""
         if self.timer:
             raise CommandError(f"Cannot replace: session {self.timer.session} waits for its commit timer")
         self.apply(self.parse(text))
-
-    def show_sessions(self) -> Mapping[str, ConfigSession]:
-        """Return the sessions that are open or remembered."""
-        return self.sessions
 
     def _become(self, intended: Section) -> None:
         """Realise a configuration; when the node refuses, it stays what it was."""
@@ -186,10 +195,11 @@ class Machine:
         self.running = intended
 
     def _start_timer(self, session: ConfigSession, before: Section, timer_s: int) -> None:
-        self._serial += 1
-        self.timer = Timer(session.name, before, self.uptime_s + timer_s, self._serial)
+        clock = threading.Timer(timer_s, self.expire, (session.name,))
+        clock.daemon = True
+        self.timer = Timer(session.name, before, self.uptime_s + timer_s, clock)
         session.state = "pendingCommitTimer"
-        self.node.spawn(TIMER, "/bin/sh", "-c", f"sleep {timer_s}; exec /run/netkit/bin/{TIMER_PROGRAM} {self._serial}")
+        clock.start()
         hours, minutes, seconds = timer_s // 3600, timer_s // 60 % 60, timer_s % 60
         self.node.log(
             f"%SYS-5-CONFIG_SESSION_COMMIT_TIMER_STARTED: User {session.user} committed session {session.name}, "
@@ -197,8 +207,7 @@ class Machine:
         )
 
     def _confirm(self, session: ConfigSession) -> None:
-        self.timer = None
-        self.node.end(TIMER)
+        self._end_timer()
         self._complete(session)
         self.node.log(f"%SYS-5-CONFIG_SESSION_COMMIT_SUCCESS: Session {session.name} is confirmed")
 
@@ -210,7 +219,7 @@ class Machine:
             del self.sessions[name]
 
     def _take_back(self) -> None:
-        timer, self.timer = self.timer, None
+        timer = self._end_timer()
         if timer is None:
             return
         self._become(timer.before)
@@ -219,3 +228,9 @@ class Machine:
             f"%SYS-5-CONFIG_SESSION_COMMIT_TIMER_CANCELED: The commit timer on session {timer.session} has been "
             "canceled. The system configuration has been rolled back."
         )
+
+    def _end_timer(self) -> Timer | None:
+        timer, self.timer = self.timer, None
+        if timer is not None:
+            timer.clock.cancel()
+        return timer

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from netkit.lab.node import Node, RefusedError
 from netkit.lab.personalities.eos import eapi, shell
-from netkit.lab.personalities.eos.machine import TIMER_PROGRAM, Machine
+from netkit.lab.personalities.eos.machine import Machine
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personality import Call, Personality
 
@@ -15,7 +15,7 @@ CONFIGS = ("eos.cfg", "startup-config")
 class Eos(Personality):
     """EOS: eAPI over HTTPS, and the CLI behind `Cli` and `FastCli`."""
 
-    programs: ClassVar[tuple[str, ...]] = ("Cli", "FastCli", TIMER_PROGRAM)
+    programs: ClassVar[tuple[str, ...]] = ("Cli", "FastCli")
     login: ClassVar[str] = "admin"
     https_port: ClassVar[int] = 443
 
@@ -36,11 +36,12 @@ class Eos(Personality):
         self.machine.boot()
 
     def run(self, call: Call) -> int:
-        """Answer the CLI, or the end of a commit timer."""
-        if call.program == TIMER_PROGRAM:
-            self.machine.expire(int(call.arguments[0]))
-            return 0
+        """Answer the CLI."""
         return shell.run(self.machine, call)
+
+    def stop(self) -> None:
+        """Go down: what waits for its confirmation waits no more."""
+        self.machine.stop()
 
     @property
     def fail_apply_quietly(self) -> bool:

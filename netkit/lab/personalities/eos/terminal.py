@@ -49,7 +49,8 @@ class Terminal:
         words = tuple(command.split())
         if not words or words[0].startswith("!"):
             return DONE
-        reply = self._run(words, given)
+        with self.machine.turn:
+            reply = self._run(words, given)
         return pipes.through(reply, [part.strip() for part in filters]) if filters else reply
 
     def start_typing(self, session: ConfigSession | None) -> None:
