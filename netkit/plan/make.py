@@ -18,6 +18,7 @@ Known = MutableMapping[str, str]
 """Pairs of texts already seen to be equal, and the digest of what they say: see netkit.plan.cache."""
 
 NOT_ASKED = "its configuration was not read"
+NOTHING_READ = "none of its files was read"
 
 
 def make(
@@ -36,13 +37,18 @@ def make(
     if strange:
         remedy = "plan with the files of the same fabric"
         raise PlanError(Problem(f"{strange[0]}: no device of fabric {fabric.name} with intended files", remedy))
-    plans, missed = [], []
+    plans: list[DevicePlan] = []
+    missed: list[Missed] = []
     for name, files in intended.items():
-        found = devices.get(name, Unreachable(NOT_ASKED))
-        if isinstance(found, Unreachable):
-            missed.append(Missed(name, found.reason))
+        read = devices.get(name, Unreachable(NOT_ASKED))
+        if isinstance(read, Running):
+            planned = _device(fabric, name, read, files, owner[name] if owner else None, known)
         else:
-            plans.append(_device(fabric, name, found, files, owner[name] if owner else None, known))
+            planned = read
+        if isinstance(planned, Unreachable):
+            missed.append(Missed(name, planned.reason))
+        else:
+            plans.append(planned)
     groups = grouped(fabric, plans)
     return Plan(fabric.name, tuple(plans), tuple(missed), groups, __version__)
 
@@ -64,7 +70,7 @@ def rollback(
 
 def _device(
     fabric: Fabric, name: str, running: Running, intended: Files, owner: Files | None, known: Known | None
-) -> DevicePlan:
+) -> DevicePlan | Unreachable:
     device = fabric.device(name)
     if device is None:
         raise PlanError(Problem(f"{name}: not in fabric {fabric.name}"))
@@ -78,6 +84,8 @@ def _device(
         found = compare(model, running.files, intended, owner=owner)
     except ConfigError as error:
         raise ConfigError(Problem(f"{name}: {problem}") for problem in error.problems) from None
+    if found.not_read and len(found.not_read) == sum(map(model.reads, intended)):
+        return Unreachable(NOTHING_READ)
     if known is not None and pair and not found.changes and not found.not_read:
         known[pair] = found.running_digest
     return _planned(fabric, device, model, version, found, warnings)

@@ -86,6 +86,11 @@ class Plan:
         return tuple(device for device in self.devices if device.changes)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether every file of every device was compared."""
+        return not self.unreachable and not any(device.not_read for device in self.devices)
+
+    @property
     def risk(self) -> Risk:
         """Return the highest risk of all."""
         return max((device.risk for device in self.devices), default=Risk.NONE)

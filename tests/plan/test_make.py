@@ -9,6 +9,7 @@ from netkit.plan import Running, Unreachable
 from netkit.platforms.change import NOTHING, REFUSED, Risk
 from netkit.platforms.compare import apply, compare
 from netkit.platforms.models import MODELS
+from netkit.platforms.secret import PLACEHOLDER
 from tests import intents, random_intents
 from tests.plan.scenes import SCENES, VERSIONS, staged
 from tests.platforms.samples import files_of
@@ -72,6 +73,34 @@ def test_a_device_nobody_read_is_never_unchanged() -> None:
     ]
     assert made.device("leaf02") is None
     assert made.device("leaf03") is None
+
+
+def test_a_device_of_which_no_file_was_read_is_not_in_the_plan() -> None:
+    scene = staged("nvue", "description")
+    intended = {name: scene.intended[name] for name in ("leaf01", "gpu01")}
+    made = plan.make(scene.fabric, {"leaf01": Running({}), "gpu01": Running({"nccl.conf": None})}, intended)
+    assert [(missed.name, missed.reason) for missed in made.unreachable] == [("leaf01", "none of its files was read")]
+    assert [device.name for device in made.devices] == ["gpu01"]
+    assert not made.is_complete
+    assert plan.make(scene.fabric, scene.running, scene.intended).is_complete
+
+
+@pytest.mark.parametrize("platform", VERSIONS)
+def test_no_secret_of_a_device_gets_into_a_plan(platform: str) -> None:
+    scene = staged(platform, "description")
+    running = {
+        name: Running({file: PLACEHOLDER.sub("T0pS3cret", str(text)) for file, text in its.files.items()})
+        for name, its in scene.running.items()
+    }
+    assert "T0pS3cret" in repr(running)
+    nothing = {name: Running(dict.fromkeys(its.files)) for name, its in scene.running.items()}
+    empty = {name: dict.fromkeys(files, "") for name, files in scene.intended.items()}
+    for had, wanted in ((running, scene.intended), (nothing, scene.intended), (running, empty)):
+        made = plan.make(scene.fabric, had, wanted)
+        text = plan.write(made)
+        assert made.changed
+        assert "T0pS3cret" not in text
+        assert "@secret" not in text
 
 
 def test_a_device_of_another_fabric_is_refused() -> None:

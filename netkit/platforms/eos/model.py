@@ -13,6 +13,10 @@ from netkit.platforms.secret import SECRET
 
 FILE = "eos.cfg"
 
+# What EOS leaves out when it prints its configuration, because it is the default. The opposite it prints, so turning
+# one of them off by hand is a difference. (Of the watchdog: `show running-config all` of 4.22; the others are derived.)
+DEFAULTS = frozenset({"priority-flow-control pause watchdog", "protocol https", "no protocol http", "switchport"})
+
 KEYED = (
     "hostname",
     r"username \S+",
@@ -81,7 +85,9 @@ LONGEST_RANGE = 1024
 
 
 def _meant(line: str) -> Iterator[str]:
-    """Yield the lines a line means: one for each DSCP and each neighbour, no secret in any."""
+    """Yield the lines a line means: one for each DSCP and each neighbour, none for a default, no secret in any."""
+    if line in DEFAULTS:
+        return
     if found := DSCP_MAP.fullmatch(line):
         yield from (f"qos map dscp {dscp} to traffic-class {found[2]}" for dscp in _numbers(found[1]))
     elif found := NEIGHBORS.fullmatch(line):
