@@ -235,3 +235,15 @@ def test_no_pauses_cross_a_cable_that_is_down() -> None:
     assert first.priorities == second.priorities
     assert first.fec.histogram == second.fec.histogram
     assert (second.fec.pre_fec_ber, second.is_up, second.is_enabled) == (0, False, True)
+
+
+def test_a_cable_that_came_back_counts_from_when_it_was_last_seen_down() -> None:
+    bed, healthy = Bed(FABRIC), Bed(FABRIC)
+    up, down = KernelPort(mtu_bytes=9216), KernelPort(is_up=False, mtu_bytes=9216)
+    for past_s, shown in ((0, down), (50, down), (150, up)):
+        bed.kernel["leaf01", "swp1s0"] = shown
+        last = bed.ports("leaf01", STARTED_S + past_s)["swp1s0"]
+    whole = healthy.ports("leaf01", STARTED_S + 150)["swp1s0"]
+
+    assert last.queues[3].tx_packets / whole.queues[3].tx_packets == pytest.approx(100 / 150, rel=1e-6)
+    assert abs(last.fec.histogram[0] / whole.fec.histogram[0] - 100 / 150) < 1e-6

@@ -32,8 +32,8 @@ class Plant:
         self.lines = [Line(way.speed_gbps, started_s) for way in self.wiring.ways]
         self.watches: dict[End, Watch] = {}
         self._sides: dict[End, Side] = {}
-        self._down: set[int] = set()
-        """Cables without a carrier, by the index of their first way."""
+        self._down: dict[int, float] = {}
+        """Cables without a carrier, by the index of their first way, and when that was last seen."""
         self._active: tuple[Fault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
@@ -92,13 +92,16 @@ class Plant:
         self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
 
     def carry(self, end: End, now_s: float, *, is_up: bool) -> None:
-        """Note whether a cable has a carrier."""
+        """Note whether a cable has a carrier. One that is back came back when it was last seen down."""
         way = self.wiring.way_out[end]
         cable = min(way.index, way.opposite)
-        if is_up == (cable not in self._down):
-            return
-        (self._down.discard if is_up else self._down.add)(cable)
-        self._turn([end], now_s)
+        if not is_up:
+            was_down = cable in self._down
+            self._down[cable] = now_s
+            if not was_down:
+                self._turn([end], now_s)
+        elif cable in self._down:
+            self._turn([end], self._down.pop(cable))
 
     def clear(self, end: End, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""

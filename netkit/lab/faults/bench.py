@@ -1,0 +1,89 @@
+"""What faults need of a running node to strike there, and how each notes what will heal it."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from netkit.errors import LabError, Problem
+from netkit.lab.faults.fault import Fault
+from netkit.lab.node import Done
+
+FOLDER = "/run/netkit/faults"
+
+
+class Namespaces(Protocol):
+    """Where a node lives."""
+
+    @property
+    def network(self) -> str:
+        """Return the file of its network namespace."""
+
+
+class Bench(Protocol):
+    """A running node."""
+
+    name: str
+    kernel_names: Mapping[str, str]
+
+    @property
+    def holder(self) -> Namespaces: ...  # noqa: D102
+
+    def file(self, path: str) -> Path: ...  # noqa: D102
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done: ...  # noqa: D102
+
+    def spawn(self, name: str, *command: str) -> None: ...  # noqa: D102
+
+    def end(self, name: str) -> None: ...  # noqa: D102
+
+
+class Step(NamedTuple):
+    """A command on a node, and what it reads."""
+
+    command: tuple[str, ...]
+    stdin: str = ""
+
+
+def step(text: str) -> Step:
+    """Return a step of plain words."""
+    return Step(tuple(text.split()))
+
+
+def do(node: Bench, steps: Iterable[Step]) -> str:
+    """Take steps on a node and return what they printed; raises LabError when one fails."""
+    printed = ""
+    for one in steps:
+        done = node.run(*one.command, stdin=one.stdin)
+        if done.exit_code != 0:
+            what = f"{node.name}: {' '.join(one.command)} failed: {done.stderr.strip() or done.exit_code}"
+            raise LabError(Problem(what, "see netkit lab logs"))
+        printed += done.stdout
+    return printed
+
+
+def note(node: Bench, fault: Fault, steps: Iterable[Step]) -> None:
+    """Note on the node what will heal a fault; a node that restarts forgets both."""
+    file = _file(node, fault)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps([list(one) for one in steps]), encoding="utf-8")
+
+
+def noted(node: Bench, fault: Fault) -> list[Step]:
+    """Return what will heal a fault, and forget it."""
+    file = _file(node, fault)
+    if not file.exists():
+        return []
+    steps = [Step(tuple(command), stdin) for command, stdin in json.loads(file.read_text(encoding="utf-8"))]
+    file.unlink()
+    return steps
+
+
+def label(fault: Fault) -> str:
+    """Return a fault's name as file, process and nftables may be called."""
+    words = f"fault_{fault.name}_{fault.device}_{fault.port}".lower()
+    return "".join(char if char.isalnum() and char.isascii() else "_" for char in words).strip("_")
+
+
+def _file(node: Bench, fault: Fault) -> Path:
+    return node.file(f"{FOLDER}/{label(fault)}")

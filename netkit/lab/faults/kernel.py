@@ -1,0 +1,160 @@
+"""The faults that strike in a node's kernel: links, MTU, routes, rules and packets. Each is real."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+
+from netkit.design.fabric import Fabric, Host
+from netkit.errors import LabError, Problem
+from netkit.lab.faults import cabling
+from netkit.lab.faults.bench import Bench, Step, do, label, note, noted, step
+from netkit.lab.faults.fault import Fault
+from netkit.lab.faults.fit import other_port, port_of
+
+Nodes = Mapping[str, Bench]
+Plan = tuple[list[Step], list[Step]]
+"""Steps that make a fault, and steps that heal it."""
+BGP_PORT = 179
+ROCE_PORT = 4791
+
+
+def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+    """Make a fault of the kernel real."""
+    if fault.name == "wrong-cable":
+        cabling.swap(fault, fabric, nodes)
+        return
+    node = nodes[device_of(fault, fabric)]
+    if fault.name == "link-flap":
+        _flap(fault, fabric, node)
+        return
+    breaking, healing = PLANS[fault.name](fault, fabric, node)
+    note(node, fault, healing)
+    do(node, breaking)
+
+
+def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+    """Undo what `make` did; a node that restarted since has nothing to undo."""
+    if fault.name == "wrong-cable":
+        cabling.swap(fault, fabric, nodes)
+        return
+    node = nodes[device_of(fault, fabric)]
+    if fault.name == "link-flap":
+        node.end(label(fault))
+    do(node, noted(node, fault))
+
+
+def device_of(fault: Fault, fabric: Fabric) -> str:
+    """Return the device a fault strikes at: a host's link flaps at its leaf, so that the host keeps its settings."""
+    if fault.name == "link-flap":
+        return _flapping_end(fault, fabric)[0]
+    return fault.device
+
+
+def _flapping_end(fault: Fault, fabric: Fabric) -> tuple[str, str]:
+    if isinstance(fabric.device(fault.device), Host):
+        port = port_of(fabric, fault)
+        return next(nic.leaf for nic in _host(fabric, fault).nics if nic.interface == fault.port), port.name
+    return fault.device, fault.port
+
+
+def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
+    """Take a link down and up for ever; the process ends with the fault or with the lab."""
+    interface = node.kernel_names[_flapping_end(fault, fabric)[1]]
+    up_s, down_s = fault.number("up_s"), fault.number("down_s")
+    note(node, fault, [step(f"ip link set dev {interface} up")])
+    loop = (
+        f"while :; do ip link set dev {interface} down; sleep {down_s:g}; "
+        f"ip link set dev {interface} up; sleep {up_s:g}; done"
+    )
+    node.spawn(label(fault), "/bin/sh", "-c", loop)
+
+
+def _wrong_mtu(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+    interface = node.kernel_names[fault.port]
+    (link,) = json.loads(do(node, [step(f"ip -j link show dev {interface}")]))
+    command = f"ip link set dev {interface} mtu"
+    return [step(f"{command} {int(fault.number('bytes'))}")], [step(f"{command} {link['mtu']}")]
+
+
+def _missing_host_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+    names = [fault.port] if fault.port else [nic.interface for nic in _host(fabric, fault).nics]
+    lost = [
+        f"{route} dev {name}"
+        for name in names
+        for route in _routes(node, node.kernel_names[name], fault.text("prefix"))
+    ]
+    if not lost:
+        raise LabError(Problem(f"{fault.place} has no such route with a gateway", "give prefix=, as ip route shows it"))
+    return [step(f"ip route del {route}") for route in lost], [step(f"ip route replace {route}") for route in lost]
+
+
+def _routes(node: Bench, interface: str, prefix: str) -> list[str]:
+    """Return the routes to a prefix, or to the first one that has a gateway, in every table."""
+    lines = do(node, [step(f"ip -4 route show table all dev {interface}")]).splitlines()
+    routes = [line.split() for line in lines if " via " in line]
+    wanted = prefix or (routes[0][0] if routes else "")
+    return [" ".join(words) for words in routes if words[0] == wanted]
+
+
+def _wrong_source_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+    nics = {nic.interface: nic for nic in _host(fabric, fault).nics}
+    own, other = nics[fault.port], nics[other_port(fabric, fault, "as")]
+    rules = json.loads(do(node, [step("ip -j rule show")]))
+    found = [rule for rule in rules if rule.get("src") == own.address]
+    if not found:
+        raise LabError(
+            Problem(f"{fault.place} has no rule by its source", "only hosts that route by source can lose it")
+        )
+    breaking, healing = [], []
+    for rule in found:
+        match = f"from {own.address} priority {rule['priority']} protocol {rule.get('protocol', 'static')}"
+        right, wrong = (f"ip rule {{}} {match} table {table}" for table in (rule["table"], other.table))
+        breaking += [step(right.format("del")), step(wrong.format("add"))]
+        healing += [step(wrong.format("del")), step(right.format("add"))]
+    return breaking, healing
+
+
+def _ecn_unmarked(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+    """Take from packets the mark that tells their priority, just before it is decided whether to set CE."""
+    return _filter(fault, node, "egress", -10, "meta mark set 0")
+
+
+def _cnp_remarked(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+    dscp, other = fabric.lossless.cnp_dscp, int(fault.number("dscp"))
+    return _filter(fault, node, "egress", 10, f"udp dport {ROCE_PORT} ip dscp {dscp} ip dscp set {other}")
+
+
+def _bgp_session_down(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+    return _filter(fault, node, "ingress", -10, f"tcp dport {BGP_PORT} drop", f"tcp sport {BGP_PORT} drop")
+
+
+def _filter(fault: Fault, node: Bench, hook: str, priority: int, *rules: str) -> Plan:
+    """Return how to put rules on one port, or on all, in a table of the fault's own."""
+    table = label(fault)
+    ports = [fault.port] if fault.port else list(node.kernel_names)
+    lines = [line for port in ports for line in _chain(node.kernel_names[port], hook, priority, rules)]
+    text = "\n".join([f"table netdev {table} {{", *lines, "}", ""])
+    gone = f"table netdev {table} {{ }}\ndelete table netdev {table}\n"
+    return [Step(("nft", "-f", "-"), gone + text)], [Step(("nft", "-f", "-"), gone)]
+
+
+def _chain(interface: str, hook: str, priority: int, rules: tuple[str, ...]) -> Iterator[str]:
+    yield f'  chain at_{interface} {{ type filter hook {hook} device "{interface}" priority {priority}; policy accept;'
+    yield from (f"    {rule}" for rule in rules)
+    yield "  }"
+
+
+def _host(fabric: Fabric, fault: Fault) -> Host:
+    device = fabric.device(fault.device)
+    if not isinstance(device, Host):
+        raise TypeError(f"{fault.device} is not a host")
+    return device
+
+
+PLANS: Mapping[str, Callable[[Fault, Fabric, Bench], Plan]] = {
+    "wrong-mtu": _wrong_mtu,
+    "missing-host-route": _missing_host_route,
+    "wrong-source-route": _wrong_source_route,
+    "ecn-unmarked": _ecn_unmarked,
+    "cnp-remarked": _cnp_remarked,
+    "bgp-session-down": _bgp_session_down,
+}
