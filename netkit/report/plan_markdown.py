@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from netkit.plan.shape import Missed, Plan
-from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown
+from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, why_not
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 FENCE = "```"
@@ -71,7 +71,7 @@ def _group(group: GroupView) -> Iterator[str]:
     yield FENCE
     yield ""
     yield from (f"- {plain(note)}" for note in group.notes)
-    yield from (f"- not a gentler way: {plain(reason)}" for reason in way.reasons)
+    yield from (f"- {why_not(way)}: {plain(reason)}" for reason in way.reasons)
     yield from (f"- costs: {plain(cost)}" for cost in way.costs)
     if len(way.steps) > 1:
         yield from (f"- step {number}: {plain(step)}" for number, step in enumerate(way.steps, 1))

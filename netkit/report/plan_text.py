@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from netkit.plan.shape import Plan
-from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, touched
+from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, touched, why_not
 
 
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
@@ -47,7 +47,7 @@ def _group(group: GroupView) -> Iterator[str]:
     if group.touched:
         yield f"  touches {group.touched}"
     yield from (f"  {line}" for line in (group.disruption,) if line)
-    yield from (f"  not a gentler way: {reason}" for reason in way.reasons)
+    yield from (f"  {why_not(way)}: {reason}" for reason in way.reasons)
     yield from (f"  costs: {cost}" for cost in way.costs)
     if len(way.steps) > 1:
         yield from (f"  step {number}: {step}" for number, step in enumerate(way.steps, 1))

@@ -6,7 +6,7 @@ from difflib import unified_diff
 from itertools import groupby
 
 from netkit.plan.shape import Blast, DevicePlan, Plan
-from netkit.platforms.change import Change, Risk
+from netkit.platforms.change import Change, Risk, Way
 
 MOST_NAMES = 6
 LONGEST_VALUE = 100
@@ -91,6 +91,11 @@ def touched(blast: Blast) -> str:
         counted(len(blast.gpus), "GPU"),
     )
     return ", ".join(part for part in parts if not part.startswith("0 "))
+
+
+def why_not(way: Way) -> str:
+    """Return what the reasons of a way are reasons for."""
+    return "cannot be done" if way.is_refused else "not a gentler way"
 
 
 def counted(number: int, noun: str) -> str:

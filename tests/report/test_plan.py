@@ -68,3 +68,14 @@ def test_long_lists_say_how_much_they_leave_out() -> None:
     shown = text(planned(scene), most_lines=5)
     assert "    … and " in shown
     assert shown.count("\n  + ") + shown.count("\n  - ") + shown.count("\n  ~ ") == 5 * 2
+
+
+def test_a_refusal_says_that_it_is_one() -> None:
+    scene = staged("sonic", "description")
+    files = {
+        name: str(text).replace("Mellanox-SN5600-O128", "Other") for name, text in scene.intended["leaf01"].items()
+    }
+    made = plan.make(scene.fabric, {"leaf01": Running(files)}, {"leaf01": scene.intended["leaf01"]})
+    line = "cannot be done: hwsku: the switch is installed with another one; install it anew"
+    assert f"  {line}\n" in text(made)
+    assert f"- {line}\n" in markdown(made)

@@ -31,7 +31,7 @@ PATCH_S = ((1, 1.5), (4, 6.2), (16, 46.0), (64, 593.0))
 LONGEST_PATCH_S = 60.0
 
 PATCH = "config apply-patch, with a timed rollback to a checkpoint"
-RELOAD = "validate, write config_db.json, config reload, with a timed reload of the file from before"
+RELOAD = "validate, write {}, config reload, with a timed reload of the files from before"
 ROUTING = "frr-reload.py in the bgp container brings FRR to frr.conf, line by line"
 OUTAGE = "config reload: every container stops and starts; the switch forwards nothing for minutes"
 
@@ -52,7 +52,9 @@ def way(situation: Situation) -> Way:
     if seconds > LONGEST_PATCH_S:
         reasons += (f"a patch that flaps {len(flapping)} ports takes the updater about {seconds:.0f} s",)
     if reasons:
-        return Way("reload", (RELOAD, *routing), (OUTAGE,), reasons, Risk.REBOOT)
+        # The bgp container reads frr.conf when it starts, so it has to be there before.
+        files = "config_db.json and frr.conf" if routing else "config_db.json"
+        return Way("reload", (RELOAD.format(files),), (OUTAGE,), reasons, Risk.REBOOT)
     if not tables:
         return Way("patch", routing)
     return Way("patch", (PATCH, *routing), tuple(_costs(tables, flapping)))
