@@ -276,7 +276,7 @@ def test_a_refusal_of_the_node_leaves_everything_as_it_was(tmp_path: Path) -> No
 
 def test_a_switch_may_lose_a_commit_on_purpose(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
-    eos.machine.quirks.loses_commits = True
+    eos.fail_apply_quietly = True
     edit(eos, "job", "hostname other")
     result(eos, "configure session job commit")
     assert node.state.hostname == "leaf01"

@@ -47,16 +47,6 @@ class Timer:
     clock: threading.Timer
 
 
-@dataclass(slots=True)
-class Quirks:
-    """Ways in which this switch may fail on purpose."""
-
-    loses_commits: bool = False
-    """A commit says nothing and changes nothing."""
-    refuses_commits: str = ""
-    """Every commit fails with this text."""
-
-
 class Machine:
     """One switch's configuration; every change of the running one is realised before it counts.
 
@@ -74,7 +64,8 @@ class Machine:
         self.running = Section()
         self.sessions: dict[str, ConfigSession] = {}
         self.timer: Timer | None = None
-        self.quirks = Quirks()
+        self.loses_commits = False
+        """A fault of the lab: a commit says nothing and changes nothing."""
         self.turn = threading.RLock()
         self._booted_s = time.monotonic()
 
@@ -163,9 +154,7 @@ class Machine:
         wrong = check.complaints(intended)
         if wrong:
             raise CommandError(*wrong)
-        if self.quirks.refuses_commits:
-            raise CommandError(self.quirks.refuses_commits)
-        if not self.quirks.loses_commits:
+        if not self.loses_commits:
             self._become(intended)
 
     def expire(self, session: str) -> None:

@@ -46,11 +46,11 @@ class Eos(Personality):
     @property
     def fail_apply_quietly(self) -> bool:
         """Whether commits say that they succeeded and change nothing: a fault of the lab."""
-        return self.machine.quirks.loses_commits
+        return self.machine.loses_commits
 
     @fail_apply_quietly.setter
     def fail_apply_quietly(self, is_wanted: bool) -> None:
-        self.machine.quirks.loses_commits = is_wanted
+        self.machine.loses_commits = is_wanted
 
     @property
     def serves_https(self) -> bool:

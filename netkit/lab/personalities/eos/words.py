@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 Reader = Callable[[str], str | None]
 
@@ -140,14 +140,6 @@ def numbers(word: str, highest: int) -> tuple[int, ...]:
             return ()
         found.update(range(low, high + 1))
     return tuple(sorted(found))
-
-
-def is_decimal(word: str) -> bool:
-    """Whether a word is a number of any kind."""
-    try:
-        return Decimal(word).is_finite()
-    except InvalidOperation:
-        return False
 
 
 READERS: Mapping[str, Reader] = {

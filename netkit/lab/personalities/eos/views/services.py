@@ -80,8 +80,8 @@ def accounts(lens: Lens, _: Captured) -> Reply:
 
 
 def privilege(lens: Lens, _: Captured) -> Reply:
-    """Show what a login may do before it asks for more."""
-    level = 15 if lens.config.word("aaa", "authorization", "exec", DEFAULT) == "local" else 1
+    """Show what one may do at this moment."""
+    level = 15 if lens.is_privileged else 1
     return Reply({"privilegeLevel": level}, f"Current privilege level is {level}\n")
 
 
