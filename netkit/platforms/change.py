@@ -1,6 +1,6 @@
 """What a change is, and what it puts at risk: one shape for every NOS."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 from netkit.platforms.config import Path
@@ -52,10 +52,6 @@ class Change:
     def is_removal(self) -> bool:
         """Whether the entry goes away."""
         return self.intended is None
-
-    def undone(self) -> "Change":
-        """Return the change that takes this one back; its risk is for the platform to judge."""
-        return replace(self, running=self.intended, intended=self.running, risk=Risk.LOW, note="")
 
 
 @dataclass(frozen=True, slots=True)
