@@ -53,7 +53,7 @@ class Breaker:
             self._before[fault.name, fault.place] = self._world.settings(host.name)
             for words in nic_faults.commands(fault, self._world.fabric, host):
                 nic_faults.run(self._world.nodes[host.name], words)
-            self._renew(host, fault)
+            self._world.tell_settings(self._world.nodes[host.name])
 
     def _undo(self, fault: faults.Fault) -> None:
         maker = faults.known(fault.name).maker
@@ -65,11 +65,4 @@ class Breaker:
             before = self._before.pop((fault.name, fault.place), {})
             for words in nic_faults.remedies(fault, self._world.fabric, host, before):
                 nic_faults.run(self._world.nodes[host.name], words)
-            self._renew(host, fault)
-
-    def _renew(self, host: Host, fault: faults.Fault) -> None:
-        """Bring model and traffic up to date with how the NICs are now."""
-        self._world.tell_settings(self._world.nodes[host.name])
-        for nic in host.nics:
-            if fault.port in {"", nic.interface}:
-                self._world.services.nic_told(host.name, nic.interface)
+            self._world.tell_settings(self._world.nodes[host.name])

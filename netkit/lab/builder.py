@@ -124,7 +124,7 @@ class Builder:
             programs=kind.programs,
             client=self._client,
         )
-        world.trouble.add(Patient(node, mind, self._start_sshd))
+        world.trouble.add(Patient(node, mind, self._start_sshd, world.tell_settings))
         serve(node, mind, world.trouble.answer)
         if kind.https_port:
             world.certificates[node.name] = https.make_certificate(node)

@@ -10,6 +10,7 @@ from typing import ClassVar, Protocol
 
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
+from netkit.lab.traffic.flow import ROCE_TOS
 
 
 class Call(Protocol):
@@ -65,6 +66,11 @@ class Personality(ABC):
     def settings(self, interface: str) -> NicSettings | None:  # noqa: ARG002 - only hosts have NICs
         """Return how a NIC of a host is set."""
         return None
+
+    def data_tos(self, interface: str) -> int:
+        """Return the IP TOS byte of a host's RoCE packets on a NIC."""
+        del interface
+        return ROCE_TOS
 
     https_port: ClassVar[int] = 0
     """Where the NOS takes HTTPS requests; 0 when it takes none."""

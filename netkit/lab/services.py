@@ -41,15 +41,15 @@ class Services:
         self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
         self._traffic: TrafficProcess | None = None
         self._counted: tuple[float, Mapping[End, NicTraffic]] = (-FRESH_S, {})
-        self._settings: dict[End, NicSettings] = {}
+        self._configs: dict[End, NicConfig] = {}
 
     def start_traffic(self, namespaces: Mapping[str, str]) -> None:
         """Open the NICs of all hosts, and begin the steady exchange; `namespaces` are files, by host."""
         self._traffic = TrafficProcess()
         for host in self.fabric.hosts:
             self._traffic.attach(host.name, namespaces[host.name], pattern.addresses(host))
-        for end in self._settings:
-            self._configure(end)
+        for end, config in self._configs.items():
+            self._traffic.configure(end, config)
         self._traffic.start(pattern.steady(self.fabric))
 
     @property
@@ -82,23 +82,17 @@ class Services:
         """Tell the model what a switch was told."""
         self.model.told(device, state, time.monotonic())
 
-    def host_told(self, host: Host, settings: Mapping[str, NicSettings]) -> None:
+    def host_told(self, host: Host, settings: Mapping[str, NicSettings], data_tos: Mapping[str, int]) -> None:
         """Tell the model and the traffic how the NICs of a host are set."""
         self.model.host_told(host.name, settings, time.monotonic())
         for interface, one in settings.items():
             end = End(host.name, interface)
-            if self._settings.get(end) != one:
-                self._settings[end] = one
-                self._configure(end)
-
-    def nic_told(self, host: str, interface: str) -> None:
-        """Bring a NIC's traffic up to date with its faults."""
-        self._configure(End(host, interface))
-
-    def _configure(self, end: End) -> None:
-        if self._traffic is not None and end in self._settings:
-            loses = loss(self.faults, end.host, end.interface)
-            self._traffic.configure(end, NicConfig(self._settings[end], loses_cnps=loses))
+            loses = loss(self.faults, host.name, interface)
+            config = NicConfig(one, data_tos[interface], loses_cnps=loses)
+            if self._configs.get(end) != config:
+                self._configs[end] = config
+                if self._traffic is not None:
+                    self._traffic.configure(end, config)
 
     def port_readings(self, device: str, kernel: Mapping[str, KernelPort]) -> tuple[PortReading, ...]:
         """Return what the ports of a switch show."""

@@ -36,6 +36,8 @@ class Patient:
     node: LiveNode
     personality: Personality
     restart_sshd: Callable[[LiveNode], None]
+    settle: Callable[[LiveNode], None]
+    """Tells model and traffic how a host is set, after anything may have set it."""
     answered: int = 0
     away_until_s: float = 0.0
     visited_s: float = -VISIT_S
@@ -76,6 +78,7 @@ class Trouble:
         with patient.node.lock:
             try:
                 patient.personality.refresh()
+                patient.settle(patient.node)
             except (OSError, RuntimeError) as error:
                 patient.node.log(f"files below /sys: {error}")
 
@@ -113,6 +116,7 @@ class Trouble:
             return 0
         before = node.changes
         code = self._run(node, personality, call)
+        patient.settle(node)
         if node.changes != before and (dropping := self._faults.of("drops-after-commit", node.name)):
             self._go_away(patient, dropping.number("seconds"))
             raise HungUpError

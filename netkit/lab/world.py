@@ -53,7 +53,9 @@ class World:
     def tell_settings(self, node: LiveNode) -> None:
         """Tell model and traffic how a host's NICs are set."""
         if isinstance(node.device, Host):
-            self.services.host_told(node.device, self.settings(node.name))
+            mind = self.personalities[node.name]
+            tos = {nic.interface: mind.data_tos(nic.interface) for nic in node.device.nics}
+            self.services.host_told(node.device, self.settings(node.name), tos)
 
 
 def begin(fabric: Fabric, folder: LabFolder) -> World:
