@@ -58,11 +58,12 @@ def _document(text: str) -> object:
 
 
 def _names(path: Path, key: str) -> Iterable[str]:
-    if not path:
-        return (key,)
-    if path[-1] in SECRET_KEYS:
-        return (SECRET,)
-    if path[-1] not in RANGED or ("-" not in key and "," not in key):
+    return (SECRET,) if path and path[-1] in SECRET_KEYS else names(path, key)
+
+
+def names(path: Path, key: str) -> Iterable[str]:
+    """Return the names a key stands for: below some objects, `swp1-4` are four ports."""
+    if not path or path[-1] not in RANGED or ("-" not in key and "," not in key):
         return (key,)
     return [name for part in key.split(",") for name in _range(part)]
 

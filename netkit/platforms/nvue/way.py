@@ -1,11 +1,11 @@
 """How changes get onto a switch that runs NVUE, and what that costs."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from netkit.platforms.change import NOTHING, Change, Way
 from netkit.platforms.compare import Situation
-from netkit.platforms.config import Path
+from netkit.platforms.config import Config, Path
 from netkit.platforms.platform import version_key
 
 SUB_PORT = re.compile(r"(swp\d+)s\d+")
@@ -26,7 +26,7 @@ def way(situation: Situation) -> Way:
     """Return how the changes are made: one patch, or two where ports of a cage go away."""
     if not situation.changes:
         return Way(NOTHING)
-    cages = sorted(_joined_cages(situation))
+    cages = sorted(joined_cages(situation.changes, situation.running))
     patch = "nv config patch, nv config apply with a timed revert, confirm"
     steps: tuple[str, ...] = (patch,)
     if cages:
@@ -36,10 +36,10 @@ def way(situation: Situation) -> Way:
     return Way("patch", steps, tuple(_costs(situation)))
 
 
-def _joined_cages(situation: Situation) -> set[str]:
+def joined_cages(changes: Iterable[Change], running: Config) -> set[str]:
     """Return cages whose breakout changes while their ports are configured; NVUE wants the ports gone before."""
-    broken = {change.path[1] for change in situation.changes if _is_breakout(change) and not change.is_addition}
-    ports = (SUB_PORT.fullmatch(path[1]) for path in situation.running if path[0] == "interface")
+    broken = {change.path[1] for change in changes if _is_breakout(change) and not change.is_addition}
+    ports = (SUB_PORT.fullmatch(path[1]) for path in running if path[0] == "interface")
     return broken & {port[1] for port in ports if port}
 
 

@@ -1,0 +1,168 @@
+"""The NAPALM driver of NVUE, over SSH or its REST interface. Also what netkit itself drives such a switch by."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import DeviceError, Problem
+from netkit.platforms.config import Files
+from netkit.platforms.driver import Candidate
+from netkit.platforms.nvue import drain, reply
+from netkit.platforms.nvue.dialects import dialect
+from netkit.platforms.nvue.model import FILE, MODEL
+from netkit.platforms.nvue.patch import Document, documents, entries, whole
+from netkit.platforms.nvue.reader import NvueReader
+from netkit.platforms.nvue.resolver import Resolver
+from netkit.platforms.nvue.shell import ShellTransport
+
+# Without these, a whole-tree replace deletes the account netkit logs in with, or the way to it (Cumulus Linux guide).
+LIFELINES = (("system", "aaa", "user"), ("system", "api"), ("system", "ssh-server"), ("interface", "eth0"))
+DRAINING, UNDRAINING = "netkit: drain", "netkit: end of drain"
+
+
+class NvueDriver(NvueReader):
+    """One switch that runs NVUE. Not for several threads at once."""
+
+    def __init__(
+        self,
+        hostname: str,
+        username: str,
+        password: str,
+        timeout: float = 60,
+        optional_args: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(hostname, username, password, timeout, optional_args)
+        self._resolver = Resolver((optional_args or {}).get("secrets"))
+        self._next: list[Document] = []
+        self._revision = ""
+        self._previous = ""
+
+    def load_candidate(self, candidate: Candidate) -> None:
+        """Stage a change: as a patch, or as the whole configuration where the method says so."""
+        if candidate.method == "replace":
+            self._refuse_cutting_off(candidate.files)
+            self._stage(whole(candidate.files), replaces=True)
+            return
+        text = self._text or self._transport.config()
+        first, *others = documents(candidate.files, candidate.changes, MODEL.parse(reply.as_files(text)))
+        if others and not isinstance(self._transport, ShellTransport):
+            raise DeviceError(Problem(f"{self.device}: splitting a cage anew takes two steps", "use the transport ssh"))
+        if any(change.path == drain.SHUTDOWN for change in candidate.changes):
+            first = first.joined(self._intended_drain(text))
+        self._stage(first)
+        self._next = others
+
+    def _intended_drain(self, text: str) -> Document:
+        """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
+        startup = drain.tree_of(self._transport.config("startup"))
+        is_own = drain.is_own(drain.tree_of(text), startup)
+        return drain.back(startup, drain.AUTO_SAVE) if is_own else Document()
+
+    def _stage(self, document: Document, *, replaces: bool = False) -> None:
+        self._revision, self._next = "", []
+        with self._resolver.hiding():
+            self._revision = self._transport.stage(self._resolver.document(document), replaces=replaces)
+
+    def _refuse_cutting_off(self, files: Files) -> None:
+        """Refuse a whole configuration that lacks the account or the interfaces netkit comes in by."""
+        needed = (*LIFELINES, (*LIFELINES[0], self.username))
+        heads = {path[:length] for path in entries(files) for length in range(1, 5)}
+        missing = [".".join(path) for path in needed if path not in heads]
+        if missing:
+            what = f"{self.device}: replacing everything would cut it off: {', '.join(missing)} is not intended"
+            raise DeviceError(Problem(what, "patch it, or add them to the templates"))
+
+    def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
+        """Stage a file or a text on top of what runs: YAML, or lines of nv set and nv unset."""
+        self._load_text(_text(filename, config), replaces=False)
+
+    def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
+        """Stage a file or a text instead of what runs."""
+        text = _text(filename, config)
+        self._refuse_cutting_off({FILE: text})
+        self._load_text(text, replaces=True)
+
+    def _load_text(self, text: str, *, replaces: bool) -> None:
+        self._revision, self._next = "", []
+        with self._resolver.hiding():
+            self._revision = self._transport.stage_text(self._resolver.text(text), replaces=replaces)
+
+    def compare_config(self) -> str:
+        """Return the switch's own idea of what is staged; empty when it is nothing."""
+        if not self._revision:
+            return ""
+        found = self._transport.difference("applied", self._revision)
+        return "" if reply.is_empty_difference(found) else json.dumps(found, indent=1)
+
+    def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
+        """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time."""
+        if not self._revision:
+            raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
+        self._text = ""
+        self._previous = "" if revert_in else self._transport.applied()
+        self._apply(message, revert_in)
+        self._revision = ""
+
+    def _apply(self, message: str, revert_in: int | None) -> None:
+        self._transport.apply(self._revision, message, revert_in)
+        self._refuse_unless_applied()
+
+    def _refuse_unless_applied(self) -> None:
+        """Compare what runs with what was staged: an apply can fail and say that it succeeded."""
+        if not reply.is_empty_difference(self._transport.difference("applied", self._revision)):
+            what = f"{self.device}: the switch says the change is applied, but does not run it"
+            raise DeviceError(Problem(what, "look at nv config history, and at nvued's log"))
+
+    def has_pending_commit(self) -> bool:
+        """Whether the switch waits for a confirmation."""
+        return self._transport.is_waiting()
+
+    def confirm_commit(self) -> None:
+        """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
+        if not self._transport.confirm() and not self._is_draining():
+            self._transport.save()
+
+    def discard_config(self) -> None:
+        """Forget what is staged."""
+        self._transport.discard()
+        self._revision, self._next = "", []
+
+    def rollback(self) -> None:
+        """Take back a commit that waits, at once; else the last one of this object."""
+        self._text = ""
+        if self._transport.is_waiting():
+            self._transport.abort()
+            if self._transport.is_waiting():
+                what = f"{self.device}: still waits for a confirmation after it was told to go back"
+                raise DeviceError(Problem(what, "it goes back when its time is up"))
+        elif self._previous:
+            self._revision, self._previous = self._previous, ""
+            self._apply("netkit: rollback", None)
+            self._revision = ""
+
+    def _is_draining(self) -> bool:
+        applied = drain.tree_of(self._transport.config())
+        return drain.is_drained(applied) and drain.is_own(applied, drain.tree_of(self._transport.config("startup")))
+
+    def drain(self) -> None:
+        """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
+        if drain.is_drained(drain.tree_of(self._transport.config())):
+            return
+        self._change(drain.begun(dialect(self.os_version())), DRAINING)
+
+    def undrain(self) -> None:
+        """End a drain of netkit's; one that is intended stays."""
+        applied, startup = (drain.tree_of(self._transport.config(name)) for name in ("applied", "startup"))
+        if drain.is_own(applied, startup):
+            self._change(drain.ended(startup), UNDRAINING)
+            self._transport.save()
+
+    def _change(self, document: Document, message: str) -> None:
+        self._stage(document)
+        self._text = ""
+        self._apply(message, None)
+        self._revision = ""
+
+
+def _text(filename: str | None, config: str | None) -> str:
+    return Path(filename).read_text(encoding="utf-8") if filename else config or ""

@@ -1,0 +1,187 @@
+"""NVUE by its REST interface: the same revisions as the command line's, over HTTPS."""
+
+import json
+import time
+from typing import Any
+from urllib.parse import quote
+
+from netkit.errors import DeviceError, Problem
+from netkit.platforms.nvue import reply
+from netkit.platforms.nvue.patch import COMMANDS, Document, Tree, document_in
+from netkit.platforms.nvue.rest_line import RestLine
+from netkit.platforms.ssh import SshTarget
+
+APPLYING_S = 600
+POLL_S = 0.1
+LONGEST_POLL_S = 1.0
+MOVING = frozenset({"pending", "apply", "checking", "reloading", "confirm", "running"})
+"""States on the way; all others are ends."""
+WAITING = "ays"
+
+
+class RestTransport:
+    """`/nvue_v1` on the switch."""
+
+    def __init__(self, target: SshTarget, certificate: str = "") -> None:
+        self.device = target.device
+        self.timeout_s = target.timeout_s
+        self.line = RestLine(target, certificate)
+        self._confirm_s = 0
+
+    def open(self) -> None:
+        """Connect, and see that the login is accepted."""
+        self.line.open()
+        self._get("/revision/applied")
+
+    def close(self) -> None:
+        """Hang up."""
+        self.line.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands."""
+        return self.line.is_alive
+
+    def config(self, revision: str = "applied") -> str:
+        """Return a revision as JSON text."""
+        return json.dumps(self._get("/", rev=revision, filled="false"))
+
+    def show(self, path: str, view: str = "") -> dict[str, Any]:
+        """Return an object of the running switch; empty where there is none."""
+        place = "/" + "/".join(quote(word, safe="") for word in path.split())
+        return self._get(place, **({"view": view} if view else {}))
+
+    def stage(self, document: Document, *, replaces: bool = False) -> str:
+        """Make a revision of what is applied and a document, or of the document alone; return its name."""
+        revision = self._begin(replaces=replaces)
+        # One request may not both set and unset an object.
+        for body in (document.unset, document.set):
+            if body:
+                self.line.ask("PATCH", "/", {"rev": revision}, json.dumps(body))
+        return revision
+
+    def stage_text(self, text: str, *, replaces: bool = False) -> str:
+        """Make the same of a file as a person writes it, in YAML or in lines of nv set and nv unset."""
+        if not COMMANDS.match(text):
+            return self.stage(document_in(text), replaces=replaces)
+        revision = self._begin(replaces=replaces)
+        self.line.ask("PATCH", "/", {"rev": revision}, text)
+        return revision
+
+    def _begin(self, *, replaces: bool) -> str:
+        found = self.line.ask("POST", "/revision", body="{}")
+        if not isinstance(found, dict) or len(found) != 1:
+            raise self.line.garbled()
+        revision = str(next(iter(found)))
+        if replaces:
+            self.line.ask("DELETE", "/", {"rev": revision})
+        return revision
+
+    def difference(self, running: str, intended: str) -> Any:
+        """Return what differs between two revisions, as a list of `set` and `unset`."""
+        found = self._get("/", rev=intended, diff=running, filled="false")
+        made, gone = _halves(found)
+        return [{verb: tree} for verb, tree in (("unset", gone), ("set", made)) if tree]
+
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
+        """Apply a revision, for some seconds or for good; the interface takes no message."""
+        del message
+        wanted: dict[str, Any] = {"state": "apply", "auto-prompt": {"ays": "ays_yes"}}
+        if confirm_s:
+            wanted["auto-prompt"] = {"confirm": "confirm_yes", "ays": "ays_yes"}
+            wanted["state-controls"] = {"confirm": confirm_s}
+        self._confirm_s = confirm_s or 0
+        self._tell(revision, wanted)
+        state, why = self._ended(revision)
+        if state not in {*reply.APPLIED, "saved", WAITING} or (state == WAITING and not confirm_s):
+            what = f"{self.device}: the change was not applied: {why or state}"
+            raise DeviceError(Problem(what, "the switch runs what it ran before"))
+
+    def _ended(self, revision: str) -> tuple[str, str]:
+        """Return the state a revision comes to rest in, and what it says."""
+        deadline_s, pause_s = time.monotonic() + APPLYING_S, POLL_S
+        while True:
+            found = self._get(f"/revision/{quote(revision, safe='')}")
+            state = str(found.get("state", ""))
+            if state and state not in MOVING:
+                return state, _said(found)
+            if time.monotonic() > deadline_s:
+                raise self.line.error(f"revision {revision} is still {state} after {APPLYING_S} s", "look at nvued")
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_POLL_S)
+
+    def is_waiting(self) -> bool:
+        """Whether an applied revision waits to be confirmed."""
+        return bool(self._waiting())
+
+    def _waiting(self) -> str:
+        found = self._get("/revision")
+        return next((name for name, one in found.items() if isinstance(one, dict) and one.get("state") == WAITING), "")
+
+    def confirm(self) -> bool:
+        """Keep what waits; return whether the switch saved it too."""
+        revision = self._waiting()
+        if not revision:
+            what = f"{self.device}: nothing waits to be confirmed"
+            raise DeviceError(Problem(what, "it went back before it was confirmed: apply it again"))
+        self._tell(revision, {"state": "apply", "auto-prompt": {"ays": "ays_yes"}})
+        state, why = self._ended(revision)
+        if state not in {*reply.APPLIED, "saved"}:
+            raise DeviceError(Problem(f"{self.device}: was not confirmed: {why or state}", "look at its revisions"))
+        return bool(reply.SAVED.fullmatch(state))
+
+    def abort(self) -> None:
+        """Wait until it goes back: no request to end the wait is documented."""
+        deadline_s = time.monotonic() + (self._confirm_s or APPLYING_S) + self.timeout_s
+        while self.is_waiting() and time.monotonic() < deadline_s:
+            time.sleep(LONGEST_POLL_S)
+
+    def save(self) -> None:
+        """Save what is applied to startup."""
+        self._tell("applied", {"state": "save", "auto-prompt": {"ays": "ays_yes"}})
+
+    def discard(self) -> None:
+        """Do nothing: a revision that is not applied changes nothing, and hinders nobody."""
+
+    def applied(self) -> str:
+        """Return the newest revision that is applied. The interface does not tell an older one, applied again."""
+        found = self._get("/revision")
+        ran = [name for name, one in found.items() if isinstance(one, dict) and one.get("state") in reply.APPLIED]
+        return max(ran, key=lambda name: (len(name), name), default="")
+
+    def _tell(self, revision: str, wanted: dict[str, Any]) -> None:
+        place = f"/revision/{quote(revision, safe='')}"
+        self.line.ask("PATCH", place, body=json.dumps(wanted), timeout_s=max(APPLYING_S, self.timeout_s))
+
+    def _get(self, place: str, **query: str) -> dict[str, Any]:
+        found = self.line.ask("GET", place, query)
+        if found is None:
+            return {}
+        if not isinstance(found, dict):
+            raise self.line.garbled()
+        return found
+
+
+def _halves(found: Any) -> tuple[Tree, Tree]:
+    """Return what a difference sets, and what it takes away: where it says null."""
+    made: Tree = {}
+    gone: Tree = {}
+    for key, value in found.items():
+        if value is None:
+            gone[key] = None
+        elif isinstance(value, dict) and value:
+            inner_made, inner_gone = _halves(value)
+            made.update({key: inner_made} if inner_made else {})
+            gone.update({key: inner_gone} if inner_gone else {})
+        else:
+            made[key] = value
+    return made, gone
+
+
+def _said(found: dict[str, Any]) -> str:
+    """Return the complaints of a revision in one line."""
+    transition = found.get("transition")
+    transition = transition if isinstance(transition, dict) else {}
+    issues = transition.get("issue")
+    told = [str(one.get("message", "")) for one in issues.values()] if isinstance(issues, dict) else []
+    return "; ".join(filter(None, map(str.strip, [str(transition.get("progress", "")), *told])))[:400]

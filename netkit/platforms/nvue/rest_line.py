@@ -1,0 +1,144 @@
+"""One HTTPS connection to a switch, kept open; its certificate is pinned, or verified by the authorities."""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms.ssh import UNREACHABLE, SshTarget
+
+ROOT = "/nvue_v1"
+BUSY = frozenset({500, 502, 503, 504})
+TRIES = 3
+PAUSE_S = 1.0
+LONGEST_ANSWER_BYTES = 64 << 20
+LOST = "try again; a change that was not confirmed goes back by itself"
+
+
+class RestLine:
+    """Requests and their answers. Not for several threads at once."""
+
+    def __init__(self, target: SshTarget, certificate: str = "") -> None:
+        self.target = target
+        self.certificate = certificate.lower()
+        self._line: http.client.HTTPSConnection | None = None
+        login = base64.b64encode(f"{target.user}:{target.password}".encode()).decode()
+        self._head = {"Authorization": f"Basic {login}"}
+
+    def open(self) -> None:
+        """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
+        self.close()
+        line = http.client.HTTPSConnection(
+            self.target.host, self.target.port, timeout=self.target.timeout_s, context=self._context()
+        )
+        try:
+            line.connect()
+        except OSError as error:
+            line.close()
+            raise self._unreachable(error) from None
+        shown = line.sock.getpeercert(binary_form=True) or b""
+        if self.certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self.certificate):
+            line.close()
+            what = "its certificate is not the trusted one"
+            raise self.error(what, "somebody may be listening in: find out why it changed, then run netkit trust")
+        self._line = line
+
+    def _context(self) -> ssl.SSLContext:
+        """Return how the certificate is judged: by its fingerprint where one is pinned, else by the authorities."""
+        if not self.certificate:
+            return ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # without the authorities, which take 15 ms to read
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def close(self) -> None:
+        """Hang up."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands."""
+        return self._line is not None
+
+    def ask(
+        self, method: str, place: str, query: Mapping[str, str] | None = None, body: str = "", timeout_s: float = 0
+    ) -> Any:
+        """Return the answer to a request; None when there is no such thing. What the switch refuses is DeviceError."""
+        where = f"{ROOT}{place}" + (f"?{urlencode(query)}" if query else "")
+        for left in reversed(range(TRIES)):
+            status, answer = self._exchange(method, where, body, timeout_s or self.target.timeout_s)
+            if status not in BUSY or left == 0:
+                break
+            time.sleep(PAUSE_S)
+        return self._judged(method, status, answer)
+
+    def _exchange(self, method: str, where: str, body: str, timeout_s: float) -> tuple[int, bytes]:
+        line = self._line
+        if line is None or line.sock is None:
+            raise self.error("the connection is lost", LOST)
+        line.sock.settimeout(timeout_s)
+        try:
+            kind = {"Content-Type": "application/json" if body[:1] == "{" else "text/plain"}
+            line.request(method, where, body=body.encode() or None, headers={**self._head, **kind})
+            response = line.getresponse()
+            answer = response.read(LONGEST_ANSWER_BYTES)
+        except TimeoutError:
+            self.close()
+            raise self.error(
+                f"did not answer {method} {where} within {timeout_s:g} s", "see whether it is busy"
+            ) from None
+        except (OSError, http.client.HTTPException):
+            self.close()
+            raise self.error("the connection is lost", LOST) from None
+        if line.sock is None:  # the switch asked to close it after this answer
+            self.close()
+            self.open()
+        return response.status, answer
+
+    def _judged(self, method: str, status: int, answer: bytes) -> Any:
+        if status in {401, 403}:
+            remedy = "check the password; on a new switch, change the default one first"
+            raise self.error(f"refuses the login of {self.target.user} over HTTPS", remedy)
+        if status in BUSY:
+            raise self.error(f"answers with status {status}", "see whether nvued runs")
+        if status == 404 and method == "GET":
+            return None
+        if status == 204:
+            return {}
+        try:
+            found = json.loads(answer)
+        except (ValueError, RecursionError):
+            raise self.garbled() from None
+        if status >= 400:
+            said = found.get("detail") or found.get("title") if isinstance(found, dict) else ""
+            what = f"{self.target.device}: refuses the configuration: {' '.join(str(said).split())[:400]}"
+            raise DeviceError(Problem(what, "nothing was changed"))
+        return found
+
+    def _unreachable(self, error: OSError) -> AccessError:
+        place = f"{self.target.host} port {self.target.port}"
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return self.error(
+                f"its certificate is not trusted: {error.verify_message}", "compare it, then run netkit trust"
+            )
+        if isinstance(error, TimeoutError):
+            return self.error(f"does not answer at {place} within {self.target.timeout_s:g} s", UNREACHABLE)
+        return self.error(f"cannot be reached at {place}: {error.strerror or error}", UNREACHABLE)
+
+    def garbled(self) -> AccessError:
+        """Return the error of an answer that makes no sense."""
+        return self.error("answers with something that is not JSON as NVUE's", "see whether nvued runs")
+
+    def error(self, what: str, remedy: str) -> AccessError:
+        """Return an error of access to this switch."""
+        return AccessError(Problem(f"{self.target.device}: {what}", remedy))

@@ -1,0 +1,163 @@
+"""NVUE by its command line, over SSH."""
+
+import json
+import shlex
+from typing import Any
+
+from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms.nvue import reply
+from netkit.platforms.nvue.patch import Document
+from netkit.platforms.ssh import Done, SshLine, SshTarget
+
+APPLYING_S = 600
+"""An apply may reload switchd and FRR, and wait two minutes for each."""
+# One command, so that the file is gone whatever happens; only its owner can read it meanwhile.
+STAGE = (
+    'umask 077; f=$(mktemp --suffix=.yaml) || exit 74; cat > "$f" || {{ rm -f "$f"; exit 74; }}; '
+    'nv config {verb} "$f"; code=$?; rm -f "$f"; exit $code'
+)
+NOT_WRITTEN = 74
+MISSING = "does not exist"
+
+
+class ShellTransport:
+    """`nv` on the switch."""
+
+    def __init__(self, target: SshTarget) -> None:
+        self.device = target.device
+        self.timeout_s = target.timeout_s
+        self.line = SshLine(target)
+
+    def open(self) -> None:
+        """Connect."""
+        self.line.open()
+
+    def close(self) -> None:
+        """Hang up."""
+        self.line.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands."""
+        return self.line.is_alive
+
+    def config(self, revision: str = "applied") -> str:
+        """Return a revision as JSON text."""
+        chosen = "" if revision == "applied" else f" -r {shlex.quote(revision)}"
+        text = self._run(f"nv config show{chosen} -o json").stdout
+        if not isinstance(self._objects(text), list):
+            raise self._garbled()
+        return text
+
+    def show(self, path: str, view: str = "") -> dict[str, Any]:
+        """Return an object of the running switch; empty where there is none."""
+        chosen = f" --view={view}" if view else ""
+        done = self.line.run(f"nv show {path}{chosen} -o json")
+        if done.exit_code != 0 and MISSING in done.said:
+            return {}
+        found = self._objects(self._checked(done).stdout)
+        if not isinstance(found, dict):
+            raise self._garbled()
+        return found
+
+    def stage(self, document: Document, *, replaces: bool = False) -> str:
+        """Make a revision of what is applied and a document, or of the document alone; return its name."""
+        # JSON is YAML, and leaves no doubt about what is text.
+        return self.stage_text(json.dumps(document.items()), replaces=replaces)
+
+    def stage_text(self, text: str, *, replaces: bool = False) -> str:
+        """Make a revision of a file; what this user had staged before is forgotten."""
+        command = STAGE.format(verb="replace" if replaces else "patch")
+        done = self._staged(command, text)
+        if "created" not in done.stdout:  # it went into a revision that was begun before
+            self.discard()
+            done = self._staged(command, text)
+        revision = reply.revision_in(done.stdout)
+        if not revision:
+            raise self._garbled("no revision")
+        return revision
+
+    def _staged(self, command: str, text: str) -> Done:
+        done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
+        if done.exit_code == NOT_WRITTEN:
+            raise self._refused("no file can be written", done, "see whether its disk is full")
+        if done.exit_code != 0 or reply.FAILED.search(done.said):
+            raise self._refused("refuses the configuration", done, "nothing was changed")
+        return done
+
+    def difference(self, running: str, intended: str) -> Any:
+        """Return what differs between two revisions, as a list of `set` and `unset`."""
+        pair = f"{shlex.quote(running)} {shlex.quote(intended)}"
+        return self._objects(self._run(f"nv config diff {pair} -o json").stdout or "[]")
+
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
+        """Apply a revision, for some seconds or for good; DeviceError when the switch says that it failed."""
+        words = ["nv", "config", "apply", revision, "-y"]
+        words += ["--confirm", f"{confirm_s}s"] if confirm_s else []
+        words += ["-m", message] if message else []
+        done = self.line.run(shlex.join(words), max(self.timeout_s, APPLYING_S))
+        if done.exit_code != 0 or reply.FAILED.search(done.said):
+            raise self._refused("the change was not applied", done, "the switch runs what it ran before")
+
+    def is_waiting(self) -> bool:
+        """Whether an applied revision waits to be confirmed."""
+        done = self.line.run("nv config apply --confirm-status")
+        return done.exit_code == 0 and bool(done.said) and not reply.NOT_WAITING.search(done.said)
+
+    def confirm(self) -> bool:
+        """Keep what waits; return whether the switch saved it too."""
+        done = self.line.run("nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
+        if done.exit_code != 0 or reply.FAILED.search(done.said):
+            raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
+        return bool(reply.SAVED.search(done.said))
+
+    def abort(self) -> None:
+        """Take back what waits."""
+        done = self.line.run("nv config apply --confirm-no", max(self.timeout_s, APPLYING_S))
+        if done.exit_code != 0:
+            raise self._refused("the change was not taken back", done, "it goes back when its time is up")
+
+    def save(self) -> None:
+        """Save what is applied to startup."""
+        done = self.line.run("nv config save", max(self.timeout_s, APPLYING_S))
+        if done.exit_code != 0 or not reply.SAVED.search(done.said):
+            raise self._refused("the configuration runs but was not saved", done, "nv config save, once it can")
+
+    def discard(self) -> None:
+        """Forget what is staged."""
+        self.line.run("nv config detach")
+
+    def applied(self) -> str:
+        """Return the name of the revision that runs."""
+        return reply.applied_in(self._run("nv config revision").stdout)
+
+    def printed(self, command: str) -> str:
+        """Return what a command of any kind prints, errors included."""
+        done = self.line.run(command, APPLYING_S)
+        return done.stdout + done.stderr
+
+    def _run(self, command: str) -> Done:
+        return self._checked(self.line.run(command))
+
+    def _checked(self, done: Done) -> Done:
+        if done.exit_code != 0:
+            raise AccessError(Problem(f"{self.device}: nv fails: {_line(done)}", "see whether nvued runs"))
+        return done
+
+    def _objects(self, text: str) -> Any:
+        try:
+            return reply.objects(text)
+        except (ValueError, RecursionError):
+            raise self._garbled() from None
+
+    def _garbled(self, what: str = "what is not JSON") -> AccessError:
+        return AccessError(Problem(f"{self.device}: nv answers with {what}", "see whether nvued runs"))
+
+    def _refused(self, what: str, done: Done, remedy: str) -> DeviceError:
+        return DeviceError(Problem(f"{self.device}: {what}: {_line(done)}", remedy))
+
+
+def _line(done: Done) -> str:
+    """Return what was said in one line, as far as a message may be long."""
+    said = "; ".join(line.strip() for line in done.said.splitlines() if line.strip())
+    return said[:400] or f"exit code {done.exit_code}"

@@ -1,0 +1,55 @@
+"""What the driver asks of a switch, whatever it is spoken over."""
+
+from typing import Any, Protocol
+
+from netkit.platforms.nvue.patch import Document
+
+
+class Transport(Protocol):
+    """NVUE's revisions: staged, compared, applied for a while or for good."""
+
+    def open(self) -> None:
+        """Connect."""
+
+    def close(self) -> None:
+        """Hang up."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the connection stands."""
+
+    def config(self, revision: str = "applied") -> str:
+        """Return a revision as JSON text."""
+
+    def show(self, path: str, view: str = "") -> dict[str, Any]:
+        """Return an object of the running switch; empty where there is none."""
+
+    def stage(self, document: Document, *, replaces: bool = False) -> str:
+        """Make a revision of what is applied and a document, or of the document alone; return its name."""
+
+    def stage_text(self, text: str, *, replaces: bool = False) -> str:
+        """Make the same of a file as a person writes it, in YAML or in lines of nv set and nv unset."""
+
+    def difference(self, running: str, intended: str) -> Any:
+        """Return what differs between two revisions."""
+
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
+        """Apply a revision, for some seconds or for good; DeviceError when the switch says that it failed."""
+
+    def is_waiting(self) -> bool:
+        """Whether an applied revision waits to be confirmed."""
+
+    def confirm(self) -> bool:
+        """Keep what waits; return whether the switch saved it too."""
+
+    def abort(self) -> None:
+        """Take back what waits."""
+
+    def save(self) -> None:
+        """Save what is applied to startup."""
+
+    def discard(self) -> None:
+        """Forget what is staged."""
+
+    def applied(self) -> str:
+        """Return the name of the revision that runs."""
