@@ -1,104 +1,15 @@
-"""`netkit lab`: a running copy of a fabric on this machine."""
+"""The verbs of `netkit lab` that deal with labs which run."""
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from netkit.cli.fabric import Project, open_project, warn
-from netkit.cli.intent_place import placed
-from netkit.design import Host, Switch
-from netkit.errors import LabError, Problem, UsageError
-from netkit.lab import ability, detach, keeper, neighbor_table, remote
+from netkit.cli.fabric import open_project
+from netkit.errors import LabError, Problem
+from netkit.lab import neighbor_table, remote
 from netkit.lab.folder import LabFolder, all_labs, lab_folder, only_one
-from netkit.lab.job import Job
-from netkit.render import Engine, render
-
-POLL_S = 0.2
-WIDTH = 30
-BORN_S = 30.0
-
-
-def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s: float) -> int:
-    """Boot a fabric, or say that it runs already; show how far it is."""
-    project = open_project(folder)
-    warn(project)
-    ability.check()
-    lab = lab_folder(name or project.fabric.name)
-    with only_one():
-        if not lab.is_alive:
-            files = {} if bare else _files(project, configs)
-            _start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
-    return _wait(lab, project)
-
-
-def _start(lab: LabFolder, project: Project, job: Job) -> None:
-    lab.end()
-    lab.path.mkdir(mode=0o755)
-    neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
-    detach.start(job, keeper.run)
-
-
-def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
-    """Return what the devices begin with: rendered now, or a folder that was rendered before."""
-    if configs is None:
-        devices: tuple[Switch | Host, ...] = (*project.fabric.switches, *project.fabric.hosts)
-        made = render(project.fabric, devices, Engine(project.template_folders))
-        return {one.device: one.files for one in made}
-    found = {name: _read(configs / name) for name in project.fabric.names}
-    missing = [name for name, files in found.items() if not files]
-    if missing:
-        raise UsageError(Problem(f"{configs} has no files of {missing[0]}", "netkit render --out writes such a folder"))
-    return found
-
-
-def _read(folder: Path) -> Mapping[str, str]:
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
-
-
-def _wait(lab: LabFolder, project: Project) -> int:
-    """Follow the keeper until the lab is up, and say what is missing."""
-    deadline = time.monotonic() + BORN_S
-    while not lab.control.exists():
-        if not lab.is_alive or time.monotonic() > deadline:
-            raise LabError(
-                Problem(f"the lab did not start: {lab.last_words() or 'it left no word'}", "netkit lab down")
-            )
-        time.sleep(POLL_S / 4)
-    shown = ""
-    while True:
-        progress = remote.ask(lab, "progress")
-        if progress["failure"]:
-            lab.end()
-            raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
-        shown = _show(progress, shown)
-        if progress["is_up"]:
-            break
-        time.sleep(POLL_S)
-    for device, port, what in progress["shortfalls"]:
-        sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
-    record = lab.record()
-    sys.stdout.write(f"{lab.name} is up: {len(record['devices'])} devices on {record['block']}.0.0/16\n")
-    return 1 if progress["shortfalls"] else 0
-
-
-def _show(progress: Mapping[str, Any], shown: str) -> str:
-    """Draw how far it is: one moving line on a terminal, one line for each step elsewhere."""
-    step, done, total = progress["step"], progress["done"], max(progress["total"], 1)
-    if sys.stderr.isatty():
-        bar = "━" * (WIDTH * done // total)
-        text = (
-            ""
-            if progress["is_up"]
-            else f"{step:<12} {bar:<{WIDTH}} {done}/{progress['total']}  {progress['seconds']:.0f} s"
-        )
-        sys.stderr.write("\r\x1b[K" + text)
-        sys.stderr.flush()
-    elif step != shown:
-        sys.stderr.write(f"{step}\n")
-    return str(step)
 
 
 def down(name: str, folder: Path | None, *, everything: bool) -> None:

@@ -34,7 +34,7 @@ def up(
     patience: Annotated[float, typer.Option(help="Seconds to wait for convergence.", min=1, max=3600)] = 90,
 ) -> None:
     """Boot a fabric and wait until it has converged."""
-    run("lab", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
+    run("lab_up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
 
 
 @lab_verbs.command()

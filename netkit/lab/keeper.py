@@ -62,7 +62,7 @@ class Keeper:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._status = Status()
-        self._world = world.begin(job.fabric, job.folder)
+        self._world = world.begin(job.fabric, job.fabric_folder, job.folder)
         self._builder = Builder(self._world, job.files, self._status.tell)
         self._breaker = Breaker(self._world)
         self._verbs: Mapping[str, Callable[[Request], Answer]] = {

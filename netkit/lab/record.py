@@ -20,7 +20,7 @@ def write(world: World) -> None:
     (folder.path / "known_hosts").write_text("\n".join(known) + "\n", encoding="utf-8")
     entries = [_ssh_entry(folder, name, device) for name, device in devices.items()]
     folder.ssh_config.write_text("".join([*entries, NOWHERE]), encoding="utf-8")
-    folder.write({"lab": folder.name, "fabric": world.fabric.name, "block": world.block, "devices": devices})
+    folder.write({"lab": folder.name, "fabric": world.fabric_folder, "block": world.block, "devices": devices})
 
 
 def _device(world: World, name: str) -> Mapping[str, Any]:

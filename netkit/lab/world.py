@@ -24,6 +24,7 @@ class World:
     """A lab as its keeper has it; the nodes come one by one."""
 
     fabric: Fabric
+    fabric_folder: str
     folder: LabFolder
     layout: Layout
     block: str
@@ -58,7 +59,7 @@ class World:
             self.services.host_told(node.device, self.settings(node.name), tos)
 
 
-def begin(fabric: Fabric, folder: LabFolder) -> World:
+def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
     """Return a lab without nodes yet: its loopback network, its keys, its services."""
     network, claim = block.claim(folder.name)
     services = Services(fabric)
@@ -69,6 +70,7 @@ def begin(fabric: Fabric, folder: LabFolder) -> World:
     file.write_text(f"{password}\n", encoding="utf-8")
     return World(
         fabric,
+        fabric_folder,
         folder,
         lay_out(fabric, network),
         network,
