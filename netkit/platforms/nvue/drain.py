@@ -48,9 +48,14 @@ def is_own(applied: Tree, startup: Tree) -> bool:
     return is_drained(applied) and not is_drained(startup) and is_off
 
 
+def unsaved(words: Dialect) -> Document:
+    """Return the document that turns auto-save off."""
+    return Document(set=_at(AUTO_SAVE, {words.state: words.off}))
+
+
 def begun(words: Dialect) -> Document:
     """Return the document that drains."""
-    return Document(set={**_at(SHUTDOWN, words.on), **_at(AUTO_SAVE, {words.state: words.off})})
+    return Document(set=_at(SHUTDOWN, words.on)).joined(unsaved(words))
 
 
 def ended(startup: Tree) -> Document:

@@ -10,14 +10,15 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
-from netkit.platforms.nvue.patch import Document, documents, entries, whole
+from netkit.platforms.nvue.patch import Document, Tree, documents, entries, whole
 from netkit.platforms.nvue.reader import NvueReader
 from netkit.platforms.nvue.resolver import Resolver
 from netkit.platforms.nvue.shell import ShellTransport
+from netkit.platforms.nvue.transport import Kept
 
 # Without these, a whole-tree replace deletes the account netkit logs in with, or the way to it (Cumulus Linux guide).
 LIFELINES = (("system", "aaa", "user"), ("system", "api"), ("system", "ssh-server"), ("interface", "eth0"))
-DRAINING, UNDRAINING = "netkit: drain", "netkit: end of drain"
+DRAINING, UNDRAINING = "netkit: drain", "netkit: as before, and saved"
 
 
 class NvueDriver(NvueReader):
@@ -33,7 +34,8 @@ class NvueDriver(NvueReader):
     ) -> None:
         super().__init__(hostname, username, password, timeout, optional_args)
         self._resolver = Resolver((optional_args or {}).get("secrets"))
-        self._next: list[Document] = []
+        self._steps: list[Document] = []
+        """All documents of a change that takes several applies."""
         self._revision = ""
         self._previous = ""
 
@@ -50,7 +52,7 @@ class NvueDriver(NvueReader):
         if any(change.path == drain.SHUTDOWN for change in candidate.changes):
             first = first.joined(self._intended_drain(text))
         self._stage(first)
-        self._next = others
+        self._steps = [first, *others] if others else []
 
     def _intended_drain(self, text: str) -> Document:
         """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
@@ -59,7 +61,9 @@ class NvueDriver(NvueReader):
         return drain.back(startup, drain.AUTO_SAVE) if is_own else Document()
 
     def _stage(self, document: Document, *, replaces: bool = False) -> None:
-        self._revision, self._next = "", []
+        self._revision, self._steps = "", []
+        if not document.items() and not replaces:
+            return
         with self._resolver.hiding():
             self._revision = self._transport.stage(self._resolver.document(document), replaces=replaces)
 
@@ -83,7 +87,7 @@ class NvueDriver(NvueReader):
         self._load_text(text, replaces=True)
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
-        self._revision, self._next = "", []
+        self._revision, self._steps = "", []
         with self._resolver.hiding():
             self._revision = self._transport.stage_text(self._resolver.text(text), replaces=replaces)
 
@@ -99,13 +103,31 @@ class NvueDriver(NvueReader):
         if not self._revision:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         self._text = ""
-        self._previous = "" if revert_in else self._transport.applied()
-        self._apply(message, revert_in)
-        self._revision = ""
+        if self._steps:
+            self._apply_in_steps(message, revert_in)
+        else:
+            self._previous = "" if revert_in else self._transport.applied()
+            self._apply(message, revert_in)
+        self._revision, self._steps = "", []
 
     def _apply(self, message: str, revert_in: int | None) -> None:
         self._transport.apply(self._revision, message, revert_in)
         self._refuse_unless_applied()
+
+    def _apply_in_steps(self, message: str, revert_in: int | None) -> None:
+        """Apply one document after the other, under a timer of netkit's own on the switch."""
+        steps, self._previous = self._steps, self._transport.applied()
+        unsaved = drain.unsaved(dialect(self.os_version())) if revert_in else Document()
+        if revert_in and isinstance(self._transport, ShellTransport):
+            self._transport.guard.arm(self._previous, revert_in)
+        try:
+            for step in steps:
+                self._stage(step.joined(unsaved))
+                self._apply(message, None)
+        except DeviceError:
+            if revert_in:
+                self._transport.abort()
+            raise
 
     def _refuse_unless_applied(self) -> None:
         """Compare what runs with what was staged: an apply can fail and say that it succeeded."""
@@ -119,13 +141,23 @@ class NvueDriver(NvueReader):
 
     def confirm_commit(self) -> None:
         """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
-        if not self._transport.confirm() and not self._is_draining():
-            self._transport.save()
+        kept = self._transport.confirm()
+        if kept is Kept.SAVED:
+            return
+        applied, startup = self._applied_and_startup()
+        if drain.is_own(applied, startup):
+            return
+        if kept is Kept.UNSAVED_ON_PURPOSE:
+            self._change(drain.back(startup, drain.AUTO_SAVE), UNDRAINING)
+        self._transport.save()
+
+    def _applied_and_startup(self) -> tuple[Tree, Tree]:
+        return drain.tree_of(self._transport.config()), drain.tree_of(self._transport.config("startup"))
 
     def discard_config(self) -> None:
         """Forget what is staged."""
         self._transport.discard()
-        self._revision, self._next = "", []
+        self._revision, self._steps = "", []
 
     def rollback(self) -> None:
         """Take back a commit that waits, at once; else the last one of this object."""
@@ -140,10 +172,6 @@ class NvueDriver(NvueReader):
             self._apply("netkit: rollback", None)
             self._revision = ""
 
-    def _is_draining(self) -> bool:
-        applied = drain.tree_of(self._transport.config())
-        return drain.is_drained(applied) and drain.is_own(applied, drain.tree_of(self._transport.config("startup")))
-
     def drain(self) -> None:
         """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
         if drain.is_drained(drain.tree_of(self._transport.config())):
@@ -152,7 +180,7 @@ class NvueDriver(NvueReader):
 
     def undrain(self) -> None:
         """End a drain of netkit's; one that is intended stays."""
-        applied, startup = (drain.tree_of(self._transport.config(name)) for name in ("applied", "startup"))
+        applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
             self._change(drain.ended(startup), UNDRAINING)
             self._transport.save()

@@ -9,6 +9,7 @@ from netkit.errors import DeviceError, Problem
 from netkit.platforms.nvue import reply
 from netkit.platforms.nvue.patch import COMMANDS, Document, Tree, document_in
 from netkit.platforms.nvue.rest_line import RestLine
+from netkit.platforms.nvue.transport import Kept
 from netkit.platforms.ssh import SshTarget
 
 APPLYING_S = 600
@@ -118,8 +119,8 @@ class RestTransport:
         found = self._get("/revision")
         return next((name for name, one in found.items() if isinstance(one, dict) and one.get("state") == WAITING), "")
 
-    def confirm(self) -> bool:
-        """Keep what waits; return whether the switch saved it too."""
+    def confirm(self) -> Kept:
+        """Keep what waits; return what became of it."""
         revision = self._waiting()
         if not revision:
             what = f"{self.device}: nothing waits to be confirmed"
@@ -128,7 +129,7 @@ class RestTransport:
         state, why = self._ended(revision)
         if state not in {*reply.APPLIED, "saved"}:
             raise DeviceError(Problem(f"{self.device}: was not confirmed: {why or state}", "look at its revisions"))
-        return bool(reply.SAVED.fullmatch(state))
+        return Kept.SAVED if reply.SAVED.fullmatch(state) else Kept.UNSAVED
 
     def abort(self) -> None:
         """Wait until it goes back: no request to end the wait is documented."""

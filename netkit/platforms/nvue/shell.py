@@ -7,6 +7,8 @@ from typing import Any
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.nvue import reply
 from netkit.platforms.nvue.patch import Document
+from netkit.platforms.nvue.shell_guard import TAKEN, UNLESS_ARMED, Guard
+from netkit.platforms.nvue.transport import Kept
 from netkit.platforms.ssh import Done, SshLine, SshTarget
 
 APPLYING_S = 600
@@ -27,6 +29,7 @@ class ShellTransport:
         self.device = target.device
         self.timeout_s = target.timeout_s
         self.line = SshLine(target)
+        self.guard = Guard(target.device, self.line)
 
     def open(self) -> None:
         """Connect."""
@@ -101,20 +104,27 @@ class ShellTransport:
 
     def is_waiting(self) -> bool:
         """Whether an applied revision waits to be confirmed."""
-        done = self.line.run("nv config apply --confirm-status")
+        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-status")
+        if done.exit_code == TAKEN:
+            return True
         return done.exit_code == 0 and bool(done.said) and not reply.NOT_WAITING.search(done.said)
 
-    def confirm(self) -> bool:
-        """Keep what waits; return whether the switch saved it too."""
-        done = self.line.run("nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
+    def confirm(self) -> Kept:
+        """Keep what waits; return what became of it."""
+        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
+        if done.exit_code == TAKEN:
+            self.guard.disarm()
+            return Kept.UNSAVED_ON_PURPOSE
         if done.exit_code != 0 or reply.FAILED.search(done.said):
             raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
-        return bool(reply.SAVED.search(done.said))
+        return Kept.SAVED if reply.SAVED.search(done.said) else Kept.UNSAVED
 
     def abort(self) -> None:
         """Take back what waits."""
-        done = self.line.run("nv config apply --confirm-no", max(self.timeout_s, APPLYING_S))
-        if done.exit_code != 0:
+        done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-no", max(self.timeout_s, APPLYING_S))
+        if done.exit_code == TAKEN:
+            self.guard.fire(max(self.timeout_s, APPLYING_S))
+        elif done.exit_code != 0:
             raise self._refused("the change was not taken back", done, "it goes back when its time is up")
 
     def save(self) -> None:

@@ -1,8 +1,18 @@
 """What the driver asks of a switch, whatever it is spoken over."""
 
+from enum import Enum
 from typing import Any, Protocol
 
 from netkit.platforms.nvue.patch import Document
+
+
+class Kept(Enum):
+    """What became of a change that was confirmed."""
+
+    SAVED = "saved"
+    UNSAVED = "unsaved"
+    UNSAVED_ON_PURPOSE = "unsaved on purpose"
+    """Auto-save was turned off for a change of several applies, and is to be turned on again."""
 
 
 class Transport(Protocol):
@@ -39,8 +49,8 @@ class Transport(Protocol):
     def is_waiting(self) -> bool:
         """Whether an applied revision waits to be confirmed."""
 
-    def confirm(self) -> bool:
-        """Keep what waits; return whether the switch saved it too."""
+    def confirm(self) -> Kept:
+        """Keep what waits; return what became of it."""
 
     def abort(self) -> None:
         """Take back what waits."""
