@@ -40,6 +40,14 @@ def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
     if fault.name == "link-flap":
         node.end(label(fault))
     do(node, noted(node, fault))
+    if fault.name == "wrong-mtu":
+        _forget_path_mtus(fabric, nodes)
+
+
+def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
+    """Let hosts forget what a router told them of a smaller MTU; by themselves they remember for ten minutes."""
+    for host in fabric.hosts:
+        do(nodes[host.name], [step("ip route flush cache")])
 
 
 def device_of(fault: Fault, fabric: Fabric) -> str:
@@ -60,7 +68,7 @@ def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
     """Take a link down and up for ever; the process ends with the fault or with the lab."""
     interface = node.kernel_names[_flapping_end(fault, fabric)[1]]
     up_s, down_s = fault.number("up_s"), fault.number("down_s")
-    note(node, fault, [step(f"ip link set dev {interface} up")])
+    note(node, fault, [step("sleep 0.5"), step(f"ip link set dev {interface} up")])  # after its last command
     loop = (
         f"while :; do ip link set dev {interface} down; sleep {down_s:g}; "
         f"ip link set dev {interface} up; sleep {up_s:g}; done"
