@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-import paramiko  # type: ignore[import-untyped]
-from paramiko.hostkeys import HostKeyEntry, HostKeys  # type: ignore[import-untyped]
+import paramiko
+from paramiko.hostkeys import HostKeyEntry, HostKeys
 
 from netkit.errors import AccessError, Problem
 

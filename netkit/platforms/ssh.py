@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import netmiko
-import paramiko  # type: ignore[import-untyped]
+import paramiko
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
