@@ -88,9 +88,12 @@ def render(
 
 
 @app.command()
-def platforms(output: Format = "text") -> None:
-    """List the platforms and what each can express."""
-    _run("platforms", output)
+def platforms(
+    name: Annotated[str, typer.Argument(help="All about one: nvue, sonic, eos, frr or linux.", metavar="NAME")] = "",
+    output: Format = "text",
+) -> None:
+    """List the platforms, what each can express, and how each takes changes."""
+    _run("platforms", name, output)
 
 
 app.add_typer(lab_verbs, name="lab")

@@ -65,6 +65,10 @@ FEATURES = (
     "syslog",
     "snmpv3",
     "management_vrf",
+    "change_in_place",
+    "replace_whole",
+    "timed_revert",
+    "drain_in_place",
 )
 LOSSLESS_FEATURES = ("dscp_map", "pfc", "pfc_headroom", "pfc_watchdog", "ecn", "ets", "cnp_strict")
 

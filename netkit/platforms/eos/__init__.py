@@ -39,5 +39,9 @@ EOS = Platform(
         syslog="native",
         snmpv3="native",
         management_vrf="native",
+        change_in_place=("native", "a configuration session, committed as a whole"),
+        replace_whole=("native", "a session that begins from nothing: all that is not intended goes"),
+        timed_revert=("native", "a commit timer; one at a time"),
+        drain_in_place=("native", "maintenance mode, in the running configuration only"),
     ),
 )

@@ -37,5 +37,9 @@ FRR = Platform(
         syslog="native",
         snmpv3="native",
         management_vrf="native",
+        change_in_place=("native", "file by file; frr-reload.py changes only the lines that differ"),
+        replace_whole=("native", "every file is written whole"),
+        timed_revert=("on device", "a timer that puts back the files from before"),
+        drain_in_place=("native", "BGP graceful shutdown in FRR, not saved"),
     ),
 )

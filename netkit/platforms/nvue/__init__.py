@@ -37,5 +37,9 @@ NVUE = Platform(
         syslog="native",
         snmpv3=("native", "the user form is derived from the CLI, not seen on a switch"),
         management_vrf="native",
+        change_in_place=("native", "nv config patch, one transaction; ports go away before their cage is split anew"),
+        replace_whole=("native", "deletes what is not intended: refused unless accounts, API, SSH and management are"),
+        timed_revert=("native", "nv config apply with a confirmation to wait for"),
+        drain_in_place=("native", "BGP graceful shutdown, in the running configuration only"),
     ),
 )

@@ -43,5 +43,9 @@ SONIC = Platform(
         syslog="native",
         snmpv3="native",
         management_vrf="native",
+        change_in_place=("patch or reload", "what the generic updater refuses needs config reload: minutes of outage"),
+        replace_whole=("reload", "config reload of the written files"),
+        timed_revert=("on device", "a timer that goes back to the checkpoint, or reloads the files from before"),
+        drain_in_place=("native", "BGP graceful shutdown in FRR, not saved"),
     ),
 )
