@@ -41,6 +41,8 @@ class Flow:
     held_share: float = 0
     """Part of the time the sender stands still."""
     drops_ps: float = 0
+    lossy_drops_ps: float = 0
+    """Those of a receiver that has no PFC for the data, which drops on its way out as well."""
     watchdog_drops_ps: float = 0
     queue_fill: float = 0
     headroom_fill: float = 0
@@ -98,13 +100,14 @@ def _unheeded(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure)
     """Return the flow where at most one end has PFC for the data: congestion loses what PFC would have held."""
     share = min(pressure.share, 1.0)
     asks = receiver.is_lossless
-    is_half_on = asks or sender.is_lossless
+    lost_ps = bytes_ps / PACKET_BYTES * share if asks or sender.is_lossless else 0.0
     shown = Flow(
         pauses_ps=pressure.pauses_ps * IGNORED_REPEATS if asks else 0.0,
         asked_share=share if asks else 0.0,
-        drops_ps=bytes_ps / PACKET_BYTES * share if is_half_on else 0.0,
+        drops_ps=lost_ps,
+        lossy_drops_ps=0.0 if asks else lost_ps,
         queue_fill=pressure.queue_fill,
-        headroom_fill=1.0 if asks else pressure.headroom_fill,
+        headroom_fill=1.0 if asks else 0.0,
         priority=receiver.data_priority,
     )
     return _moving(shown, bytes_ps)

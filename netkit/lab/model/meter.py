@@ -18,6 +18,7 @@ class Totals(NamedTuple):
     asked_us: float = 0
     held_us: float = 0
     drops: float = 0
+    lossy_drops: float = 0
     watchdog_drops: float = 0
     stalled_s: float = 0
     """How long the receiver asked for pauses much of the time."""
@@ -63,6 +64,7 @@ def _rates(flow: Flow) -> Totals:
         flow.asked_share * MICRO,
         flow.held_share * MICRO,
         flow.drops_ps,
+        flow.lossy_drops_ps,
         flow.watchdog_drops_ps,
         float(flow.asked_share > STALL_SHARE),
     )

@@ -16,12 +16,12 @@ QUEUE_BYTES = 4_000_000
 PEAK = 1.4
 SWING_S = 7.0
 Item = TypeVar("Item")
-DATA_PACKETS, DATA_BYTES, DROPS = 4, 5, 6
-WATCHDOG = slice(7, 10)
-MARKED = 10
-TRAFFIC = slice(11, 19)
-TX_BYTES, TX_PACKETS = 15, 16
-KERNEL_PACKETS, KERNEL_BYTES = slice(19, 27), slice(27, 35)
+DATA_PACKETS, DATA_BYTES, DROPS, LOSSY_DROPS = 4, 5, 6, 7
+WATCHDOG = slice(8, 11)
+MARKED = 11
+TRAFFIC = slice(12, 20)
+TX_BYTES, TX_PACKETS = 16, 17
+KERNEL_PACKETS, KERNEL_BYTES = slice(20, 28), slice(28, 36)
 """Where in the row of counts what stands."""
 NONE = (0,) * PRIORITIES
 NO_PRIORITIES = (PriorityReading(),) * PRIORITIES
@@ -53,6 +53,7 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
         int(out.packets),
         int(out.bytes),
         int(in_.drops),
+        int(in_.lossy_drops),
         *watched,
         int(out.watchdog_drops),
         kernel.ecn_marked_packets,
@@ -94,9 +95,7 @@ def priorities(shown: Sequence[int], rx_priority: int, tx_priority: int) -> tupl
     return _at(received, tx_priority, PriorityReading(tx_pause=tx_pause, tx_pause_us=tx_us))
 
 
-def queues(
-    shown: Sequence[int], side: Side | None, best_effort: int, gauge: Gauges, *, is_lossy: bool
-) -> tuple[QueueReading, ...]:
+def queues(shown: Sequence[int], side: Side | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
     """Return the egress queues: modelled RoCE in one, and what the kernel sent."""
     classes = side.class_of_priority if side else tuple(range(PRIORITIES))
     packets, sizes = list(shown[KERNEL_PACKETS]), list(shown[KERNEL_BYTES])
@@ -109,7 +108,7 @@ def queues(
     found[data] = QueueReading(
         tx_packets=packets[data] + shown[DATA_PACKETS],
         tx_bytes=sizes[data] + shown[DATA_BYTES],
-        dropped_packets=shown[DROPS] if is_lossy else 0,
+        dropped_packets=shown[LOSSY_DROPS],
         ecn_marked_packets=shown[MARKED],
         occupancy_bytes=gauge.queue_bytes,
         peak_bytes=gauge.queue_peak_bytes,
@@ -118,8 +117,8 @@ def queues(
 
 
 def buffers(shown: Sequence[int], side: Side | None, gauge: Gauges) -> tuple[BufferReading, ...]:
-    """Return the priority groups: RoCE data fills one of them, and only a lossless one has headroom."""
-    headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes) if side and side.is_lossless else (0, 0)
+    """Return the priority groups: RoCE data fills one of them, and only a lossless one ever fills its headroom."""
+    headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes)
     reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, shown[DROPS])
     return _at(NO_BUFFERS, side.data_priority if side else 0, reading)
 

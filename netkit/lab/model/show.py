@@ -39,7 +39,6 @@ def port_reading(
         shown = _accounted(plant, end, account, shown, now_s)
     headroom = port.profile.headroom
     gauge = ports.gauges(out, in_, headroom.xoff_bytes if headroom else 0, now_s)
-    is_lossy = side is not None and not side.is_lossless
     fec = side.fec if side and side.fec else port.profile.fec
     return PortReading(
         name=port.name,
@@ -51,7 +50,7 @@ def port_reading(
         link_up_s=plant.link_up_s(end),
         traffic=ports.traffic(shown),
         priorities=ports.priorities(shown, out.priority, in_.priority),
-        queues=ports.queues(shown, side, best_effort, gauge, is_lossy=is_lossy),
+        queues=ports.queues(shown, side, best_effort, gauge),
         buffers=ports.buffers(shown, side, gauge),
         watchdogs=ports.watchdogs(shown, side, is_stormed=watched[0] > watched[1]),
         fec=plant.lines[way.opposite].reading(fec, now_s),
