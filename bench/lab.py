@@ -1,0 +1,124 @@
+"""`scripts/bench lab`: how long a fabric takes from `netkit lab up` to converged and reachable, and what it weighs."""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fabric: how it is made, and the seconds it must be up in."""
+
+    name: str
+    scaffold: tuple[str, ...]
+    budget_s: float
+
+
+ROWS = (
+    Row("reference: 8 leaves, 4 spines, 10 hosts", (), 20),
+    Row(
+        "64 leaves, 16 spines, 8 hosts",
+        ("--leaves", "8", "--spines", "16", "--units", "8", "--hosts-per-unit", "1"),
+        90,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one boot took."""
+
+    name: str
+    seconds: float
+    devices: int
+    megabytes: float
+
+
+def main() -> int:
+    """Measure, and return 1 when a budget is missed by the least disturbed run."""
+    parser = argparse.ArgumentParser(prog="scripts/bench lab", description="Boot fabrics and time them.")
+    parser.add_argument("--runs", type=int, default=3, help="boots of each fabric (default 3)")
+    parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-lab.json", help="default out/bench-lab.json")
+    given = parser.parse_args()
+    results: dict[str, list[Result]] = {row.name: [] for row in ROWS}
+    with tempfile.TemporaryDirectory(prefix="nkb") as home:
+        for _ in range(given.runs):
+            for row in ROWS:
+                sys.stderr.write(f"booting {row.name}\n")
+                results[row.name].append(_boot(Path(home), row))
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    kept = {name: [asdict(result) for result in found] for name, found in results.items()}
+    given.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return _table(results)
+
+
+def _boot(home: Path, row: Row) -> Result:
+    fabric = ROOT / "inventory" / "reference"
+    if row.scaffold:
+        fabric = home / "fabric"
+        shutil.rmtree(fabric, ignore_errors=True)
+        _netkit(home, "init", str(fabric), *row.scaffold)
+    began = time.monotonic()
+    said = _netkit(home, "lab", "up", "--fabric", str(fabric), "--name", "bench")
+    seconds = time.monotonic() - began
+    try:
+        megabytes = _weight(int((home / "bench" / "init.pid").read_text().split()[0]))
+    finally:
+        _netkit(home, "lab", "down", "--name", "bench")
+    found = re.search(r"(\d+) devices", said)
+    return Result(row.name, seconds, int(found[1]) if found else 0, megabytes)
+
+
+def _netkit(home: Path, *arguments: str) -> str:
+    words = [str(Path(sys.executable).with_name("netkit")), *arguments]
+    done = subprocess.run(
+        words, env={**os.environ, "NETKIT_LAB_DIR": str(home)}, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _weight(init: int) -> float:
+    """Return the memory of all processes of a lab in MB, shared pages counted in parts."""
+    namespace = Path(f"/proc/{init}/ns/pid").readlink()
+    total = 0
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "ns/pid").readlink() == namespace:
+                text = (entry / "smaps_rollup").read_text()
+                total += int(re.search(r"^Pss:\s+(\d+)", text, re.MULTILINE)[1])  # type: ignore[index]
+        except (OSError, TypeError):
+            continue
+    return total / 1024
+
+
+def _table(results: dict[str, list[Result]]) -> int:
+    is_met = True
+    print(f"{'fabric':<42} {'least':>7} {'median':>7} {'budget':>7} {'MB':>7} {'MB a device':>12}")
+    for row in ROWS:
+        found: Sequence[Result] = results[row.name]
+        seconds = [result.seconds for result in found]
+        weight = max(result.megabytes for result in found)
+        is_met = is_met and min(seconds) <= row.budget_s
+        print(
+            f"{row.name:<42} {min(seconds):>5.1f} s {statistics.median(seconds):>5.1f} s {row.budget_s:>5.0f} s "
+            f"{weight:>7.0f} {weight / max(found[0].devices, 1):>12.0f}"
+        )
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
