@@ -1,0 +1,72 @@
+"""The fabric as an Ansible inventory, for the playbooks and for a user's own."""
+
+import ipaddress
+import shlex
+from collections.abc import Iterator, Mapping
+
+import yaml
+
+from netkit.access.endpoint import Endpoint
+from netkit.access.secrets import PASSWORD
+from netkit.design.fabric import Fabric, Host
+from netkit.design.hosts import RoutePlan
+from netkit.design.select import ATTRIBUTES
+from netkit.platforms.linux import rails
+
+GROUPED = ("role", "unit", "pod", "platform")
+
+
+def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, object]:
+    """Return the GPU hosts that have an endpoint, in groups, with how they are reached and what their rails are."""
+    plan = RoutePlan(fabric)
+    variables: dict[str, dict[str, object]] = {}
+    groups: dict[str, dict[str, object]] = {}
+    for host in fabric.hosts:
+        if host.name not in endpoints:
+            continue
+        found = rails.rails(_wanted(plan, host))
+        variables[host.name] = {**connection(endpoints[host.name]), "netkit_rails": rails.as_variables(found)}
+        for attribute in GROUPED:
+            group = groups.setdefault(f"{attribute}_{ATTRIBUTES[attribute](host)}", {})
+            group[host.name] = {}
+    return {"all": {"hosts": variables, "children": {name: {"hosts": group} for name, group in groups.items()}}}
+
+
+def connection(endpoint: Endpoint) -> dict[str, object]:
+    """Return how Ansible reaches a host. A password is asked of the environment, and never written."""
+    options = {"StrictHostKeyChecking": "yes", "UserKnownHostsFile": endpoint.known_hosts}
+    words = [f"-o{name}={value}" for name, value in options.items() if value is not None]
+    words += ["-F", str(endpoint.ssh_config)] if endpoint.ssh_config is not None else []
+    found: dict[str, object] = {
+        "ansible_host": endpoint.host,
+        "ansible_port": endpoint.port,
+        "ansible_user": endpoint.user,
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_pipelining": True,
+        # One connection a step: what is checked after a change is checked over a new one, and the host key with it.
+        "ansible_ssh_args": "-o ControlMaster=no -o ControlPath=none",
+        "ansible_ssh_common_args": shlex.join(words),
+        "ansible_timeout": round(endpoint.timeout_s) or 1,
+    }
+    if endpoint.key_file is not None:
+        found["ansible_ssh_private_key_file"] = str(endpoint.key_file)
+        found["ansible_ssh_common_args"] = shlex.join([*words, "-oIdentitiesOnly=yes"])
+    if endpoint.password:
+        found["ansible_password"] = f"{{{{ lookup('ansible.builtin.env', '{PASSWORD}') }}}}"
+    if endpoint.user != "root":
+        found["ansible_become"] = True
+    return found
+
+
+def text(found: Mapping[str, object]) -> str:
+    """Return an inventory as YAML."""
+    return yaml.dump(dict(found), Dumper=yaml.CSafeDumper, sort_keys=False, width=4096)
+
+
+def _wanted(plan: RoutePlan, host: Host) -> Iterator[rails.Wanted]:
+    for nic in host.nics:
+        routes = (
+            rails.Route(ipaddress.IPv4Network(one.prefix), one.via, one.table, one.kind == "unreachable")
+            for one in plan.routes(nic)
+        )
+        yield rails.Wanted(nic.interface, f"{nic.address}/{nic.prefix_length}", host.mtu_bytes, tuple(routes))

@@ -1,0 +1,132 @@
+"""What the kernel of a GPU host must answer when it is asked for the rails: one question for each route."""
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from netkit.platforms.config import Files
+
+MAIN = 254
+Network = ipaddress.IPv4Network
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A static route of a rail; without a gateway it is on the wire, or refused."""
+
+    prefix: Network
+    gateway: str = ""
+    table: int = MAIN
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """A destination, and the gateway that leads there; without one it must be refused."""
+
+    to: str
+    via: str
+    unbound: bool
+    """Whether it is found without naming the rail, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rail:
+    """A rail as it should be."""
+
+    interface: str
+    address: str
+    mtu_bytes: int
+    lookups: tuple[Lookup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A rail as it is configured."""
+
+    interface: str
+    address: str
+    mtu_bytes: int
+    routes: tuple[Route, ...]
+
+
+def rails(wanted: Iterable[Wanted]) -> tuple[Rail, ...]:
+    """Return what to ask for each rail of one host."""
+    every = tuple(wanted)
+    wires = {ipaddress.ip_interface(one.address).network for one in every}
+    return tuple(Rail(one.interface, one.address, one.mtu_bytes, tuple(_lookups(one, wires))) for one in every)
+
+
+def _lookups(rail: Wanted, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> Iterator[Lookup]:
+    own = [route for route in rail.routes if route.table != MAIN]
+    main = {route.prefix for route in rail.routes if route.table == MAIN}
+    nets = sorted({*(route.prefix for route in own), *(wire for wire in wires if isinstance(wire, Network))})
+    for route in own:
+        if route.gateway or route.is_refused:
+            to = _inside(route.prefix, nets)
+            if to:
+                yield Lookup(to, route.gateway, route.prefix in main)
+
+
+def _inside(prefix: Network, nets: Iterable[Network]) -> str:
+    """Return an address that no narrower network has: the last but one, unless it is somebody's."""
+    narrower = [net for net in nets if net != prefix and net.prefixlen > prefix.prefixlen and net.subnet_of(prefix)]
+    place = int(prefix.broadcast_address) - (1 if prefix.prefixlen < 31 else 0)
+    for net in reversed(narrower):
+        if place > int(net.broadcast_address):
+            break
+        place = min(place, int(net.network_address) - 1)
+    return str(ipaddress.ip_address(place)) if place >= int(prefix.network_address) else ""
+
+
+def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
+    """Return rails as a playbook takes them."""
+    return [
+        {
+            "interface": rail.interface,
+            "address": rail.address,
+            "mtu_bytes": rail.mtu_bytes,
+            "lookups": [{"to": one.to, "via": one.via, "unbound": one.unbound} for one in rail.lookups],
+        }
+        for rail in found
+    ]
+
+
+def configured(files: Files) -> tuple[Rail, ...]:
+    """Return what to ask for each rail that rendered files describe."""
+    if "netplan.yaml" in files:
+        return rails(_of_netplan(files["netplan.yaml"]))
+    names = sorted(name for name in files if name.startswith("10-") and name.endswith(".network"))
+    return rails(_of_unit(files[name]) for name in names)
+
+
+def _of_netplan(text: str) -> Iterator[Wanted]:
+    for name, rail in yaml.load(text, Loader=yaml.CSafeLoader)["network"]["ethernets"].items():
+        routes = tuple(map(_route, rail.get("routes", ())))
+        yield Wanted(name, rail["addresses"][0], int(rail["mtu"]), routes)
+
+
+def _route(route: Mapping[str, object]) -> Route:
+    prefix = Network(str(route["to"]))
+    is_refused = route.get("type") == "unreachable"
+    return Route(prefix, str(route.get("via", "")), int(str(route.get("table", MAIN))), is_refused)
+
+
+def _of_unit(text: str) -> Wanted:
+    sections: list[tuple[str, dict[str, str]]] = [("", {})]
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith("["):
+            sections.append((line, {}))
+        elif "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            sections[-1][1][key] = value
+    one = {f"{head}{key}": value for head, settings in sections for key, value in settings.items()}
+    routes = tuple(_unit_route(settings) for head, settings in sections if head == "[Route]")
+    return Wanted(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
+
+
+def _unit_route(route: Mapping[str, str]) -> Route:
+    table = int(route.get("Table", MAIN))
+    return Route(Network(route["Destination"]), route.get("Gateway", ""), table, route.get("Type") == "unreachable")

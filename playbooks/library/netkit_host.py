@@ -1,0 +1,214 @@
+#!/usr/bin/python
+"""Changes the files netkit keeps on a GPU host, step by step, under a timer that takes them back."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: netkit_host
+short_description: Change netkit's files on a GPU host
+description:
+  - Compares, installs and takes back the files netkit renders for a host. What it does on the host is done by the
+    program given as O(program), which stays there until the change is confirmed or taken back.
+  - In check mode it compares and writes nothing.
+options:
+  step:
+    description: What to do.
+    choices: [begin, rail, finish, confirm, back, state]
+    required: true
+  files:
+    description: For begin, the files as they should be. Files of netkit's that are not among them are removed.
+    type: list
+    elements: dict
+  staged:
+    description: For begin, take the files from this file on the host instead.
+    type: path
+  program:
+    description: For begin, the text of the program.
+    type: str
+  change:
+    description: What the change is called.
+    type: str
+  revert_in:
+    description: For begin, seconds until the change goes back by itself.
+    type: int
+  rail:
+    description: For rail, which one.
+    type: str
+"""
+
+STEPS = ["begin", "rail", "finish", "confirm", "back", "state"]
+FOLDER = Path("/etc/netkit")
+STATE = FOLDER / "change"
+ABSENT = "absent"
+# All that netkit ever renders for a host: what of it is there and no longer intended goes away.
+OWNED = (
+    "/etc/netplan/60-netkit-rails.yaml",
+    "/etc/systemd/network/10-netplan-rail[0-9]*.network.d/oif.conf",
+    "/etc/systemd/network/10-rail[0-9]*.network",
+    "/etc/systemd/network/10-rail[0-9]*.link",
+    "/etc/udev/rules.d/70-netkit-rails.rules",
+    "/etc/sysctl.d/90-netkit-rails.conf",
+    "/usr/local/sbin/netkit-nic-qos",
+    "/etc/systemd/system/netkit-nic-qos@.service",
+    "/etc/nccl.conf",
+    "/etc/netkit/mlxconfig.conf",
+)
+
+
+def main() -> None:
+    """Do one step."""
+    module = AnsibleModule(
+        argument_spec={
+            "step": {"required": True, "choices": STEPS},
+            "files": {"type": "list", "elements": "dict"},
+            "staged": {"type": "path"},
+            "program": {"type": "str"},
+            "change": {"type": "str", "default": ""},
+            "revert_in": {"type": "int", "default": 300},
+            "rail": {"type": "str", "default": ""},
+        },
+        required_if=[("step", "begin", ("files", "staged"), True), ("step", "begin", ("program",))],
+        supports_check_mode=True,
+    )
+    step = module.params["step"]
+    arguments = {"rail": [module.params["rail"]], "confirm": [module.params["change"]]}.get(step, [])
+    if step == "begin":
+        begin(module)
+    elif module.check_mode and step != "state":
+        module.exit_json(changed=False, rails=[])
+    else:
+        run(module, [step, *arguments], STATE, changed=step not in {"finish", "state"})
+
+
+def begin(module: AnsibleModule) -> None:
+    """Compare; if anything differs, save it, set the timer, and install what belongs to no single rail."""
+    files, hidden = wanted(module)
+    outside = [entry["path"] for entry in files if not is_owned(entry["path"])]
+    if outside:
+        module.fail_json(msg=f"not a place for netkit's files: {', '.join(outside)}")
+    found = [(entry, *running(Path(entry["path"]))) for entry in files]
+    differing = [
+        (entry, mode, text) for entry, mode, text in found if (mode, text) != (entry["mode"], entry["content"])
+    ]
+    result = {
+        "changed": bool(differing),
+        "diff": [shown(*one, hidden) for one in differing],
+        "files": [entry["path"] for entry, _, _ in differing],
+        "rails": [],
+    }
+    if not differing or module.check_mode:
+        module.exit_json(**result)
+    folder = stage(module, files)
+    run(module, ["begin", module.params["change"], str(module.params["revert_in"])], folder, **result)
+
+
+def wanted(module: AnsibleModule) -> tuple[list[dict[str, str]], list[str]]:
+    """Return the files as they should be, and what must not be shown of them."""
+    hidden: list[str] = []
+    files = module.params["files"]
+    if module.params["staged"]:
+        try:
+            staged = json.loads(Path(module.params["staged"]).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            module.fail_json(msg=f"nothing is staged on the host: {error}")
+        files, hidden = staged["files"], staged["hidden"]
+    paths = {entry["path"] for entry in files}
+    there = sorted({str(path) for pattern in OWNED for path in Path("/").glob(pattern[1:])} - paths)
+    return [*files, *({"path": path, "mode": ABSENT, "content": ""} for path in there)], hidden
+
+
+def is_owned(path: str) -> bool:
+    """Whether a file is one of netkit's: an asterisk stands for anything but a slash."""
+    parts = path.split("/")
+    patterns = (pattern.split("/") for pattern in OWNED)
+    return ".." not in parts and any(
+        len(pattern) == len(parts) and all(map(fnmatch.fnmatchcase, parts, pattern)) for pattern in patterns
+    )
+
+
+def running(path: Path) -> tuple[str, str]:
+    """Return mode and text of a file as it is."""
+    try:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        return f"{stat.S_IMODE(path.stat().st_mode):04o}", text
+    except FileNotFoundError:
+        return ABSENT, ""
+
+
+def shown(entry: dict[str, str], mode: str, text: str, hidden: list[str]) -> dict[str, str]:
+    """Return a difference as Ansible shows it."""
+    before = entry["path"] + (" (not there)" if mode == ABSENT else f" ({mode})")
+    after = entry["path"] + (" (removed)" if entry["mode"] == ABSENT else f" ({entry['mode']})")
+    return {
+        "before": without(text, hidden),
+        "after": without(entry["content"], hidden),
+        "before_header": before,
+        "after_header": after,
+    }
+
+
+def without(text: str, hidden: list[str]) -> str:
+    """Return a text that may be shown."""
+    for secret in hidden:
+        text = text.replace(secret, "(secret)")
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def stage(module: AnsibleModule, files: list[dict[str, str]]) -> Path:
+    """Write the files beside where they belong, readable by root alone; return the folder."""
+    folder = FOLDER
+    try:
+        FOLDER.mkdir(mode=0o755, parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix="change.", dir=FOLDER))
+        (folder / "wanted").mkdir(mode=0o700)
+        write(folder / "program", module.params["program"])
+        for number, entry in enumerate(files):
+            if entry["mode"] != ABSENT:
+                write(folder / "wanted" / str(number), entry["content"])
+        lines = [f"{entry['mode']} {number} {entry['path']}\n" for number, entry in enumerate(files)]
+        write(folder / "wanted" / "list", "".join(lines))
+    except OSError as error:
+        if folder != FOLDER:
+            shutil.rmtree(folder, ignore_errors=True)
+        module.fail_json(msg=f"the change cannot be staged in {folder}: {error.strerror}; nothing was touched")
+    return folder
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file for root alone."""
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(number, "w", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+
+
+def run(module: AnsibleModule, arguments: list[str], folder: Path, **result: object) -> None:
+    """Run the program that came with the change; what it prints are rails, or a state."""
+    program = folder / "program"
+    if not program.exists():
+        if arguments == ["state"]:
+            module.exit_json(printed="none", **result)
+        module.fail_json(msg="there is no change on this host", **{**result, "changed": False})
+    done = subprocess.run(  # noqa: S603
+        ["/bin/sh", str(program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    out, err = (text.decode("utf-8", "replace").strip() for text in (done.stdout, done.stderr))
+    result.update(printed=out, rails=out.split() if arguments[0] in {"begin", "back"} else [])
+    if done.returncode != 0:
+        result["changed"] = done.returncode == 1 and result["changed"]
+        module.fail_json(msg=err or f"exit code {done.returncode}", **result)
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
