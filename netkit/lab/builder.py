@@ -60,6 +60,7 @@ class Builder:
             mind.stop()
             node.kill_all()
             node.forget()
+        self.world.services.rebooted(name)
         self._boot(node, mind)
 
     def _boot(self, node: LiveNode, mind: Personality) -> None:

@@ -104,11 +104,25 @@ def _routes(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Sho
     if not wanted.widths:
         return
     table = json.loads(node.vty("show ip route json", "zebra") or "{}")
-    for prefix, width in wanted.widths.items():
-        found = installed(table, prefix)
-        if found < width:
-            what = f"no route to {prefix}" if not found else f"{found} of {width} next hops to {prefix}"
-            yield Shortfall(switch.name, what)
+    short = {prefix: installed(table, prefix) for prefix in wanted.widths}
+    short = {prefix: found for prefix, found in short.items() if found < wanted.widths[prefix]}
+    if short:
+        yield from _without_policy(node, switch, wanted)
+    for prefix, found in short.items():
+        what = f"{found} of {wanted.widths[prefix]} next hops to {prefix}" if found else f"no route to {prefix}"
+        yield Shortfall(switch.name, what)
+
+
+def _without_policy(node: LiveNode, switch: Switch, wanted: Expectation) -> Iterator[Shortfall]:
+    """Yield the sessions that carry nothing because a route policy is missing."""
+    peers = json.loads(node.vty("show bgp neighbors json") or "{}")
+    for port, peer in wanted.sessions.items():
+        families = peers.get(node.kernel_names[port], {}).get("addressFamilyInfo", {})
+        family = families.get("ipv4Unicast", {})
+        for way in ("inbound", "outbound"):
+            if family.get(f"{way}EbgpRequiresPolicy"):
+                what = f"no {way} route policy towards {peer}: every route is discarded"
+                yield Shortfall(switch.name, what, port)
 
 
 def installed(table: Mapping[str, Any], prefix: str) -> int:

@@ -102,6 +102,10 @@ class Services:
         """Return what the NICs of a host show."""
         return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic())
 
+    def rebooted(self, device: str) -> None:
+        """Begin a device's counters anew, as a power cut does."""
+        self.model.rebooted(device, time.monotonic())
+
     def clear(self, device: str, port: str) -> None:
         """Reset counters."""
         self.model.clear(device, port, time.monotonic())

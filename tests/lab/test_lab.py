@@ -14,7 +14,7 @@ import pytest
 
 from netkit.lab.folder import began_at
 from tests.command import NETKIT, ROOT, environment
-from tests.lab.running import RunningLab, intent, lab_home, needs_lab, running, until, write_fabric
+from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, running, until, write_fabric
 
 pytestmark = needs_lab
 
@@ -145,6 +145,14 @@ SPOILED = {
         "fabric.yaml:LINE: units[0]: leaf01: swp",
         "AS 4200000099 is expected there, spine01 is AS 4200000001 in the design",
     ),
+    "missing route policy": Spoiled(
+        "leaf02",
+        "frr.conf",
+        "  neighbor SPINES route-map FROM-SPINES in\n",
+        "",
+        "fabric.yaml:LINE: units[0]: leaf02: ",
+        "no inbound route policy towards spine01: every route is discarded",
+    ),
     "bad host route": Spoiled(
         "gpu01",
         "netplan.yaml",
@@ -156,11 +164,13 @@ SPOILED = {
 }
 
 
-@pytest.mark.parametrize("case", ["wrong AS number", "bad host route"])
+@pytest.mark.parametrize("case", SPOILED)
 def test_what_does_not_converge_or_reach_names_the_device_and_its_line_of_intent(
     small: Path, tmp_path: Path, case: str
 ) -> None:
     spoiled = SPOILED[case]
+    if spoiled.file == "frr.conf":
+        small = write_fabric(tmp_path / "fabric", on_platform("frr", intent(purpose="lab"), version="10.2"))
     with lab_home() as home:
         lab = RunningLab("w", home, small)
         assert lab.netkit("render", "--fabric", small, "--out", tmp_path / "out").returncode == 0
