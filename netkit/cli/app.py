@@ -12,7 +12,7 @@ import typer
 from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.lab_verbs import lab_verbs
-from netkit.cli.options import Fabric, Format, Limit
+from netkit.cli.options import Fabric, Format, Lab, Limit, PlanFormat
 from netkit.cli.running import run as _run
 from netkit.errors import NetkitError
 
@@ -88,6 +88,23 @@ def render(
 
 
 @app.command()
+def plan(
+    fabric: Fabric,
+    limit: Limit = "",
+    lab: Lab = "",
+    running: Annotated[
+        Path | None,
+        typer.Option("--running", help="Saved configurations, DIR/<device>/<file>; no device is asked.", metavar="DIR"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan here too.", metavar="FILE")] = None,
+    output: PlanFormat = "text",
+    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="End with 2 when there are changes.")] = False,
+) -> None:
+    """Show what would change on the devices, what it risks and what it touches; change nothing."""
+    _run("plan", fabric, limit=limit, lab=lab, running=running, out=out, output=output, detailed=detailed)
+
+
+@app.command()
 def platforms(
     name: Annotated[str, typer.Argument(help="All about one: nvue, sonic, eos, frr or linux.", metavar="NAME")] = "",
     output: Format = "text",
@@ -117,7 +134,7 @@ def main() -> None:
 def _guarded(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        result = command.main(arguments or ["--help"], prog_name="netkit", standalone_mode=False)
+        result = command.main(_spelled_out(arguments) or ["--help"], prog_name="netkit", standalone_mode=False)
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
     except NetkitError as error:
         for problem in error.problems:
@@ -139,6 +156,13 @@ def _guarded(arguments: list[str]) -> int:
     if result == INTERRUPTED:  # the command line library may catch an interrupt first, and ends without a word
         _say("interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _spelled_out(arguments: list[str]) -> list[str]:
+    """Return arguments in which `--lab` has its value: it may stand alone, which the library knows no word for."""
+    if arguments[:1] == ["lab"]:
+        return arguments
+    return ["--lab=." if argument == "--lab" else argument for argument in arguments]
 
 
 def _plain(error: Exception) -> str:

@@ -10,3 +10,7 @@ Format = Annotated[str, typer.Option("--format", help="text or json.", metavar="
 Limit = Annotated[
     str, typer.Option("--limit", help="Devices: names, globs, role=spine, rail=3, !name.", metavar="EXPR")
 ]
+PlanFormat = Annotated[str, typer.Option("--format", help="text, markdown or json.", metavar="FORMAT")]
+Lab = Annotated[
+    str, typer.Option("--lab", help="The lab of this fabric, or =NAME; nothing else is reached.", metavar="[=LAB]")
+]

@@ -1,0 +1,75 @@
+"""The devices of a fabric as they are reached: the real ones, or those of a lab and then nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit.access import connect, settings
+from netkit.access.endpoint import Endpoint
+from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
+from netkit.access.secrets import SecretStore
+from netkit.cli.fabric import Project
+from netkit.design import Switch
+from netkit.errors import AccessError, LabError, Problem
+from netkit.lab.folder import lab_folder
+from netkit.platforms.driver import Driver
+
+OF_THE_FABRIC = "."
+"""`--lab` without a name: the lab that is called like its fabric."""
+HOST_PLATFORM = "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Where devices are, and what opens them."""
+
+    endpoints: Mapping[str, Endpoint]
+    secrets: SecretStore
+    lab: str = ""
+    """The lab they belong to; empty for real devices."""
+
+    def endpoint(self, device: str) -> Endpoint:
+        """Return where a device is; AccessError when it is nowhere."""
+        return endpoint_of(self.endpoints, device, self.lab)
+
+    def connect(self, device: str) -> Driver:
+        """Return the driver of a device, not opened yet."""
+        return connect.connect(self.endpoint(device), self.secrets)
+
+
+def fleet(project: Project, lab: str, *, timeout_s: float = 0) -> Fleet:
+    """Return the devices of a fabric, or those of its lab."""
+    access = settings.load(project.loaded.folder)
+    secrets = SecretStore(access.secrets)
+    if lab:
+        found = _of_lab(project, project.fabric.name if lab == OF_THE_FABRIC else lab, access)
+    else:
+        found = endpoints(project.fabric, access, project.loaded.folder)
+    if timeout_s:
+        found = {name: replace(endpoint, timeout_s=timeout_s) for name, endpoint in found.items()}
+    name = project.fabric.name if lab == OF_THE_FABRIC else lab
+    return Fleet(found, secrets, name)
+
+
+def lab_path(name: str) -> Path:
+    """Return the folder of a lab that runs."""
+    folder = lab_folder(name)
+    if not folder.is_alive:
+        raise LabError(Problem(f"no lab {name} runs", "netkit lab up --fabric DIR"))
+    return folder.path
+
+
+def _of_lab(project: Project, name: str, access: settings.AccessSettings) -> Mapping[str, Endpoint]:
+    path = lab_path(name)
+    found = lab_endpoints(lab_folder(name).record(), path, access)
+    for device, endpoint in found.items():
+        wanted = _platform(project, device)
+        if wanted and endpoint.platform != wanted:
+            what = f"in the lab {name} it speaks {endpoint.platform}, in the fabric {wanted}"
+            raise AccessError(Problem(f"{device}: {what}", "netkit lab down, then netkit lab up"))
+    return found
+
+
+def _platform(project: Project, name: str) -> str:
+    device = project.fabric.device(name)
+    return "" if device is None else device.platform if isinstance(device, Switch) else HOST_PLATFORM

@@ -1,0 +1,106 @@
+"""What devices run: read from many at once, by handles that cannot change anything."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+
+from netkit.cli.fleet import Fleet
+from netkit.cli.progress import counter
+from netkit.deploy.fan_out import each, threads
+from netkit.errors import AccessError, NetkitError, Problem
+from netkit.plan import Running, Unreachable
+from netkit.platforms.driver import Reader, SessionState
+
+WORKERS = 32
+POLL_S = 0.2
+PATIENCE = 4
+"""A device may take so many times the patience for one answer, all in all."""
+Read = Running | Unreachable
+
+
+class OnlyReading:
+    """A driver of which nothing but reading is left."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.open: Callable[[], None] = reader.open
+        self.close: Callable[[], None] = reader.close
+        self.running_files: Callable[[], Mapping[str, str | None]] = reader.running_files
+        self.os_version: Callable[[], str] = reader.os_version
+        self.sessions: Callable[[], tuple[SessionState, ...]] = reader.sessions
+
+
+def read(fleet: Fleet, names: Sequence[str]) -> Mapping[str, Read]:
+    """Return what each device runs, or why nobody knows."""
+    with counter("reading", len(names)) as count:
+        return _Readings(fleet, count).of(names)
+
+
+class _Readings:
+    """Devices being read; each has until its deadline, and all end when the user interrupts."""
+
+    def __init__(self, fleet: Fleet, count: Callable[[], None]) -> None:
+        self._fleet = fleet
+        self._count = count
+        self._lock = threading.Lock()
+        self._open: dict[str, tuple[OnlyReading, float]] = {}
+        self._late: set[str] = set()
+        self._is_stopped = False
+
+    def of(self, names: Iterable[str]) -> Mapping[str, Read]:
+        """Read them all; this thread keeps the time meanwhile."""
+        found: dict[str, Read] = {}
+        worker = threading.Thread(target=lambda: found.update(each(threads(WORKERS), names, self._one)), daemon=True)
+        worker.start()
+        try:
+            while worker.is_alive():
+                worker.join(POLL_S)
+                self._end(time.monotonic())
+        except KeyboardInterrupt:
+            self._is_stopped = True
+            self._end(float("inf"))
+            raise
+        return found
+
+    def _end(self, now_s: float) -> None:
+        """Hang up on devices whose time is over."""
+        with self._lock:
+            late = {name: reader for name, (reader, deadline_s) in self._open.items() if deadline_s < now_s}
+            self._late |= set(late)
+        for reader in late.values():
+            with suppress(Exception):
+                reader.close()
+
+    def _one(self, name: str) -> Read:
+        try:
+            return self._read(name)
+        except NetkitError as error:
+            return Unreachable(self._why(name, "; ".join(_without(name, problem) for problem in error.problems)))
+        except Exception as error:  # of one device; the others are none the worse for it
+            return Unreachable(self._why(name, f"reading it failed: {type(error).__name__}: {error}"))
+        finally:
+            with self._lock:
+                self._open.pop(name, None)
+            self._count()
+
+    def _why(self, name: str, reason: str) -> str:
+        return "did not end its answers in time" if name in self._late else reason
+
+    def _read(self, name: str) -> Read:
+        if self._is_stopped:
+            raise AccessError(Problem(f"{name}: interrupted"))
+        endpoint = self._fleet.endpoint(name)
+        reader = OnlyReading(self._fleet.connect(name))
+        with self._lock:
+            self._open[name] = reader, time.monotonic() + PATIENCE * endpoint.timeout_s
+        reader.open()
+        try:
+            return Running(reader.running_files(), reader.os_version())
+        finally:
+            with suppress(Exception):  # what was read was read
+                reader.close()
+
+
+def _without(name: str, problem: Problem) -> str:
+    """Return a problem without the device's name, which stands before it anyway."""
+    return str(problem).removeprefix(f"{name}: ")

@@ -1,0 +1,32 @@
+"""Running configurations that were saved as files: DIR/<device>/<the names netkit renders>."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from netkit.errors import ConfigError, Problem, UsageError
+from netkit.plan import Running, Unreachable
+
+
+def saved(folder: Path, names: Iterable[str]) -> Mapping[str, Running | Unreachable]:
+    """Return what was saved of some devices; one without files is as unknown as one that does not answer."""
+    if not folder.is_dir():
+        raise UsageError(Problem(f"{folder} is not a folder", "--running takes DIR/<device>/<file>, as render writes"))
+    found = {name: _device(folder / name) for name in names}
+    if found and all(isinstance(one, Unreachable) for one in found.values()):
+        raise UsageError(Problem(f"{folder} has no files of any of these devices", "save them as DIR/<device>/<file>"))
+    return found
+
+
+def _device(folder: Path) -> Running | Unreachable:
+    try:
+        files = {file.name: _text(file) for file in sorted(folder.iterdir()) if file.is_file()}
+    except (FileNotFoundError, NotADirectoryError):
+        files = {}
+    return Running(files) if files else Unreachable(f"no files in {folder}")
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(Problem("is not text", "save it again", file=str(file))) from None

@@ -1,0 +1,151 @@
+"""`netkit plan` without a network: from saved configurations, or of devices that nobody reaches."""
+
+import json
+import shutil
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netkit import plan as planning
+from netkit.cli import cores
+from netkit.cli.cores import Work
+from netkit.errors import ConfigError
+from netkit.plan import Running
+from tests.cli.scene import Scene
+from tests.command import Done, assert_refused, run
+from tests.conftest import Golden
+from tests.plan.scenes import staged
+
+
+def plan(scene: Scene, *options: str | Path) -> Done:
+    return run("plan", "-f", scene.fabric, "--running", scene.saved, *options)
+
+
+def test_what_runs_as_intended_needs_nothing(scene: Scene) -> None:
+    done = plan(scene, "--detailed-exitcode")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "small: nothing to change on 6 devices\n", "")
+
+
+def test_a_change_is_shown_in_three_formats(scene: Scene, golden: Golden) -> None:
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    for suffix, output in (("txt", "text"), ("md", "markdown")):
+        done = plan(scene, "--format", output)
+        assert (done.returncode, done.stderr) == (0, "")
+        golden(f"cli/plan-description.{suffix}", done.stdout)
+    found = planning.read(plan(scene, "--format", "json").stdout)
+    assert [device.name for device in found.changed] == ["leaf01"]
+
+
+def test_changes_end_with_2_on_request_alone(scene: Scene) -> None:
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    assert plan(scene).returncode == 0
+    assert plan(scene, "--detailed-exitcode").returncode == 2
+
+
+def test_a_device_that_was_not_saved_is_listed_and_weighs_more_than_changes(scene: Scene) -> None:
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    shutil.rmtree(scene.saved / "spine02")
+    done = plan(scene, "--detailed-exitcode")
+    assert done.returncode == 4
+    assert f"\n  spine02: no files in {scene.saved}/spine02\n" in done.stdout
+    assert "small: 1 of 5 devices changes, highest risk none, 1 could not be read" in done.stdout
+
+
+def test_a_file_that_was_not_saved_makes_a_plan_incomplete(scene: Scene) -> None:
+    (scene.saved / "gpu01" / "netplan.yaml").unlink()
+    done = plan(scene, "--detailed-exitcode")
+    assert done.returncode == 4
+    assert "! gpu01: not compared, because not read: netplan.yaml\n" in done.stdout
+
+
+def test_limit_leaves_other_devices_alone(scene: Scene) -> None:
+    shutil.rmtree(scene.saved / "spine02")
+    done = plan(scene, "--limit", "role=leaf", "--detailed-exitcode")
+    assert (done.returncode, done.stdout) == (0, "small: nothing to change on 2 devices\n")
+
+
+def test_the_written_plan_is_the_one_that_was_shown(scene: Scene, tmp_path: Path) -> None:
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    done = plan(scene, "--format", "json", "--out", tmp_path / "plan.json")
+    assert (tmp_path / "plan.json").read_text(encoding="utf-8") == done.stdout
+    assert json.loads(done.stdout)["digest"]
+
+
+def test_a_second_plan_remembers_what_was_equal_and_says_the_same(scene: Scene, tmp_path: Path) -> None:
+    first = plan(scene)
+    kept = tmp_path / "cache" / "netkit" / "plan-pairs.json"
+    assert len(json.loads(kept.read_text(encoding="utf-8"))["pairs"]) == 6
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    assert plan(scene).stdout == first.stdout
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    assert "1 of 6 devices changes" in plan(scene).stdout
+
+
+def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Path, golden: Golden) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    said = []
+    for options in (
+        ("--running", tmp_path / "nowhere"),
+        ("--running", empty),
+        ("--running", scene.saved, "--lab"),
+        ("--running", scene.saved, "--format", "html"),
+        ("--running", scene.saved, "--out", tmp_path / "nowhere" / "plan.json"),
+        ("--lab",),
+        ("--lab=other",),
+        ("--lab=../other",),
+    ):
+        done = run("plan", "-f", scene.fabric, *options)
+        assert_refused(done)
+        said.append(done.stderr.replace(str(tmp_path), "DIR"))
+    golden("cli/plan-refused.txt", "".join(said))
+
+
+def test_a_broken_file_is_named(scene: Scene) -> None:
+    (scene.saved / "leaf02" / "startup.yaml").write_text("- set: [", encoding="utf-8")
+    assert_refused(plan(scene), "leaf02", "startup.yaml")
+    (scene.saved / "leaf02" / "startup.yaml").write_bytes(b"\xff\xfe\0")
+    assert_refused(plan(scene), f"{scene.saved}/leaf02/startup.yaml: is not text; save it again")
+
+
+def test_devices_nobody_reaches_are_listed(scene: Scene) -> None:
+    names = ["leaf01", "leaf02", "spine01", "spine02"]
+    access = {
+        "user": "nobody",
+        "timeout_s": 5,
+        "addresses": dict.fromkeys([*names, "gpu01", "gpu02"], "127.0.0.1"),
+        "platforms": {"nvue": {"port": 1}},
+    }
+    (scene.fabric / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+    done = run("plan", "-f", scene.fabric, "--limit", "!role=host")
+    assert (done.returncode, done.stderr) == (4, "")
+    head, *lines = done.stdout.splitlines()
+    assert head == "small: nothing to change on 0 devices, 4 could not be read"
+    assert [line.split(":")[0].strip() for line in lines[2:]] == names
+    assert all("127.0.0.1 port 1" in line for line in lines[2:]), done.stdout
+
+
+@pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
+def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "FEWEST", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1, 2})
+    scene = staged(platform, "removed-host")
+    running = dict(scene.running)
+    del running["spine02"]
+    known: dict[str, str] = {}
+    found = cores.make(Work(scene.fabric, running, scene.intended, known))
+    wanted: dict[str, str] = {}
+    assert found == planning.make(scene.fabric, running, scene.intended, known=wanted)
+    assert known == wanted
+
+
+def test_what_no_core_can_read_is_told_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "FEWEST", 1)
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
+    scene = staged("nvue", "description")
+    running = {**scene.running, "leaf01": Running({"startup.yaml": "["}), "leaf02": Running({"startup.yaml": "{"})}
+    with pytest.raises(ConfigError) as refusal:
+        cores.make(Work(scene.fabric, running, scene.intended, {}))
+    assert sorted(str(problem).split(":")[0] for problem in refusal.value.problems) == ["leaf01", "leaf02"]
