@@ -75,8 +75,13 @@ def document_in(text: str) -> Document:
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict) or item.keys() - {"set", "unset", "header"}:
             raise ConfigError(Problem("is no NVUE configuration", "expected `- set:` and `- unset:`", file=FILE))
-        found = found.joined(Document(item.get("unset") or {}, item.get("set") or {}))
+        found = found.joined(Document(_ends(item.get("unset") or {}), item.get("set") or {}))
     return found
+
+
+def _ends(gone: Any) -> Tree:
+    """Return what is unset with null at each end, however its writer ended it."""
+    return {key: _ends(below) if isinstance(below, dict) and below else None for key, below in gone.items()}
 
 
 def entries(files: Files) -> dict[Path, str | int | None]:
@@ -95,7 +100,7 @@ def whole(files: Files) -> Document:
 
 def _flatten(node: Any, path: Path, found: dict[Path, str | int | None]) -> None:
     if not isinstance(node, dict):
-        found[path] = node if isinstance(node, str | int) else str(node)
+        found[path] = node if isinstance(node, int) else str(node) or None
     elif not node and path:
         found.setdefault(path, None)
     else:

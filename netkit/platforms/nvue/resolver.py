@@ -30,9 +30,13 @@ class Resolver:
         if "@secret:" not in text:
             return text
         if COMMANDS.match(text):
-            return PLACEHOLDER.sub(lambda found: shlex.quote(self._value(found[1])), text)
+            return "".join(f"{self._line(line)}\n" for line in text.splitlines())
         items = typed(text)
         return json.dumps([self._resolved(item) for item in items] if isinstance(items, list) else items)
+
+    def _line(self, line: str) -> str:
+        """Return a command with its secrets, quoted anew."""
+        return shlex.join(map(self._text, shlex.split(line, comments=True))) if "@secret:" in line else line
 
     def _tree(self, tree: Tree) -> Tree:
         return {self._text(key): self._resolved(below) for key, below in tree.items()}

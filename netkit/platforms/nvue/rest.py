@@ -145,10 +145,11 @@ class RestTransport:
         """Do nothing: a revision that is not applied changes nothing, and hinders nobody."""
 
     def applied(self) -> str:
-        """Return the newest revision that is applied. The interface does not tell an older one, applied again."""
+        """Return the newest revision that is what runs: the interface does not tell which one that is."""
         found = self._get("/revision")
         ran = [name for name, one in found.items() if isinstance(one, dict) and one.get("state") in reply.APPLIED]
-        return max(ran, key=lambda name: (len(name), name), default="")
+        newest = sorted(ran, key=lambda name: (len(name), name), reverse=True)
+        return next((name for name in newest if not self.difference(name, "applied")), "")
 
     def _tell(self, revision: str, wanted: dict[str, Any]) -> None:
         place = f"/revision/{quote(revision, safe='')}"

@@ -1,0 +1,185 @@
+"""What switches say about revisions, sessions and themselves, as documents and releases show it."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.platforms.driver import SessionState
+from netkit.platforms.nvue import getters, reply
+
+# The table as the Cumulus Linux guide prints it, with a revision that never ran and one that was applied again.
+TABLE = """\
+Rev ID                State              Apply ID         Apply Date           Type      User     Reason         Message
+--------------------  -----------------  ---------------  -------------------  --------  -------  -------------  -------
+1                     applied_and_saved  rev_1_apply_1    2024-04-26 11:24:50  CLI       root     Config update  Sync
+2                     applied_and_saved  rev_2_apply_3    2024-04-26 18:06:14  CLI       cumulus  Config update  Config
+3                     applied_and_saved  rev_3_apply_1    2024-04-26 16:06:14  CLI       cumulus  Config update  Config
+4                     pending                                                  CLI       cumulus
+5                     invalid            rev_5_apply_1    2024-04-27 16:06:14  CLI       cumulus  Config update  Config
+"""
+
+
+def test_the_revision_that_runs_is_the_one_applied_last() -> None:
+    assert reply.applied_in(TABLE) == "2"
+    assert reply.applied_in("\n".join(TABLE.splitlines()[:3])) == "1"
+    assert reply.applied_in("") == ""
+    assert (
+        reply.applied_in("1  applied_and_saved  CLI  root  Factory\n2  applied_and_saved  CLI  root  Startup\n") == "2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "revision"),
+    [("created [rev_id: 2]\n", "2"), ("applied [rev_id: changeset/cumulus/x]", "changeset/cumulus/x"), ("ok", "")],
+)
+def test_the_revision_a_command_speaks_of_is_found(said: str, revision: str) -> None:
+    assert reply.revision_in(said) == revision
+
+
+@pytest.mark.parametrize(
+    ("said", "is_failure"),
+    [
+        ("applied_and_saved [rev_id: 2]", False),
+        ("applied [rev_id: 2]", False),
+        ("Invalid config [rev_id: 2]\n  BGP requires router-id", True),
+        ("Failure during apply [rev_id: 2]", True),
+        ("ignore_fail [rev_id: 3]", True),
+        ("Aborted apply after warnings", True),
+        ("ays_fail", True),
+        ("Error: at interface.swp1", True),
+    ],
+)
+def test_a_failure_is_seen_whatever_the_exit_code(said: str, *, is_failure: bool) -> None:
+    assert bool(reply.FAILED.search(said)) is is_failure
+
+
+@pytest.mark.parametrize(
+    ("found", "is_empty"),
+    [
+        ([], True),
+        ({}, True),
+        ([{"set": {}}], True),
+        ([{"set": {"a": {}}}], False),
+        ({"set": {}, "unset": {"a": None}}, False),
+    ],
+)
+def test_a_difference_is_empty_or_not(found: object, *, is_empty: bool) -> None:
+    assert reply.is_empty_difference(found) is is_empty
+
+
+@pytest.mark.parametrize(
+    ("system", "version"),
+    [
+        ({"product-release": "5.13.1"}, "5.13.1"),
+        ({"version": {"product-release": "5.16.1"}}, "5.16.1"),
+        ({"version": "x"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_release_is_found_where_each_release_keeps_it(system: dict[str, Any], version: str) -> None:
+    assert reply.version_of(system) == version
+
+
+def test_the_header_of_a_configuration_tells_the_release() -> None:
+    header = [{"header": {"model": "sn5600", "version": "Cumulus Linux 5.16.1"}}, {"set": {}}]
+    assert reply.version_in(json.dumps(header, indent=1)) == reply.version_in(json.dumps(header)) == "5.16.1"
+    assert reply.version_in("[]") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (85521, 85521),
+        ("23:45:21", 85521),
+        ("2d, 01:00:00", 176400),
+        ("3 days, 0:00:01", 259201),
+        ("77", 77),
+        ("never", 0),
+    ],
+)
+def test_durations_are_read_in_every_form(value: object, seconds: int) -> None:
+    assert reply.seconds(value) == seconds
+
+
+def test_sessions_come_from_the_summary_and_from_the_detail() -> None:
+    summary = {
+        "swp51": {
+            "session-state": "established",
+            "uptime": "00:00:09",
+            "address-family": {"ipv4-unicast": {"rx-prefix": 9}},
+        }
+    }
+    detail = {"peerlink.4094": {"connections-dropped": 1, "session-state": "idle", "address-family": {}}, "odd": 3}
+    assert reply.sessions(summary) == (SessionState("swp51", True, 9, 9),)
+    assert reply.sessions(detail) == (SessionState("peerlink.4094", False, 0, 0),)
+
+
+def test_both_spellings_of_a_link_are_read() -> None:
+    old = {"swp1": {"link": {"mac": "9c:05:91:a2:e6:f0", "mtu": 9216, "state": {"down": {}}, "speed": "100G"}}}
+    new = {
+        "swp1": {"link": {"mac-address": "9c:05:91:a2:e6:f0", "mtu": "9216", "oper-status": "up", "state": {"up": {}}}}
+    }
+    assert getters.interfaces(old)["swp1"] == {
+        "is_up": False,
+        "is_enabled": True,
+        "description": "",
+        "last_flapped": -1.0,
+        "speed": 100_000.0,
+        "mtu": 9216,
+        "mac_address": "9C:05:91:A2:E6:F0",
+    }
+    found = getters.interfaces(new)["swp1"]
+    assert (found["is_up"], found["mtu"], found["speed"]) == (True, 9216, -1.0)
+
+
+def test_a_host_is_named_by_its_port_description_where_it_shows_only_an_address() -> None:
+    ends = {
+        "stale": {"age": "900", "chassis": {"system-name": "old"}, "port": {"name": "x", "type": "ifname"}},
+        "gpu1": {
+            "age": "8",
+            "chassis": {},
+            "port": {"name": "48:b0:2d:76:ee:8e", "type": "mac", "description": "eth1"},
+        },
+    }
+    assert getters.lldp_neighbors({"swp1": {"lldp": {"neighbor": ends}}, "swp2": {"lldp": {}}}) == {
+        "swp1": [{"hostname": "gpu1", "port": "eth1"}, {"hostname": "old", "port": "x"}]
+    }
+
+
+JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(
+                ["link", "stats", "state", "lldp", "neighbor", "port", "channel", "rx-power", "version", "x"]
+            ),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["swp1", "version", "uptime"]), JSON))
+def test_nothing_a_switch_shows_breaks_a_getter(shown: dict[str, Any]) -> None:
+    getters.facts(shown, shown, shown)
+    getters.interfaces(shown)
+    getters.counters(shown)
+    getters.bgp_neighbors(shown, shown)
+    getters.lldp_neighbors(shown)
+    getters.optics(shown)
+    reply.sessions(shown)
+    reply.version_of(shown)
+
+
+@given(st.text())
+def test_nothing_a_switch_says_breaks_a_reading(said: str) -> None:
+    reply.applied_in(said)
+    reply.revision_in(said)
+    reply.version_in(said)
+    reply.seconds(said)
