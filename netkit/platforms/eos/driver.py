@@ -1,0 +1,271 @@
+"""The NAPALM driver of EOS as netkit drives a switch: NAPALM's own, made to change only what a plan says.
+
+The certificate is verified, a session makes the changes and no others, and nothing is saved before it is confirmed.
+"""
+
+import contextlib
+import http.client
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+import pyeapi.eapilib as eapi
+from napalm.base.exceptions import NapalmException
+from napalm.eos.eos import EOSDriver
+
+from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms.driver import Candidate, SessionState
+from netkit.platforms.eos import drain, reply, session
+from netkit.platforms.eos.model import FILE, MODEL
+from netkit.platforms.eos.transport import PinnedEapi
+from netkit.platforms.filling import Filling
+
+PREFIX = "netkit-"
+BEFORE = "flash:netkit-before"
+LONGEST_TIMER_S = 86399
+SESSIONS = ({"cmd": "show bgp neighbors vrf all", "revision": 2}, "show ip bgp summary vrf all")
+NOT_EAPI = ("answers something that is not eAPI", "see whether the address and port are its")
+TRANSPORTS = (None, "", "eapi", "https")
+
+
+class EosDriver(EOSDriver):  # type: ignore[misc]
+    """One switch that runs EOS. Not for several threads at once; held open until its commit is confirmed."""
+
+    def __init__(
+        self,
+        hostname: str,
+        username: str,
+        password: str,
+        timeout: float = 60,
+        optional_args: dict[str, Any] | None = None,
+    ) -> None:
+        given = dict(optional_args or {})
+        self._name = str(given.setdefault("device", hostname))
+        if given.get("transport") in TRANSPORTS:
+            given["transport"] = PinnedEapi
+        self.config_session: str | None
+        super().__init__(hostname, username, password, timeout, given)
+        self._filling = Filling(given.get("secrets"))
+        self._candidate: Candidate | None = None
+        self._has_way_back = False
+
+    def open(self) -> None:
+        """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
+        with self._told():
+            super().open()
+
+    def close(self) -> None:
+        """Hang up; what waits for its confirmation goes on waiting, until its time is up."""
+        if self.device is not None and self.config_session is not None:
+            with contextlib.suppress(AccessError, DeviceError):
+                if self.config_session not in self._pending():
+                    self.discard_config()
+        self.config_session = None
+
+    def _run_commands(self, commands: Any, **kwargs: Any) -> Any:
+        try:
+            return super()._run_commands(commands, **kwargs)
+        except eapi.ConnectionError as error:
+            self._refuse_connection(error)
+        except (http.client.HTTPException, KeyError, TypeError, AttributeError, IndexError):
+            raise self._access(
+                "answers something that is not eAPI", "see whether the address and port are its"
+            ) from None
+
+    def _refuse_connection(self, error: Exception) -> NoReturn:
+        """Say why there is no answer."""
+        reason = getattr(self.device.connection, "socket_error", None)
+        place = f"{self.hostname} port {self.device.connection.transport.port}"
+        if "nauthorized" in str(error):
+            raise self._access(f"refuses the login of {self.username}", "check the user and the password") from None
+        if isinstance(reason, TimeoutError):
+            what = f"did not answer at {place} within {self.timeout:g} s"
+            raise self._access(what, "see whether its control CPU is busy") from None
+        if isinstance(reason, OSError):
+            what = f"cannot be reached at {place}: {reason.strerror or reason}"
+            raise self._access(what, "check the address, the port and the management network") from None
+        raise self._access(*NOT_EAPI) from None
+
+    def _access(self, what: str, remedy: str) -> AccessError:
+        return AccessError(Problem(f"{self._name}: {what}", remedy))
+
+    def _device(self, what: str, remedy: str) -> DeviceError:
+        return DeviceError(Problem(f"{self._name}: {what}", remedy))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn what the switch or NAPALM refuses into an error of netkit's, without secrets."""
+        with self._filling.hiding():
+            try:
+                yield
+            except (eapi.CommandError, NapalmException) as error:
+                raise self._device(f"the switch refuses: {' '.join(str(error).split())}", "see its log") from None
+
+    def _text(self) -> str:
+        with self._told():
+            found: str = self._run_commands(["show running-config"], encoding="text")[0]["output"]
+        return found
+
+    def running_files(self) -> Mapping[str, str | None]:
+        """Return the running configuration; a drain of netkit's own is not part of it."""
+        return {FILE: drain.unseen(self._text())}
+
+    def os_version(self) -> str:
+        """Return the release."""
+        with self._told():
+            return str(self._run_commands(["show version"])[0]["version"])
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        """Return the BGP sessions."""
+        try:
+            neighbors, summary = self._run_commands([*SESSIONS])
+        except eapi.CommandError:  # BGP is not configured
+            return ()
+        return tuple(reply.sessions(neighbors, summary, time.time()))
+
+    def load_candidate(self, candidate: Candidate) -> None:
+        """Stage a change: only the lines that differ, so that what is not netkit's stays."""
+        self.discard_config()
+        if not candidate.changes:
+            return
+        lines = session.commands(candidate.changes, self._text(), candidate.files.get(FILE, ""))
+        self._abort_forgotten()
+        with self._told():
+            self.load_merge_candidate(config="\n".join(map(self._filling.text, lines)))
+        self._candidate = candidate
+
+    def _abort_forgotten(self) -> None:
+        """Throw away what a netkit that was ended has left: a session nobody commits blocks the next one."""
+        with self._told():
+            found = self._run_commands(["show configuration sessions"])[0]["sessions"]
+            for name, one in found.items():
+                if name.startswith(PREFIX) and one.get("state") == "pending":
+                    self._run_commands([f"configure session {name} abort"], encoding="text")
+
+    def _load_config(self, filename: str | None = None, config: Any = None, replace: bool = True) -> None:
+        self.config_session, self._candidate = f"{PREFIX}{time.time_ns() // 1000}", None
+        super()._load_config(filename, config, replace)
+
+    def compare_config(self) -> str:
+        """Return the switch's own idea of what is staged; empty when it is nothing."""
+        with self._told():
+            return self._filling.hidden(str(super().compare_config()))
+
+    def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
+        """Apply; with `revert_in` seconds the switch takes it back by itself, else it is saved at once."""
+        del message  # EOS keeps none
+        name = self._staged()
+        if revert_in is not None and not 0 < revert_in <= LONGEST_TIMER_S:
+            raise self._device(f"has no timer of {revert_in} s", f"use 1 to {LONGEST_TIMER_S}")
+        before, wanted = self._text(), self.compare_config()
+        with self._told():
+            if revert_in is None:
+                self._run_commands(
+                    [f"copy running-config {BEFORE}", f"configure session {name} commit"], encoding="text"
+                )
+                self.config_session, self._has_way_back = None, True
+            else:
+                timer = time.strftime("%H:%M:%S", time.gmtime(revert_in))
+                self._run_commands([f"configure session {name} commit timer {timer}"], encoding="text")
+        self._refuse_unless_applied(before, is_change=bool(wanted))
+        if revert_in is None:
+            self._save()
+
+    def _staged(self) -> str:
+        if self.config_session is None:
+            raise self._device("nothing is staged", "load a candidate first")
+        return self.config_session
+
+    def _refuse_unless_applied(self, before: str, *, is_change: bool) -> None:
+        """Look at what runs now: an apply can fail and say that it succeeded."""
+        running = self._text()
+        left = session.missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
+        if left or (is_change and not self._candidate and running == before):
+            place = f": {' / '.join(left[0].path)}" if left else ""
+            what = f"the switch says the change is applied, but does not run it{place}"
+            raise self._device(what, "look at its log; what runs is unchanged or goes back by its timer")
+
+    def _pending(self) -> dict[str, int]:
+        with self._told():
+            return dict(self._get_pending_commits())
+
+    def has_pending_commit(self) -> bool:
+        """Whether the switch waits for a confirmation."""
+        return bool(self._pending())
+
+    def _waiting(self) -> str:
+        """Return the session that waits: this object's, or one of a netkit that was ended."""
+        names = [name for name in self._pending() if name == self.config_session or name.startswith(PREFIX)]
+        return names[0] if names else ""
+
+    def confirm_commit(self) -> None:
+        """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
+        name = self._waiting()
+        if not name:
+            raise self._device("no commit waits for a confirmation", "its time was up: see what runs, and plan again")
+        with self._told():
+            self._run_commands([f"configure session {name} commit"], encoding="text")
+        self.config_session = None
+        if self._pending():
+            raise self._device("still waits for a confirmation after it was given", "it goes back when its time is up")
+        self._save()
+
+    def _save(self) -> None:
+        if not drain.is_own(self._text()):
+            with self._told():
+                self._run_commands(["write memory"], encoding="text")
+
+    def discard_config(self) -> None:
+        """Forget what is staged."""
+        self._candidate = None
+        if self.config_session is not None:
+            name, self.config_session = self.config_session, None
+            with contextlib.suppress(eapi.CommandError):  # it is gone already
+                self._run_commands([f"configure session {name} abort"], encoding="text")
+
+    def rollback(self) -> None:
+        """Take back a commit that waits, at once; else the last one of this object."""
+        name = self._waiting()
+        with self._told():
+            if name:
+                self._run_commands([f"configure session {name} abort"], encoding="text")
+            elif self._has_way_back:
+                self._run_commands([f"configure replace {BEFORE}"], encoding="text")
+                self._save()
+        self.config_session, self._has_way_back = None, False
+        if name and name in self._pending():
+            what = "still waits for a confirmation after it was told to go back"
+            raise self._device(what, "it goes back when its time is up")
+
+    def drain(self) -> None:
+        """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot."""
+        text = self._text()
+        running = MODEL.parse({FILE: text})
+        if drain.is_own(text) or drain.is_intended(running):
+            return
+        lines = drain.begun(running)
+        if not lines:
+            raise self._device("has no BGP neighbour to send its traffic elsewhere", "deploy it without a drain")
+        self._change(lines)
+        if not drain.is_own(self._text()):
+            raise self._device("the switch says it drains, but does not", "look at its log")
+
+    def undrain(self) -> None:
+        """End a drain of netkit's; one that is intended stays."""
+        text = self._text()
+        if drain.is_own(text):
+            self._change(drain.ended(text))
+            if drain.is_own(self._text()):
+                raise self._device("the switch says its drain has ended, but it has not", "look at its log")
+            self._save()
+
+    def _change(self, lines: list[str]) -> None:
+        """Make a change of netkit's own, beside whatever is staged."""
+        name = f"{PREFIX}drain-{time.time_ns() // 1000}"
+        with self._told():
+            try:
+                self._run_commands([f"configure session {name}", *lines, "end", f"configure session {name} commit"])
+            except eapi.CommandError:
+                with contextlib.suppress(eapi.CommandError):
+                    self._run_commands([f"configure session {name} abort"], encoding="text")
+                raise
