@@ -234,7 +234,7 @@ class LiveNode:
         downs = [f"link set {name} down" for name in self.kernel_names.values()]
         self.run("ip", "-force", "-batch", "-", stdin=bridges + "\n".join([*flush, *downs]) + "\n")
         self.run("nft", "flush", "ruleset")
-        for folder in ("run/frr", "var/log/frr", "var/tmp/frr", "tmp"):
+        for folder in ("run/frr", "run/lock", "var/log/frr", "var/tmp/frr", "tmp"):
             for entry in self.file(folder).iterdir():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
         self._links, self._frr, self._marking = kernel.KernelState(), None, ""

@@ -1,0 +1,216 @@
+"""What runs on the switch itself: how a change is made, and how it is taken back when nobody confirms it.
+
+SONiC has neither a commit that waits for a confirmation nor a candidate. Here both are shell scripts in a folder of
+/run, started through systemd, so that they need no login and are gone after a reboot; and as nothing is written to
+startup before the confirmation, a reboot takes the change back too. How a checkpoint and a timed rollback work together
+was read in SONiC's own code; that frr-reload waits for nothing but vtysh after a reload is unverified on a switch.
+"""
+
+from dataclasses import dataclass
+
+HOME = "/run/lock/netkit"
+STAGED, WAITING, GOING_BACK = f"{HOME}/staged", f"{HOME}/commit", f"{HOME}/going-back"
+"""A change is staged, then waits to be confirmed, then perhaps goes back: one folder that is renamed, by one winner."""
+DRAINED = f"{HOME}/drained"
+FRR = "/etc/sonic/frr"
+CONF = f"{FRR}/frr.conf"
+"""Startup too: written before the confirmation only where there is none, which only other modes have and ignore."""
+NEXT_CONF, BEFORE_CONF, LIVE_CONF = (f"{FRR}/netkit-{name}.conf" for name in ("next", "before", "live"))
+"""Beside frr.conf, because the BGP container sees no other folder of the switch; never read at a start."""
+STARTUP, NEXT_STARTUP = "/etc/sonic/config_db.json", "/etc/sonic/netkit-startup.json"
+CHECKPOINT = "netkit"
+PATCH, TABLES = "patch.json", "golden-netkit.json"
+"""Up to 202411 `config reload` looks at what it is given before it stops anything only if the name says golden."""
+END_OF_FILE = "END-OF-NETKIT-FILE"
+NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
+
+LOCK = f"umask 077; mkdir -p {HOME}; exec 9>{HOME}/lock; flock 9"
+FUNCTIONS = f"""
+draining() {{ [ -e {DRAINED} ]; }}
+drain() {{
+  asn=$(vtysh -c 'show running-config' | sed -n 's/^router bgp \\([0-9]*\\)$/\\1/p' | head -n 1)
+  [ -n "$asn" ] && vtysh -c 'configure terminal' -c "router bgp $asn" -c "$1"
+}}
+place_first() {{ [ -s {CONF} ] || {{ touch placed && cat {NEXT_CONF} > {CONF}; }}; }}
+keep_drained() {{ if draining; then drain 'bgp graceful-shutdown'; fi; }}
+routing() {{
+  tries=0
+  until vtysh -c 'show version' >/dev/null 2>&1; do
+    tries=$((tries + 1)); [ $tries -lt 300 ] || return 1; sleep 1
+  done
+  if draining; then
+    sed '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' "$1" > {LIVE_CONF} || return 1
+  else
+    cat "$1" > {LIVE_CONF} || return 1
+  fi
+  docker exec bgp /usr/lib/frr/frr-reload.py --reload /etc/frr/netkit-live.conf; code=$?
+  rm -f {LIVE_CONF}
+  return $code
+}}
+forget() {{
+  systemctl stop netkit-guard.timer >/dev/null 2>&1; systemctl stop netkit-revert.timer >/dev/null 2>&1
+  config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1
+  rm -rf "$1" {NEXT_CONF} {BEFORE_CONF} {LIVE_CONF} {NEXT_STARTUP}
+}}
+"""
+WAITS = "waits"
+PENDING = f"if [ -d {WAITING} ] || [ -d {GOING_BACK} ]; then echo {WAITS}; fi"
+DISCARD = f"rm -rf {STAGED}; [ -d {WAITING} ] || [ -d {GOING_BACK} ] || rm -f {NEXT_CONF}"
+TAKE_BACK = f"""for place in {WAITING} {GOING_BACK}; do
+  [ -d $place ] || continue
+  rm -f $place/failed
+  systemd-run --quiet --collect --unit=netkit-back sh $place/back.sh || exit {NOT_BEGUN}
+  break
+done
+while [ -d {WAITING} ] || {{ [ -d {GOING_BACK} ] && [ ! -e {GOING_BACK}/failed ]; }}; do sleep 0.05; done
+[ ! -d {GOING_BACK} ] || {{ cat {GOING_BACK}/log; exit 1; }}
+"""
+"""Starts the way back now, waits for it, and tells how it went."""
+
+
+@dataclass(frozen=True, slots=True)
+class Procedure:
+    """How one change is made and taken back."""
+
+    method: str
+    """patch, reload, or empty where only FRR changes."""
+    has_routing: bool = False
+    """Whether FRR is brought to a file of ours."""
+    had_routing: bool = False
+    """Whether FRR runs a file of ours before."""
+    reloads_back: bool = False
+    """Whether the updater is known to refuse the way back."""
+    longest_s: int = 120
+    """How long making it may take."""
+
+
+def staged(files: dict[str, str]) -> str:
+    """Return the script that writes files, all readable by root alone, or none of them."""
+    return f"{LOCK}; rm -rf {STAGED}; mkdir {STAGED} || exit {NOT_BEGUN}\n{added(files)}"
+
+
+def added(files: dict[str, str]) -> str:
+    """Return the script that writes files beside what is staged."""
+    fail = f"fail() {{ rm -rf {STAGED} {NEXT_CONF}; exit {NOT_BEGUN}; }}\n"
+    writes = (
+        f"cat > {place} <<'{END_OF_FILE}' || fail\n{text.rstrip()}\n{END_OF_FILE}\n" for place, text in files.items()
+    )
+    return f"umask 077\n{fail}{''.join(writes)}"
+
+
+def tried(procedure: Procedure) -> str:
+    """Return the script that asks the switch what it makes of what is staged."""
+    lines = [f"cd {STAGED} || exit {NOTHING_THERE}"]
+    if procedure.method == "patch":
+        lines.append(f"config apply-patch --dry-run {PATCH} || exit")
+    if procedure.has_routing:
+        lines.append("docker exec bgp /usr/lib/frr/frr-reload.py --test /etc/frr/netkit-next.conf")
+    return "\n".join(lines) + "\n"
+
+
+def making(procedure: Procedure, revert_s: int | None) -> str:
+    """Return the script that makes the change, and then gives it its time."""
+    steps = {"patch": f"config apply-patch {PATCH}", "reload": f"config reload -y {TABLES}"}
+    lines = ["place_first"] if procedure.method == "reload" and procedure.has_routing else []
+    lines += [steps[procedure.method]] if procedure.method else []
+    lines += [f"routing {NEXT_CONF}"] if procedure.has_routing else []
+    timer = f"{_timer('netkit-revert', revert_s)} && systemctl stop netkit-guard.timer" if revert_s else ":"
+    return f"""umask 077
+{FUNCTIONS}
+cd {WAITING} || exit
+make() {{
+  {" && ".join(lines or [":"])} && keep_drained
+}}
+make >log 2>&1; code=$?
+if [ $code -eq 0 ]; then {{ {timer}; }} >>log 2>&1 || code=1; fi
+echo $code >code.new; mv code.new code
+"""
+
+
+def taking_back(procedure: Procedure) -> str:
+    """Return the script that takes the change back, by whomever it is started; the later one finds nothing to do."""
+    reload = "config reload -y -f before.json"
+    updater = f"config rollback {CHECKPOINT} || {reload}"
+    # A rollback is refused more often than a reload, which every switch takes at the price of an outage.
+    lines = [] if not procedure.method else [reload if procedure.reloads_back else f"{{ {updater}; }}"]
+    lines += [f"routing {BEFORE_CONF}"] if procedure.had_routing else []
+    return f"""{LOCK}
+{FUNCTIONS}
+mv {WAITING} {GOING_BACK} 2>/dev/null || [ -d {GOING_BACK} ] || exit 0
+cd {GOING_BACK} || exit
+systemctl stop netkit-apply.service >/dev/null 2>&1
+[ ! -e placed ] || rm -f {CONF}
+back() {{
+  {" && ".join(lines or [":"])} && keep_drained
+}}
+back >log 2>&1; code=$?
+if [ $code -eq 0 ]; then forget {GOING_BACK}; else echo $code >failed; fi
+exit $code
+"""
+
+
+def committed(procedure: Procedure, revert_s: int | None) -> str:
+    """Return the script that keeps what runs, sets the timer, starts the change and waits for it."""
+    routing = f"vtysh -c 'show running-config' | sed '1,/^!$/d' > {BEFORE_CONF} && test -s {BEFORE_CONF} || fail"
+    hidden = f"if [ -e {DRAINED} ]; then sed -i '/^ bgp graceful-shutdown$/d' {BEFORE_CONF} || fail; fi"
+    guard = _timer("netkit-guard", procedure.longest_s + revert_s) + " || fail" if revert_s else ""
+    return f"""umask 077
+cd {STAGED} || exit {NOTHING_THERE}
+fail() {{ config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1; rm -f {BEFORE_CONF}; exit {NOT_BEGUN}; }}
+config checkpoint {CHECKPOINT} || fail
+config save -y {STAGED}/before.json || fail
+{f"{routing}{chr(10)}{hidden}" if procedure.had_routing else ""}
+{guard}
+mv {STAGED} {WAITING} || fail
+systemd-run --quiet --collect --unit=netkit-apply sh {WAITING}/make.sh || {{ sh {WAITING}/back.sh; exit {NOT_BEGUN}; }}
+while [ -d {WAITING} ] && [ ! -e {WAITING}/code ]; do sleep 0.05; done
+cat {WAITING}/log {WAITING}/code || exit {LOST}
+exit "$(tail -n 1 {WAITING}/code)"
+"""
+
+
+def confirmed() -> str:
+    """Return the script that saves what runs. It saves beside first: a full disk must leave startup as it is."""
+    return f"""{LOCK}
+{FUNCTIONS}
+[ -d {WAITING} ] || exit {NOTHING_THERE}
+config save -y {NEXT_STARTUP} && test -s {NEXT_STARTUP} || {{ rm -f {NEXT_STARTUP}; exit {NOT_BEGUN}; }}
+mv {WAITING} {HOME}/confirmed || exit {LOST}
+chmod --reference={STARTUP} {NEXT_STARTUP} 2>/dev/null || chmod 640 {NEXT_STARTUP}
+mv -f {NEXT_STARTUP} {STARTUP} || exit {LOST}
+if [ -e {NEXT_CONF} ]; then
+  chown --reference={CONF} {NEXT_CONF} 2>/dev/null; chmod 640 {NEXT_CONF}
+  mv -f {NEXT_CONF} {CONF} || exit {LOST}
+fi
+forget {HOME}/confirmed
+"""
+
+
+def drained() -> str:
+    """Return the script that drains, unless the switch is drained by intent."""
+    return f"""{LOCK}
+{FUNCTIONS}
+if vtysh -c 'show running-config' | grep -q '^ bgp graceful-shutdown$'; then exit 0; fi
+touch {DRAINED} && drain 'bgp graceful-shutdown' || {{ rm -f {DRAINED}; exit 1; }}
+"""
+
+
+def undrained() -> str:
+    """Return the script that ends a drain of netkit's, unless a drain is intended by now."""
+    return f"""{LOCK}
+{FUNCTIONS}
+draining || exit 0
+file={CONF}
+[ ! -d {WAITING} ] || [ ! -e {NEXT_CONF} ] || file={NEXT_CONF}
+if [ "$(sonic-db-cli CONFIG_DB hget 'BGP_GLOBALS|default' graceful_shutdown)" != true ]; then
+  case "$(sonic-db-cli CONFIG_DB hget 'DEVICE_METADATA|localhost' docker_routing_config_mode)" in
+    split*) grep -q '^ bgp graceful-shutdown$' $file || drain 'no bgp graceful-shutdown' || exit 1 ;;
+    *) drain 'no bgp graceful-shutdown' || exit 1 ;;
+  esac
+fi
+rm -f {DRAINED}
+"""
+
+
+def _timer(unit: str, delay_s: int) -> str:
+    return f"systemd-run --quiet --collect --unit={unit} --on-active={delay_s}s sh {WAITING}/back.sh"
