@@ -1,7 +1,6 @@
 """The fabric as an Ansible inventory, for the playbooks and for a user's own."""
 
 import ipaddress
-import shlex
 from collections.abc import Iterator, Mapping
 
 import yaml
@@ -11,7 +10,7 @@ from netkit.access.secrets import PASSWORD
 from netkit.design.fabric import Fabric, Host
 from netkit.design.hosts import RoutePlan
 from netkit.design.select import ATTRIBUTES
-from netkit.platforms.linux import rails
+from netkit.platforms.linux import rails, reach
 
 GROUPED = ("role", "unit", "pod", "platform")
 
@@ -34,27 +33,9 @@ def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, ob
 
 def connection(endpoint: Endpoint) -> dict[str, object]:
     """Return how Ansible reaches a host. A password is asked of the environment, and never written."""
-    options = {"StrictHostKeyChecking": "yes", "UserKnownHostsFile": endpoint.known_hosts}
-    words = [f"-o{name}={value}" for name, value in options.items() if value is not None]
-    words += ["-F", str(endpoint.ssh_config)] if endpoint.ssh_config is not None else []
-    found: dict[str, object] = {
-        "ansible_host": endpoint.host,
-        "ansible_port": endpoint.port,
-        "ansible_user": endpoint.user,
-        "ansible_python_interpreter": "/usr/bin/python3",
-        "ansible_pipelining": True,
-        # One connection a step: what is checked after a change is checked over a new one, and the host key with it.
-        "ansible_ssh_args": "-o ControlMaster=no -o ControlPath=none",
-        "ansible_ssh_common_args": shlex.join(words),
-        "ansible_timeout": round(endpoint.timeout_s) or 1,
-    }
-    if endpoint.key_file is not None:
-        found["ansible_ssh_private_key_file"] = str(endpoint.key_file)
-        found["ansible_ssh_common_args"] = shlex.join([*words, "-oIdentitiesOnly=yes"])
+    found = reach.variables(endpoint)
     if endpoint.password:
         found["ansible_password"] = f"{{{{ lookup('ansible.builtin.env', '{PASSWORD}') }}}}"
-    if endpoint.user != "root":
-        found["ansible_become"] = True
     return found
 
 

@@ -93,7 +93,7 @@ def main() -> None:
 
 def begin(module: AnsibleModule) -> None:
     """Compare; if anything differs, save it, set the timer, and install what belongs to no single rail."""
-    files, hidden = wanted(module)
+    files = wanted(module)
     outside = [entry["path"] for entry in files if not is_owned(entry["path"])]
     if outside:
         module.fail_json(msg=f"not a place for netkit's files: {', '.join(outside)}")
@@ -103,7 +103,7 @@ def begin(module: AnsibleModule) -> None:
     ]
     result = {
         "changed": bool(differing),
-        "diff": [shown(*one, hidden) for one in differing],
+        "diff": [shown(*one) for one in differing],
         "files": [entry["path"] for entry, _, _ in differing],
         "rails": [],
     }
@@ -113,19 +113,17 @@ def begin(module: AnsibleModule) -> None:
     run(module, ["begin", module.params["change"], str(module.params["revert_in"])], folder, **result)
 
 
-def wanted(module: AnsibleModule) -> tuple[list[dict[str, str]], list[str]]:
-    """Return the files as they should be, and what must not be shown of them."""
-    hidden: list[str] = []
+def wanted(module: AnsibleModule) -> list[dict[str, str]]:
+    """Return the files as they should be; those that are no longer intended are to be absent."""
     files = module.params["files"]
     if module.params["staged"]:
         try:
-            staged = json.loads(Path(module.params["staged"]).read_text(encoding="utf-8"))
+            files = json.loads(Path(module.params["staged"]).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             module.fail_json(msg=f"nothing is staged on the host: {error}")
-        files, hidden = staged["files"], staged["hidden"]
     paths = {entry["path"] for entry in files}
     there = sorted({str(path) for pattern in OWNED for path in Path("/").glob(pattern[1:])} - paths)
-    return [*files, *({"path": path, "mode": ABSENT, "content": ""} for path in there)], hidden
+    return [*files, *({"path": path, "mode": ABSENT, "content": ""} for path in there)]
 
 
 def is_owned(path: str) -> bool:
@@ -146,22 +144,20 @@ def running(path: Path) -> tuple[str, str]:
         return ABSENT, ""
 
 
-def shown(entry: dict[str, str], mode: str, text: str, hidden: list[str]) -> dict[str, str]:
+def shown(entry: dict[str, str], mode: str, text: str) -> dict[str, str]:
     """Return a difference as Ansible shows it."""
     before = entry["path"] + (" (not there)" if mode == ABSENT else f" ({mode})")
     after = entry["path"] + (" (removed)" if entry["mode"] == ABSENT else f" ({entry['mode']})")
     return {
-        "before": without(text, hidden),
-        "after": without(entry["content"], hidden),
+        "before": printable(text),
+        "after": printable(entry["content"]),
         "before_header": before,
         "after_header": after,
     }
 
 
-def without(text: str, hidden: list[str]) -> str:
-    """Return a text that may be shown."""
-    for secret in hidden:
-        text = text.replace(secret, "(secret)")
+def printable(text: str) -> str:
+    """Return a text as JSON can hold it."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 

@@ -26,6 +26,14 @@ class LookupModule(LookupBase):
 
 
 def _files(folder: Path) -> list[dict[str, str]]:
+    found = _read(folder)
+    secret = [entry["path"] for entry in found if "@secret:" in entry["content"]]
+    if secret:
+        raise AnsibleLookupError(f"{', '.join(secret)} holds a secret, which only netkit deploy fills in")
+    return found
+
+
+def _read(folder: Path) -> list[dict[str, str]]:
     try:
         lines = (folder / "install.txt").read_text(encoding="utf-8").splitlines()
         words = [line.split() for line in lines if line and not line.startswith("#")]

@@ -1,0 +1,196 @@
+"""GPU hosts as netkit drives them: files are staged over SSH, changed by the playbooks, and kept or taken back at once.
+
+What a change does on a host is done there by `playbooks/files/netkit-change`, which also takes it back when nobody
+confirms it: after a while, or when the host boots.
+"""
+
+import difflib
+import shlex
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import DeviceError, NetkitError, Problem
+from netkit.platforms.config import Files
+from netkit.platforms.driver import Candidate, SessionState
+from netkit.platforms.filling import Filling
+from netkit.platforms.linux import install, rails, reach
+from netkit.platforms.linux.transport import HostResult, play
+from netkit.platforms.ssh import SshLine, SshTarget
+
+APPLY = "hosts-apply.yml"
+STAGED = "/etc/netkit/staged.json"
+STATE = "/etc/netkit/change"
+UNCONFIRMED_S = 300
+"""How long a change without a timer of its own may take before the host takes it back."""
+SLOWEST_S = 600
+WAITS = ("pending", "back")
+
+
+class LinuxDriver:
+    """One GPU host. Not for several threads at once."""
+
+    def __init__(
+        self,
+        hostname: str,
+        username: str,
+        password: str,
+        timeout: float = 60,
+        optional_args: dict[str, Any] | None = None,
+    ) -> None:
+        given = optional_args or {}
+        self.target = SshTarget.of(hostname, username, password, timeout, given)
+        self.device = self.target.device
+        self.own_playbooks = Path(given["playbooks"]).expanduser() if given.get("playbooks") else None
+        self._line = SshLine(self.target)
+        self._filling = Filling(given.get("secrets"))
+        self._files: Files | None = None
+        self._change = ""
+
+    def open(self) -> None:
+        """Connect."""
+        self._line.open()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._line.close()
+
+    def is_alive(self) -> dict[str, bool]:
+        """Return whether the connection stands, as NAPALM says it."""
+        return {"is_alive": self._line.is_alive}
+
+    def running_files(self) -> Mapping[str, str | None]:
+        """Return the files of netkit's by the names they are rendered under; None for one that is not there."""
+        return install.running(self._run(install.read_command()), self.device)
+
+    def os_version(self) -> str:
+        """Return the version of the distribution, or else of the kernel."""
+        release = "/etc/os-release"
+        return self._run(f'[ -r {release} ] && . {release}; echo "${{VERSION_ID:-$(uname -r)}}"').strip()
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        """Return nothing: a host has no BGP sessions."""
+        return ()
+
+    def load_candidate(self, candidate: Candidate) -> None:
+        """Stage files on the host, where the playbook finds them; nothing is applied."""
+        filled = {name: self._filling.text(text) for name, text in candidate.files.items()}
+        text = install.staged(install.entries(filled, self.device))
+        place = f"{STAGED}.new"
+        self._run(f"umask 077; mkdir -p /etc/netkit && cat >{place} && mv {place} {STAGED}", stdin=text)
+        self._files = candidate.files
+
+    def compare_config(self) -> str:
+        """Return what the playbook in check mode says that it would change."""
+        result = self._played(is_check=True)
+        return self._filling.hidden("".join(map(_unified, result.differences)))
+
+    def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
+        """Apply and verify; with `revert_in` seconds the host takes it back by itself unless confirmed in time."""
+        del message  # a host keeps no log of changes
+        for error in commit_together((self,), revert_in).values():
+            raise error
+
+    def has_pending_commit(self) -> bool:
+        """Whether the host waits for a confirmation."""
+        return self._state()[0] in WAITS
+
+    def confirm_commit(self) -> None:
+        """Keep what was applied. Its files are where a boot finds them already."""
+        state, change = ("pending", self._change) if self._change else self._state()
+        if state == "pending":
+            self._run(f"/bin/sh {STATE}/program confirm {shlex.quote(change)}")
+        elif state in WAITS:
+            what = f"{self.device}: a change is being taken back, and cannot be confirmed"
+            raise DeviceError(Problem(what, "wait for it, then deploy again"))
+
+    def discard_config(self) -> None:
+        """Forget what is staged."""
+        self._files = None
+        self._run(f"rm -f {STAGED}")
+
+    def rollback(self) -> None:
+        """Take back the change that waits for its confirmation, at once; else the last one of this object."""
+        state, change = self._state()
+        if state not in WAITS and (state, change) != ("confirmed", self._change):
+            return
+        program = f"/bin/sh {STATE}/program"
+        begin = "" if state in WAITS else f"{program} back >/dev/null && "
+        self._run(f"{begin}{program} undo", timeout_s=SLOWEST_S)
+        self._change = ""
+
+    def drain(self) -> None:
+        """Do nothing: what a job does with its rails is not the network's to decide."""
+
+    def undrain(self) -> None:
+        """Do nothing, as `drain` did."""
+
+    def variables(self) -> dict[str, object]:
+        """Return what the playbook is told of this host."""
+        if self._files is None:
+            raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
+        wanted = rails.as_variables(rails.configured(self._files))
+        return {**reach.variables(self.target), "netkit_staged": STAGED, "netkit_rails": wanted}
+
+    def begin_change(self) -> str:
+        """Return a new name for the change that begins."""
+        self._change = uuid.uuid4().hex
+        return self._change
+
+    def end_change(self, result: HostResult) -> NetkitError | None:
+        """Take note of what became of a change."""
+        self._files = None
+        error = result.error()
+        if error is not None or not result.is_changed:
+            self._change = ""
+        return error
+
+    def _played(self, *, is_check: bool) -> HostResult:
+        hosts = {self.device: self.variables()}
+        results = play(APPLY, hosts, {}, is_check=is_check, password=self.target.password, own=self.own_playbooks)
+        error = results[self.device].error()
+        if error is not None:
+            raise error
+        return results[self.device]
+
+    def _state(self) -> tuple[str, str]:
+        """Return what the host says of its last change, and what that is called."""
+        program = f"{STATE}/program"
+        words = self._run(f"if [ -e {program} ]; then /bin/sh {program} state; else echo none; fi").split()
+        return words[0], " ".join(words[1:])
+
+    def _run(self, command: str, timeout_s: float | None = None, stdin: str = "") -> str:
+        done = self._line.run(install.as_root(command, self.target.user), timeout_s, stdin)
+        if done.exit_code != 0:
+            why = self._filling.hidden(done.said.splitlines()[-1] if done.said else f"exit code {done.exit_code}")
+            raise DeviceError(Problem(f"{self.device}: {why}", "look at it by hand"))
+        return done.stdout
+
+
+def commit_together(drivers: Sequence[LinuxDriver], revert_in: int | None = None) -> dict[str, NetkitError]:
+    """Apply what is staged on several hosts in one run, the same rail at a time on all; return what went wrong where.
+
+    One Ansible for all costs little more than one for each. With `revert_in` seconds each waits for its confirmation.
+    """
+    hosts = {}
+    for driver in drivers:
+        hosts[driver.device] = {
+            **driver.variables(),
+            "netkit_change": driver.begin_change(),
+            "netkit_revert_in": revert_in or UNCONFIRMED_S,
+            "netkit_confirm": not revert_in,
+        }
+    passwords = {driver.target.password for driver in drivers}
+    if len(passwords) > 1:
+        raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
+    own = next((driver.own_playbooks for driver in drivers), None)
+    results = play(APPLY, hosts, {"netkit_batch": ["100%"]}, password=next(iter(passwords), ""), own=own)
+    ends = {driver.device: driver.end_change(results[driver.device]) for driver in drivers}
+    return {device: error for device, error in ends.items() if error is not None}
+
+
+def _unified(difference: Mapping[str, str]) -> str:
+    before, after = (difference[side].splitlines(keepends=True) for side in ("before", "after"))
+    heads = difference["before_header"], difference["after_header"]
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in difflib.unified_diff(before, after, *heads))

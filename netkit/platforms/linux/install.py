@@ -1,0 +1,96 @@
+"""Where the files of a GPU host go, and what of them is there."""
+
+import base64
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from netkit.errors import DeviceError, Problem
+from netkit.platforms.config import Files
+
+LIST = "install.txt"
+LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)")
+NETPLAN, OIF = "netplan.yaml", "oif.conf"
+NETWORKD = "/etc/systemd/network"
+PLACES: Mapping[str, str] = {
+    "/etc/netplan/60-netkit-rails.yaml": NETPLAN,
+    f"{NETWORKD}/10-netplan-rail[0-9]*.network.d/oif.conf": OIF,
+    f"{NETWORKD}/10-rail[0-9]*.network": "",
+    f"{NETWORKD}/10-rail[0-9]*.link": "",
+    "/etc/udev/rules.d/70-netkit-rails.rules": "",
+    "/etc/sysctl.d/90-netkit-rails.conf": "",
+    "/usr/local/sbin/netkit-nic-qos": "",
+    "/etc/systemd/system/netkit-nic-qos@.service": "",
+    "/etc/nccl.conf": "",
+    "/etc/netkit/mlxconfig.conf": "",
+}
+"""Patterns of all places netkit has files in → the name it renders them under; empty where that is the same."""
+MOST_RAILS = 16
+RAIL = re.compile(r"^    (\w+):", re.MULTILINE)
+DROP_IN = re.compile(rf"{NETWORKD}/10-netplan-(.+)\.network\.d/oif\.conf")
+READ = "for f in {places}; do if [ -f $f ]; then echo $f $(base64 -w0 $f); fi; done; echo end"
+"""Prints each file on a line, as base64: whatever is in it, it cannot be taken for another."""
+
+
+def entries(files: Files, device: str) -> list[dict[str, str]]:
+    """Return rendered files with the place and the mode of each; DeviceError when nothing says where they go."""
+    found = []
+    for line in files.get(LIST, "").splitlines():
+        if line and not line.startswith("#"):
+            match = LINE.fullmatch(line)
+            if match is None or match[2] not in files:
+                raise DeviceError(Problem(f"{device}: {LIST}: {line!r} is not `mode file place`", "render it again"))
+            found.append({"path": match[3], "mode": match[1], "content": files[match[2]]})
+    if not found:
+        raise DeviceError(
+            Problem(f"{device}: {LIST} is missing, so nothing says where its files go", "render it again")
+        )
+    return found
+
+
+def staged(found: Iterable[Mapping[str, str]]) -> str:
+    """Return files as the playbook finds them staged on a host."""
+    return json.dumps(list(found))
+
+
+def read_command() -> str:
+    """Return the command that prints every file of netkit's that is on a host."""
+    return READ.format(places=" ".join(PLACES))
+
+
+def running(printed: str, device: str) -> dict[str, str | None]:
+    """Return what the command printed as files by their rendered names; None for what is not there."""
+    lines = printed.splitlines()
+    if lines[-1:] != ["end"]:
+        raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk"))
+    there = {}
+    for line in lines[:-1]:
+        place, _, text = line.partition(" ")
+        there[place] = base64.b64decode(text).decode("utf-8", "replace")
+    found = _absent()
+    found.update({_name(place): text for place, text in there.items() if not DROP_IN.fullmatch(place)})
+    found[OIF] = _drop_in(there, found[NETPLAN])
+    return found
+
+
+def _absent() -> dict[str, str | None]:
+    names = [name or place.rpartition("/")[2] for place, name in PLACES.items() if "*" not in place]
+    rails = [f"10-rail{number}.{kind}" for number in range(MOST_RAILS) for kind in ("network", "link")]
+    return dict.fromkeys([*names, *rails, OIF])
+
+
+def _name(place: str) -> str:
+    return PLACES.get(place) or place.rpartition("/")[2]
+
+
+def _drop_in(there: Mapping[str, str], netplan: str | None) -> str | None:
+    """Return the one text of all drop-ins, or all of their texts; None when a rail lacks its own."""
+    texts = {match[1]: text for place, text in there.items() if (match := DROP_IN.fullmatch(place))}
+    rails = set(RAIL.findall(netplan or "")) or set(texts)
+    return "\n".join(dict.fromkeys(texts.values())) if texts and rails == set(texts) else None
+
+
+def as_root(command: str, user: str) -> str:
+    """Return a command as it is run by an account."""
+    return command if user == "root" else f"sudo -n sh -c {shlex.quote(command)}"
