@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from netkit.access.endpoint import Transport
@@ -12,6 +12,7 @@ from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
 
 FILE = "access.yaml"
+SOURCES = {("password",), ("secrets",)}
 PlatformName = Literal["nvue", "sonic", "eos", "frr", "linux"]
 TRANSPORTS: dict[str, tuple[Transport, ...]] = {
     "nvue": ("ssh", "nvue-rest"),
@@ -68,13 +69,14 @@ class AccessSettings(Account):
     addresses: dict[str, str] = Field({}, description="device → address or name; else the intent's, or the DNS name")
     secrets: Source | None = Field(None, description="where @secret:NAME@ comes from, when not from NETKIT_SECRET_NAME")
 
-    @model_validator(mode="after")
-    def _speaks_what_it_can(self) -> "AccessSettings":
-        for name, platform in self.platforms.items():
+    @field_validator("platforms")
+    @classmethod
+    def _speak_what_they_can(cls, platforms: dict[str, PlatformAccess]) -> dict[str, PlatformAccess]:
+        for name, platform in platforms.items():
             if platform.transport and platform.transport not in TRANSPORTS[name]:
                 can = " or ".join(TRANSPORTS[name])
-                raise ValueError(f"platform {name} does not speak {platform.transport}; use {can}")
-        return self
+                raise ValueError(f"{name} does not speak {platform.transport}; use {can}")
+        return platforms
 
     def platform(self, name: str) -> PlatformAccess:
         """Return the account of a platform, with what it leaves open taken from the whole file."""
@@ -91,15 +93,18 @@ def load(folder: Path) -> AccessSettings:
         return AccessSettings()
     try:
         found = document.read(file)
-        problems = list(found.problems)
-        settings = AccessSettings.model_validate(found.value or {})
     except IntentError as error:
         raise AccessFileError(error.problems) from None
+    if not isinstance(found.value, dict | None):
+        raise AccessFileError(Problem("holds no settings", "write `key: value` lines", file=found.file, line=1))
+    problems = list(found.problems)
+    settings = AccessSettings()
+    try:
+        settings = AccessSettings.model_validate(found.value or {})
     except ValidationError as error:
         problems += _problems(error, found)
-        raise AccessFileError(problems) from None
     if problems:
-        raise AccessFileError(problems)
+        raise AccessFileError(sorted(problems, key=lambda problem: problem.line))
     return settings
 
 
@@ -111,7 +116,7 @@ class AccessFileError(AccessError):
 
 def _problems(error: ValidationError, found: document.Document) -> Iterator[Problem]:
     for detail in error.errors(include_url=False):
-        problem = _unknown(detail) or complaint.problem(detail)
+        problem = _unknown(detail) or _written_out(detail) or complaint.problem(detail)
         heads = (problem.path[:length] for length in range(len(problem.path), -1, -1))
         line = next((found.lines[head] for head in heads if head in found.lines), 1)
         yield Problem(problem.message, problem.remedy, problem.path, found.file, line)
@@ -122,6 +127,14 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
     if detail["type"] != "extra_forbidden":
         return None
     path = detail["loc"]
-    model = Source if path[-2:-1] in {("password",), ("secrets",)} else PlatformAccess if len(path) > 1 else None
+    model = Source if path[-2:-1] in SOURCES else PlatformAccess if len(path) > 1 else None
     known = ", ".join(sorted((model or AccessSettings).model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
+
+
+def _written_out(detail: ErrorDetails) -> Problem | None:
+    """Return what is wrong with a secret that stands in the file itself, without repeating it."""
+    if detail["loc"][-1:] not in SOURCES or detail["type"] == "value_error":
+        return None
+    remedy = "say where it comes from: {env: NAME}, {command: WORDS} or {keyring: SERVICE}"
+    return Problem("must not be written out here", remedy, tuple(detail["loc"]))

@@ -1,0 +1,127 @@
+"""access.yaml: what it may hold, what it leaves to others, and how mistakes in it are told."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from netkit.access import settings
+from netkit.access.secrets import SecretStore, read
+from netkit.access.settings import AccessSettings, Source
+from netkit.errors import AccessError
+
+KNOWN_BELOW = "known keys here: key_file, password, port, timeout_s, transport, user"
+KNOWN_ABOVE = (
+    "known keys here: addresses, key_file, known_hosts, password, platforms, secrets, ssh_config, timeout_s, user"
+)
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "access.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_without_the_file_the_defaults_hold(tmp_path: Path) -> None:
+    assert settings.load(tmp_path) == AccessSettings()
+    assert settings.load(written(tmp_path, "")) == AccessSettings()
+
+
+def test_a_platform_takes_what_it_does_not_say_from_the_whole_file(tmp_path: Path) -> None:
+    text = "user: ops\nkey_file: id\ntimeout_s: 9\nplatforms:\n  nvue: {transport: nvue-rest, user: api}\n"
+    found = settings.load(written(tmp_path, text))
+    assert (found.platform("nvue").user, found.platform("sonic").user) == ("api", "ops")
+    assert (found.platform("nvue").transport, found.platform("sonic").transport) == ("nvue-rest", None)
+    assert found.platform("nvue").key_file == found.platform("linux").key_file == "id"
+    assert found.platform("nvue").timeout_s == 9
+
+
+def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
+    text = "user: ops\ntimeout: 3\npassword: {env: A, command: b}\nplatforms:\n  nvue: {prot: 1, port: 70000}\n"
+    with pytest.raises(AccessError) as caught:
+        settings.load(written(tmp_path, text))
+    file = tmp_path / "access.yaml"
+    assert [str(problem).removeprefix(f"{file}:") for problem in caught.value.problems] == [
+        "2: timeout: unknown key 'timeout'; " + KNOWN_ABOVE,
+        "3: password: names no single source; use one of env, command and keyring",
+        "5: platforms.nvue.port: 70000 is too large; use 65535 or less",
+        "5: platforms.nvue.prot: unknown key 'prot'; " + KNOWN_BELOW,
+    ]
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["a: [", "- 1\n", "user: ops\nuser: ops\n", "platforms: {cisco: {}}\n"])
+def test_what_is_no_settings_file_is_refused_without_a_traceback(tmp_path: Path, text: str) -> None:
+    with pytest.raises(AccessError) as caught:
+        settings.load(written(tmp_path, text))
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("text", ["password: word-of-ours\n", "secrets: [word-of-ours]\n"])
+def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
+    with pytest.raises(AccessError, match="must not be written out here; say where it comes from") as caught:
+        settings.load(written(tmp_path, text))
+    assert "word-of-ours" not in str(caught.value)
+
+
+def test_a_transport_a_platform_does_not_speak_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AccessError, match=r"access\.yaml:1: platforms: eos does not speak ssh; use eapi"):
+        settings.load(written(tmp_path, "platforms:\n  eos: {transport: ssh}\n"))
+
+
+def test_a_secret_comes_from_the_environment_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "from here")
+    assert SecretStore(Source(command="false"))("SNMP_AUTH") == "from here"
+
+
+def test_a_secret_comes_from_a_command_which_runs_once(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = f"sh -c 'echo ran >> {log}; echo \"value of $1\"' sh {{name}}"
+    store = SecretStore(Source(command=command))
+    assert [store("SNMP_AUTH"), store("SNMP_AUTH")] == ["value of SNMP_AUTH"] * 2
+    assert log.read_text(encoding="utf-8") == "ran\n"
+    assert repr(store) == "SecretStore()"
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (None, r"set NETKIT_SECRET_X, or name a source in access\.yaml"),
+        (Source(command="false"), r"`false` ends with 1; run it by hand"),
+        (Source(command="true"), "its command prints nothing"),
+        (Source(command="no-such-program-anywhere"), "cannot be run"),
+        (Source(command="sh -c 'unclosed"), "cannot be run"),
+        (Source(command="printf 'a\\nb'"), "holds a line break"),
+        (Source(env="NOT_SET_{name}"), "NOT_SET_{name} is not set"),
+    ],
+)
+def test_a_secret_that_is_not_to_be_had_is_named(
+    source: Source | None, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NETKIT_SECRET_X", raising=False)
+    with pytest.raises(AccessError, match=f"the secret X .*{why}"):
+        SecretStore(source)("X")
+
+
+def test_what_a_failing_command_prints_is_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(AccessError) as caught:
+        read(Source(command="sh -c 'printf hidden-; echo word; exit 3'"), "the password of ops", "ops")
+    assert "hidden-word" not in str(caught.value) + "".join(capfd.readouterr())
+    assert str(caught.value).startswith("the password of ops is not to be had: `sh -c")
+
+
+def test_a_keyring_is_asked_when_one_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "def get_password(service, name):\n    return {('fabric', 'X'): 'kept'}.get((service, name))\n"
+    (tmp_path / "keyring.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert SecretStore(Source(keyring="fabric"))("X") == "kept"
+    with pytest.raises(AccessError, match="the keyring has no Y"):
+        SecretStore(Source(keyring="fabric"))("Y")
+
+
+def test_the_command_line_of_a_command_holds_no_secret(tmp_path: Path) -> None:
+    """Only the name of the secret is handed over; the value comes back through a pipe."""
+    shown = tmp_path / "arguments"
+    store = SecretStore(Source(command=f'sh -c \'tr "\\0" " " < /proc/$$/cmdline > {shown}; echo word\' sh {{name}}'))
+    assert store("NAME") == "word"
+    assert "NAME" in shown.read_text(encoding="utf-8")
+    assert os.environ.get("NETKIT_SECRET_NAME") is None
