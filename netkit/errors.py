@@ -80,6 +80,10 @@ class PlanError(NetkitError):
     """A plan cannot be made or read."""
 
 
+class DeployError(NetkitError):
+    """A deploy must not start, or there is none to go on with."""
+
+
 class LabError(NetkitError):
     """The lab cannot be built, or what was asked of it does not exist."""
 

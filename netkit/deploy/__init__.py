@@ -1,0 +1,36 @@
+"""A plan → changed devices, each either as intended or as it was before."""
+
+from netkit.deploy.apply import apply, resume, undo, way_back
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.journal import Journal, RunSummary, history
+from netkit.deploy.lock import LockedError
+from netkit.deploy.rehearse import rehearse
+from netkit.deploy.session_gate import SessionGate
+from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, Result, State
+from netkit.deploy.wave import Wave, waves
+
+__all__ = [
+    "DeviceOutcome",
+    "Event",
+    "Gate",
+    "GateAnswer",
+    "GateQuestion",
+    "Journal",
+    "LockedError",
+    "Moment",
+    "Options",
+    "Outcome",
+    "Phase",
+    "Result",
+    "RunSummary",
+    "SessionGate",
+    "State",
+    "Wave",
+    "apply",
+    "history",
+    "rehearse",
+    "resume",
+    "undo",
+    "waves",
+    "way_back",
+]

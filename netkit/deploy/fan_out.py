@@ -1,0 +1,39 @@
+"""The same work on several devices at once, by whatever runs tasks for Nornir."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from nornir.core import Nornir
+from nornir.core.inventory import Host, Hosts, Inventory
+from nornir.core.plugins.runners import RunnerPlugin
+from nornir.core.processor import Processors
+from nornir.core.task import Result, Task
+from nornir.plugins.runners import ThreadedRunner
+
+Item = TypeVar("Item")
+
+
+def threads(number: int) -> RunnerPlugin:
+    """Return a runner that works on so many devices at once."""
+    return ThreadedRunner(num_workers=max(1, number))
+
+
+def each(runner: RunnerPlugin, names: Iterable[str], work: Callable[[str], Item]) -> dict[str, Item]:
+    """Return what the work came to on each device; an exception of any is raised once all have ended."""
+    hosts = {name: Host(name) for name in names}
+    if not hosts:
+        return {}
+
+    def on_one(task: Task) -> Result:
+        return Result(host=task.host, result=work(task.host.name))
+
+    nornir = Nornir(Inventory(hosts=Hosts(hosts)), runner=runner)
+    task = Task(on_one, nornir, global_dry_run=False, processors=Processors())
+    results = runner.run(task, list(hosts.values()))
+    found: dict[str, Item] = {}
+    for name in hosts:
+        result = results[name][0]
+        if result.exception is not None:
+            raise result.exception
+        found[name] = result.result
+    return found

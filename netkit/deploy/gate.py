@@ -1,0 +1,73 @@
+"""The health gate: whether a device and its neighbors are as well after a change as they were before it.
+
+A deploy is handed a gate as a function. Each answer carries a sample, text that only the gate itself reads; the sample
+from before is kept in the journal and comes back with every later question about the device.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from netkit.errors import AccessError
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Reader
+
+
+class Moment(StrEnum):
+    """When a gate is asked."""
+
+    BEFORE = "before"
+    """Nothing has happened yet: take a sample."""
+    DRAINED = "drained"
+    """The device asks its neighbors to go around it: has traffic moved away?"""
+    AFTER = "after"
+    """The change runs and can still be taken back."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateQuestion:
+    """What is asked about one device."""
+
+    device: str
+    moment: Moment
+    reader: Reader
+    """An open connection to the device."""
+    neighbors: tuple[str, ...]
+    risk: Risk
+    needs_idle: bool = False
+    """Whether the change is disruptive: before it, the lossless counters must stand still."""
+    sample: str = ""
+    """What the gate answered before the change."""
+    patience_s: float = 0.0
+    """How long the gate may wait for things to settle."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """Only `healthy` lets a deploy go on."""
+
+    verdict: Literal["healthy", "worse", "inconclusive"]
+    reasons: tuple[str, ...] = ()
+    sample: str = ""
+
+    @property
+    def is_healthy(self) -> bool:
+        """Whether the deploy may go on."""
+        return self.verdict == "healthy"
+
+
+Gate = Callable[[GateQuestion], GateAnswer]
+
+
+def asked(gate: Gate, question: GateQuestion) -> GateAnswer:
+    """Return the answer of a gate; one that breaks has none, and what has no answer is not healthy.
+
+    That the device cannot be reached is for the caller to deal with.
+    """
+    try:
+        return gate(question)
+    except AccessError:
+        raise
+    except Exception as error:
+        return GateAnswer("inconclusive", (f"the health gate failed: {str(error) or type(error).__name__}",))

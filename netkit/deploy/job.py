@@ -1,0 +1,89 @@
+"""What every part of a deploy has at hand."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from nornir.core.plugins.runners import RunnerPlugin
+
+from netkit.deploy.clock import Clock
+from netkit.deploy.gate import Gate
+from netkit.deploy.journal import Journal
+from netkit.deploy.look import Task
+from netkit.deploy.shape import DeviceOutcome, Event, Options, Phase, Tell
+from netkit.deploy.wave import Wave
+from netkit.design.fabric import Fabric, Switch
+from netkit.errors import AccessError, NetkitError
+from netkit.plan import Plan
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Driver
+
+Connect = Callable[[str], Driver]
+FAILED = 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a deploy."""
+
+    plan: Plan
+    fabric: Fabric
+    tasks: Mapping[str, Task]
+    connect: Connect
+    gate: Gate
+    options: Options
+    journal: Journal
+    tell: Tell
+    clock: Clock
+    runner: RunnerPlugin
+    is_stopping: Callable[[], bool]
+    began_s: float
+    waves: list[Wave] = field(default_factory=list)
+
+    def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
+        """Tell whoever watches."""
+        at_s = self.clock.wall_s() - self.began_s
+        self.tell(Event(phase, device, wave, len(self.waves), at_s, outcome))
+
+    def neighbors(self, name: str) -> tuple[str, ...]:
+        """Return the devices that have BGP sessions with a device."""
+        found = self.fabric.device(name)
+        ports = found.fabric_ports if isinstance(found, Switch) else ()
+        return tuple(dict.fromkeys(port.peer for port in ports))
+
+    def is_drained_first(self, name: str) -> bool:
+        """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
+        planned, found = self.tasks[name].plan, self.fabric.device(name)
+        if planned.risk < Risk.SESSION or planned.blast.is_disruptive or not isinstance(found, Switch):
+            return False
+        if found.role not in {"spine", "core"}:
+            return False
+        below = {port.peer for port in found.ports if port.role == "down"}
+        return bool(below) and all(_has_another_way(self.fabric.switch(peer), name) for peer in below)
+
+
+def is_disruptive(task: Task) -> bool:
+    """Whether hosts may lose traffic that no other path takes over; a leaf is the only way to its hosts."""
+    planned, blast = task.plan, task.plan.blast
+    is_used_leaf = planned.role == "leaf" and bool(blast.sessions or blast.links or blast.hosts)
+    return blast.is_disruptive or (is_used_leaf and planned.risk >= Risk.SESSION)
+
+
+def code_of(error: BaseException) -> int:
+    """Return the exit code an error stands for; a fault of netkit's own is a failure like any other."""
+    return error.exit_code if isinstance(error, NetkitError) else FAILED
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an error says, in one line."""
+    if isinstance(error, NetkitError):
+        return "; ".join(map(str, error.problems))
+    return f"unexpected {type(error).__name__}: {error}"
+
+
+def is_access(error: BaseException) -> bool:
+    """Whether a device could not be reached or understood."""
+    return isinstance(error, AccessError)
+
+
+def _has_another_way(switch: Switch, without: str) -> bool:
+    return any(port.role == "up" and port.peer != without for port in switch.ports)

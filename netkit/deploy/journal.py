@@ -1,0 +1,190 @@
+"""A run on disk: what was to be done, what ran before, and every step before it happened.
+
+The folder is its owner's alone: what a device ran before may hold hashes of passwords, and is needed to get it back.
+"""
+
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from netkit import plan as planning
+from netkit.deploy import shape
+from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.ledger import Ledger, lines
+from netkit.deploy.shape import DeviceOutcome, Options, Outcome, Phase
+from netkit.errors import DeployError, NetkitError, Problem
+from netkit.plan import Plan, Running
+from netkit.platforms.config import Files
+
+JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
+OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
+SAMPLE, FINISHED = "sample", "finished"
+Owner = Mapping[str, Files]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of a journal."""
+
+    at_s: float
+    step: str
+    device: str = ""
+    wave: int = 0
+    revert_s: int = 0
+    note: str = ""
+    outcome: DeviceOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a run was told."""
+
+    plan: Plan
+    intended: Mapping[str, Files]
+    owner: Owner | None
+    options: Options
+
+
+ENTRY, FILES, RUNNING = TypeAdapter(Entry), TypeAdapter(dict[str, dict[str, str]]), TypeAdapter(Running)
+OPTIONS_ADAPTER = TypeAdapter(Options)
+REMEDY = "`netkit history` lists the runs"
+
+
+class Journal:
+    """The folder of one run. Several threads may write."""
+
+    def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
+        self.folder, self.run, self._clock = folder, folder.name, clock
+        self._ledger: Ledger | None = None
+        self._opening = threading.Lock()
+
+    @classmethod
+    def new(cls, root: Path, clock: Clock = CLOCK) -> "Journal":
+        """Return the journal of a run to come; nothing is written yet."""
+        began = time.strftime("%Y%m%dT%H%M%S", time.gmtime(clock.wall_s()))
+        return cls(root / f"{began}-{secrets.token_hex(2)}", clock)
+
+    def start(self, orders: Orders) -> None:
+        """Write down what is to be done."""
+        (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
+        self.folder.chmod(0o700)
+        self._save(PLAN, planning.write(orders.plan))
+        self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
+        if orders.owner is not None:
+            self._save(OWNER, json.dumps({name: dict(files) for name, files in orders.owner.items()}))
+        self._save(OPTIONS, json.dumps(asdict(orders.options)))
+
+    def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
+        """Write down a step that is about to happen."""
+        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note))
+
+    def failed(self, outcome: DeviceOutcome) -> None:
+        """Write down that a device failed, before it is known how it comes out."""
+        self._write(Entry(self._clock.wall_s(), Phase.SETTLE, outcome.device, outcome.wave, outcome=outcome))
+
+    def end(self, outcome: DeviceOutcome) -> None:
+        """Write down how a device came out."""
+        self._write(Entry(self._clock.wall_s(), Phase.END, outcome.device, outcome.wave, outcome=outcome))
+
+    def finish(self, outcome: Outcome) -> None:
+        """Write down how the run came out: there is nothing left to resume."""
+        self._write(Entry(self._clock.wall_s(), FINISHED))
+        self._save(OUTCOME, shape.write(outcome))
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        if self._ledger is not None:
+            self._ledger.close()
+        self._ledger = None
+
+    def keep(self, device: str, running: Running) -> None:
+        """Keep what a device runs before it is changed."""
+        found = {"files": dict(running.files), "version": running.version}
+        self._save(f"{BEFORE}/{device}.json", json.dumps(found))
+
+    def before(self, device: str) -> Running | None:
+        """Return what a device ran before; None when it was never about to be changed."""
+        file = self.folder / BEFORE / f"{device}.json"
+        return RUNNING.validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
+
+    def orders(self) -> Orders:
+        """Return what the run was told; DeployError when there is no such run."""
+        try:
+            plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
+            intended = FILES.validate_json(self._text(INTENDED))
+            has_owner = (self.folder / OWNER).exists()
+            owner = FILES.validate_json(self._text(OWNER)) if has_owner else None
+            return Orders(plan, intended, owner, OPTIONS_ADAPTER.validate_json(self._text(OPTIONS)))
+        except (OSError, ValidationError):
+            raise DeployError(Problem(f"there is no run {self.run}, or not a whole one", REMEDY)) from None
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return every whole line; a process that was killed may leave half of one."""
+        file = self.folder / JOURNAL
+        found = []
+        for line in lines(file) if file.exists() else ():
+            try:
+                found.append(ENTRY.validate_json(line))
+            except ValidationError:
+                continue
+        return tuple(found)
+
+    def outcome(self) -> Outcome | None:
+        """Return how the run came out; None while it has not finished."""
+        file = self.folder / OUTCOME
+        return shape.read(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
+
+    def _write(self, entry: Entry) -> None:
+        plain = {key: value for key, value in asdict(entry).items() if value or key == "at_s"}
+        with self._opening:
+            ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
+        ledger.add(json.dumps(plain))
+
+    def _text(self, name: str) -> str:
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def _save(self, name: str, text: str) -> None:
+        """Write a file whole or not at all, for nobody else to read."""
+        file = self.folder / name
+        partial = file.with_name(f".{file.name}")
+        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        partial.replace(file)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the history."""
+
+    run: str
+    fabric: str
+    began_s: float
+    outcome: Outcome | None
+    """None: it has not finished, and can be resumed."""
+
+
+def history(root: Path) -> tuple[RunSummary, ...]:
+    """Return the runs kept in a folder, the newest first; what cannot be read is left out."""
+    return tuple(_summaries(root))
+
+
+def _summaries(root: Path) -> Iterator[RunSummary]:
+    for folder in sorted(root.glob("*/"), reverse=True) if root.is_dir() else ():
+        journal = Journal(folder)
+        try:
+            orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
+        except NetkitError:
+            continue
+        began_s = entries[0].at_s if entries else 0.0
+        yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome)

@@ -1,0 +1,46 @@
+"""A file that only grows: each line is on disk before what it announces happens."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class Ledger:
+    """Lines written by many threads; those that come together are brought to disk together."""
+
+    def __init__(self, file: Path) -> None:
+        self._handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._adding, self._syncing = threading.Lock(), threading.Lock()
+        self._written = self._synced = 0
+        if os.fstat(self._handle).st_size and not _ends_whole(file):
+            os.write(self._handle, b"\n")  # the end of a line a killed process left half written
+
+    def add(self, line: str) -> None:
+        """Write a line, and return when it is on disk."""
+        with self._adding:
+            os.write(self._handle, line.encode() + b"\n")
+            self._written += 1
+            mine = self._written
+        with self._syncing:
+            if self._synced >= mine:
+                return
+            reached = self._written
+            os.fsync(self._handle)
+            self._synced = reached
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._handle)
+
+
+def lines(file: Path) -> Iterator[str]:
+    """Yield the lines of a ledger."""
+    with file.open(encoding="utf-8", errors="replace") as stream:
+        yield from stream
+
+
+def _ends_whole(file: Path) -> bool:
+    with file.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) == b"\n"

@@ -1,0 +1,116 @@
+"""Looking at a device before and after a change; nothing here can change one."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
+from netkit.plan import DevicePlan, Running
+from netkit.platforms.change import Change
+from netkit.platforms.compare import Comparison, compare, diff
+from netkit.platforms.compare import Situation as Choice
+from netkit.platforms.config import Files
+from netkit.platforms.driver import Reader
+from netkit.platforms.models import MODELS
+
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One device's part of a plan, and the files that belong to it."""
+
+    plan: DevicePlan
+    intended: Files
+    owner: Files | None = None
+    """See netkit.platforms.compare.compare: of an undo, what the run that is undone intended."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the device."""
+        return self.plan.name
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a device runs, and how that compares to what is intended."""
+
+    running: Running
+    comparison: Comparison
+
+    def is_intended(self) -> bool:
+        """Whether the device runs what is intended, as far as every file tells."""
+        return not self.comparison.changes and not self.comparison.not_read
+
+    def is_as_before(self, task: Task) -> bool:
+        """Whether the device runs what the plan was made from."""
+        return self.comparison.running_digest == task.plan.running_digest
+
+
+def look(reader: Reader, task: Task) -> Seen:
+    """Read what a device runs. AccessError when it cannot be read, or makes no sense."""
+    files: Mapping[str, str | None] = reader.running_files()
+    try:
+        found = compare(MODELS[task.plan.platform], files, task.intended, owner=task.owner)
+    except ConfigError as error:
+        problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
+        raise AccessError(problems) from None
+    return Seen(Running(files, task.plan.version), found)
+
+
+def check(seen: Seen, task: Task) -> None:
+    """Refuse a device that is not as it was planned for, or that could not be taken back."""
+    name = task.name
+    if seen.comparison.not_read:
+        unread = ", ".join(seen.comparison.not_read)
+        raise DeviceError(Problem(f"{name}: not read: {unread}; whether a change works could not be told"))
+    if not seen.is_as_before(task):
+        shown = "; ".join(_limited(_moved(seen, task)))
+        raise PlanError(Problem(f"{name}: changed since the plan was made: {shown}", "make the plan again"))
+    if seen.comparison.intended_digest != task.plan.intended_digest:
+        message = f"{name}: what is intended is not what the plan was made for"
+        raise PlanError(Problem(message, "make the plan again"))
+    _check_way_back(seen, task)
+
+
+def differences(seen: Seen) -> str:
+    """Return what keeps a device from running what is intended."""
+    unread = [f"{name} was not read" for name in seen.comparison.not_read]
+    return "; ".join(_limited([*unread, *map(_shown, seen.comparison.changes)]))
+
+
+def _check_way_back(seen: Seen, task: Task) -> None:
+    model, found = MODELS[task.plan.platform], seen.comparison
+    changes = diff(model, found.intended, found.running)
+    way = model.way(Choice(changes, found.intended, found.running, task.plan.version))
+    if changes and way.is_refused:
+        raise DeviceError(Problem(f"{task.name}: there is no way back: {'; '.join(way.reasons)}", "change it in steps"))
+
+
+def _moved(seen: Seen, task: Task) -> Iterator[str]:
+    """Yield how a device differs from what it was when the plan was made."""
+    planned = {change.path: change for change in task.plan.changes}
+    found = {change.path: change for change in seen.comparison.changes}
+    for path in dict.fromkeys((*planned, *found)):
+        was, now = planned.get(path), found.get(path)
+        if was is None and now is not None:
+            yield _moved_entry(path, now.intended, now.running)
+        elif was is not None and (now is None or now.running != was.running):
+            yield _moved_entry(path, was.running, was.intended if now is None else now.running)
+
+
+def _moved_entry(path: tuple[str, ...], was: str | None, now: str | None) -> str:
+    return f"{' '.join(path)} was {_value(was)}, is {_value(now)}"
+
+
+def _shown(change: Change) -> str:
+    return f"{' '.join(change.path)} is {_value(change.running)}, not {_value(change.intended)}"
+
+
+def _value(value: str | None) -> str:
+    return "missing" if value is None else value or "there"
+
+
+def _limited(entries: Iterator[str] | list[str]) -> list[str]:
+    found = list(entries)
+    rest = [f"and {len(found) - MOST_SHOWN} more"] if len(found) > MOST_SHOWN else []
+    return [*found[:MOST_SHOWN], *rest]

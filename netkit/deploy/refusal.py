@@ -1,0 +1,66 @@
+"""What a plan must not be deployed for, known before any device is asked."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from netkit.deploy.job import is_disruptive
+from netkit.deploy.look import Task
+from netkit.deploy.shape import Options
+from netkit.design.fabric import Fabric, Switch
+from netkit.errors import DeployError, Problem
+from netkit.plan import Plan
+from netkit.platforms.config import Files
+
+MOST_NAMED = 8
+
+
+def check(
+    plan: Plan, fabric: Fabric, intended: Mapping[str, Files], tasks: Mapping[str, Task], options: Options
+) -> None:
+    """Raise DeployError with everything that speaks against a deploy."""
+    problems = list(_problems(plan, fabric, intended, tasks, options))
+    if problems:
+        raise DeployError(problems)
+
+
+def _problems(
+    plan: Plan, fabric: Fabric, intended: Mapping[str, Files], tasks: Mapping[str, Task], options: Options
+) -> Iterator[Problem]:
+    again = "make the plan again"
+    if plan.fabric != fabric.name:
+        yield Problem(f"the plan is for fabric {plan.fabric}, not for {fabric.name}", again)
+    known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
+    for name in options.limit or ():
+        if name not in known:
+            yield Problem(f"{name}: not in the plan", again)
+    for device in plan.changed:
+        if fabric.device(device.name) is None or device.name not in intended:
+            yield Problem(f"{device.name}: in the plan, but not in fabric {fabric.name} as it is intended now", again)
+    for task in tasks.values():
+        if fabric.device(task.name) is not None:
+            yield from _against(task, fabric, options)
+
+
+def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
+    planned = task.plan
+    if planned.way.is_refused:
+        yield Problem(f"{task.name}: cannot be changed: {'; '.join(planned.way.reasons)}", "change it in steps")
+    if planned.not_read:
+        yield Problem(f"{task.name}: not compared: {', '.join(planned.not_read)}", "make the plan again")
+    if is_disruptive(task) and not options.is_disruptive_allowed:
+        gpus = planned.blast.gpus
+        hosts = planned.blast.hosts or _hosts(fabric, task.name)
+        lost = f"hosts {_some(hosts)}" + (f", GPUs {_some(gpus)}" if gpus else "")
+        message = f"{task.name}: disruptive ({planned.risk.word}), no other path for {lost}"
+        yield Problem(message, "deploy with --disruptive once they are idle, or leave it out with --limit")
+
+
+def _hosts(fabric: Fabric, name: str) -> tuple[str, ...]:
+    found = fabric.device(name)
+    ports = found.host_ports if isinstance(found, Switch) else ()
+    return tuple(dict.fromkeys(port.peer for port in ports))
+
+
+def _some(names: Iterable[str]) -> str:
+    found = tuple(names)
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return ", ".join(found[:MOST_NAMED]) + more

@@ -1,0 +1,57 @@
+"""A dry run: everything that could stop a deploy, found out by reading alone."""
+
+from collections.abc import Callable, Mapping
+
+from nornir.core.plugins.runners import RunnerPlugin
+
+from netkit.deploy import look, refusal
+from netkit.deploy.fan_out import each, threads
+from netkit.deploy.job import code_of, is_access, text_of
+from netkit.deploy.roll import untouched
+from netkit.deploy.shape import DeviceOutcome, Options, Outcome, Result, State
+from netkit.deploy.wave import waves
+from netkit.design.fabric import Fabric
+from netkit.plan import Plan
+from netkit.platforms.config import Files
+from netkit.platforms.driver import Reader
+
+
+def rehearse(
+    plan: Plan,
+    fabric: Fabric,
+    intended: Mapping[str, Files],
+    *,
+    connect: Callable[[str], Reader],
+    options: Options,
+    runner: RunnerPlugin | None = None,
+) -> Outcome:
+    """Return how a deploy would begin. It is handed nothing that could change a device, and writes no journal."""
+    limit = options.limit
+    tasks = {
+        device.name: look.Task(device, intended.get(device.name, {}))
+        for device in plan.changed
+        if limit is None or device.name in limit
+    }
+    refusal.check(plan, fabric, intended, tasks, options)
+    turns = {name: wave.number for wave in waves(plan, fabric, options) for name in wave.devices}
+
+    def looked_at(name: str) -> DeviceOutcome:
+        try:
+            _look(connect(name), tasks[name])
+        except Exception as error:
+            result = Result.UNREACHABLE if is_access(error) else Result.REFUSED
+            return DeviceOutcome(name, result, State.AS_BEFORE, (text_of(error),), turns[name], code_of(error))
+        return DeviceOutcome(name, Result.READY, State.AS_BEFORE, wave=turns[name])
+
+    found = each(runner or threads(options.parallel), tasks, looked_at)
+    outcomes = {outcome.device: outcome for outcome in (*untouched(plan, limit), *found.values())}
+    names = [*(device.name for device in plan.devices), *(missed.name for missed in plan.unreachable)]
+    return Outcome("", fabric.name, tuple(outcomes[name] for name in names), is_dry_run=True)
+
+
+def _look(reader: Reader, task: look.Task) -> None:
+    reader.open()
+    try:
+        look.check(look.look(reader, task), task)
+    finally:
+        reader.close()

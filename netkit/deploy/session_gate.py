@@ -1,0 +1,118 @@
+"""A health gate of BGP sessions alone: what was established before has to be established after, with routes."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from nornir.core.plugins.runners import RunnerPlugin
+
+from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.fan_out import each, threads
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
+from netkit.design.fabric import Fabric, Switch
+from netkit.errors import NetkitError
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Reader
+
+Sessions = Mapping[str, int]
+"""Interface → prefixes received, of established sessions."""
+POLL_S = 0.5
+NEIGHBORS_AT_ONCE = 16
+
+
+class SessionGate:
+    """Compares the sessions of a device, and those of its neighbors with it, to what they were before.
+
+    A session the fabric does not have any more may go. Where nothing but descriptions changes, neighbors are not
+    asked. How far traffic has moved from a drained device, sessions cannot tell: there the gate waits its time.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        connect: Callable[[str], Reader],
+        *,
+        clock: Clock = CLOCK,
+        runner: RunnerPlugin | None = None,
+    ) -> None:
+        self._fabric, self._connect, self._clock = fabric, connect, clock
+        self._runner = runner or threads(NEIGHBORS_AT_ONCE)
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        """Answer one question."""
+        if question.moment is Moment.BEFORE:
+            sample = {question.device: _established(question.reader), **self._neighbors(question, question.neighbors)}
+            return GateAnswer("healthy", sample=json.dumps(sample))
+        before: dict[str, Sessions] = json.loads(question.sample)
+        if question.moment is Moment.DRAINED:
+            self._clock.sleep_s(question.patience_s)
+            missing = list(self._missing(before, {question.device: _established(question.reader)}))
+            return GateAnswer("worse", tuple(missing)) if missing else GateAnswer("healthy")
+        return self._settled(question, before)
+
+    def _settled(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
+        """Return the answer once all is as it was, or when patience is over."""
+        deadline_s = self._clock.wall_s() + question.patience_s
+        seen: Sessions = before[question.device]
+        while True:
+            found = _established(question.reader)
+            is_filling = _is_filling(before[question.device], seen, found)
+            answer = self._answer(question, before, found)
+            left_s = deadline_s - self._clock.wall_s()
+            if left_s <= 0 or (answer.is_healthy and not is_filling):
+                return answer
+            seen = found
+            self._clock.sleep_s(min(POLL_S, left_s))
+
+    def _answer(self, question: GateQuestion, before: Mapping[str, Sessions], found: Sessions) -> GateAnswer:
+        if missing := tuple(self._missing(before, {question.device: found})):
+            return GateAnswer("worse", missing)  # the neighbors would say the same
+        wanted = [name for name in question.neighbors if name in before]
+        now = self._neighbors(question, wanted)
+        if missing := tuple(self._missing(before, now)):
+            return GateAnswer("worse", missing)
+        unread = tuple(f"{name} cannot be asked any more" for name in wanted if name not in now)
+        return GateAnswer("inconclusive", unread) if unread and question.risk else GateAnswer("healthy")
+
+    def _missing(self, before: Mapping[str, Sessions], now: Mapping[str, Sessions]) -> Iterator[str]:
+        """Yield what is worse than before."""
+        for device, sessions in now.items():
+            for interface, prefixes in before[device].items():
+                if not self._is_intended(device, interface):
+                    continue
+                if interface not in sessions:
+                    yield f"{device}: the session on {interface} is gone"
+                elif prefixes and not sessions[interface]:
+                    yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
+
+    def _is_intended(self, device: str, interface: str) -> bool:
+        found = self._fabric.device(device)
+        return isinstance(found, Switch) and any(port.name == interface for port in found.fabric_ports)
+
+    def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
+        """Return the sessions neighbors have with the device; who cannot be asked is left out."""
+        if question.risk is Risk.NONE:
+            return {}
+        found = each(self._runner, names, lambda name: self._with(name, question.device))
+        return {name: sessions for name, sessions in found.items() if sessions is not None}
+
+    def _with(self, name: str, device: str) -> Sessions | None:
+        switch = self._fabric.device(name)
+        ports = {port.name for port in switch.ports if port.peer == device} if isinstance(switch, Switch) else set()
+        try:
+            reader = self._connect(name)
+            try:
+                reader.open()
+                return {port: prefixes for port, prefixes in _established(reader).items() if port in ports}
+            finally:
+                reader.close()
+        except NetkitError:
+            return None
+
+
+def _established(reader: Reader) -> dict[str, int]:
+    return {one.interface: one.received_prefixes for one in reader.sessions() if one.is_established}
+
+
+def _is_filling(before: Sessions, seen: Sessions, now: Sessions) -> bool:
+    """Whether routes are still coming in: fewer than before, and more than a moment ago."""
+    return any(now[port] < before.get(port, 0) and now[port] != seen.get(port) for port in now)

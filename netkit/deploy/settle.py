@@ -1,0 +1,111 @@
+"""After a failure: get a device back to what it ran before, or find out what it runs, and say which."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from netkit.deploy.job import Job, code_of, text_of
+from netkit.deploy.look import Seen, Task, differences, look
+from netkit.deploy.shape import FAILED, Phase, State
+from netkit.errors import NetkitError
+from netkit.platforms.driver import Driver
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time in which a device may take back a change by itself."""
+
+    earliest_s: float
+    """Before this, its timer cannot have run out."""
+    latest_s: float
+    """After this, its timer has run out."""
+    has_answered: bool
+    """Whether the device said that it had applied the change, or that it had not: nothing is still on its way."""
+    is_confirming: bool = False
+    """Whether it was told to keep the change, whatever came of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a device runs in the end, and why that is not known, or not all that was wanted."""
+
+    state: State
+    why: str = ""
+    exit_code: int = 0
+    is_saved: bool = False
+
+
+class Settling:
+    """One device on its way to a known state."""
+
+    def __init__(self, job: Job, task: Task, window: Window, step: Callable[[Phase], None], *, is_drained: bool):
+        self._job, self._task, self._window, self._step = job, task, window, step
+        self._is_drained = is_drained
+        self._is_certain = window.has_answered
+        self._give_up_s = window.latest_s + job.options.settle_s
+
+    def settle(self) -> Ending:
+        """Ask the device until it is known what it runs, or until its timer has run out long ago."""
+        while True:
+            is_last = self._job.clock.wall_s() >= self._give_up_s
+            try:
+                ending = self._round(is_last=is_last)
+            except Exception as error:
+                ending = Ending(State.UNKNOWN, text_of(error), code_of(error))
+            if ending.state is not State.UNKNOWN or is_last:
+                return ending
+            self._job.clock.sleep_s(self._job.options.poll_s)
+
+    def _round(self, *, is_last: bool) -> Ending:
+        driver = self._job.connect(self._task.name)
+        try:
+            driver.open()
+            if driver.has_pending_commit():
+                self._step(Phase.ROLLBACK)
+                driver.rollback()
+                if driver.has_pending_commit():
+                    return Ending(State.UNKNOWN, "the change still waits for its confirmation", FAILED)
+                self._is_certain = True
+            return self._judged(driver, look(driver, self._task), is_last=is_last)
+        finally:
+            close(driver)
+
+    def _judged(self, driver: Driver, seen: Seen, *, is_last: bool) -> Ending:
+        now_s = self._job.clock.wall_s()
+        if seen.is_as_before(self._task):
+            if not self._is_certain and now_s < self._window.latest_s:
+                return Ending(State.UNKNOWN, "it may still be about to apply the change", FAILED)
+            self._tidy(driver)
+            return Ending(State.AS_BEFORE)
+        if seen.is_intended():
+            if self._window.is_confirming and (is_last or now_s < self._window.earliest_s):
+                return self._kept(driver)
+            if is_last:
+                return Ending(State.INTENDED, "it runs what is intended, though that was not confirmed", FAILED)
+            return Ending(State.UNKNOWN, "it may still be about to take the change back", FAILED)
+        return Ending(State.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
+
+    def _tidy(self, driver: Driver) -> None:
+        with suppress(NetkitError):
+            driver.discard_config()
+        if self._is_drained:
+            self._step(Phase.UNDRAIN)
+            driver.undrain()
+
+    def _kept(self, driver: Driver) -> Ending:
+        """Make sure that a change that runs for good is saved too."""
+        if self._is_drained:
+            self._step(Phase.UNDRAIN)
+            driver.undrain()
+        try:
+            driver.confirm_commit()
+        except NetkitError as error:
+            why = f"it runs what is intended, but that may not be saved: {text_of(error)}"
+            return Ending(State.INTENDED, why, code_of(error))
+        return Ending(State.INTENDED, is_saved=True)
+
+
+def close(driver: Driver) -> None:
+    """Hang up; that it fails is no news."""
+    with suppress(Exception):
+        driver.close()

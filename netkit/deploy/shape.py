@@ -1,0 +1,160 @@
+"""What a deploy is told, and what it tells: frozen, and the same read back from a file."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+from pydantic import TypeAdapter, ValidationError
+
+from netkit.errors import DeployError, Problem
+
+EXIT_CODES_BY_WEIGHT = (3, 4, 1, 2)
+"""Of several exit codes the first of these holds."""
+FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a deploy goes about it."""
+
+    limit: tuple[str, ...] | None = None
+    """Names of the devices to change; None for all of the plan."""
+    is_disruptive_allowed: bool = False
+    has_canary: bool = True
+    is_together: bool = False
+    """Whether devices that stand in for each other may change at the same time."""
+    parallel: int = 20
+    max_fail: int = 0
+    revert_s: int = 120
+    """A device takes back by itself what is not confirmed within this time."""
+    settle_s: float = 60.0
+    """How long sessions may take to come back, and a device to answer again."""
+    drain_s: float = 10.0
+    """How long traffic may take to leave a drained device."""
+    poll_s: float = 1.0
+
+
+def weightiest(*codes: int) -> int:
+    """Return the exit code that holds of several."""
+    return next((code for code in EXIT_CODES_BY_WEIGHT if code in codes), 0)
+
+
+class Phase(StrEnum):
+    """What happens to a device, in this order. Each is in the journal before it happens."""
+
+    PREFLIGHT = "preflight"
+    DRAIN = "drain"
+    LOAD = "load"
+    COMMIT = "commit"
+    CONNECT = "connect"
+    VERIFY = "verify"
+    GATE = "gate"
+    CONFIRM = "confirm"
+    UNDRAIN = "undrain"
+    SETTLE = "settle"
+    ROLLBACK = "rollback"
+    END = "end"
+
+
+class State(StrEnum):
+    """What a device runs in the end, as far as this deploy is concerned."""
+
+    INTENDED = "intended"
+    AS_BEFORE = "as before"
+    UNKNOWN = "unknown"
+
+
+class Result(StrEnum):
+    """What became of a device."""
+
+    DONE = "done"
+    UNCHANGED = "unchanged"
+    READY = "ready"
+    """Of a dry run: nothing stands in the way."""
+    REVERTED = "reverted"
+    FAILED = "failed"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    NOT_STARTED = "not started"
+    EXCLUDED = "excluded"
+
+
+GOOD = frozenset({Result.DONE, Result.UNCHANGED, Result.READY, Result.EXCLUDED})
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceOutcome:
+    """How a device came out of a deploy."""
+
+    device: str
+    result: Result
+    state: State
+    reasons: tuple[str, ...] = ()
+    wave: int = 0
+    exit_code: int = 0
+    stops_all: bool = False
+    """Whether no other device may be changed after this, whatever the failure budget says."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it counts against the failure budget."""
+        return self.result not in GOOD and self.result is not Result.NOT_STARTED
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a whole deploy came out."""
+
+    run: str
+    fabric: str
+    devices: tuple[DeviceOutcome, ...]
+    stopped: str = ""
+    """Why it ended before every device had its turn."""
+    is_dry_run: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """Return what the process ends with."""
+        return weightiest(FAILED if self.stopped else 0, *(device.exit_code for device in self.devices))
+
+    @property
+    def failures(self) -> tuple[DeviceOutcome, ...]:
+        """Return the devices that failed."""
+        return tuple(device for device in self.devices if device.is_failure)
+
+    def device(self, name: str) -> DeviceOutcome | None:
+        """Return the outcome of a device."""
+        return next((device for device in self.devices if device.device == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a display can show while it happens."""
+
+    phase: Phase
+    device: str
+    wave: int
+    waves: int
+    at_s: float
+    """Seconds since the deploy began."""
+    outcome: DeviceOutcome | None = None
+
+
+Tell = Callable[[Event], None]
+ADAPTER = TypeAdapter(Outcome)
+
+
+def write(outcome: Outcome) -> str:
+    """Return an outcome as JSON."""
+    return json.dumps({**asdict(outcome), "exit_code": outcome.exit_code}, indent=1) + "\n"
+
+
+def read(text: str, file: str = "") -> Outcome:
+    """Return the outcome a file holds."""
+    try:
+        document = json.loads(text)
+        document.pop("exit_code")
+        return ADAPTER.validate_python(document)
+    except (ValueError, ValidationError, LookupError, AttributeError, TypeError, RecursionError):
+        raise DeployError(Problem("is not the outcome of a deploy", "deploy again", file=file)) from None

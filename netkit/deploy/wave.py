@@ -1,0 +1,77 @@
+"""Which devices change together. Pure: a plan and a fabric go in, waves come out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.deploy.shape import Options
+from netkit.design.fabric import Fabric, Switch
+from netkit.plan import DevicePlan, Plan
+from netkit.platforms.compare import natural
+
+ROLES = ("leaf", "spine", "core", "host")
+"""Tiers never change together. Hosts come last: a switch must know a traffic class before somebody uses it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Devices that change at the same time."""
+
+    number: int
+    devices: tuple[str, ...]
+    is_canary: bool = False
+
+
+def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
+    """Return the devices that have something to do, in the order they have their turn."""
+    todo = [device for device in plan.changed if options.limit is None or device.name in options.limit]
+    groups: list[tuple[str, ...]] = []
+    has_canary = options.has_canary and bool(todo)
+    if has_canary:
+        first = min(todo, key=_weight)
+        groups.append((first.name,))
+        todo.remove(first)
+    groups += _chunks(todo, options) if options.is_together else _apart(todo, fabric, options)
+    return tuple(Wave(number, names, has_canary and number == 1) for number, names in enumerate(groups, 1))
+
+
+def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
+    """Return whom a device serves: two devices that share one of these never change together.
+
+    For a leaf these are its hosts, for a spine or core what hangs below it and its plane, for a host itself.
+    """
+    found = fabric.device(device.name)
+    if not isinstance(found, Switch):
+        return frozenset({device.name})
+    below = {port.peer for port in found.ports if port.role != "up"}
+    if found.role == "leaf":
+        return frozenset(below.union(device.blast.hosts))
+    return frozenset(below | {f"{found.role} plane {found.plane}"})
+
+
+def _weight(device: DevicePlan) -> tuple[object, ...]:
+    """Return a sort key by which the device that harms least comes first."""
+    blast = device.blast
+    sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
+    return (blast.is_disruptive, *sizes, device.risk, ROLES.index(device.role), natural((device.name,)))
+
+
+def _chunks(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...]]:
+    for start in range(0, len(todo), options.parallel):
+        yield tuple(device.name for device in todo[start : start + options.parallel])
+
+
+def _apart(todo: list[DevicePlan], fabric: Fabric, options: Options) -> Iterator[tuple[str, ...]]:
+    """Yield groups of one tier in which nobody depends on two devices."""
+    for role in ROLES:
+        groups: list[tuple[list[str], set[str]]] = []
+        for device in sorted((device for device in todo if device.role == role), key=lambda one: natural((one.name,))):
+            served = depends_on(device, fabric)
+            for names, taken in groups:
+                if len(names) < options.parallel and not taken & served:
+                    break
+            else:
+                names, taken = [], set()
+                groups.append((names, taken))
+            names.append(device.name)
+            taken |= served
+        yield from (tuple(names) for names, _ in groups)

@@ -1,0 +1,210 @@
+"""A fabric of devices in memory that fail as real ones do, and a clock that lets hours pass at once."""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from netkit.deploy.clock import Clock
+from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms.driver import Candidate, SessionState
+
+TIMEOUT_S = 30.0
+Running = dict[str, str | None]
+
+
+class Killed(BaseException):
+    """The process ends here, at once: nothing after this runs."""
+
+
+@dataclass
+class Fault:
+    """What goes wrong when a driver is told to do something."""
+
+    operation: str
+    kind: str
+    times: int = 1
+
+
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "open": ("unreachable", "hang", "slow", "bug"),
+    "running_files": ("hang", "garbage", "slow", "bug"),
+    "sessions": ("hang", "slow", "bug"),
+    "load_candidate": ("hang", "refused", "lost", "slow", "bug"),
+    "commit_config": ("hang", "refused", "lost", "quiet", "half", "slow", "bug"),
+    "has_pending_commit": ("hang", "slow"),
+    "confirm_commit": ("hang", "refused", "lost", "unsaved", "slow", "bug"),
+    "rollback": ("hang", "refused", "lost", "quiet"),
+    "discard_config": ("hang", "refused"),
+    "drain": ("hang", "refused", "lost"),
+    "undrain": ("hang", "refused", "lost"),
+}
+
+
+class Time:
+    """Time that passes only when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now_s = 1_000_000.0
+        self._lock = threading.Lock()
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(lambda: self.now_s, self.wait)
+
+    def wait(self, seconds: float) -> None:
+        with self._lock:
+            self.now_s += max(0.0, seconds)
+
+
+@dataclass
+class FakeDevice:
+    """What a device holds."""
+
+    time: Time
+    running: Running
+    startup: Running
+    up: tuple[str, ...] = ()
+    """Interfaces whose sessions are established."""
+    breaks: tuple[str, ...] = ()
+    """Interfaces whose sessions a change takes down."""
+    faults: list[Fault] = field(default_factory=list)
+    staged: dict[str, str] | None = None
+    pending: tuple[float, Running] | None = None
+    is_drained: bool = False
+    commits: int = 0
+    writes: int = 0
+
+    def tick(self) -> None:
+        """Let the timer on the device run out when it is due."""
+        if self.pending and self.time.now_s >= self.pending[0]:
+            self.take_back()
+
+    def take_back(self) -> None:
+        if self.pending:
+            self.running, self.pending = dict(self.pending[1]), None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.running != self.startup
+
+
+class FakeDriver:
+    """netkit's driver of a device in memory."""
+
+    def __init__(self, name: str, device: FakeDevice, strike: Callable[[str, str], None]) -> None:
+        self.name, self.device, self._strike = name, device, strike
+        self._is_open = False
+
+    def _begin(self, operation: str) -> str:
+        """Meet a fault; return the kind the operation itself has to act out."""
+        self._strike(self.name, operation)
+        self.device.tick()
+        if operation != "open" and not self._is_open:
+            raise AssertionError(f"{self.name}: {operation} on a closed connection")
+        fault = next((fault for fault in self.device.faults if fault.operation == operation and fault.times > 0), None)
+        if fault is None:
+            return ""
+        fault.times -= 1
+        if fault.kind == "slow":
+            self.device.time.wait(5)
+            self.device.tick()
+        elif fault.kind == "hang":
+            self.device.time.wait(TIMEOUT_S)
+            self.device.tick()
+            raise AccessError(Problem(f"{self.name}: no answer within {TIMEOUT_S:g} s"))
+        elif fault.kind == "unreachable":
+            raise AccessError(Problem(f"{self.name}: cannot be reached"))
+        elif fault.kind == "refused":
+            raise DeviceError(Problem(f"{self.name}: says no to {operation}"))
+        elif fault.kind == "bug":
+            raise KeyError(operation)
+        return fault.kind
+
+    def _end(self, operation: str, kind: str) -> None:
+        self._strike(self.name, f"{operation}, done")
+        if kind == "lost":
+            self._is_open = False
+            raise AccessError(Problem(f"{self.name}: connection lost"))
+
+    def open(self) -> None:
+        self._begin("open")
+        self._is_open = True
+
+    def close(self) -> None:
+        self._is_open = False
+
+    def os_version(self) -> str:
+        return "1"
+
+    def running_files(self) -> Mapping[str, str | None]:
+        if self._begin("running_files") == "garbage":
+            raise AccessError(Problem(f"{self.name}: answers garbage"))
+        return dict(self.device.running)
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        self._begin("sessions")
+        down = self.device.breaks if self.device.pending or self.device.is_changed else ()
+        return tuple(SessionState(port, port not in down, 3, 60) for port in self.device.up)
+
+    def load_candidate(self, candidate: Candidate) -> None:
+        kind = self._begin("load_candidate")
+        self.device.writes += 1
+        self.device.staged = dict(candidate.files)
+        self._end("load_candidate", kind)
+
+    def compare_config(self) -> str:
+        return ""
+
+    def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
+        assert revert_in is not None
+        assert message
+        kind = self._begin("commit_config")
+        device = self.device
+        device.writes += 1
+        assert device.staged is not None
+        assert device.pending is None
+        if kind == "quiet":
+            device.staged = None
+            return
+        device.commits += 1
+        device.pending = (device.time.now_s + revert_in, dict(device.running))
+        files = list(device.staged.items())
+        for file, text in files[:1] if kind == "half" and len(files) > 1 else files:
+            device.running[file] = text if kind != "half" else text[: len(text) // 2].rpartition("\n")[0]
+        device.staged = None
+        self._end("commit_config", kind)
+
+    def has_pending_commit(self) -> bool:
+        self._begin("has_pending_commit")
+        return self.device.pending is not None
+
+    def confirm_commit(self) -> None:
+        kind = self._begin("confirm_commit")
+        self.device.writes += 1
+        self.device.pending = None
+        if kind == "unsaved":
+            raise DeviceError(Problem(f"{self.name}: no space left to save"))
+        self.device.startup = dict(self.device.running)
+        self._end("confirm_commit", kind)
+
+    def discard_config(self) -> None:
+        self._begin("discard_config")
+        self.device.staged = None
+
+    def rollback(self) -> None:
+        kind = self._begin("rollback")
+        self.device.writes += 1
+        if kind != "quiet":
+            self.device.take_back()
+        self._end("rollback", kind)
+
+    def drain(self) -> None:
+        kind = self._begin("drain")
+        self.device.writes += 1
+        self.device.is_drained = True
+        self._end("drain", kind)
+
+    def undrain(self) -> None:
+        kind = self._begin("undrain")
+        self.device.is_drained = False
+        self._end("undrain", kind)

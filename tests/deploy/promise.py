@@ -1,0 +1,36 @@
+"""What every deploy promises, whatever goes wrong."""
+
+from netkit.deploy import Outcome, Result, State
+from tests.deploy.scene import Scene
+
+LONG_S = 10_000
+
+
+def check(scene: Scene, outcome: Outcome) -> None:
+    """Hold an outcome to the devices, after every timer has run out."""
+    scene.wait(LONG_S)
+    assert {one.device for one in outcome.devices} == {device.name for device in scene.plan.devices}
+    for one in outcome.devices:
+        device = scene.devices[one.device]
+        assert device.pending is None
+        if device.running == device.startup or one.state is not State.UNKNOWN:
+            assert scene.is_intended(one.device) or scene.is_as_before(one.device), one
+        if one.result is Result.DONE:
+            assert scene.is_intended(one.device), one
+            assert device.startup == device.running, one
+            assert one.state is State.INTENDED, one
+        if one.state is State.INTENDED:
+            assert scene.is_intended(one.device), one
+        if one.state is State.AS_BEFORE:
+            assert scene.is_as_before(one.device), one
+            assert device.startup == device.running, one
+            assert device.commits == 0 or one.result in {Result.REVERTED, Result.NOT_STARTED}, one
+        if one.state is not State.UNKNOWN:
+            assert not device.is_drained, one
+        if one.state is State.UNKNOWN or one.is_failure:
+            assert one.reasons, one
+            assert one.exit_code != 0, one
+        if one.result is Result.NOT_STARTED:
+            assert outcome.stopped
+    is_good = all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
+    assert (outcome.exit_code == 0) == is_good

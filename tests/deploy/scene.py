@@ -1,0 +1,175 @@
+"""Deploys on a fabric in memory."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from nornir.plugins.runners import SerialRunner
+
+from netkit import deploy
+from netkit.deploy import Gate, GateAnswer, GateQuestion, Journal, Options, Outcome, SessionGate
+from netkit.design import Fabric
+from netkit.design.fabric import Switch
+from netkit.plan import Plan, Running, make
+from netkit.platforms.config import Files
+from netkit.platforms.models import MODELS
+from tests.deploy.fake import FakeDevice, FakeDriver, Time
+from tests.plan.scenes import Staged, staged
+
+OPTIONS = Options(parallel=4, revert_s=120, settle_s=20, drain_s=5, poll_s=2, is_disruptive_allowed=True)
+Strike = Callable[[str, str], None]
+
+
+def healthy(_question: GateQuestion) -> GateAnswer:
+    return GateAnswer("healthy")
+
+
+def no_strike(_device: str, _operation: str) -> None:
+    return
+
+
+@lru_cache
+def change(name: str) -> Staged:
+    """Return a change of every switch and host: `asn` takes sessions down, `words` only changes descriptions."""
+    found = staged("eos", "asn" if name == "asn" else "description")
+    read: dict[str, Files] = {
+        device: {file: text for file, text in files.items() if _is_read(found.fabric, device, file)}
+        for device, files in found.intended.items()
+    }
+    running = {
+        device: Running({file: text for file, text in one.files.items() if file in read[device]}, one.version)
+        for device, one in found.running.items()
+    }
+    if name == "words":
+        running = {
+            device: Running(dict(map(_other_words, one.files.items())), one.version) for device, one in running.items()
+        }
+    return Staged(found.fabric, running, read)
+
+
+def _is_read(fabric: Fabric, device: str, file: str) -> bool:
+    found = fabric.device(device)
+    return MODELS[found.platform if isinstance(found, Switch) else "linux"].reads(file)
+
+
+def _other_words(item: tuple[str, str | None]) -> tuple[str, str | None]:
+    return item[0], (item[1] or "").replace("description ", "description was ")
+
+
+@dataclass
+class Scene:
+    """A plan, devices to try it on, and a place for journals."""
+
+    fabric: Fabric
+    plan: Plan
+    before: Mapping[str, Running]
+    intended: Mapping[str, Files]
+    devices: dict[str, FakeDevice]
+    time: Time
+    root: Path
+    options: Options = OPTIONS
+    gate: Gate = healthy
+    strike: Strike = no_strike
+    connects: list[str] = field(default_factory=list)
+    events: list[deploy.Event] = field(default_factory=list)
+
+    def connect(self, name: str) -> FakeDriver:
+        self.connects.append(name)
+        return FakeDriver(name, self.devices[name], self.strike)
+
+    def apply(self, journal: Journal | None = None, **changes: object) -> Outcome:
+        return deploy.apply(
+            self.plan,
+            self.fabric,
+            self.intended,
+            connect=self.connect,
+            gate=self.gate,
+            options=replace(self.options, **changes),  # type: ignore[arg-type]
+            journal=journal or self.journal(),
+            tell=self.events.append,
+            runner=SerialRunner(),
+            clock=self.time.clock,
+        )
+
+    def resume(self, journal: Journal, again: Journal | None = None) -> Outcome:
+        return deploy.resume(
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate,
+            journal=again or Journal(journal.folder, self.time.clock),
+            runner=SerialRunner(),
+            clock=self.time.clock,
+        )
+
+    def undo(self, undone: Journal, journal: Journal | None = None) -> Outcome:
+        return deploy.undo(
+            Journal(undone.folder),
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate,
+            options=self.options,
+            journal=journal or self.journal(),
+            runner=SerialRunner(),
+            clock=self.time.clock,
+        )
+
+    def journal(self) -> Journal:
+        return Journal.new(self.root, self.time.clock)
+
+    def sessions(self) -> SessionGate:
+        return SessionGate(self.fabric, self.connect, clock=self.time.clock, runner=SerialRunner())
+
+    def replan(self) -> Plan:
+        running = {name: Running(dict(device.running)) for name, device in self.devices.items()}
+        return make(self.fabric, running, self.intended)
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and every timer run out that is due."""
+        self.time.wait(seconds)
+        for device in self.devices.values():
+            device.tick()
+
+    def is_intended(self, name: str) -> bool:
+        return self.devices[name].running == dict(self.intended[name])
+
+    def is_as_before(self, name: str) -> bool:
+        return self.devices[name].running == dict(self.before[name].files)
+
+
+@contextmanager
+def scene(name: str = "words", *, only: str = "") -> Iterator[Scene]:
+    """Yield a scene: `only` keeps the switches of one role."""
+    found = change(name)
+    kept = {device for device in found.intended if not only or _role(found.fabric, device) == only}
+    intended = {device: files for device, files in found.intended.items() if device in kept}
+    before = {device: running for device, running in found.running.items() if device in kept}
+    time = Time()
+    devices = {
+        device: FakeDevice(time, dict(running.files), dict(running.files), _ports(found.fabric, device))
+        for device, running in found.running.items()
+    }
+    with tempfile.TemporaryDirectory(prefix="nkd") as root:
+        plan = _plan(name, only)
+        yield Scene(found.fabric, plan, before, intended, devices, time, Path(root) / "runs")
+
+
+@lru_cache
+def _plan(name: str, only: str) -> Plan:
+    found = change(name)
+    kept = {
+        device: files for device, files in found.intended.items() if not only or _role(found.fabric, device) == only
+    }
+    return make(found.fabric, {device: found.running[device] for device in kept}, kept)
+
+
+def _role(fabric: Fabric, device: str) -> str:
+    found = fabric.device(device)
+    return found.role if isinstance(found, Switch) else "host"
+
+
+def _ports(fabric: Fabric, device: str) -> tuple[str, ...]:
+    found = fabric.device(device)
+    return tuple(port.name for port in found.fabric_ports) if isinstance(found, Switch) else ()
