@@ -1,5 +1,6 @@
 """Builds the nodes of a lab: namespaces, cables, ways in, and each node's own boot."""
 
+import socket
 import subprocess
 import sys
 import traceback
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import https, record, shell, syscalls
+from netkit.lab import https, record, routing, shell, syscalls
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.convergence import Shortfall
 from netkit.lab.holder import Holder, hold
@@ -149,6 +150,13 @@ class Builder:
         """Let people in; a device that is unreachable by fault stays so."""
         if not self.world.services.faults.of("unreachable", node.name):
             node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-f", "/etc/ssh/sshd_config", network=False)
+            place = (node.seat.address, self.world.port(SSH_PORT))
+            routing.wait(lambda: _answers(place), f"sshd of {node.name} does not answer")
+
+
+def _answers(place: tuple[str, int]) -> bool:
+    with socket.socket() as line:
+        return line.connect_ex(place) == 0
 
 
 def _interpreter() -> str:
