@@ -9,6 +9,7 @@ from netkit.access import settings
 from netkit.access.secrets import SecretStore, read
 from netkit.access.settings import AccessSettings, Source
 from netkit.errors import AccessError
+from tests.command import ROOT
 
 KNOWN_BELOW = "known keys here: key_file, password, port, timeout_s, transport, user"
 KNOWN_ABOVE = (
@@ -125,3 +126,11 @@ def test_the_command_line_of_a_command_holds_no_secret(tmp_path: Path) -> None:
     assert store("NAME") == "word"
     assert "NAME" in shown.read_text(encoding="utf-8")
     assert os.environ.get("NETKIT_SECRET_NAME") is None
+
+
+def test_the_documented_example_is_accepted(tmp_path: Path) -> None:
+    page = (ROOT / "docs/access.md").read_text(encoding="utf-8")
+    found = settings.load(written(tmp_path, page.split("```yaml\n")[1].split("```")[0]))
+    assert found.user == "ops"
+    assert found.platform("nvue").transport == "nvue-rest"
+    assert set(found.model_fields_set) == set(AccessSettings.model_fields)

@@ -117,15 +117,20 @@ class NvueDriver(NvueReader):
     def _apply_in_steps(self, message: str, revert_in: int | None) -> None:
         """Apply one document after the other, under a timer of netkit's own on the switch."""
         steps, self._previous = self._steps, self._transport.applied()
-        unsaved = drain.unsaved(dialect(self.os_version())) if revert_in else Document()
-        if revert_in and isinstance(self._transport, ShellTransport):
-            self._transport.guard.arm(self._previous, revert_in)
+        if not revert_in or not isinstance(self._transport, ShellTransport):
+            for step in steps:
+                self._stage(step)
+                self._apply(message, None)
+            return
+        unsaved = drain.unsaved(dialect(self.os_version()))
+        self._transport.guard.arm(self._previous, revert_in)
         try:
             for step in steps:
                 self._stage(step.joined(unsaved))
-                self._apply(message, None)
+                self._transport.apply_guarded(self._revision, message)
+                self._refuse_unless_applied()
         except DeviceError:
-            if revert_in:
+            if self._transport.is_waiting():
                 self._transport.abort()
             raise
 

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.nvue import reply
 from netkit.platforms.nvue.patch import Document
-from netkit.platforms.nvue.shell_guard import TAKEN, UNLESS_ARMED, Guard
+from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, Guard
 from netkit.platforms.nvue.transport import Kept
 from netkit.platforms.ssh import Done, SshLine, SshTarget
 
@@ -95,10 +95,17 @@ class ShellTransport:
 
     def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
         """Apply a revision, for some seconds or for good; DeviceError when the switch says that it failed."""
-        words = ["nv", "config", "apply", revision, "-y"]
-        words += ["--confirm", f"{confirm_s}s"] if confirm_s else []
-        words += ["-m", message] if message else []
-        done = self.line.run(shlex.join(words), max(self.timeout_s, APPLYING_S))
+        self._apply(_apply_command(revision, message, confirm_s))
+
+    def apply_guarded(self, revision: str, message: str) -> None:
+        """Apply a revision while the timer runs; DeviceError when its time is up."""
+        self._apply(self.guard.within(_apply_command(revision, message, None)))
+
+    def _apply(self, command: str) -> None:
+        done = self.line.run(command, max(self.timeout_s, APPLYING_S))
+        if done.exit_code == LATE:
+            what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
+            raise DeviceError(Problem(what, "give it more time"))
         if done.exit_code != 0 or reply.FAILED.search(done.said):
             raise self._refused("the change was not applied", done, "the switch runs what it ran before")
 
@@ -165,6 +172,13 @@ class ShellTransport:
 
     def _refused(self, what: str, done: Done, remedy: str) -> DeviceError:
         return DeviceError(Problem(f"{self.device}: {what}: {_line(done)}", remedy))
+
+
+def _apply_command(revision: str, message: str, confirm_s: int | None) -> str:
+    words = ["nv", "config", "apply", revision, "-y"]
+    words += ["--confirm", f"{confirm_s}s"] if confirm_s else []
+    words += ["-m", message] if message else []
+    return shlex.join(words)
 
 
 def _line(done: Done) -> str:
