@@ -5,14 +5,26 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.lab_verbs import lab_verbs
-from netkit.cli.options import Fabric, Format, Lab, Limit, PlanFormat
+from netkit.cli.options import (
+    ConfirmWithin,
+    Disruptive,
+    Fabric,
+    Format,
+    Lab,
+    Limit,
+    MaxFail,
+    Parallel,
+    PlanFormat,
+    Together,
+    Yes,
+)
 from netkit.cli.running import run as _run
 from netkit.errors import NetkitError
 
@@ -105,6 +117,79 @@ def plan(
 
 
 @app.command()
+def deploy(
+    fabric: Fabric,
+    file: Annotated[Path | None, typer.Argument(help="A plan of netkit plan -o.", metavar="[PLAN]")] = None,
+    lab: Lab = "",
+    limit: Limit = "",
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at every device; write to none.")] = False,
+    resume: Annotated[
+        str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
+    ] = "",
+    max_fail: MaxFail = 0,
+    disruptive: Disruptive = False,
+    confirm_within: ConfirmWithin = 120,
+    parallel: Parallel = 20,
+    together: Together = False,
+    output: Format = "text",
+) -> None:
+    """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
+    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
+    how |= {"max_fail": max_fail, "disruptive": disruptive, "parallel": parallel, "together": together}
+    _run("deploy", fabric, file=file, resume=resume, dry=dry_run, **how)
+
+
+@app.command()
+def rollback(
+    run: Annotated[str, typer.Argument(help="The run, the beginning of its name, or last.", metavar="RUN")],
+    fabric: Fabric,
+    lab: Lab = "",
+    limit: Limit = "",
+    yes: Yes = False,
+    max_fail: MaxFail = 0,
+    disruptive: Disruptive = False,
+    confirm_within: ConfirmWithin = 120,
+    parallel: Parallel = 20,
+    together: Together = False,
+    output: Format = "text",
+) -> None:
+    """Take back what a run changed, with the same care."""
+    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
+    how |= {"max_fail": max_fail, "disruptive": disruptive, "parallel": parallel, "together": together}
+    _run("rollback", fabric, run, **how)
+
+
+@app.command()
+def history(
+    fabric: Fabric,
+    run: Annotated[str, typer.Argument(help="All about one run, or last.", metavar="[RUN]")] = "",
+    lab: Lab = "",
+    output: Format = "text",
+) -> None:
+    """List the runs on a fabric, newest first."""
+    _run("history", fabric, run, lab=lab, output=output)
+
+
+@app.command()
+def trust(
+    fabric: Fabric,
+    limit: Limit = "",
+    lab: Lab = "",
+    yes: Yes = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also trust what differs from what was trusted.")] = False,
+) -> None:
+    """Collect SSH host keys and HTTPS certificates, show them, and trust them when you say so."""
+    _run("trust", fabric, limit=limit, lab=lab, yes=yes, replace=replace)
+
+
+@app.command()
+def inventory(fabric: Fabric, limit: Limit = "", lab: Lab = "") -> None:
+    """Print the GPU hosts as an Ansible inventory, for the playbooks or your own."""
+    _run("inventory", fabric, limit=limit, lab=lab)
+
+
+@app.command()
 def platforms(
     name: Annotated[str, typer.Argument(help="All about one: nvue, sonic, eos, frr or linux.", metavar="NAME")] = "",
     output: Format = "text",
@@ -159,10 +244,14 @@ def _guarded(arguments: list[str]) -> int:
 
 
 def _spelled_out(arguments: list[str]) -> list[str]:
-    """Return arguments in which `--lab` has its value: it may stand alone, which the library knows no word for."""
+    """Return arguments in which `--lab` and `--resume` have a value; alone they stand for the usual one."""
     if arguments[:1] == ["lab"]:
         return arguments
-    return ["--lab=." if argument == "--lab" else argument for argument in arguments]
+    following = [*arguments[1:], "-"]
+    return [
+        f"{argument}=." if argument == "--lab" or (argument == "--resume" and after.startswith("-")) else argument
+        for argument, after in zip(arguments, following, strict=True)
+    ]
 
 
 def _plain(error: Exception) -> str:

@@ -14,3 +14,12 @@ PlanFormat = Annotated[str, typer.Option("--format", help="text, markdown or jso
 Lab = Annotated[
     str, typer.Option("--lab", help="The lab of this fabric, or =NAME; nothing else is reached.", metavar="[=LAB]")
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]
+Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that no other path makes up for.")]
+ConfirmWithin = Annotated[
+    int,
+    typer.Option("--confirm-within", help="Devices take back what is not confirmed in time.", metavar="S", min=5),
+]
+Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
+Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netkit.cli import cores
 from netkit.cli.cores import Work
@@ -16,6 +17,9 @@ from netkit.errors import ConfigError
 from netkit.plan import Plan, Running, Unreachable, cache
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
+
+if TYPE_CHECKING:
+    from netkit.cli.fleet import Fleet
 
 Read = Mapping[str, Running | Unreachable]
 
@@ -40,12 +44,10 @@ def from_files(project: Project, limit: str, folder: Path) -> Planned:
     return Planned(_made(project, saved(folder, files), files), files)
 
 
-def from_devices(project: Project, limit: str, lab: str) -> Planned:
+def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
     """Return the plan for devices as they are."""
-    from netkit.cli.fleet import fleet  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
-    from netkit.cli.reading import read  # noqa: PLC0415
+    from netkit.cli.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
-    devices = fleet(project, lab)
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files))
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from netkit.plan.shape import Plan
-from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, touched, why_not
+from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, touched, why_not
 
 
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
@@ -42,7 +42,7 @@ def _group(group: GroupView) -> Iterator[str]:
         for line in section.lines:
             yield f"  {line.sign}   {line.text}  [{line.risk.word}]"
     if group.hidden:
-        yield f"    … and {group.hidden} more"
+        yield f"    … and {group.hidden} more" if group.sections else f"    {counted(group.hidden, 'change')}"
     yield from (f"  {note}" for note in group.notes)
     if group.touched:
         yield f"  touches {group.touched}"

@@ -5,8 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import run
+from tests.command import Done
+from tests.command import run as command
 from tests.lab.running import intent, write_fabric
+
+PATIENCE_S = 180
+
+
+def run(*arguments: str | Path) -> Done:
+    """Run netkit, on however busy a machine."""
+    return command(*arguments, timeout_s=PATIENCE_S)
 
 
 @dataclass(frozen=True)

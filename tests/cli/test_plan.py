@@ -13,8 +13,8 @@ from netkit.cli import cores
 from netkit.cli.cores import Work
 from netkit.errors import ConfigError
 from netkit.plan import Running
-from tests.cli.scene import Scene
-from tests.command import Done, assert_refused, run
+from tests.cli.scene import Scene, run
+from tests.command import Done, assert_refused
 from tests.conftest import Golden
 from tests.plan.scenes import staged
 

@@ -6,7 +6,8 @@ import pytest
 
 from netkit.platforms.limit import BY_PLATFORM, limits
 from netkit.platforms.models import MODELS
-from tests.command import assert_refused, run
+from tests.cli.scene import run
+from tests.command import assert_refused
 from tests.conftest import Golden
 
 

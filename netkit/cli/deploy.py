@@ -1,0 +1,112 @@
+"""`netkit deploy`."""
+
+from pathlib import Path
+from typing import Any
+
+from netkit import deploy
+from netkit import plan as planning
+from netkit.cli import rollout
+from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.fleet import Fleet, fleet
+from netkit.cli.intended import intended
+from netkit.cli.interrupt import Interrupt
+from netkit.cli.planning import Planned, from_devices
+from netkit.cli.rollout import (
+    DECLINED,
+    UNREACHED,
+    Told,
+    agreed,
+    gate_of,
+    limited,
+    reader_of,
+    runs_of,
+    show,
+    tell_outcome,
+    watched,
+)
+from netkit.cli.runs import found_run, unfinished_run
+from netkit.deploy import Journal, Options, Outcome
+from netkit.deploy.shape import Tell
+from netkit.design.select import select
+from netkit.errors import PlanError, Problem, UsageError
+
+NEWEST = "."
+"""`--resume` without a name."""
+
+
+def run(folder: Path, *, file: Path | None, resume: str, dry: bool, **how: Any) -> int:
+    """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
+    told = rollout.told(folder, **how)
+    if resume and (file or dry or told.limit):
+        remedy = "it goes on with its own plan, devices and options"
+        raise UsageError(Problem("--resume takes no plan, no --limit and no --dry-run", remedy))
+    project = open_project(told.folder)
+    devices = fleet(project, told.lab)
+    if resume:
+        return _resume(told, project, devices, resume)
+    warn(project)
+    planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
+    options = limited(told.options, project, told.limit if file else "", planned.plan)
+    show(told, project.fabric, planned.plan, options)
+    if dry:
+        return _rehearse(told, project, planned, devices, options)
+    if not planned.plan.changed:
+        return 0 if planned.plan.is_complete else UNREACHED
+    if not agreed(told, planned.plan, options, "Deploy to"):
+        return DECLINED
+    return _apply(told, project, planned, devices, options)
+
+
+def _from_file(project: Project, file: Path) -> Planned:
+    try:
+        plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    except OSError as error:
+        raise UsageError(Problem(f"{file} cannot be read: {error.strerror}", "netkit plan -o FILE")) from None
+    if plan.fabric != project.fabric.name:
+        raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
+    names = {device.name for device in plan.devices}
+    return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+
+
+def _rehearse(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:
+    """Try it by handles that cannot write."""
+    outcome = deploy.rehearse(
+        planned.plan, project.fabric, planned.intended, connect=reader_of(devices), options=options
+    )
+    return tell_outcome(told, outcome)
+
+
+def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:
+    journal = Journal.new(runs_of(project, devices))
+
+    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
+        return deploy.apply(
+            planned.plan,
+            project.fabric,
+            planned.intended,
+            connect=devices.connect,
+            gate=gate_of(project, devices),
+            options=options,
+            journal=journal,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    return watched(told, journal, len(planned.plan.changed), work)
+
+
+def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
+    runs = runs_of(project, devices)
+    journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
+
+    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
+        return deploy.resume(
+            project.fabric,
+            connect=devices.connect,
+            gate=gate_of(project, devices),
+            journal=journal,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    return watched(told, journal, len(journal.orders().plan.changed), work)

@@ -1,0 +1,50 @@
+"""Ctrl-C during a deploy: once to end in order, twice to leave the devices to their timers."""
+
+import os
+import signal
+import sys
+from types import FrameType, TracebackType
+from typing import Self
+
+from netkit.cli import INTERRUPTED
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SHOW_CURSOR = "\x1b[?25h"
+
+
+class Interrupt:
+    """Whether the user wants a deploy to end; asked by the deploy between its steps."""
+
+    def __init__(self, go_on: str, within_s: int) -> None:
+        self._go_on, self._within_s = go_on, within_s
+        self._is_asked = False
+        self._before = {number: signal.getsignal(number) for number in SIGNALS}
+
+    def __call__(self) -> bool:
+        """Whether to end."""
+        return self._is_asked
+
+    def __enter__(self) -> Self:
+        for number in SIGNALS:
+            signal.signal(number, self._heard)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._is_asked:
+            self._is_asked = True
+            _say("interrupted: no other device is begun, those begun end in order; again to leave at once")
+            return
+        if sys.stderr.isatty():
+            _say(SHOW_CURSOR.rstrip("\n"))
+        _say(f"left: devices take back by themselves what is not confirmed within {self._within_s} s")
+        _say(f"to go on: {self._go_on}")
+        os._exit(INTERRUPTED)
+
+
+def _say(text: str) -> None:
+    """Write past every buffer: a signal may come in the middle of another line."""
+    os.write(2, f"{text}\n".encode())

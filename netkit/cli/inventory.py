@@ -1,0 +1,18 @@
+"""`netkit inventory`."""
+
+import sys
+from pathlib import Path
+
+from netkit.access import ansible_inventory
+from netkit.cli.fabric import open_project
+from netkit.cli.fleet import fleet
+from netkit.design.select import select
+
+
+def run(folder: Path, *, limit: str, lab: str) -> None:
+    """Write the hosts as an Ansible inventory."""
+    project = open_project(folder)
+    devices = fleet(project, lab)
+    chosen = {device.name for device in select(project.fabric, limit)}
+    found = {name: endpoint for name, endpoint in devices.endpoints.items() if name in chosen}
+    sys.stdout.write(ansible_inventory.text(ansible_inventory.inventory(project.fabric, found)))

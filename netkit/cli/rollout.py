@@ -1,0 +1,137 @@
+"""What every command that changes devices shares: showing, asking, watching, and telling how it came out."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit import deploy
+from netkit.cli.consent import is_agreed
+from netkit.cli.display import display
+from netkit.cli.fabric import Project, check_format
+from netkit.cli.fleet import OF_THE_FABRIC, Fleet
+from netkit.cli.interrupt import Interrupt
+from netkit.cli.reading import OnlyReading
+from netkit.cli.runs import runs_folder
+from netkit.deploy import Journal, Options, Outcome, Result, SessionGate
+from netkit.deploy.shape import Tell
+from netkit.design import Fabric
+from netkit.design.select import select
+from netkit.errors import Problem, UsageError
+from netkit.plan import Plan
+from netkit.platforms.driver import Reader
+from netkit.report.outcome_text import outcome_text
+from netkit.report.plan_text import text
+from netkit.report.plan_view import counted, listed
+
+DECLINED = 1
+UNREACHED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the user said of how to go about it."""
+
+    folder: Path
+    lab: str
+    limit: str
+    options: Options
+    yes: bool
+    output: str
+
+    def again(self, verb: str) -> str:
+        """Return a command on the same fabric or lab, to be typed."""
+        lab = "" if not self.lab else " --lab" if self.lab == OF_THE_FABRIC else f" --lab={self.lab}"
+        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
+
+
+def told(
+    folder: Path,
+    *,
+    lab: str,
+    limit: str,
+    yes: bool,
+    output: str,
+    max_fail: int,
+    disruptive: bool,
+    revert_s: int,
+    parallel: int,
+    together: bool,
+) -> Told:
+    """Return what the options of the command line say."""
+    check_format(output)
+    options = Options(
+        is_disruptive_allowed=disruptive,
+        is_together=together,
+        parallel=parallel,
+        max_fail=max_fail,
+        revert_s=revert_s,
+    )
+    return Told(folder, lab, limit, options, yes, output)
+
+
+def runs_of(project: Project, devices: Fleet) -> Path:
+    """Return where the runs on these devices are kept."""
+    return runs_folder(project.fabric.name, devices.lab)
+
+
+def reader_of(devices: Fleet) -> Callable[[str], Reader]:
+    """Return what opens devices only to be read."""
+    return lambda name: OnlyReading(devices.connect(name))
+
+
+def gate_of(project: Project, devices: Fleet) -> SessionGate:
+    """Return the health gate."""
+    return SessionGate(project.fabric, reader_of(devices))
+
+
+def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
+    """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
+    stream = sys.stdout if told.output == "text" else sys.stderr
+    stream.write(text(plan, most_lines=0) if told.yes else text(plan))
+    for wave in deploy.waves(plan, fabric, options):
+        what = "first alone" if wave.is_canary else "together"
+        stream.write(f"{'' if wave.number > 1 else chr(10)}wave {wave.number}, {what}: {listed(wave.devices)}\n")
+    stream.flush()
+
+
+def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
+    """Return whether the user says yes to a plan."""
+    names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
+    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=told.yes):
+        return True
+    sys.stderr.write("nothing was changed\n")
+    return False
+
+
+def limited(options: Options, project: Project, limit: str, plan: Plan) -> Options:
+    """Return the options with the devices a limit leaves of a plan."""
+    if not limit:
+        return options
+    known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
+    names = tuple(device.name for device in select(project.fabric, limit) if device.name in known)
+    if not names:
+        raise UsageError(Problem(f"--limit {limit!r} leaves nothing of the plan", "netkit plan shows its devices"))
+    return replace(options, limit=names)
+
+
+def watched(told: Told, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
+    """Do the work before the user's eyes, and tell how it came out."""
+    sys.stderr.write(f"run {journal.run}\n")
+    go_on = told.again(f"deploy --resume {journal.run}")
+    with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total) as tell:
+        outcome = work(tell, is_stopping)
+    tell_outcome(told, outcome)
+    if journal.outcome() is None:
+        sys.stderr.write(f"to go on: {go_on}\n")
+    elif any(device.result is Result.DONE for device in outcome.devices):
+        sys.stderr.write(f"to take it back: {told.again(f'rollback {journal.run}')}\n")
+    return outcome.exit_code
+
+
+def tell_outcome(told: Told, outcome: Outcome) -> int:
+    """Write how it came out, and return the exit code."""
+    sys.stdout.write(outcome_text(outcome) if told.output == "text" else deploy.shape.write(outcome))
+    sys.stdout.flush()
+    return outcome.exit_code

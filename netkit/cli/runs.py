@@ -1,0 +1,46 @@
+"""Where deploys keep what they did: one folder a run, below one for each fabric, and another for each lab of it."""
+
+import os
+import re
+from pathlib import Path
+
+from netkit.deploy import Journal, RunSummary, history
+from netkit.errors import Problem, UsageError
+
+LAST = "last"
+UNSAFE = re.compile(r"[^\w.-]")
+
+
+def runs_folder(fabric: str, lab: str) -> Path:
+    """Return where the runs on a fabric are, or those on a lab of it: one never takes back what the other did."""
+    if chosen := os.environ.get("NETKIT_STATE_DIR"):
+        state = Path(chosen).absolute()
+    else:
+        home = os.environ.get("XDG_STATE_HOME")
+        state = Path(home or Path.home() / ".local" / "state") / "netkit"
+    place = state / UNSAFE.sub("_", fabric)
+    return place / "labs" / lab / "runs" if lab else place / "runs"
+
+
+def found_run(folder: Path, name: str) -> Journal:
+    """Return the journal of a run by its name, the beginning of it, or `last`."""
+    runs = history(folder)
+    chosen = [one for one in runs if one.run.startswith(name)] if name != LAST else list(runs[:1])
+    exact = [one for one in chosen if one.run == name]
+    return Journal(folder / _only(exact or chosen, name, folder).run)
+
+
+def unfinished_run(folder: Path) -> Journal:
+    """Return the journal of the newest run that can be resumed."""
+    left = [one for one in history(folder) if one.outcome is None]
+    if not left:
+        raise UsageError(Problem("no run is left to resume", "netkit history lists the runs"))
+    return Journal(folder / left[0].run)
+
+
+def _only(runs: list[RunSummary], name: str, folder: Path) -> RunSummary:
+    if len(runs) == 1:
+        return runs[0]
+    if runs:
+        raise UsageError(Problem(f"{len(runs)} runs begin with {name!r}", "use more of the name"))
+    raise UsageError(Problem(f"no run {name!r} in {folder}", "netkit history lists them, with --lab those of a lab"))

@@ -1,0 +1,42 @@
+"""How a deploy came out, as plain text."""
+
+from collections.abc import Iterator
+
+from netkit.deploy.shape import DeviceOutcome, Outcome, Result, State
+from netkit.report.plan_view import counted, listed, shown
+
+RUNS = {
+    State.INTENDED: "runs what is intended",
+    State.AS_BEFORE: "runs what it ran before",
+    State.UNKNOWN: "what it runs is not known",
+}
+QUIET = frozenset({Result.DONE, Result.UNCHANGED, Result.READY, Result.EXCLUDED})
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """Return an outcome for a terminal: in one line, and each device that is not as wanted in a line of its own."""
+    return "\n".join(map(shown, _lines(outcome))) + "\n"
+
+
+def device_text(device: DeviceOutcome) -> str:
+    """Return how one device came out."""
+    if device.result in QUIET:
+        return f"{device.device}: {device.result}"
+    prefix = f"{device.device}: "
+    reasons = "; ".join(reason.removeprefix(prefix) for reason in device.reasons)
+    return f"{prefix}{device.result}, {RUNS[device.state]}{': ' if reasons else ''}{reasons}"
+
+
+def _lines(outcome: Outcome) -> Iterator[str]:
+    counts = {result: sum(device.result is result for device in outcome.devices) for result in Result}
+    parts = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
+    head = f"dry run of {outcome.fabric}" if outcome.is_dry_run else outcome.fabric
+    yield f"{head}: {counted(len(outcome.devices), 'device')}: {parts}"
+    for device in outcome.devices:
+        if device.result not in {*QUIET, Result.NOT_STARTED}:
+            yield f"  {device_text(device)}"
+    waiting = [device.device for device in outcome.devices if device.result is Result.NOT_STARTED]
+    if waiting:
+        yield f"  not started, they run what they ran before: {listed(waiting)}"
+    if outcome.stopped:
+        yield f"stopped: {outcome.stopped}"

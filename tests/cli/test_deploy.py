@@ -1,0 +1,120 @@
+"""`netkit deploy`, `rollback` and `history` without a network: what they refuse before anything is touched."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from tests.cli.scene import Scene, run
+from tests.command import Done, assert_refused
+from tests.conftest import Golden
+
+NAMES = ("leaf01", "leaf02", "spine01", "spine02", "gpu01", "gpu02")
+
+
+def nowhere(scene: Scene) -> None:
+    """Let every device be at a place where nobody answers."""
+    access = {
+        "user": "nobody",
+        "timeout_s": 5,
+        "addresses": dict.fromkeys(NAMES, "127.0.0.1"),
+        "platforms": {platform: {"port": 1} for platform in ("nvue", "linux")},
+    }
+    (scene.fabric / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+
+
+def planned(scene: Scene, file: Path) -> Path:
+    """Write a plan that changes a description."""
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    done = run("plan", "-f", scene.fabric, "--running", scene.saved, "-o", file)
+    assert done.returncode == 0, done.stderr
+    return file
+
+
+def deploy(scene: Scene, *options: str | Path) -> Done:
+    return run("deploy", "-f", scene.fabric, *options)
+
+
+def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Path, golden: Golden) -> None:
+    nowhere(scene)
+    plan = planned(scene, tmp_path / "plan.json")
+    edited = tmp_path / "edited.json"
+    edited.write_text(plan.read_text(encoding="utf-8").replace("spare", "other"), encoding="utf-8")
+    text = tmp_path / "plan.txt"
+    text.write_text("leaf01: risk none\n", encoding="utf-8")
+    said = []
+    for options in (
+        ("deploy", plan, "--format", "html"),
+        ("deploy", tmp_path / "nowhere.json"),
+        ("deploy", edited),
+        ("deploy", text),
+        ("deploy", plan, "--limit", "role=core"),
+        ("deploy", plan, "--max-fail", "-1"),
+        ("deploy", plan, "--resume"),
+        ("deploy", "--resume"),
+        ("deploy", "--resume=20200101"),
+        ("deploy", "--resume", "20200101"),
+        ("deploy", "--lab"),
+        ("rollback", "last"),
+        ("rollback", "20200101"),
+        ("history", "last"),
+        ("trust", "--lab"),
+        ("inventory", "--lab=none"),
+    ):
+        done = run(*options, "-f", scene.fabric)
+        assert_refused(done)
+        said.append(f"$ netkit {' '.join(map(str, options))}\n{done.stderr}".replace(str(tmp_path), "DIR"))
+    golden("cli/deploy-refused.txt", "".join(said))
+
+
+def test_nothing_is_deployed_without_a_yes(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    done = deploy(scene, planned(scene, tmp_path / "plan.json"))
+    assert done.returncode == 3
+    assert done.stderr == "error: Deploy to 1 device of small? Nobody is there to ask; say --yes\n"
+    assert "small: 1 of 6 devices changes" in done.stdout
+    assert not (tmp_path / "state").exists()
+
+
+def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    plan = planned(scene, tmp_path / "plan.json")
+    file = scene.fabric / "fabric.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("name: small", "name: other"), encoding="utf-8")
+    assert_refused(deploy(scene, plan), "is of fabric small, not other; make the plan again")
+
+
+def test_a_deploy_to_devices_nobody_reaches_ends_with_4_and_stays_in_the_history(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    done = deploy(scene, planned(scene, tmp_path / "plan.json"), "--yes", "--format", "json")
+    assert done.returncode == 4, done.stderr
+    found = {one["device"]: one for one in json.loads(done.stdout)["devices"]}
+    assert (found["leaf01"]["result"], found["leaf01"]["state"]) == ("unreachable", "as before")
+    listed = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    assert [one["devices"]["leaf01"] for one in listed] == ["unreachable"]
+    assert "leaf01" in run("history", "last", "-f", scene.fabric).stdout
+    assert run("history", "-f", scene.fabric, "--lab").stdout == "no run on small yet\n"
+
+
+def test_a_dry_run_leaves_no_run_behind(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    done = deploy(scene, planned(scene, tmp_path / "plan.json"), "--dry-run")
+    assert done.returncode == 4
+    assert "dry run of small: 6 devices: 5 unchanged, 1 unreachable\n" in done.stdout
+    assert run("history", "-f", scene.fabric).stdout == "no run on small yet\n"
+
+
+def test_trust_tells_who_does_not_answer(scene: Scene) -> None:
+    nowhere(scene)
+    done = run("trust", "-f", scene.fabric)
+    assert (done.returncode, done.stdout) == (4, "")
+    said = done.stderr.splitlines()
+    assert [line.split(": ")[1] for line in said] == list(NAMES)
+    assert all("127.0.0.1 port 1" in line for line in said)
+
+
+def test_inventory_has_the_hosts_and_no_password(scene: Scene) -> None:
+    nowhere(scene)
+    done = run("inventory", "-f", scene.fabric, "--limit", "gpu02")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert set(yaml.safe_load(done.stdout)["all"]["hosts"]) == {"gpu02"}
