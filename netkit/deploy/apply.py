@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit import plan as planning
-from netkit.deploy import refusal
+from netkit.deploy import leftover, refusal
 from netkit.deploy.clock import CLOCK, Clock
-from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job
@@ -207,8 +206,8 @@ def _left_behind(job: Job, entries: Iterable[Entry]) -> list[DeviceOutcome]:
         open_entries.setdefault(entry.device, []).append(entry)
     left = [name for name in open_entries if name not in ended and name in job.tasks]
 
-    def bring_in_order(name: str) -> DeviceOutcome | None:
-        return Device(job, job.tasks[name], open_entries[name][-1].wave).resume(open_entries[name])
+    def in_order(name: str) -> DeviceOutcome | None:
+        return leftover.bring_in_order(job, job.tasks[name], open_entries[name])
 
-    found = each(job.runner, left, bring_in_order)
+    found = each(job.runner, left, in_order)
     return [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]

@@ -53,9 +53,10 @@ class Job:
     def is_drained_first(self, name: str) -> bool:
         """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
         planned, found = self.tasks[name].plan, self.fabric.device(name)
-        if planned.risk < Risk.SESSION or planned.blast.is_disruptive or not isinstance(found, Switch):
+        if not isinstance(found, Switch) or found.role not in {"spine", "core"}:
             return False
-        if found.role not in {"spine", "core"}:
+        is_felt = planned.risk >= Risk.SESSION and bool(planned.blast.sessions or planned.blast.links)
+        if not is_felt or planned.blast.is_disruptive:
             return False
         below = {port.peer for port in found.ports if port.role == "down"}
         return bool(below) and all(_has_another_way(self.fabric.switch(peer), name) for peer in below)

@@ -25,7 +25,7 @@ from netkit.platforms.config import Files
 
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
-SAMPLE, FINISHED = "sample", "finished"
+SAMPLE, CONFIRMED, FINISHED = "sample", "confirmed", "finished"
 Owner = Mapping[str, Files]
 
 

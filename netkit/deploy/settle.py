@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from netkit.deploy.connection import closing, opened
 from netkit.deploy.job import Job, code_of, text_of
 from netkit.deploy.look import Seen, Task, differences, look
 from netkit.deploy.shape import FAILED, Phase, State
@@ -23,6 +24,8 @@ class Window:
     """Whether the device said that it had applied the change, or that it had not: nothing is still on its way."""
     is_confirming: bool = False
     """Whether it was told to keep the change, whatever came of that."""
+    is_confirmed: bool = False
+    """Whether it said that it keeps the change, and has saved it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,7 @@ class Settling:
             self._job.clock.sleep_s(self._job.options.poll_s)
 
     def _round(self, *, is_last: bool) -> Ending:
-        driver = self._job.connect(self._task.name)
-        try:
-            driver.open()
+        with closing(opened(self._job, self._task.name)) as driver:
             if driver.has_pending_commit():
                 self._step(Phase.ROLLBACK)
                 driver.rollback()
@@ -67,8 +68,6 @@ class Settling:
                     return Ending(State.UNKNOWN, "the change still waits for its confirmation", FAILED)
                 self._is_certain = True
             return self._judged(driver, look(driver, self._task), is_last=is_last)
-        finally:
-            close(driver)
 
     def _judged(self, driver: Driver, seen: Seen, *, is_last: bool) -> Ending:
         now_s = self._job.clock.wall_s()
@@ -97,15 +96,11 @@ class Settling:
         if self._is_drained:
             self._step(Phase.UNDRAIN)
             driver.undrain()
+        if self._window.is_confirmed:
+            return Ending(State.INTENDED, is_saved=True)
         try:
             driver.confirm_commit()
         except NetkitError as error:
             why = f"it runs what is intended, but that may not be saved: {text_of(error)}"
             return Ending(State.INTENDED, why, code_of(error))
         return Ending(State.INTENDED, is_saved=True)
-
-
-def close(driver: Driver) -> None:
-    """Hang up; that it fails is no news."""
-    with suppress(Exception):
-        driver.close()

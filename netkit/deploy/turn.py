@@ -1,0 +1,147 @@
+"""A device's turn: what has happened to it so far, the steps every way through shares, and how it came out."""
+
+from dataclasses import replace
+
+from netkit.deploy.connection import discard
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, asked
+from netkit.deploy.job import Job, code_of, is_disruptive, text_of
+from netkit.deploy.journal import CONFIRMED
+from netkit.deploy.look import Task, differences, look
+from netkit.deploy.settle import Ending, Settling, Window
+from netkit.deploy.shape import DeviceOutcome, Phase, Result, State, weightiest
+from netkit.errors import DeviceError, Problem
+from netkit.platforms.driver import Driver
+
+MARGIN_PART = 0.1
+"""How much of the time to confirm is kept in reserve."""
+LOOKS = 2
+"""How often a device is read before what it runs is held against it."""
+
+
+class UnhealthyError(DeviceError):
+    """The health gate does not let the deploy go on."""
+
+
+class Turn:
+    """One device, from the first look to the end."""
+
+    def __init__(self, job: Job, task: Task, wave: int) -> None:
+        self.job, self.task, self.wave, self.name = job, task, wave, task.name
+        self.sample = ""
+        self.is_drained = self.is_loaded = False
+        self.window: Window | None = None
+        """Set once the device was told to apply the change."""
+
+    def step(self, phase: Phase) -> None:
+        """Write down what is about to happen, and show it."""
+        self.job.journal.step(phase, self.name, wave=self.wave)
+        self.job.show(phase, self.name, self.wave)
+
+    def ask(self, driver: Driver, moment: Moment, patience_s: float) -> GateAnswer:
+        """Ask the health gate; UnhealthyError when the deploy may not go on."""
+        question = GateQuestion(
+            device=self.name,
+            moment=moment,
+            reader=driver,
+            neighbors=self.job.neighbors(self.name),
+            risk=self.task.plan.risk,
+            needs_idle=is_disruptive(self.task),
+            sample=self.sample,
+            patience_s=max(0.0, patience_s),
+        )
+        answer = asked(self.job.gate, question)
+        if not answer.is_healthy:
+            why = "; ".join(answer.reasons) or answer.verdict
+            when = moment.value if moment is Moment.DRAINED else f"{moment} the change"
+            raise UnhealthyError(Problem(f"{self.name}: {when}, its health is {answer.verdict}: {why}"))
+        return answer
+
+    def finish(self, fresh: Driver, window: Window) -> None:
+        """Verify a change over a new connection, keep it, and let traffic back."""
+        self.step(Phase.VERIFY)
+        self._verify(fresh)
+        self.step(Phase.GATE)
+        self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
+        if self.left_s(window) <= 0:
+            what = f"{self.name}: not enough time was left to confirm the change"
+            raise DeviceError(Problem(what, "allow more time until it is taken back"))
+        self.step(Phase.CONFIRM)
+        self.window = replace(window, is_confirming=True)
+        fresh.confirm_commit()
+        self.job.journal.step(CONFIRMED, self.name, wave=self.wave)
+        is_late = self.job.clock.wall_s() >= window.earliest_s
+        if self.is_drained:
+            self.step(Phase.UNDRAIN)
+            fresh.undrain()
+        if is_late or self.is_drained:
+            self._verify(fresh)
+        self.is_drained = False
+
+    def left_s(self, window: Window) -> float:
+        """Return how long the change can still be confirmed, with some time in reserve."""
+        return window.earliest_s - self.job.options.revert_s * MARGIN_PART - self.job.clock.wall_s()
+
+    def recovered(self, error: Exception) -> DeviceOutcome:
+        """Return how the device came out after a failure, once that is known."""
+        failure = self.failure(error)
+        self.job.journal.failed(failure)
+        self.job.show(Phase.SETTLE, self.name, self.wave)
+        return self.put_back(failure)
+
+    def put_back(self, failure: DeviceOutcome) -> DeviceOutcome:
+        """Get the device back to what it ran before, and return how that went."""
+        if self.window is None and not self.is_drained:
+            if self.is_loaded:
+                discard(self.job, self.name)
+            return replace(failure, state=State.AS_BEFORE)
+        return self.outcome_after(failure, self.settled())
+
+    def settled(self) -> Ending:
+        """Return what the device runs, once that is known."""
+        now_s = self.job.clock.wall_s()
+        window = self.window or Window(now_s, now_s, has_answered=True)
+        return Settling(self.job, self.task, window, self.step, is_drained=self.is_drained).settle()
+
+    def outcome_after(self, failure: DeviceOutcome, ending: Ending) -> DeviceOutcome:
+        """Return how a device that failed came out."""
+        if ending.state is State.INTENDED and ending.is_saved:
+            return replace(self.done(), reasons=failure.reasons)
+        is_reverted = ending.state is State.AS_BEFORE and self.window is not None
+        return replace(
+            failure,
+            result=Result.REVERTED if is_reverted else Result.FAILED,
+            state=ending.state,
+            reasons=(*failure.reasons, *([ending.why] if ending.why else [])),
+            exit_code=weightiest(failure.exit_code, ending.exit_code),
+        )
+
+    def done(self) -> DeviceOutcome:
+        """Return the outcome of a device that runs what is intended."""
+        return DeviceOutcome(self.name, Result.DONE, State.INTENDED, wave=self.wave)
+
+    def failure(self, error: Exception) -> DeviceOutcome:
+        """Return the outcome of a device of which only an error is known yet."""
+        return DeviceOutcome(
+            self.name,
+            Result.FAILED,
+            State.UNKNOWN,
+            (text_of(error),),
+            self.wave,
+            code_of(error),
+            stops_all=isinstance(error, UnhealthyError),
+        )
+
+    def ended(self, outcome: DeviceOutcome) -> DeviceOutcome:
+        """Write down and show how the device came out."""
+        self.job.journal.end(outcome)
+        self.job.show(Phase.END, self.name, self.wave, outcome)
+        return outcome
+
+    def _verify(self, fresh: Driver) -> None:
+        for left in reversed(range(LOOKS)):
+            seen = look(fresh, self.task)
+            if seen.is_intended():
+                return
+            if left:
+                self.job.clock.sleep_s(self.job.options.poll_s)
+        raise DeviceError(Problem(f"{self.name}: does not run what it was given: {differences(seen)}"))

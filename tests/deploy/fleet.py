@@ -1,0 +1,127 @@
+"""Deploys on the switches of a running lab."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from netkit import deploy, design
+from netkit.access.connect import connect
+from netkit.access.endpoints import lab_endpoints
+from netkit.access.settings import AccessSettings
+from netkit.deploy import Event, Gate, Journal, Options, Outcome, SessionGate
+from netkit.design import Fabric
+from netkit.errors import NetkitError
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.plan import Plan, Running, Unreachable, make
+from netkit.platforms.config import Files
+from netkit.platforms.driver import Driver
+from netkit.platforms.models import MODELS
+from netkit.render import Engine, render
+from tests.lab.running import RunningLab
+
+OPTIONS = Options(revert_s=600, settle_s=120, drain_s=1, poll_s=0.5, parallel=8)
+TIMEOUT_S = 120.0
+
+
+def secret(name: str) -> str:
+    """Return a secret that no switch prints by chance."""
+    return "$6$salt$hash" if name == "LOGIN_HASH" else f"hidden-{name.lower()}-7531"
+
+
+def built(intent: Mapping[str, Any]) -> Fabric:
+    """Return the fabric of an intent."""
+    return design.build(Intent.model_validate(intent), Catalog())
+
+
+@dataclass
+class Fleet:
+    """The switches of a lab, and what they should run."""
+
+    lab: RunningLab
+    runs: Path
+    fabric: Fabric
+    timeout_s: float = TIMEOUT_S
+    options: Options = OPTIONS
+    gate: Gate | None = None
+    events: list[Event] = field(default_factory=list)
+    by_hand: Callable[[str, str], str] = lambda _file, text: text
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the switches."""
+        return tuple(switch.name for switch in self.fabric.switches)
+
+    def intended(self) -> dict[str, Files]:
+        """Return what the switches should run."""
+        rendered = render(self.fabric, self.fabric.switches, Engine())
+        return {
+            found.device: {
+                file: self.by_hand(file, text) for file, text in found.files.items() if self._reads(found.device, file)
+            }
+            for found in rendered
+        }
+
+    def _reads(self, device: str, file: str) -> bool:
+        return MODELS[self.fabric.switch(device).platform].reads(file)
+
+    def connect(self, name: str) -> Driver:
+        """Return a driver, not opened yet."""
+        folder = self.lab.home / self.lab.name
+        record = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
+        endpoint = lab_endpoints(record, folder, AccessSettings())[name]
+        return connect(replace(endpoint, timeout_s=self.timeout_s), secret)
+
+    def running(self, name: str) -> Running | Unreachable:
+        """Return what a switch runs."""
+        driver = self.connect(name)
+        try:
+            driver.open()
+            return Running(dict(driver.running_files()))
+        except NetkitError as error:
+            return Unreachable(str(error))
+        finally:
+            driver.close()
+
+    def plan(self) -> Plan:
+        """Return what there is to do now."""
+        return make(self.fabric, {name: self.running(name) for name in self.names}, self.intended())
+
+    def apply(self, plan: Plan | None = None, *, journal: Journal | None = None, **changes: Any) -> Outcome:
+        """Deploy."""
+        return deploy.apply(
+            plan or self.plan(),
+            self.fabric,
+            self.intended(),
+            connect=self.connect,
+            gate=self.gate or SessionGate(self.fabric, self.connect),
+            options=replace(self.options, **changes),
+            journal=journal or self.journal(),
+            tell=self.events.append,
+        )
+
+    def undo(self, journal: Journal, **changes: Any) -> Outcome:
+        """Take a run back."""
+        return deploy.undo(
+            journal,
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate or SessionGate(self.fabric, self.connect),
+            options=replace(self.options, **changes),
+            journal=self.journal(),
+        )
+
+    def resume(self, journal: Journal) -> Outcome:
+        """Finish a run that was killed."""
+        return deploy.resume(
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate or SessionGate(self.fabric, self.connect),
+            journal=Journal(journal.folder),
+        )
+
+    def journal(self) -> Journal:
+        """Return a place for a run."""
+        return Journal.new(self.runs)
