@@ -62,16 +62,21 @@ def read_command() -> str:
 def running(printed: str, device: str) -> dict[str, str | None]:
     """Return what the command printed as files by their rendered names; None for what is not there."""
     lines = printed.splitlines()
+    try:
+        there = dict(map(_file, lines[:-1]))
+    except ValueError:
+        lines = []
     if lines[-1:] != ["end"]:
         raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk"))
-    there = {}
-    for line in lines[:-1]:
-        place, _, text = line.partition(" ")
-        there[place] = base64.b64decode(text).decode("utf-8", "replace")
     found = _absent()
     found.update({_name(place): text for place, text in there.items() if not DROP_IN.fullmatch(place)})
     found[OIF] = _drop_in(there, found[NETPLAN])
     return found
+
+
+def _file(line: str) -> tuple[str, str]:
+    place, _, text = line.partition(" ")
+    return place, base64.b64decode(text, validate=True).decode("utf-8", "replace")
 
 
 def _absent() -> dict[str, str | None]:

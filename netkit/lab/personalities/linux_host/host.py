@@ -48,6 +48,7 @@ class LinuxHost(Personality):
         self.tree.build()
         self._bring_up()
         self.units.power_up()
+        self.units.start_early()
         networkd.start(self.node)
         apply_sysctls(self.node)
         coldplug.start_units(self.machine, self.tree, self.units, self._run_for_unit)

@@ -3,6 +3,7 @@
 systemd is not process 1 of a node, so this stands in for it. systemd-networkd and what units run are real processes.
 """
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile, l
 
 FOLDERS = ("/etc/systemd/system", "/run/systemd/system")
 STARTED = "/run/netkit/units"
+EARLY = "sysinit.target"
 NETWORKD = "systemd-networkd.service"
 STANDING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
 """Services of every host that the lab does not run through systemd; they are shown as running."""
@@ -63,6 +65,13 @@ class Units:
     def power_up(self) -> None:
         """Begin with nothing running."""
         self._loaded, self._states, self._transient = {}, {}, {}
+
+    def start_early(self) -> None:
+        """Start what is to run at boot before the network does: the units that sysinit.target wants."""
+        for file in sorted(self._node.file(FOLDERS[0]).glob("*.service")):
+            with contextlib.suppress(UnitError):
+                if EARLY in self.unit(file.name).settings.get("Install.WantedBy", ()):
+                    self.restart(file.name)
 
     def reload(self) -> None:
         """Read unit files anew when they are needed next."""

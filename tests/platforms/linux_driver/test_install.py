@@ -1,0 +1,124 @@
+"""Where the files of a host go and what of them is there: read from what hosts print, and equal to what is rendered."""
+
+import ast
+import base64
+import contextlib
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.access.ansible_inventory import inventory
+from netkit.access.endpoint import Endpoint
+from netkit.errors import DeviceError
+from netkit.platforms.linux import install, rails
+from netkit.platforms.linux.transport import shipped_playbooks
+from netkit.platforms.models import MODELS
+from netkit.render.engine import shipped_templates
+from tests.intents import fabric, values
+from tests.lab.personalities.linux_host_desk import rendered
+
+SHAPES = [
+    values({"hosts": {"model": "dgx-h100", "backend": backend}, "host_routes": routes, "cross_rail": cross})
+    for backend in ("netplan", "networkd")
+    for routes in ("per-leaf", "supernet")
+    for cross in ("routed", "blocked")
+] + [values({"attachment": "vlan"})]
+
+
+def printed(there: dict[str, str]) -> str:
+    lines = [f"{place} {base64.b64encode(text.encode()).decode()}\n" for place, text in there.items()]
+    return "".join([*lines, "end\n"])
+
+
+def places(files: dict[str, str]) -> dict[str, str]:
+    return {entry["path"]: entry["content"] for entry in install.entries(files, "gpu01")}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_installed_is_read_back_as_it_was_rendered(shape: dict[str, object]) -> None:
+    built = fabric(shape)
+    for host in built.hosts:
+        files = rendered(built, host)
+        found = install.running(printed(places(files)), host.name)
+        there = {name: text for name, text in found.items() if text is not None}
+        assert there == {name: text for name, text in files.items() if MODELS["linux"].reads(name)}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_rendered_name_is_known_on_a_host_that_has_nothing(shape: dict[str, object]) -> None:
+    built = fabric(shape)
+    found = install.running(printed({}), "gpu01")
+    assert set(found.values()) == {None}
+    assert {name for name in rendered(built, built.hosts[0]) if MODELS["linux"].reads(name)} <= set(found)
+
+
+def test_a_rail_without_its_drop_in_shows() -> None:
+    built = fabric(values({}))
+    there = places(rendered(built, built.hosts[0]))
+    missing = next(place for place in there if place.endswith("rail1.network.d/oif.conf"))
+    del there[missing]
+    assert install.running(printed(there), "gpu01")["oif.conf"] is None
+    there[missing] = "[RoutingPolicyRule]\nTable=7\n"
+    assert "Table=7" in (install.running(printed(there), "gpu01")["oif.conf"] or "")
+
+
+@given(st.text().filter(lambda text: text.splitlines()[-1:] != ["end"]))
+def test_any_answer_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(DeviceError):
+        assert "netplan.yaml" in install.running(f"{text}\nend\n", "gpu01")
+    with pytest.raises(DeviceError, match="its files cannot be read"):
+        install.running(text, "gpu01")
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "0600 netplan.yaml\n", "0600 gone.yaml /etc/netplan/x.yaml\n"])
+def test_files_that_nothing_says_the_place_of_are_refused(text: str) -> None:
+    with pytest.raises(DeviceError, match=r"install\.txt.*render it again"):
+        install.entries({"install.txt": text, "netplan.yaml": ""}, "gpu01")
+
+
+def test_program_module_and_templates_agree_on_what_is_netkits() -> None:
+    source = (shipped_playbooks() / "library" / "netkit_host.py").read_text(encoding="utf-8")
+    owned = next(
+        ast.literal_eval(node.value)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OWNED"
+    )
+    assert set(owned) == set(install.PLACES)
+    templates = "".join(path.read_text(encoding="utf-8") for path in (shipped_templates() / "host").iterdir())
+    claimed = {name for block in re.findall(r"\{# owns:\n(.*?)#\}", templates, re.DOTALL) for name in block.split()}
+    assert {place.replace("rail[0-9]*.network.d", "*.network.d").replace("[0-9]", "") for place in owned} == claimed
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_files_and_design_ask_the_same_of_the_kernel(shape: dict[str, object]) -> None:
+    built = fabric(shape)
+    endpoints = {host.name: Endpoint(host.name, "linux", "h", 22, "root") for host in built.hosts}
+    hosts = inventory(built, endpoints)["all"]["hosts"]  # type: ignore[index]
+    assert set(hosts) == {host.name for host in built.hosts}
+    for host in built.hosts:
+        configured = rails.configured(rendered(built, host))
+        assert hosts[host.name]["netkit_rails"] == rails.as_variables(configured)
+        assert [rail.interface for rail in configured] == [nic.interface for nic in host.nics]
+        assert all(rail.lookups for rail in configured)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_host_is_asked_the_way_to_itself(shape: dict[str, object]) -> None:
+    built = fabric(shape)
+    for host in built.hosts:
+        asked = {lookup.to for rail in rails.configured(rendered(built, host)) for lookup in rail.lookups}
+        assert not asked & {nic.address for nic in host.nics}
+
+
+def test_an_inventory_holds_no_password_and_verifies_host_keys(tmp_path: Path) -> None:
+    built = fabric(values({}))
+    name = built.hosts[0].name
+    endpoint = Endpoint(name, "linux", "h", 2222, "ops", password="s3cr3t", known_hosts=tmp_path / "a b")  # noqa: S106
+    host = inventory(built, {name: endpoint})["all"]["hosts"][name]  # type: ignore[index]
+    assert "s3cr3t" not in repr(host)
+    assert "lookup('ansible.builtin.env', 'NETKIT_PASSWORD')" in str(host["ansible_password"])
+    assert host["ansible_ssh_common_args"] == f"-oStrictHostKeyChecking=yes '-oUserKnownHostsFile={tmp_path}/a b'"
+    assert (host["ansible_port"], host["ansible_become"]) == (2222, True)
