@@ -7,7 +7,8 @@ so that a drain that is intended is told from this one.
 from collections.abc import Iterator
 
 from netkit.platforms.config import Config
-from netkit.platforms.eos.session import lines
+from netkit.platforms.eos.model import GRAMMAR
+from netkit.platforms.written import lines
 
 UNIT = "NETKIT-DRAIN"
 GROUP = f"group interface {UNIT}"
@@ -38,7 +39,7 @@ def begun(running: Config) -> list[str]:
 
 def ended(text: str) -> list[str]:
     """Return the lines that end it; the section goes too when nothing else is in it."""
-    is_alone = all(line.headers[:1] != (MAINTENANCE,) for line in lines(unseen(text)))
+    is_alone = all(line.headers[:1] != (MAINTENANCE,) for line in lines(unseen(text), GRAMMAR))
     unit = [MAINTENANCE, f"unit {UNIT}", "no quiesce", "exit", f"no unit {UNIT}", "exit"]
     return [*unit, *([f"no {MAINTENANCE}"] if is_alone else []), f"no {GROUP}"]
 

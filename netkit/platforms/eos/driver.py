@@ -19,6 +19,7 @@ from netkit.platforms.eos import drain, reply, session
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.eos.transport import PinnedEapi
 from netkit.platforms.filling import Filling
+from netkit.platforms.written import missing
 
 PREFIX = "netkit-"
 BEFORE = "flash:netkit-before"
@@ -179,7 +180,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
     def _refuse_unless_applied(self, before: str, *, is_change: bool) -> None:
         """Look at what runs now: an apply can fail and say that it succeeded."""
         running = self._text()
-        left = session.missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
+        left = missing(self._candidate.changes, MODEL.parse({FILE: running})) if self._candidate else []
         if left or (is_change and not self._candidate and running == before):
             place = f": {' / '.join(left[0].path)}" if left else ""
             what = f"the switch says the change is applied, but does not run it{place}"

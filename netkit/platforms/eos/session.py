@@ -5,68 +5,23 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from netkit.platforms.change import Change
-from netkit.platforms.config import Config, Path
+from netkit.platforms.config import Path
 from netkit.platforms.eos.model import GRAMMAR
-from netkit.platforms.secret import PLACEHOLDER, SECRET, has_placeholder
+from netkit.platforms.secret import SECRET
+from netkit.platforms.written import Headers, Line, lines
 
 NEGATION = "no "
 EXIT = "exit"
-Headers = tuple[str, ...]
 PEER_GROUP = "peer group"
 # Another VRF takes the addresses of an interface away; a sequence number that is taken is not given anew.
 RESENT = frozenset({"vrf"})
 RETYPED = ("seq ",)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a configuration as it is written, and the entries it stands for."""
-
-    text: str
-    headers: Headers
-    paths: tuple[Path, ...]
-
-
-def lines(text: str) -> Iterator[Line]:
-    """Yield the lines of a configuration, in their order."""
-    entries: dict[Path, str] = {}
-    above: list[tuple[int, Path, str]] = []
-    rows = iter(text.splitlines())
-    for raw in rows:
-        written = raw.strip()
-        if not written or written in GRAMMAR.closers or written.startswith(GRAMMAR.comments):
-            continue
-        if written.startswith(GRAMMAR.verbatim):
-            written = "\n".join((written, *_until_eof(rows)))
-        depth = len(raw) - len(raw.lstrip())
-        while above and above[-1][0] >= depth:
-            above.pop()
-        parent = above[-1][1] if above else ()
-        paths = tuple(_placed(written, parent, entries))
-        yield Line(written, tuple(header for _, _, header in above), paths)
-        above.append((depth, paths[-1] if paths else parent, written))
-
-
-def _until_eof(rows: Iterator[str]) -> Iterator[str]:
-    for row in rows:
-        yield row
-        if row.strip() == "EOF":
-            return
-
-
-def _placed(written: str, parent: Path, entries: dict[Path, str]) -> Iterator[Path]:
-    """Yield where a line stands, as the model says it: a name with two values is two lines."""
-    for key, value in GRAMMAR.entries(PLACEHOLDER.sub(SECRET, written) if has_placeholder(written) else written):
-        path = (*parent, key)
-        if entries.setdefault(path, value) != value:
-            path = (*parent, f"{key} {value}" if value else f"{key} ")
-        yield path
-
-
 def commands(changes: Iterable[Change], running: str, intended: str) -> list[str]:
     """Return what makes the changes: first what goes, the last line first, then what comes, in its order."""
     found = {change.path: change for change in changes}
-    have, want = tuple(lines(running)), tuple(lines(intended))
+    have, want = tuple(lines(running, GRAMMAR)), tuple(lines(intended, GRAMMAR))
     again = _renewed(found, want)
     gone = {path for path, change in found.items() if change.is_removal or path in again.replaced}
     came = {path for path, change in found.items() if not change.is_removal} | again.sent
@@ -136,17 +91,3 @@ def _typed(wanted: Iterable[tuple[Headers, str]], sections: frozenset[Headers]) 
         yield from text.split("\n")
         above = (*headers, text) if (*headers, text) in sections else headers
     yield from (EXIT for _ in above)
-
-
-def missing(changes: Iterable[Change], running: Config) -> list[Change]:
-    """Return the changes that are not what runs. Of a secret only its presence can be told."""
-    return [change for change in changes if not _is_made(change, running)]
-
-
-def _is_made(change: Change, running: Config) -> bool:
-    found = running.get(change.path)
-    if change.intended is None:
-        return found is None
-    if SECRET in change.intended or any(SECRET in key for key in change.path):
-        return found is not None or SECRET in change.path[-1]
-    return found == change.intended

@@ -1,5 +1,6 @@
 """A Linux switch at work: files applied to the kernel, daemons started as the `daemons` file says."""
 
+import shutil
 from collections.abc import Iterator
 
 from netkit.lab import routing
@@ -11,6 +12,8 @@ RELOAD = ("/usr/lib/frr/frr-reload.py", "--reload", files.FRR_CONF)
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
 HOSTNAME = "/etc/hostname"
 HUNDREDTHS = 100
+# What the lab and its daemons have below /run; all else there is gone after a power cut, as on a switch.
+LASTING = frozenset({"netkit", "frr", "lock", "sshd", "lldpd", "snmpd", "agentx", "systemd", "udev", "dbus"})
 
 
 class Engine:
@@ -27,12 +30,19 @@ class Engine:
 
     def boot(self) -> None:
         """Come up as the files say."""
+        self._empty_volatile()
         self._routing = files.read(self.node, files.FRR_CONF)
         self.set_kernel()
         self.apply()
         # The lab slows BFD down in what it loads; the file stays as it was installed.
         self.node.file(files.FRR_CONF).write_text(self._routing, encoding="utf-8")
         self._choose_daemons(self.told())
+
+    def _empty_volatile(self) -> None:
+        folder = self.node.file("/run")
+        for entry in folder.iterdir() if folder.is_dir() else ():
+            if entry.name.split(".")[0] not in LASTING:
+                shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
     def told(self) -> Told:
         """Return what the files say now."""

@@ -1,0 +1,36 @@
+"""The files of a Linux switch with FRR: where each belongs, whose it is, and how it takes effect."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+FRR_CONF, DAEMONS, NETPLAN, SYSCTL = "frr.conf", "daemons", "netplan.yaml", "sysctl.conf"
+RELOAD = "/usr/lib/frr/frr-reload.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a file stands, who may read it, and what has its program read it again."""
+
+    path: str
+    mode: int = 0o644
+    owner: str = ""
+    restart: str = ""
+
+
+PLACES = {
+    NETPLAN: Place("/etc/netplan/60-netkit.yaml", 0o600),
+    SYSCTL: Place("/etc/sysctl.d/90-netkit.conf"),
+    DAEMONS: Place("/etc/frr/daemons", 0o640, "frr:frr"),
+    FRR_CONF: Place("/etc/frr/frr.conf", 0o640, "frr:frr"),
+    "lldpd.conf": Place("/etc/lldpd.d/netkit.conf", restart="lldpd"),
+    "chrony.conf": Place("/etc/chrony/chrony.conf", restart="chrony"),
+    "rsyslog.conf": Place("/etc/rsyslog.conf", restart="rsyslog"),
+    "snmpd.conf": Place("/etc/snmp/snmpd.conf", 0o600, restart="snmpd"),
+}
+"""In the order in which they take effect: the interfaces before the routing."""
+
+
+def in_order(files: Iterable[str]) -> tuple[str, ...]:
+    """Return files in the order in which they take effect."""
+    wanted = set(files)
+    return tuple(file for file in PLACES if file in wanted)

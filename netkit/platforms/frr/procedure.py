@@ -1,0 +1,140 @@
+"""What runs on a switch: a script that tries files, and keeps them or takes them back.
+
+Files are where programs look for them only while these read them: until they are kept, a reboot finds the old ones.
+All is below /run, which a reboot empties. Whoever renames the marker first wins: the timer, or the one who confirms.
+"""
+
+import shlex
+
+from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN, PLACES, RELOAD, SYSCTL, in_order
+
+FOLDER = "/run/netkit-change"
+DRAIN = "/run/netkit-drain"
+SCRIPT = f"{FOLDER}/run"
+WAITING = f"{FOLDER}/waiting"
+BEFORE, SAVED, AFTER = f"{FOLDER}/before", f"{FOLDER}/saved", f"{FOLDER}/after"
+UNIT = "netkit-revert"
+TOO_LATE = 75
+
+HEAD = """#!/bin/sh
+# Try a change (try), keep it (keep), take it back (back), or take it back when its time is up (late).
+umask 077
+cd {folder} || exit 1
+exec 9>lock
+flock 9
+say() {{ echo "$1" >&2; code=1; }}
+place() {{  # file, where it belongs, folder: put it there, or take away what is not in the folder
+    if [ -e "$3/$1" ] || [ -L "$3/$1" ]; then
+        mkdir -p "${{2%/*}}" && cp -a "$3/$1" "$2.netkit" && mv -f "$2.netkit" "$2" || say "$2 cannot be written"
+    else
+        rm -f "$2"
+    fi
+}}
+routing() {{
+    cat "$1/frr.conf" {drain} >reload.conf 2>/dev/null
+    {reload} --reload --stdout reload.conf >reload.log 2>&1 && return
+    say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
+}}
+kernel() {{  # a key with a dash may be missing; every other one must be what the file says
+    sysctl -e -q -p "$1" >/dev/null 2>&1
+    while read -r key equals value; do
+        case $key in
+            [a-z]*) [ "$(sysctl -n "$key" 2>&1 | tr '\\t' ' ')" = "$value" ] || say "$key does not become $value" ;;
+        esac
+    done <"$1"
+}}
+service() {{ systemctl restart "$1" || say "$1 does not start again"; }}
+"""
+TAIL = """
+act() {
+    code=0
+    put "$1"
+    [ $code -ne 0 ] || take "$1"
+    put saved
+    return $code
+}
+back() {
+    act before
+    code=$?
+    [ ! -e values ] || sysctl -q -e -p values >/dev/null 2>&1
+    return $code
+}
+case $1 in
+    try) act after ;;
+    keep) mv waiting kept || exit 75; code=0; put after; exit $code ;;
+    back) rm -f waiting; back ;;
+    late) mv waiting late || exit 0; back; cd /; rm -rf FOLDER ;;
+esac
+"""
+
+
+def script(changed: frozenset[str]) -> str:
+    """Return the script for a set of files."""
+    files = in_order(changed)
+    put = "\n".join(f'    place {file} {shlex.quote(PLACES[file].path)} "$1"' for file in files)
+    take = "\n".join(f"    {step}" for step in _steps(files))
+    head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
+    return f"{head}put() {{\n{put}\n}}\ntake() {{\n{take}\n}}{TAIL.replace('FOLDER', FOLDER)}"
+
+
+def _steps(files: tuple[str, ...]) -> list[str]:
+    """Return how files take effect."""
+    steps = []
+    for file in files:
+        if file == NETPLAN:
+            steps.append('netplan apply 2>netplan.log || say "netplan apply fails: $(tail -n 2 netplan.log)"')
+        elif file == SYSCTL:
+            path = PLACES[SYSCTL].path
+            steps.append(f"[ ! -e {path} ] || kernel {path}")
+        elif file == DAEMONS:
+            steps.append(f"service frr; [ ! -e {DRAIN} ] || vtysh -f {DRAIN} >/dev/null || say 'the drain is lost'")
+        elif file == FRR_CONF and DAEMONS not in files:
+            steps.append('routing "$1"')
+        elif PLACES[file].restart:
+            steps.append(f"service {PLACES[file].restart}")
+    return steps
+
+
+def prepare(changed: frozenset[str]) -> str:
+    """Return the commands that keep what is there now: the files, and the kernel's settings."""
+    paths = [(file, PLACES[file].path) for file in in_order(changed)]
+    saved = " && ".join(
+        f"{{ [ ! -e {path} ] && [ ! -L {path} ] || cp -a {path} {SAVED}/{file}; }}" for file, path in paths
+    )
+    before = f"cp -a {SAVED}/. {BEFORE}/"
+    values = f"{{ {_values()}; }} >{FOLDER}/values" if SYSCTL in changed else "true"
+    owners = " ".join(
+        f"chown {PLACES[file].owner} {AFTER}/{file} 2>/dev/null;" for file, _ in paths if PLACES[file].owner
+    )
+    return f"umask 077; {owners} {saved} && {before} && {values}"
+
+
+def _values() -> str:
+    """Return a command that prints the kernel's settings that a new file sets, as they are now."""
+    keys = f"sed -n 's/^-\\{{0,1\\}}\\([a-z][^ =]*\\).*/\\1/p' {AFTER}/{SYSCTL}"
+    return f'for key in $({keys}); do value=$(sysctl -n "$key" 2>/dev/null) && echo "$key = $value"; done; true'
+
+
+def begin(revert_in: int) -> str:
+    """Return the command that sets the timer and tries the files."""
+    late = f"sh {SCRIPT} late"
+    exact = "--timer-property=AccuracySec=1s"
+    timed = f"systemd-run --quiet --collect --on-active={revert_in} {exact} --unit={UNIT} {late}"
+    detached = f"setsid sh -c 'sleep {revert_in}; exec {late}' </dev/null >/dev/null 2>&1 &"
+    return (
+        f"touch {WAITING} || exit 1; systemctl stop {UNIT}.timer 2>/dev/null; "
+        f"if command -v systemd-run >/dev/null; then {timed} || {{ rm -f {WAITING}; exit 1; }}; else {detached} fi; "
+        f"sh {SCRIPT} try >{FOLDER}/try.log 2>&1; code=$?; cat {FOLDER}/try.log; exit $code"
+    )
+
+
+STOP = f"systemctl stop {UNIT}.timer >/dev/null 2>&1"
+KEEP = f"sh {SCRIPT} keep; code=$?; [ $code -eq {TOO_LATE} ] || {STOP}; exit $code"
+BACK = f"sh {SCRIPT} back; code=$?; {STOP}; exit $code"
+CLEAN = f"rm -rf {FOLDER}"
+IS_WAITING = f"[ -e {WAITING} ]"
+FRESH = f"! {IS_WAITING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER}"
+LOOK_AT_NETPLAN = (
+    f"mkdir -p {FOLDER}/root/etc/netplan && cp {AFTER}/{NETPLAN} {FOLDER}/root/etc/netplan/ && "
+    f"chmod 600 {FOLDER}/root/etc/netplan/{NETPLAN} && netplan generate --root-dir {FOLDER}/root"
+)

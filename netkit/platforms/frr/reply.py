@@ -1,0 +1,105 @@
+"""What a Linux switch answers: its files in one piece, and what FRR shows as JSON."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netkit.platforms.driver import SessionState
+from netkit.platforms.frr.files import FRR_CONF, PLACES
+from netkit.platforms.frr.model import DEFAULTS
+from netkit.platforms.frr.procedure import AFTER, DRAIN, IS_WAITING
+
+MARK = "\x01"
+SHOWN = "Current configuration:"
+PREAMBLE = ("Building configuration", SHOWN)
+VERSION = re.compile(r"(?:frr version |FRRouting )(\d[\w.]*)")
+OWN_DRAIN = "drain"
+# frr-reload.py lists these whatever runs: FRR does not print back what is its default, and vtysh keeps the last.
+ETERNAL = DEFAULTS | {"service integrated-vtysh-config"}
+HEADING = "Lines To "
+VTYSH = "vtysh -c 'show running-config'"
+
+
+def _reading() -> str:
+    show = (
+        f"show() {{ p=$2; if {IS_WAITING} && [ -e {AFTER}/$1 ]; then p={AFTER}/$1; fi; "
+        "[ ! -e $p ] || { printf '\\001%s\\n' $1; cat $p; }; }; "
+    )
+    files = "; ".join(f"show {file} {place.path}" for file, place in PLACES.items() if file != FRR_CONF)
+    return f"{show}{files}; show {OWN_DRAIN} {DRAIN}; printf '\\001{FRR_CONF}\\n'; {VTYSH}"
+
+
+READING = _reading()
+"""Prints every file that is there: what runs, while a change waits for its confirmation."""
+
+
+def pieces(printed: str) -> dict[str, str]:
+    """Return what was printed by the names of the files."""
+    found = (piece.partition("\n") for piece in printed.split(MARK)[1:])
+    return {name: text for name, _, text in found}
+
+
+def is_configuration(text: str) -> bool:
+    """Whether FRR has shown its configuration, to the end."""
+    return SHOWN in text and text.rstrip().endswith("end")
+
+
+def running(text: str, drain: str) -> str:
+    """Return FRR's configuration as a file would have it; a drain of netkit's own is not part of it."""
+    return "".join(_kept(text, drain))
+
+
+def _kept(text: str, drain: str) -> Iterator[str]:
+    drained, section = {row.strip() for row in drain.splitlines()}, ""
+    for row in text.splitlines(keepends=True):
+        section = section if row.startswith(" ") else row.strip()
+        if row.startswith(PREAMBLE) or (section in drained and row.strip() in drained and row.startswith(" ")):
+            continue
+        if row.strip() not in {"", "end"}:
+            yield row
+
+
+def version_in(text: str) -> str:
+    """Return the release a text names; empty when it names none."""
+    found = VERSION.search(text)
+    return found[1] if found else ""
+
+
+def sessions(printed: str) -> Iterator[SessionState]:
+    """Yield the sessions of `show bgp ipv4 unicast summary json`; ValueError when it is not that."""
+    found = json.loads(printed or "{}")
+    peers = found.get("peers", {}) if isinstance(found, dict) else {}
+    for name, peer in peers.items():
+        is_established = peer.get("state") == "Established"
+        uptime_s = int(peer.get("peerUptimeMsec", 0)) // 1000 if is_established else 0
+        yield SessionState(name, is_established, int(peer.get("pfxRcd", 0)), uptime_s)
+
+
+def objects(printed: str) -> Any:
+    """Return JSON; an empty mapping when it is none."""
+    try:
+        return json.loads(printed)
+    except ValueError:
+        return {}
+
+
+def named(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what in a mapping is a mapping."""
+    yield from ((name, one) for name, one in found.items() if isinstance(one, dict)) if isinstance(found, dict) else ()
+
+
+def differences(printed: str) -> Iterator[str]:
+    """Yield what `frr-reload.py --test` would do, without what it always lists."""
+    blocks: list[list[str]] = []
+    for row in printed.splitlines():
+        if row.startswith(" ") and blocks:
+            blocks[-1].append(row)
+        elif row.strip() and set(row) != {"="}:
+            blocks.append([row])
+    eternal = {block[0] for block in blocks if block[-1].strip() in ETERNAL}
+    said = [
+        block for block in blocks if block[-1].strip() not in ETERNAL and (len(block) > 1 or block[0] not in eternal)
+    ]
+    if any(not block[0].startswith(HEADING) for block in said):
+        yield from (f"{row}\n" for block in said for row in block)

@@ -1,0 +1,134 @@
+"""What is put on a Linux switch, and what is read from it, without one."""
+
+import subprocess
+from itertools import combinations
+
+import pytest
+
+from netkit.platforms.compare import compare
+from netkit.platforms.frr import drain, procedure, reply
+from netkit.platforms.frr.files import PLACES
+from netkit.platforms.frr.merging import merged
+from netkit.platforms.frr.model import MODEL
+from tests.platforms.samples import samples
+
+RUNNING = """Building configuration...
+
+Current configuration:
+!
+frr version 8.4.4
+frr defaults traditional
+hostname elsewhere
+no ipv6 forwarding
+!
+password theirs
+!
+interface swp1
+ description ours
+ ip ospf area 0
+exit
+!
+router bgp 65001
+ bgp graceful-shutdown
+ neighbor swp1 interface remote-as external
+ !
+ address-family ipv4 unicast
+  maximum-paths 8
+ exit-address-family
+exit
+!
+router ospf
+ ospf router-id 192.0.2.1
+ !
+exit
+!
+ip route 198.51.100.0/24 blackhole
+!
+end
+"""
+OURS = "frr defaults traditional\nhostname leaf01\nrouter bgp 65001\n bgp router-id 192.0.2.9\nexit\n"
+FOREIGN = """password theirs
+interface swp1
+ ip ospf area 0
+exit
+router ospf
+ ospf router-id 192.0.2.1
+exit
+ip route 198.51.100.0/24 blackhole
+"""
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_the_script_is_one_for_every_set_of_files(size: int) -> None:
+    for files in combinations(PLACES, size):
+        text = procedure.script(frozenset(files))
+        assert subprocess.run(["sh", "-n"], input=text, text=True, check=False).returncode == 0
+        assert all(f"place {file} {PLACES[file].path}" in text for file in files)
+
+
+def test_interfaces_come_before_routing_and_a_restart_stands_for_a_reload() -> None:
+    text = procedure.script(frozenset({"frr.conf", "daemons", "netplan.yaml"}))
+    assert text.index("netplan apply") < text.index("service frr")
+    assert 'routing "$1"\n' not in text.partition("take()")[2]
+    assert 'routing "$1"\n' in procedure.script(frozenset({"frr.conf"})).partition("take()")[2]
+
+
+def test_what_is_not_netkits_is_kept_below_the_intended_text() -> None:
+    running = {"frr.conf": reply.running(RUNNING, "")}
+    changes = compare(MODEL, running, {"frr.conf": OURS}).changes
+    assert merged(changes, running, {"frr.conf": OURS}) == {"frr.conf": OURS + FOREIGN}
+
+
+def test_an_interface_nobody_told_netkit_of_stays_in_its_file() -> None:
+    running = {"netplan.yaml": "network:\n  ethernets:\n    eth0: {dhcp4: true}\n    swp1: {mtu: 1500}\n"}
+    intended = {"netplan.yaml": "network:\n  ethernets:\n    swp1: {mtu: 9216}\n"}
+    files = merged(compare(MODEL, running, intended).changes, running, intended)
+    wanted = "network:\n  ethernets:\n    eth0: {dhcp4: true}\n    swp1: {mtu: 9216}\n"
+    assert MODEL.parse(files) == MODEL.parse({"netplan.yaml": wanted})
+
+
+@pytest.mark.parametrize("name", samples("frr"))
+def test_a_rendered_switch_is_put_there_as_it_is(name: str) -> None:
+    files = samples("frr")[name]
+    assert merged(compare(MODEL, {}, files).changes, {}, files) == ({} if compare(MODEL, {}, files).not_read else files)
+    bare = dict.fromkeys(files)
+    assert merged(compare(MODEL, bare, files).changes, {}, files) == files
+
+
+def test_only_netkits_own_drain_is_unseen() -> None:
+    shown = reply.running(RUNNING, "")
+    assert " bgp graceful-shutdown\n" in shown
+    assert drain.begun(shown) == ""
+    hidden = reply.running(RUNNING, "router bgp 65001\n bgp graceful-shutdown\nexit\n")
+    assert hidden == shown.replace(" bgp graceful-shutdown\n", "")
+    assert reply.running(RUNNING, drain.begun(hidden)) == hidden
+
+
+def test_a_drain_that_is_intended_by_now_does_not_end() -> None:
+    own = "router bgp 65001\n bgp graceful-shutdown\nexit\nrouter bgp 65001 vrf a\n bgp graceful-shutdown\nexit\n"
+    assert drain.ended(own, "router bgp 65001\n bgp graceful-shutdown\n") == (
+        "router bgp 65001 vrf a\n no bgp graceful-shutdown\nexit\n"
+    )
+
+
+def test_half_a_configuration_is_none() -> None:
+    assert reply.is_configuration(RUNNING)
+    assert not reply.is_configuration(RUNNING[:200])
+    assert not reply.is_configuration("")
+
+
+def test_what_frr_reload_always_lists_is_no_difference() -> None:
+    eternal = """
+Lines To Add
+============
+service integrated-vtysh-config
+router bgp 65001
+router bgp 65001
+ bgp ebgp-requires-policy
+bfd
+ profile fabric
+  detect-multiplier 3
+"""
+    assert list(reply.differences(eternal)) == []
+    said = "".join(reply.differences(f"{eternal}router bgp 65001\n timers bgp 3 9\n"))
+    assert said == "Lines To Add\nrouter bgp 65001\n timers bgp 3 9\n"
