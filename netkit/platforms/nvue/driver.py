@@ -122,6 +122,9 @@ class NvueDriver(NvueReader):
                 self._stage(step)
                 self._apply(message, None)
             return
+        if not self._previous:
+            what = f"{self.device}: no revision is known to be what runs, so that there is no way back"
+            raise DeviceError(Problem(what, "apply anything by hand, then try again"))
         unsaved = drain.unsaved(dialect(self.os_version()))
         self._transport.guard.arm(self._previous, revert_in)
         try:

@@ -29,14 +29,14 @@ def revision_in(said: str) -> str:
     return found[1] if found else ""
 
 
-def applied_in(table: str) -> str:
-    """Return the revision that runs, from the table `nv config revision` prints; empty when it shows none.
+def applied_in(table: str) -> tuple[str, ...]:
+    """Return the revisions that may be what runs, from the table `nv config revision` prints: the latest applied first.
 
-    Every revision that ever ran keeps its state, so that it is the one applied last.
+    Every revision that ever ran keeps its state, and the date of an apply is told to the second only.
     """
     rows = [line.split() for line in table.splitlines() if line.strip()]
     ran = [(_date(row), at, row[0]) for at, row in enumerate(rows) if len(row) > 1 and row[1] in APPLIED]
-    return max(ran)[2] if ran else ""
+    return tuple(name for _, _, name in sorted(ran, reverse=True))
 
 
 def _date(row: list[str]) -> str:

@@ -146,7 +146,9 @@ class ShellTransport:
 
     def applied(self) -> str:
         """Return the name of the revision that runs."""
-        return reply.applied_in(self._run("nv config revision").stdout)
+        found = reply.applied_in(self._run("nv config revision").stdout)
+        same = (name for name in found if reply.is_empty_difference(self.difference(name, "applied")))
+        return next(same, "")
 
     def printed(self, command: str) -> str:
         """Return what a command of any kind prints, errors included."""

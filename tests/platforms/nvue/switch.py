@@ -1,7 +1,8 @@
 """A switch of a running lab as the driver's tests see it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,16 @@ from netkit.platforms.compare import compare
 from netkit.platforms.driver import Candidate
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.model import MODEL
+from netkit.platforms.nvue.shell import ShellTransport
 from netkit.render import Engine, render
 from tests.lab.running import RunningLab, intent
 
 SECRETS = {"SNMP_AUTH": "auth word: 'x' #1", "SNMP_PRIV": "priv-word-2", "LOGIN_HASH": "$6$salt$hash"}
 FABRIC: Fabric = design.build(Intent.model_validate(intent()), Catalog())
 TRANSPORTS = ("ssh", "nvue-rest")
+PORT = "swp1s0"
+LONG_S = 3600
+SHORT_S = 3
 
 
 def secret(name: str) -> str:
@@ -75,6 +80,27 @@ def tree(driver: NvueDriver) -> dict[str, Any]:
 
 def files_of(intended: Mapping[str, Any]) -> dict[str, str]:
     return {"startup.yaml": json.dumps([{"set": intended}])}
+
+
+def transport_of(driver: NvueDriver) -> str:
+    return "ssh" if isinstance(driver._transport, ShellTransport) else "nvue-rest"  # noqa: SLF001
+
+
+def described(driver: NvueDriver, text: str, port: str = PORT) -> dict[str, str]:
+    """Return the running configuration with a port's description changed."""
+    wanted = tree(driver)
+    wanted["interface"][port]["description"] = f"{text} over {transport_of(driver)}"
+    return files_of(wanted)
+
+
+@contextmanager
+def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[None]:
+    """Break something for the length of a block."""
+    assert lab.lab("break", fault, device, *options).returncode == 0
+    try:
+        yield
+    finally:
+        assert lab.lab("heal", device, fault).returncode == 0
 
 
 def unsaved(lab: RunningLab, device: str) -> str:

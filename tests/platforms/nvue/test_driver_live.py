@@ -3,84 +3,46 @@
 import copy
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from netkit.errors import AccessError, DeviceError
+from netkit.errors import DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.model import MODEL
 from tests.command import ROOT
-from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+from tests.lab.running import RunningLab, needs_lab, until
 from tests.platforms.nvue.switch import (
+    LONG_S,
+    PORT,
     SECRETS,
+    SHORT_S,
     TRANSPORTS,
     changes,
-    copied,
+    described,
     endpoint,
     files_of,
     load,
     opened,
     rendered,
     texts,
+    transport_of,
     tree,
     unsaved,
 )
 
 pytestmark = needs_lab
-PORT = "swp1s0"
-LONG_S = 3600
-SHORT_S = 3
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
-    """Boot a small fabric as it is intended."""
-    with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent()), name="n") as booted:
-        yield booted
-
-
-@pytest.fixture(params=TRANSPORTS)
-def driver(lab: RunningLab, request: pytest.FixtureRequest) -> Iterator[NvueDriver]:
-    """Open a leaf, and leave nothing behind that waits."""
-    found = opened(lab, "leaf01", request.param)
-    yield found
-    if found.is_alive()["is_alive"] and found.has_pending_commit():
-        found.confirm_commit()
-    found.close()
-
-
-@contextmanager
-def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[None]:
-    assert lab.lab("break", fault, device, *options).returncode == 0
-    try:
-        yield
-    finally:
-        assert lab.lab("heal", device, fault).returncode == 0
-
-
-def described(driver: NvueDriver, text: str, port: str = PORT) -> dict[str, str]:
-    """Return the running configuration with a port's description changed."""
-    wanted = tree(driver)
-    wanted["interface"][port]["description"] = f"{text} over {transport_of(driver)}"
-    return files_of(wanted)
-
-
-def transport_of(driver: NvueDriver) -> str:
-    return "ssh" if "Shell" in type(driver._transport).__name__ else "nvue-rest"  # noqa: SLF001
-
-
-def test_a_switch_that_runs_what_is_intended_has_nothing_to_change(lab: RunningLab, driver: NvueDriver) -> None:
-    assert changes(driver, rendered("leaf01")) == ()
-    driver.load_candidate(Candidate(rendered("leaf01"), (), "patch"))
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_switch_that_runs_what_is_intended_has_nothing_to_change(lab: RunningLab, transport: str) -> None:
+    driver = opened(lab, "spine02", transport)
+    assert changes(driver, rendered("spine02")) == ()
+    driver.load_candidate(Candidate(rendered("spine02"), (), "patch"))
     assert driver.compare_config() == ""
     with pytest.raises(DeviceError, match="nothing is staged"):
         driver.commit_config()
-    del lab
+    driver.close()
 
 
 def test_a_change_is_applied_verified_anew_and_saved(lab: RunningLab, driver: NvueDriver) -> None:
@@ -279,83 +241,6 @@ def test_an_intended_drain_stays(driver: NvueDriver) -> None:
     assert changes(driver, files_of(original)) == ()
 
 
-CAGE = "swp40"
-
-
-def split(wanted: dict[str, Any], ports: int) -> dict[str, str]:
-    """Return a configuration with a cage nobody uses split."""
-    names = [name for name in wanted["interface"] if name.startswith(CAGE)]
-    for name in names:
-        del wanted["interface"][name]
-    if ports:
-        wanted["interface"][CAGE] = {"type": "swp", "link": {"breakout": {f"{ports}x": {}}}}
-    for port in range(ports):
-        wanted["interface"][f"{CAGE}s{port}"] = {"type": "swp", "description": f"port {port}"}
-    return files_of(wanted)
-
-
-def test_a_cage_is_split_anew_in_two_steps_that_go_back_together(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf01")
-    load(driver, split(tree(driver), 2))
-    driver.commit_config()
-    before = driver.running_files()
-    load(driver, split(tree(driver), 4))
-    driver.commit_config(revert_in=LONG_S)
-    assert driver.has_pending_commit()
-    assert changes(driver, split(tree(driver), 4)) == ()
-    assert unsaved(lab, "leaf01") != ""
-    driver.rollback()
-    assert not driver.has_pending_commit()
-    assert driver.running_files() == before
-
-    load(driver, split(tree(driver), 4))
-    with suppress(DeviceError):  # on a slow machine the time is up before the second step
-        driver.commit_config(revert_in=SHORT_S)
-    driver.close()
-    again = opened(lab, "leaf01")
-    until(lambda: not again.has_pending_commit() and again.running_files() == before, "both steps are taken back")
-    with pytest.raises(DeviceError):
-        again.confirm_commit()
-
-    load(again, split(tree(again), 4))
-    again.commit_config(revert_in=LONG_S)
-    again.confirm_commit()
-    assert not again.has_pending_commit()
-    assert unsaved(lab, "leaf01") == ""
-    assert changes(again, split(tree(again), 4)) == ()
-    load(again, split(tree(again), 0))
-    again.commit_config()
-    again.close()
-
-
-def test_two_steps_whose_time_is_up_in_between_are_taken_back(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf01")
-    load(driver, split(tree(driver), 2))
-    driver.commit_config()
-    before = driver.running_files()
-    load(driver, split(tree(driver), 4))
-    with broken(lab, "slow", "leaf01", "seconds=2"), pytest.raises(DeviceError, match="the time was up before all of"):
-        driver.commit_config(revert_in=SHORT_S)
-    until(lambda: driver.running_files() == before, "the first step is taken back")
-    assert not driver.has_pending_commit()
-    load(driver, split(tree(driver), 0))
-    driver.commit_config()
-    driver.close()
-
-
-def test_over_rest_two_steps_are_refused(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf02", "nvue-rest")
-    load(driver, split(tree(driver), 2))
-    driver.commit_config()
-    with pytest.raises(DeviceError, match="two steps"):
-        load(driver, split(tree(driver), 4))
-    driver.close()
-    again = opened(lab, "leaf02")
-    load(again, split(tree(again), 0))
-    again.commit_config()
-    again.close()
-
-
 def test_replacing_everything_is_refused_unless_the_way_in_stays(lab: RunningLab) -> None:
     driver = opened(lab, "leaf02")
     files = rendered("leaf02")
@@ -422,115 +307,6 @@ def test_commands_print_what_they_print(lab: RunningLab) -> None:
         found = driver.cli(["nv config show -o commands", "nv nonsense"])
     assert "nv set system hostname leaf02" in found["nv config show -o commands"]
     assert "invalid choice" in found["nv nonsense"]
-
-
-def test_an_unknown_or_changed_host_key_is_refused(lab: RunningLab, tmp_path: Path) -> None:
-    with pytest.raises(AccessError, match=r"its SSH host key is not in .*; compare it, then run netkit trust"):
-        opened(lab, "leaf01", known_hosts=copied(tmp_path, tmp_path / "none", "# nothing\n"))
-    here, there = endpoint(lab, "leaf01"), endpoint(lab, "leaf02")
-    assert here.known_hosts is not None
-    known = here.known_hosts.read_text(encoding="utf-8")
-    swapped = copied(tmp_path, tmp_path / "swapped", known.replace(here.host, "gone").replace(there.host, here.host))
-    with pytest.raises(AccessError, match="is not the known one; somebody may be listening in"):
-        opened(lab, "leaf01", known_hosts=swapped)
-    line = next(line for line in known.splitlines() if line.startswith(f"{here.host} "))
-    with pytest.raises(AccessError, match="host key"):
-        opened(lab, "leaf01", known_hosts=copied(tmp_path, tmp_path / "revoked", f"{known}@revoked {line}\n"))
-
-
-def test_a_wrong_key_user_or_place_is_refused(lab: RunningLab, tmp_path: Path) -> None:
-    other = tmp_path / "key"
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
-    with pytest.raises(AccessError, match="leaf01: refuses the login of cumulus"):
-        opened(lab, "leaf01", key_file=other)
-    with pytest.raises(AccessError, match="refuses the login of nobody"):
-        opened(lab, "leaf01", user="nobody")
-    with pytest.raises(AccessError, match=r"the key file .* does not exist"):
-        opened(lab, "leaf01", key_file=tmp_path / "missing")
-    with pytest.raises(AccessError, match=r"cannot be reached at .* port 1"):
-        opened(lab, "leaf01", port=1)
-    with pytest.raises(AccessError, match=r"cannot be reached at .* port 1"):
-        opened(lab, "leaf01", "nvue-rest", port=1)
-
-
-def test_over_rest_certificate_and_password_are_checked(lab: RunningLab) -> None:
-    with pytest.raises(AccessError, match="certificate is not the trusted one"):
-        opened(lab, "leaf01", "nvue-rest", certificate="0" * 64)
-    with pytest.raises(AccessError, match="certificate is not trusted"):
-        opened(lab, "leaf01", "nvue-rest", certificate="")
-    with pytest.raises(AccessError, match="refuses the login of cumulus over HTTPS"):
-        opened(lab, "leaf01", "nvue-rest", password="x" * 8)
-
-
-def test_an_apply_that_fails_in_silence_is_noticed(lab: RunningLab, driver: NvueDriver) -> None:
-    before = driver.running_files()
-    load(driver, described(driver, "fails"))
-    with broken(lab, "apply-fails-quietly", "leaf01"), pytest.raises(DeviceError, match=r"not applied|does not run it"):
-        driver.commit_config(revert_in=LONG_S)
-    assert driver.running_files() == before
-    driver.discard_config()
-
-
-def test_garbage_is_not_taken_for_an_answer(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf02")
-    with broken(lab, "garbage", "leaf02"):
-        with pytest.raises(AccessError, match="answers with"):
-            driver.running_files()
-        with pytest.raises(AccessError, match=r"answers with|nv fails"):
-            driver.sessions()
-        with pytest.raises((AccessError, DeviceError)):
-            driver.load_merge_candidate(config=f"nv set interface {PORT} description x\n")
-    driver.close()
-
-
-def test_a_switch_that_hangs_is_given_up(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf02")
-    with broken(lab, "hangs", "leaf02"):
-        slow = opened(lab, "leaf02", timeout_s=2.0)
-        with pytest.raises(AccessError, match="leaf02: did not answer within 2 s: nv config show"):
-            slow.running_files()
-        slow.close()
-    driver.close()
-
-
-def test_a_full_disk_is_named(lab: RunningLab) -> None:
-    driver = opened(lab, "leaf02")
-    before = driver.running_files()
-    files = described(driver, "no room")
-
-    def commit() -> None:
-        load(driver, files)
-        driver.commit_config(revert_in=LONG_S)
-        driver.confirm_commit()
-
-    with broken(lab, "disk-full", "leaf02"), pytest.raises(DeviceError, match=r"leaf02: .*: "):
-        commit()
-    driver.rollback()
-    driver.discard_config()
-    assert driver.running_files() == before
-    driver.close()
-
-
-def test_a_connection_cut_by_the_commit_ends_as_before(lab: RunningLab) -> None:
-    driver = opened(lab, "spine01")
-    before = driver.running_files()
-    files = described(driver, "cut")
-    with broken(lab, "drops-after-commit", "spine01", "seconds=1"):
-        load(driver, files)
-        with pytest.raises(AccessError, match="spine01: the connection is lost"):
-            driver.commit_config(revert_in=SHORT_S)
-    driver.close()
-
-    def is_as_before() -> bool:
-        try:
-            again = opened(lab, "spine01")
-        except AccessError:
-            return False
-        found = again.running_files()
-        again.close()
-        return found == before
-
-    until(is_as_before, "the switch is back, and as before")
 
 
 def test_any_napalm_script_finds_the_driver_by_name(lab: RunningLab) -> None:

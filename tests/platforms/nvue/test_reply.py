@@ -22,13 +22,11 @@ Rev ID                State              Apply ID         Apply Date           T
 """
 
 
-def test_the_revision_that_runs_is_the_one_applied_last() -> None:
-    assert reply.applied_in(TABLE) == "2"
-    assert reply.applied_in("\n".join(TABLE.splitlines()[:3])) == "1"
-    assert reply.applied_in("") == ""
-    assert (
-        reply.applied_in("1  applied_and_saved  CLI  root  Factory\n2  applied_and_saved  CLI  root  Startup\n") == "2"
-    )
+def test_the_revision_applied_last_comes_first() -> None:
+    assert reply.applied_in(TABLE) == ("2", "3", "1")
+    assert reply.applied_in("") == ()
+    shipped = "1  applied_and_saved  CLI  root  Factory\n2  applied_and_saved  CLI  root  Startup\n"
+    assert reply.applied_in(shipped) == ("2", "1")
 
 
 @pytest.mark.parametrize(
