@@ -1,0 +1,486 @@
+"""One thing at a time: what a deploy does when nothing fails, and what it says when something does."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit import deploy
+from netkit.deploy import GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase, Result, State
+from netkit.deploy.shape import read, write
+from netkit.errors import DeployError
+from netkit.plan import Missed
+from tests.deploy import promise
+from tests.deploy.fake import FakeDriver, Fault
+from tests.deploy.scene import OPTIONS, Scene, scene
+
+SWITCHES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02")
+UNDRAINED = ["preflight", "load", "commit", "connect", "verify", "gate", "confirm", "end"]
+DRAINED = ["preflight", "drain", "load", "commit", "connect", "verify", "gate", "confirm", "undrain", "end"]
+
+
+def phases(found: Scene, name: str) -> list[str]:
+    """Return what happened to a device in its wave."""
+    return [event.phase.value for event in found.events if event.device == name and event.wave]
+
+
+def results(outcome: Outcome) -> dict[str, str]:
+    return {one.device: one.result.value for one in outcome.devices if one.device in SWITCHES}
+
+
+def reason(outcome: Outcome, name: str) -> str:
+    one = outcome.device(name)
+    assert one is not None
+    return "; ".join(one.reasons)
+
+
+def broken(found: Scene, name: str, operation: str, kind: str, times: int = 1) -> None:
+    found.devices[name].faults.append(Fault(operation, kind, times))
+
+
+def test_every_device_passes_every_phase_in_order() -> None:
+    with scene("asn") as found:
+        outcome = found.apply()
+        assert set(results(outcome).values()) == {"done"}
+        assert phases(found, "leaf01") == UNDRAINED
+        assert phases(found, "spine02") == DRAINED
+        assert outcome.exit_code == 0
+        promise.check(found, outcome)
+
+
+def test_what_is_written_down_is_written_before_it_happens() -> None:
+    with scene() as found:
+        journal = found.journal()
+        seen: list[tuple[str, str]] = []
+
+        def strike(device: str, operation: str) -> None:
+            if operation in {"commit_config", "confirm_commit", "load_candidate"}:
+                last = [entry.step for entry in journal.entries() if entry.device == device][-1]
+                seen.append((operation, last))
+
+        found.strike = strike
+        found.apply(journal)
+        expected = [("load_candidate", "load"), ("commit_config", "commit"), ("confirm_commit", "confirm")]
+        assert sorted(set(seen)) == sorted(expected)
+        assert len(seen) == len(expected) * len(SWITCHES)
+
+
+def test_unchanged_devices_are_not_even_asked() -> None:
+    with scene() as found:
+        outcome = found.apply()
+        assert set(found.connects) == set(SWITCHES)
+        assert outcome.device("gpu01") == deploy.DeviceOutcome("gpu01", Result.UNCHANGED, State.INTENDED)
+
+
+def test_a_device_changed_by_hand_since_the_plan_is_refused_with_the_difference() -> None:
+    with scene() as found:
+        running = found.devices["leaf03"].running
+        running.update({file: (text or "").replace("was gpu05:rail0", "by hand") for file, text in running.items()})
+        outcome = found.apply()
+        assert results(outcome)["leaf03"] == "refused"
+        assert "description was was gpu05:rail0, is by hand" in reason(outcome, "leaf03")
+        assert outcome.exit_code == 3
+        assert {name for name, result in results(outcome).items() if result == "not started"} == {*SWITCHES} - {
+            "leaf03"
+        }
+        assert sum(device.writes for device in found.devices.values()) == 0
+
+
+def test_files_that_are_not_those_of_the_plan_are_refused() -> None:
+    with scene() as found:
+        files = found.intended["leaf02"]
+        other = {file: text.replace("gpu01:rail1", "elsewhere") for file, text in files.items()}
+        assert other != files
+        found.intended = {**found.intended, "leaf02": other}
+        outcome = found.apply()
+        assert results(outcome)["leaf02"] == "refused"
+        assert "not what the plan was made for" in reason(outcome, "leaf02")
+        assert outcome.exit_code == 3
+
+
+def test_a_change_of_somebody_that_waits_for_its_confirmation_is_not_touched() -> None:
+    with scene() as found:
+        device = found.devices["leaf02"]
+        device.pending = (found.time.now_s + 60, dict(device.running))
+        device.running = dict(found.intended["leaf02"])
+        outcome = found.apply(max_fail=1)
+        assert results(outcome)["leaf02"] == "refused"
+        assert "waits for its confirmation" in reason(outcome, "leaf02")
+        assert device.writes == 0
+        assert list(results(outcome).values()).count("done") == 5
+
+
+def test_a_device_that_cannot_be_reached_stops_all_before_the_first_change() -> None:
+    with scene() as found:
+        broken(found, "spine02", "open", "unreachable", 1000)
+        outcome = found.apply()
+        assert results(outcome)["spine02"] == "unreachable"
+        assert outcome.exit_code == 4
+        assert outcome.stopped == "1 failed, 0 may: spine02"
+        assert sum(device.writes for device in found.devices.values()) == 0
+
+
+def test_within_the_failure_budget_the_others_are_done() -> None:
+    with scene() as found:
+        broken(found, "spine02", "open", "unreachable", 1000)
+        outcome = found.apply(max_fail=1)
+        assert list(results(outcome).values()) == ["done"] * 5 + ["unreachable"]
+        assert outcome.exit_code == 4
+        promise.check(found, outcome)
+
+
+def test_a_device_that_was_unreachable_when_planned_is_no_success() -> None:
+    with scene() as found:
+        found.plan = replace(found.plan, devices=found.plan.devices[1:], unreachable=(Missed("leaf01", "no answer"),))
+        outcome = found.apply(max_fail=1)
+        assert outcome.device("leaf01") == deploy.DeviceOutcome(
+            "leaf01", Result.UNREACHABLE, State.AS_BEFORE, ("leaf01: no answer",), exit_code=4
+        )
+        assert results(outcome) == {**dict.fromkeys(SWITCHES, "done"), "leaf01": "unreachable"}
+        assert outcome.exit_code == 4
+
+
+def test_a_device_that_was_unreachable_when_planned_may_be_left_out() -> None:
+    with scene() as found:
+        found.plan = replace(found.plan, devices=found.plan.devices[1:], unreachable=(Missed("leaf01", "no answer"),))
+        outcome = found.apply(limit=("leaf02",))
+        assert outcome.device("leaf01") == deploy.DeviceOutcome("leaf01", Result.EXCLUDED, State.AS_BEFORE)
+        assert outcome.exit_code == 0
+
+
+def test_what_a_limit_excludes_is_not_touched_and_not_called_done() -> None:
+    with scene() as found:
+        outcome = found.apply(limit=("leaf02", "spine01"))
+        assert results(outcome) == {
+            "leaf01": "excluded",
+            "leaf02": "done",
+            "leaf03": "excluded",
+            "leaf04": "excluded",
+            "spine01": "done",
+            "spine02": "excluded",
+        }
+        assert outcome.exit_code == 0
+        assert set(found.connects) == {"leaf02", "spine01"}
+
+
+def test_a_limit_on_what_is_not_in_the_plan_is_an_error() -> None:
+    with scene() as found, pytest.raises(DeployError, match="leaf77: not in the plan"):
+        found.apply(limit=("leaf77",))
+
+
+def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
+    with scene("asn") as found:
+        with pytest.raises(DeployError) as caught:
+            found.apply(is_disruptive_allowed=False)
+        lines = str(caught.value).splitlines()
+        assert [line.partition(":")[0] for line in lines] == ["leaf01", "leaf02", "leaf03", "leaf04"]
+        assert "no other path for hosts gpu01, gpu02, GPUs gpu01:rail0, gpu02:rail0" in lines[0]
+        assert "--disruptive" in lines[0]
+        assert found.connects == []
+        assert not found.root.exists()
+        outcome = found.apply(is_disruptive_allowed=False, limit=("spine01", "spine02"))
+        assert outcome.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind", "result", "exit_code"),
+    [
+        ("load_candidate", "refused", "failed", 1),
+        ("load_candidate", "hang", "failed", 4),
+        ("commit_config", "refused", "reverted", 1),
+        ("commit_config", "quiet", "reverted", 1),
+        ("commit_config", "hang", "reverted", 4),
+        ("commit_config", "bug", "reverted", 1),
+        ("commit_config", "lost", "done", 0),
+        ("confirm_commit", "refused", "reverted", 1),
+        ("confirm_commit", "hang", "reverted", 4),
+        ("confirm_commit", "lost", "done", 0),
+        ("confirm_commit", "slow", "done", 0),
+    ],
+)
+def test_a_failing_device_is_as_before_and_the_others_are_not_affected(
+    operation: str, kind: str, result: str, exit_code: int
+) -> None:
+    with scene() as found:
+        broken(found, "leaf03", operation, kind)
+        outcome = found.apply(max_fail=1)
+        assert results(outcome) == {**dict.fromkeys(SWITCHES, "done"), "leaf03": result}
+        assert outcome.exit_code == exit_code
+        promise.check(found, outcome)
+
+
+def test_a_change_that_is_not_saved_says_that_it_runs_all_the_same() -> None:
+    with scene() as found:
+        broken(found, "leaf03", "confirm_commit", "unsaved", 1000)
+        outcome = found.apply(max_fail=1)
+        one = outcome.device("leaf03")
+        assert one is not None
+        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.INTENDED, 1)
+        assert "may not be saved: leaf03: no space left to save" in reason(outcome, "leaf03")
+
+
+def test_a_device_that_never_answers_again_is_as_before_by_its_own_timer() -> None:
+    with scene() as found:
+        changed = False
+
+        def strike(device: str, operation: str) -> None:
+            nonlocal changed
+            if (device, operation) == ("leaf03", "commit_config, done"):
+                changed = True
+                broken(found, "leaf03", "open", "unreachable", 1000)
+
+        found.strike = strike
+        outcome = found.apply(max_fail=1)
+        assert changed
+        one = outcome.device("leaf03")
+        assert one is not None
+        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.UNKNOWN, 4)
+        assert "cannot be reached" in reason(outcome, "leaf03")
+        found.devices["leaf03"].tick()
+        assert found.is_as_before("leaf03")
+
+
+def test_a_device_back_before_its_timer_is_asked_for_its_end_state() -> None:
+    with scene() as found:
+
+        def strike(device: str, operation: str) -> None:
+            if (device, operation) == ("leaf03", "commit_config, done"):
+                broken(found, "leaf03", "open", "unreachable", 40)
+
+        found.strike = strike
+        outcome = found.apply(max_fail=1)
+        assert results(outcome)["leaf03"] == "reverted"
+        assert outcome.exit_code == 4
+        promise.check(found, outcome)
+
+
+def test_worse_health_takes_the_canary_back_and_stops_all_whatever_the_budget() -> None:
+    with scene("asn") as found:
+        found.gate = found.sessions()
+        for device in found.devices.values():
+            device.breaks = device.up[:1]
+        outcome = found.apply(max_fail=6)
+        (canary,) = [one for one in outcome.devices if one.wave]
+        assert canary.result is Result.REVERTED
+        assert "its health is worse" in canary.reasons[0]
+        assert "is gone" in canary.reasons[0]
+        assert outcome.stopped == f"{canary.device} is not healthy"
+        assert outcome.exit_code == 1
+        promise.check(found, outcome)
+
+
+@pytest.mark.parametrize("verdict", ["worse", "inconclusive"])
+@pytest.mark.parametrize("moment", list(Moment))
+def test_no_other_answer_than_healthy_lets_a_deploy_go_on(verdict: str, moment: Moment) -> None:
+    asked: list[GateQuestion] = []
+
+    def gate(question: GateQuestion) -> GateAnswer:
+        asked.append(question)
+        return GateAnswer(verdict if question.moment is moment else "healthy", ("storm",), "kept")  # type: ignore[arg-type]
+
+    with scene("asn") as found:
+        found.gate = gate
+        outcome = found.apply(max_fail=6, limit=("spine01", "spine02"))
+        assert "storm" in reason(outcome, "spine01")
+        assert results(outcome)["spine02"] == "not started"
+        assert outcome.exit_code == 1
+        assert {question.sample for question in asked if question.moment is not Moment.BEFORE} <= {"kept"}
+        promise.check(found, outcome)
+
+
+def test_a_gate_that_breaks_stops_the_rollout() -> None:
+    def gate(_question: GateQuestion) -> GateAnswer:
+        raise ZeroDivisionError
+
+    with scene() as found:
+        found.gate = gate
+        outcome = found.apply(max_fail=6)
+        assert "the health gate failed: ZeroDivisionError" in reason(outcome, "leaf01")
+        assert list(results(outcome).values()).count("not started") == 5
+
+
+def test_a_gate_that_takes_too_long_is_no_reason_to_confirm() -> None:
+    with scene() as found:
+
+        def gate(question: GateQuestion) -> GateAnswer:
+            if question.moment is Moment.AFTER:
+                found.time.wait(OPTIONS.revert_s - 5)
+            return GateAnswer("healthy")
+
+        found.gate = gate
+        outcome = found.apply(limit=("leaf01",))
+        assert results(outcome)["leaf01"] == "reverted"
+        assert "not enough time was left" in reason(outcome, "leaf01")
+        promise.check(found, outcome)
+
+
+def test_the_second_of_two_deploys_names_the_first() -> None:
+    with scene() as found:
+        first = found.journal()
+        refusals: list[str] = []
+
+        def strike(_device: str, _operation: str) -> None:
+            if not refusals:
+                with pytest.raises(deploy.LockedError) as caught:
+                    found.apply()
+                refusals.append(str(caught.value))
+
+        found.strike = strike
+        assert found.apply(first).exit_code == 0
+        assert first.run in refusals[0]
+        assert "process" in refusals[0]
+        found.plan = found.replan()
+        assert found.apply().exit_code == 0
+
+
+def test_who_asks_it_to_end_gets_whole_devices_and_a_run_to_go_on_with() -> None:
+    with scene() as found:
+        journal = found.journal()
+        outcome = deploy.apply(
+            found.plan,
+            found.fabric,
+            found.intended,
+            connect=found.connect,
+            gate=found.gate,
+            options=found.options,
+            journal=journal,
+            tell=found.events.append,
+            clock=found.time.clock,
+            is_stopping=lambda: any(event.phase is Phase.CONFIRM for event in found.events),
+        )
+        assert outcome.stopped == "interrupted"
+        assert outcome.exit_code == 1
+        assert list(results(outcome).values()).count("done") == 1
+        assert journal.outcome() is None
+        resumed = found.resume(journal)
+        assert set(results(resumed).values()) == {"done"}
+        assert resumed.exit_code == 0
+        with pytest.raises(DeployError, match="has finished"):
+            found.resume(journal)
+
+
+def test_undoing_a_run_brings_back_what_ran_before_it() -> None:
+    with scene("asn") as found:
+        journal = found.journal()
+        found.apply(journal)
+        assert all(found.is_intended(name) for name in SWITCHES)
+        outcome = found.undo(journal)
+        assert set(results(outcome).values()) == {"done"}
+        assert all(found.is_as_before(name) for name in found.devices)
+
+
+def test_undoing_an_undone_run_does_it_again() -> None:
+    with scene("asn") as found:
+        first, second = found.journal(), found.journal()
+        found.apply(first)
+        found.undo(first, second)
+        outcome = found.undo(second)
+        assert set(results(outcome).values()) == {"done"}
+        assert all(found.is_intended(name) for name in SWITCHES)
+
+
+def test_a_device_changed_since_the_run_is_not_taken_back() -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal)
+        running = found.devices["leaf03"].running
+        running.update(
+            {
+                file: (text or "").replace("description gpu05:rail0", "description mine")
+                for file, text in running.items()
+            }
+        )
+        outcome = found.undo(journal)
+        assert results(outcome)["leaf03"] == "refused"
+        assert "is mine" in reason(outcome, "leaf03")
+
+
+def test_a_run_that_changed_nothing_cannot_be_undone() -> None:
+    with scene() as found:
+        journal = found.journal()
+        broken(found, "spine02", "open", "unreachable", 1000)
+        found.apply(journal)
+        with pytest.raises(DeployError, match="changed nothing"):
+            found.undo(journal)
+
+
+def test_a_dry_run_reads_and_nothing_else() -> None:
+    with scene("asn") as found:
+        broken(found, "spine02", "open", "unreachable", 1000)
+        outcome = deploy.rehearse(
+            found.plan, found.fabric, found.intended, connect=lambda name: Reading(found.connect(name)), options=OPTIONS
+        )
+        assert results(outcome) == {**dict.fromkeys(SWITCHES, "ready"), "spine02": "unreachable"}
+        assert outcome.is_dry_run
+        assert outcome.exit_code == 4
+        assert not found.root.exists()
+        assert sum(device.writes for device in found.devices.values()) == 0
+
+
+class Reading:
+    """What reading needs of a driver, and nothing else."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        self.open, self.close = driver.open, driver.close
+        self.running_files, self.os_version, self.sessions = driver.running_files, driver.os_version, driver.sessions
+
+
+def test_what_a_run_keeps_is_its_owners_alone() -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal)
+        kept = [found.root, *found.root.rglob("*")]
+        assert len(kept) > 10
+        for path in kept:
+            wanted = 0o700 if path.is_dir() else 0o600
+            assert stat.S_IMODE(path.stat().st_mode) == wanted, path
+
+
+def test_an_outcome_is_the_same_read_back() -> None:
+    with scene() as found:
+        broken(found, "leaf03", "commit_config", "quiet")
+        journal = found.journal()
+        outcome = found.apply(journal)
+        assert read(write(outcome)) == outcome
+        assert Journal(journal.folder).outcome() == outcome
+        assert json.loads(write(outcome))["exit_code"] == outcome.exit_code == 1
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"run": 1}', "{", "null"])
+def test_what_is_no_outcome_is_refused(text: str) -> None:
+    with pytest.raises(DeployError, match="not the outcome"):
+        read(text, "outcome.json")
+
+
+def test_the_history_lists_the_newest_run_first_and_skips_what_is_none(tmp_path: Path) -> None:
+    assert deploy.history(tmp_path / "nowhere") == ()
+    with scene() as found:
+        first, second = found.journal(), found.journal()
+        found.apply(first)
+        found.time.wait(60)
+        found.plan = found.replan()
+        second = found.journal()
+        found.apply(second)
+        (found.root / "stray").mkdir()
+        listed = deploy.history(found.root)
+        assert [one.run for one in listed] == [second.run, first.run]
+        assert [one.fabric for one in listed] == ["small", "small"]
+        assert all(one.outcome is not None for one in listed)
+
+
+def test_the_first_exit_code_of_several_holds() -> None:
+    def outcome(*codes: int, stopped: str = "") -> int:
+        devices = tuple(
+            deploy.DeviceOutcome(str(number), Result.DONE, State.INTENDED, exit_code=code)
+            for number, code in enumerate(codes)
+        )
+        return Outcome("r", "f", devices, stopped).exit_code
+
+    assert outcome() == 0
+    assert outcome(0, 1) == 1
+    assert outcome(1, 4, 0) == 4
+    assert outcome(1, 4, 3) == 3
+    assert outcome(0, stopped="why") == 1
+    assert Options().max_fail == 0

@@ -1,0 +1,164 @@
+"""The gate of BGP sessions: what was established stays established, with routes, or comes back in time."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+from nornir.plugins.runners import SerialRunner
+
+from netkit.deploy import GateAnswer, GateQuestion, Moment, SessionGate
+from netkit.errors import AccessError, Problem
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import SessionState
+from tests import intents
+from tests.deploy.fake import Time
+
+FABRIC = intents.fabric(intents.values())
+SPINE, LEAVES = "spine01", ("leaf01", "leaf02", "leaf03", "leaf04")
+PORTS = [port.name for port in FABRIC.switch(SPINE).ports]
+UPLINKS = {leaf: [port.name for port in FABRIC.switch(leaf).fabric_ports] for leaf in LEAVES}
+TOWARDS = {leaf: [port.name for port in FABRIC.switch(leaf).ports if port.peer == SPINE] for leaf in LEAVES}
+
+
+@dataclass
+class Peer:
+    """A device whose sessions can be told to change at a time."""
+
+    time: Time
+    prefixes: dict[str, int]
+    later: dict[float, dict[str, int]] = field(default_factory=dict)
+    is_away: bool = False
+    asked: int = 0
+
+    def open(self) -> None:
+        if self.is_away:
+            raise AccessError(Problem("away"))
+
+    def close(self) -> None:
+        return
+
+    def os_version(self) -> str:
+        return "1"
+
+    def running_files(self) -> Mapping[str, str | None]:
+        return {}
+
+    def sessions(self) -> tuple[SessionState, ...]:
+        self.asked += 1
+        for when_s in sorted(self.later):
+            if self.time.now_s >= when_s:
+                self.prefixes = self.later[when_s]
+        up = tuple(SessionState(port, True, count, 60) for port, count in self.prefixes.items())
+        return (*up, SessionState("swp99", False, 0, 0))
+
+
+class Bed:
+    """A spine with its leaves, and a gate over them."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.spine = Peer(self.time, dict.fromkeys(PORTS, 3))
+        self.leaves = {leaf: Peer(self.time, dict.fromkeys(UPLINKS[leaf], 5)) for leaf in LEAVES}
+        self.gate = SessionGate(FABRIC, self.leaves.__getitem__, clock=self.time.clock, runner=SerialRunner())
+        self.sample = ""
+
+    def ask(self, moment: Moment, risk: Risk = Risk.SESSION, patience_s: float = 30) -> GateAnswer:
+        question = GateQuestion(SPINE, moment, self.spine, LEAVES, risk, sample=self.sample, patience_s=patience_s)
+        answer = self.gate(question)
+        self.sample = answer.sample or self.sample
+        return answer
+
+
+@pytest.fixture
+def bed() -> Bed:
+    found = Bed()
+    assert found.ask(Moment.BEFORE).is_healthy
+    return found
+
+
+def test_as_before_is_healthy_at_once(bed: Bed) -> None:
+    began_s = bed.time.now_s
+    assert bed.ask(Moment.AFTER) == GateAnswer("healthy")
+    assert bed.time.now_s == began_s
+
+
+def test_a_lost_session_is_worse_when_patience_is_over(bed: Bed) -> None:
+    began_s = bed.time.now_s
+    del bed.spine.prefixes[PORTS[0]]
+    assert bed.ask(Moment.AFTER) == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[0]} is gone",))
+    assert bed.time.now_s == began_s + 30
+
+
+def test_a_session_that_comes_back_in_time_is_healthy(bed: Bed) -> None:
+    bed.spine.later = {bed.time.now_s: {}, bed.time.now_s + 12: dict.fromkeys(PORTS, 3)}
+    began_s = bed.time.now_s
+    assert bed.ask(Moment.AFTER).is_healthy
+    assert began_s + 12 <= bed.time.now_s <= began_s + 13
+
+
+def test_a_session_without_routes_is_worse(bed: Bed) -> None:
+    bed.spine.prefixes[PORTS[1]] = 0
+    answer = bed.ask(Moment.AFTER)
+    assert answer == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[1]} brings no routes, 3 before",))
+
+
+def test_it_waits_while_routes_come_in_but_not_for_those_that_went(bed: Bed) -> None:
+    began_s = bed.time.now_s
+    bed.spine.later = {began_s + step * 0.5: dict.fromkeys(PORTS, 1 + step % 2) for step in range(4)}
+    assert bed.ask(Moment.AFTER).is_healthy
+    assert began_s + 1.5 <= bed.time.now_s <= began_s + 3
+
+
+def test_a_neighbor_that_lost_the_session_is_worse(bed: Bed) -> None:
+    port = TOWARDS["leaf03"][0]
+    del bed.leaves["leaf03"].prefixes[port]
+    assert bed.ask(Moment.AFTER) == GateAnswer("worse", (f"leaf03: the session on {port} is gone",))
+
+
+def test_what_a_neighbor_has_with_others_is_not_held_against_the_device(bed: Bed) -> None:
+    (other,) = set(UPLINKS["leaf03"]) - set(TOWARDS["leaf03"])
+    del bed.leaves["leaf03"].prefixes[other]
+    assert bed.ask(Moment.AFTER).is_healthy
+
+
+def test_a_neighbor_that_cannot_be_asked_any_more_leaves_it_open(bed: Bed) -> None:
+    bed.leaves["leaf02"].is_away = True
+    assert bed.ask(Moment.AFTER) == GateAnswer("inconclusive", ("leaf02 cannot be asked any more",))
+
+
+def test_a_neighbor_that_could_not_be_asked_before_is_not_asked_after() -> None:
+    bed = Bed()
+    bed.leaves["leaf02"].is_away = True
+    assert bed.ask(Moment.BEFORE).is_healthy
+    assert bed.ask(Moment.AFTER).is_healthy
+
+
+def test_a_session_that_was_down_before_may_stay_down() -> None:
+    bed = Bed()
+    del bed.spine.prefixes[PORTS[0]]
+    bed.ask(Moment.BEFORE)
+    assert bed.ask(Moment.AFTER).is_healthy
+
+
+def test_a_session_the_fabric_has_no_more_may_go() -> None:
+    bed = Bed()
+    bed.spine.prefixes["swp77"] = 9
+    bed.ask(Moment.BEFORE)
+    del bed.spine.prefixes["swp77"]
+    assert bed.ask(Moment.AFTER).is_healthy
+
+
+def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
+    bed = Bed()
+    bed.ask(Moment.BEFORE, Risk.NONE)
+    assert bed.ask(Moment.AFTER, Risk.NONE).is_healthy
+    assert sum(leaf.asked for leaf in bed.leaves.values()) == 0
+    assert bed.spine.asked == 2
+
+
+def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> None:
+    began_s = bed.time.now_s
+    assert bed.ask(Moment.DRAINED, patience_s=10).is_healthy
+    assert bed.time.now_s == began_s + 10
+    del bed.spine.prefixes[PORTS[0]]
+    assert bed.ask(Moment.DRAINED, patience_s=10).verdict == "worse"

@@ -1,0 +1,110 @@
+"""Which devices change together, on small fabrics and on any."""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netkit.deploy import Options, Wave, waves
+from netkit.design import Fabric
+from netkit.design.fabric import Switch
+from netkit.plan import Blast, DevicePlan, Plan
+from netkit.platforms.change import Change, Risk, Way
+from tests import intents, random_intents
+
+SMALL = intents.fabric(intents.values())
+FABRICS = random_intents.intents().map(intents.fabric)
+CHANGE = Change(("x",), "1", "2")
+
+
+def planned(fabric: Fabric, names: tuple[str, ...], blasts: Mapping[str, Blast] | None = None) -> Plan:
+    """Return a plan that has something to do on some devices."""
+    devices = tuple(device(fabric, name, (blasts or {}).get(name, Blast())) for name in names)
+    return Plan(fabric.name, devices, (), (), "0")
+
+
+def device(fabric: Fabric, name: str, blast: Blast) -> DevicePlan:
+    found = fabric.device(name)
+    role = found.role if isinstance(found, Switch) else "host"
+    return DevicePlan(name, role, "nvue", "1", (CHANGE,), Risk.LOW, Way("patch"), blast, "a", "b")
+
+
+def names(found: tuple[Wave, ...]) -> list[tuple[str, ...]]:
+    return [wave.devices for wave in found]
+
+
+def test_one_device_goes_first_then_those_that_stand_in_for_nobody_else() -> None:
+    switches = tuple(switch.name for switch in SMALL.switches)
+    found = waves(planned(SMALL, switches), SMALL, Options())
+    assert names(found) == [("leaf01",), ("leaf02", "leaf03"), ("leaf04",), ("spine01",), ("spine02",)]
+    assert [wave.is_canary for wave in found] == [True, False, False, False, False]
+    assert [wave.number for wave in found] == [1, 2, 3, 4, 5]
+
+
+def test_the_first_is_the_one_that_would_harm_least() -> None:
+    touched = {
+        "leaf01": Blast(sessions=("a", "b")),
+        "leaf02": Blast(sessions=("a",), gpus=("gpu01:rail0",), is_disruptive=True),
+        "spine01": Blast(sessions=("a",)),
+        "spine02": Blast(sessions=("a", "b", "c")),
+    }
+    found = waves(planned(SMALL, tuple(touched), touched), SMALL, Options())
+    assert found[0].devices == ("spine01",)
+
+
+def test_without_a_canary_and_together_there_are_only_as_many_as_fit() -> None:
+    switches = tuple(switch.name for switch in SMALL.switches)
+    found = waves(planned(SMALL, switches), SMALL, Options(has_canary=False, is_together=True, parallel=4))
+    assert names(found) == [switches[:4], switches[4:]]
+    assert not any(wave.is_canary for wave in found)
+
+
+def test_a_limit_leaves_the_others_out() -> None:
+    switches = tuple(switch.name for switch in SMALL.switches)
+    found = waves(planned(SMALL, switches), SMALL, Options(limit=("spine02", "leaf03")))
+    assert names(found) == [("leaf03",), ("spine02",)]
+
+
+def test_a_leaf_waits_for_another_that_a_departed_host_hangs_on() -> None:
+    old = Blast(hosts=("gpu99",))
+    found = waves(
+        planned(SMALL, ("leaf01", "leaf03"), {"leaf01": old, "leaf03": old}), SMALL, Options(has_canary=False)
+    )
+    assert names(found) == [("leaf01",), ("leaf03",)]
+
+
+def test_nothing_to_do_needs_no_wave() -> None:
+    assert waves(planned(SMALL, ()), SMALL, Options()) == ()
+
+
+@settings(max_examples=60, deadline=None)
+@given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
+def test_nobody_ever_depends_on_two_devices_of_a_wave(
+    fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool
+) -> None:
+    chosen = tuple(data.draw(st.lists(st.sampled_from(fabric.names), unique=True, min_size=1, max_size=60)))
+    found = waves(planned(fabric, chosen), fabric, Options(parallel=parallel, has_canary=has_canary))
+    assert sorted(name for wave in found for name in wave.devices) == sorted(chosen)
+    assert [wave.number for wave in found] == list(range(1, len(found) + 1))
+    for wave in found:
+        assert 1 <= len(wave.devices) <= parallel
+        assert len(wave.devices) == 1 or not wave.is_canary
+        for one, other in combinations(wave.devices, 2):
+            assert not shared(fabric, one, other), (one, other)
+
+
+def shared(fabric: Fabric, one: str, other: str) -> set[str]:
+    """Return whom two devices of a wave would hit together."""
+    first, second = fabric.device(one), fabric.device(other)
+    if not isinstance(first, Switch) or not isinstance(second, Switch):
+        return {one, other} if isinstance(first, Switch) or isinstance(second, Switch) else set()
+    if first.role != second.role:
+        return {one, other}
+    if first.role == "leaf":
+        return {port.peer for port in first.host_ports} & {port.peer for port in second.host_ports}
+    return {"the plane"} if first.plane == second.plane else below(first) & below(second)
+
+
+def below(switch: Switch) -> set[str]:
+    return {port.peer for port in switch.ports if port.role == "down"}
