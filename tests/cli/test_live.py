@@ -1,0 +1,230 @@
+"""`netkit plan`, `deploy`, `rollback` and `history` on a running lab: real SSH, switches that speak NVUE, real FRR."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.command import NETKIT, ROOT, Done, environment
+from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+
+pytestmark = needs_lab
+PATIENCE_S = 300
+SWITCHES = ("leaf01", "leaf02", "spine01", "spine02")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A lab, and the state and cache of a user who works on it."""
+
+    lab: RunningLab
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return what netkit finds its things by."""
+        return environment(
+            NETKIT_LAB_DIR=str(self.lab.home),
+            NETKIT_STATE_DIR=str(self.home / "state"),
+            XDG_CACHE_HOME=str(self.home / "cache"),
+            **{f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")},
+        )
+
+    def words(self, verb: str, *options: str | Path) -> list[str]:
+        """Return a command on the lab."""
+        return [*NETKIT, verb, *map(str, options), "--fabric", str(self.lab.fabric), f"--lab={self.lab.name}"]
+
+    def netkit(self, verb: str, *options: str | Path) -> Done:
+        """Run a command on the lab."""
+        return subprocess.run(
+            self.words(verb, *options),
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
+        )
+
+    def started(self, verb: str, *options: str | Path) -> subprocess.Popen[str]:
+        """Start a command on the lab."""
+        return subprocess.Popen(
+            self.words(verb, *options),
+            cwd=ROOT,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def runs(self) -> list[Path]:
+        """Return the folders of the runs."""
+        return sorted((self.home / "state" / "small" / "labs" / self.lab.name / "runs").glob("*/"))
+
+    def location(self, device: str) -> str:
+        """Return where a switch says it stands."""
+        documents = json.loads(self.lab.shell(device, "nv config show -o json"))
+        found = next(one["set"] for one in documents if "set" in one)
+        return str(found["system"]["snmp-server"]["system-location"])
+
+    def move(self, location: str) -> None:
+        """Change the intent: the fabric stands somewhere else now."""
+        values = intent()
+        values["services"]["snmp"]["location"] = location
+        write_fabric(self.lab.fabric, values)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    """Return a lab that all tests of this file share; each leaves the devices as it found them."""
+    fabric = write_fabric(tmp_path_factory.mktemp("live"), intent())
+    with running(fabric) as found:
+        yield found
+
+
+@pytest.fixture
+def site(lab: RunningLab, tmp_path: Path) -> Iterator[Site]:
+    """Return the lab for a user who never did anything yet, with its devices as intended."""
+    site = Site(lab, tmp_path)
+    yield site
+    write_fabric(lab.fabric, intent())
+    done = site.netkit("deploy", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_plan_deploy_plan_again_and_roll_back(site: Site, tmp_path: Path) -> None:
+    before = {name: site.lab.shell(name, "nv config show -o json") for name in SWITCHES}
+    assert site.netkit("plan", "--detailed-exitcode").returncode == 0
+    site.move("row 4")
+    planned = site.netkit("plan", "--detailed-exitcode", "-o", tmp_path / "plan.json")
+    assert (planned.returncode, planned.stderr) == (2, "")
+    assert "system-location: row 3 → row 4" in planned.stdout
+
+    tried = site.netkit("deploy", tmp_path / "plan.json", "--dry-run")
+    assert (tried.returncode, tried.stderr) == (0, "")
+    assert "dry run of small: 6 devices: 2 unchanged, 4 ready\n" in tried.stdout
+    assert site.runs() == []
+
+    deployed = site.netkit("deploy", tmp_path / "plan.json", "--yes")
+    assert deployed.returncode == 0, deployed.stderr
+    assert deployed.stdout.endswith("small: 6 devices: 4 done, 2 unchanged\n")
+    assert site.netkit("plan", "--detailed-exitcode").stdout == "small: nothing to change on 6 devices\n"
+    again = site.netkit("deploy", "--yes")
+    assert (again.returncode, again.stdout) == (0, "small: nothing to change on 6 devices\n")
+
+    back = site.netkit("rollback", "last", "--yes")
+    assert back.returncode == 0, back.stderr
+    assert {name: site.lab.shell(name, "nv config show -o json") for name in SWITCHES} == before
+    listed = site.netkit("history").stdout.splitlines()
+    assert [line.split("  ")[-1] for line in listed[1:]] == ["4 done", "4 done, 2 unchanged"]
+    assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in site.runs())
+
+
+def test_a_terminal_is_asked_and_shown_what_goes_on(site: Site) -> None:
+    site.move("row 5")
+    refused, code = dialogue(site, "n", "deploy", "--limit", "leaf01")
+    assert code == 1
+    assert "Deploy to 1 device of small? [y/N]" in refused
+    assert "nothing was changed" in refused
+    assert site.location("leaf01") == "row 3"
+    shown, code = dialogue(site, "y", "deploy", "--limit", "leaf01")
+    assert code == 0, shown
+    assert "wave 1 of 1" in shown
+    assert "1/1  leaf01: done" in shown
+    assert site.location("leaf01") == "row 5"
+
+
+def test_a_device_changed_by_hand_after_the_plan_is_refused_with_the_difference(site: Site, tmp_path: Path) -> None:
+    site.move("row 6")
+    assert site.netkit("plan", "-o", tmp_path / "plan.json").returncode == 0
+    site.lab.shell("spine02", "nv set system snmp-server system-location attic && nv config apply -y")
+    done = site.netkit("deploy", tmp_path / "plan.json", "--yes")
+    assert done.returncode == 3, done.stdout
+    assert "spine02: refused, runs what it ran before: changed since the plan was made" in done.stdout
+    assert "system snmp-server system-location was row 3, is attic" in done.stdout
+    assert [site.location(name) for name in SWITCHES] == ["row 3", "row 3", "row 3", "attic"]
+
+
+def test_a_plan_of_another_intent_is_refused(site: Site, tmp_path: Path) -> None:
+    site.move("row 7")
+    assert site.netkit("plan", "-o", tmp_path / "plan.json").returncode == 0
+    site.move("row 8")
+    done = site.netkit("deploy", tmp_path / "plan.json", "--yes")
+    assert done.returncode == 3, done.stdout
+    assert "what is intended is not what the plan was made for; make the plan again" in done.stdout
+    assert {site.location(name) for name in SWITCHES} == {"row 3"}
+
+
+def test_of_two_deploys_at_once_the_second_refuses_and_names_the_first(site: Site) -> None:
+    site.move("row 9")
+    with held(site, "deploy", "--yes", "--confirm-within", "900") as first:
+        second = site.netkit("deploy", "--yes")
+        assert (second.returncode, len(site.runs())) == (3, 1), second.stderr
+        assert f"process {first.pid}, run {site.runs()[0].name}" in second.stderr
+    said, complained = first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 0, complained
+    assert said.endswith("small: 6 devices: 4 done, 2 unchanged\n")
+
+
+def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
+    site.move("row 10")
+    with held(site, "deploy", "--yes", "--confirm-within", "900") as first:
+        first.send_signal(signal.SIGINT)
+    said, complained = first.communicate(timeout=PATIENCE_S)
+    assert first.returncode == 1, complained
+    assert "interrupted: no other device is begun" in complained
+    assert "not started" in said
+    assert site.netkit("history").stdout.splitlines()[1].split("  ")[2] == "not finished"
+    resumed = site.netkit("deploy", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert {site.location(name) for name in SWITCHES} == {"row 10"}
+
+
+@contextmanager
+def held(site: Site, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """Start a deploy, and stop its process for the length of a block once its first wave has begun."""
+    process = site.started(*words)
+    try:
+        until(lambda: any(b'"wave"' in _journal(run) for run in site.runs()), "the first wave", PATIENCE_S)
+        process.send_signal(signal.SIGSTOP)
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
+def _journal(run: Path) -> bytes:
+    file = run / "journal.jsonl"
+    return file.read_bytes() if file.exists() else b""
+
+
+def dialogue(site: Site, answer: str, *words: str) -> tuple[str, int]:
+    """Run a command on a terminal, answer its question, and return all it showed and its exit code."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        command = site.words(*words)
+        os.execve(command[0], command, {**site.environment, "TERM": "xterm-256color"})  # noqa: S606
+    shown, is_answered, deadline_s = b"", False, time.monotonic() + PATIENCE_S
+    while select.select([terminal], [], [], max(0, deadline_s - time.monotonic()))[0]:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            break
+        if not is_answered and b"[y/N]" in shown:
+            os.write(terminal, f"{answer}\n".encode())
+            is_answered = True
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    return shown.decode(errors="replace"), os.waitstatus_to_exitcode(status)
