@@ -101,10 +101,14 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
                 yield
             except (eapi.CommandError, NapalmException) as error:
                 raise self._device(f"the switch refuses: {' '.join(str(error).split())}", "see its log") from None
+            except (KeyError, TypeError, AttributeError, IndexError):
+                raise self._access(*NOT_EAPI) from None
 
     def _text(self) -> str:
         with self._told():
-            found: str = self._run_commands(["show running-config"], encoding="text")[0]["output"]
+            found = str(self._run_commands(["show running-config"], encoding="text")[0]["output"])
+        if not found.rstrip().endswith("end"):
+            raise self._access("does not show its running configuration to the end", "try again, and look at its log")
         return found
 
     def running_files(self) -> Mapping[str, str | None]:
@@ -118,11 +122,12 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
 
     def sessions(self) -> tuple[SessionState, ...]:
         """Return the BGP sessions."""
-        try:
-            neighbors, summary = self._run_commands([*SESSIONS])
-        except eapi.CommandError:  # BGP is not configured
-            return ()
-        return tuple(reply.sessions(neighbors, summary, time.time()))
+        with self._told():
+            try:
+                neighbors, summary = self._run_commands([*SESSIONS])
+            except eapi.CommandError:  # BGP is not configured
+                return ()
+            return tuple(reply.sessions(neighbors, summary, time.time()))
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage a change: only the lines that differ, so that what is not netkit's stays."""
@@ -212,9 +217,13 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         self._save()
 
     def _save(self) -> None:
-        if not drain.is_own(self._text()):
-            with self._told():
-                self._run_commands(["write memory"], encoding="text")
+        if drain.is_own(self._text()):
+            return
+        try:
+            self._run_commands(["write memory"], encoding="text")
+        except eapi.CommandError as error:
+            what = f"what runs is not saved, and a reboot forgets it: {' '.join(str(error).split())}"
+            raise self._device(what, "make room on its flash, then write memory") from None
 
     def discard_config(self) -> None:
         """Forget what is staged."""

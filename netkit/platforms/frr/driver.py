@@ -1,5 +1,6 @@
 """The NAPALM driver of Linux switches with FRR, over SSH. Also what netkit itself drives such a switch by."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ class FrrDriver(FrrReader):
         changes = self._changes
         try:
             self._is_staged = False
-            self._run(procedure.begin(revert_in or UNTIMED_S), what, remedy)
+            self._run(procedure.begin(revert_in or UNTIMED_S, str(time.time_ns())), what, remedy)
             self._refuse_unless_applied(changes)
         except DeviceError:
             if revert_in is None:
@@ -150,7 +151,9 @@ class FrrDriver(FrrReader):
     def _keep(self) -> None:
         what, remedy = "no commit waits for a confirmation", "its time was up: see what runs, and plan again"
         self._run(f"{procedure.IS_WAITING}", what, remedy)
-        self._run(procedure.KEEP, "the change cannot be kept", "see whether its time was up, and its disk is full")
+        self._run(
+            procedure.KEEP, "the change cannot be kept", "see whether its disk is full; it goes back by its timer"
+        )
 
     def discard_config(self) -> None:
         """Forget what is staged."""

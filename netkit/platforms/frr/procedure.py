@@ -25,10 +25,16 @@ flock 9
 say() {{ echo "$1" >&2; code=1; }}
 place() {{  # file, where it belongs, folder: put it there, or take away what is not in the folder
     if [ -e "$3/$1" ] || [ -L "$3/$1" ]; then
-        mkdir -p "${{2%/*}}" && cp -a "$3/$1" "$2.netkit" && mv -f "$2.netkit" "$2" || say "$2 cannot be written"
+        hold "$@" && mv -f "$2.netkit" "$2"
     else
         rm -f "$2"
     fi
+}}
+hold() {{  # the same, but only beside its place: whether there is room for it
+    [ ! -e "$3/$1" ] && [ ! -L "$3/$1" ] || {{ mkdir -p "${{2%/*}}" && cp -a "$3/$1" "$2.netkit"; }} && return
+    rm -f "$2.netkit"
+    say "$2 cannot be written"
+    return 1
 }}
 routing() {{
     cat "$1/frr.conf" {drain} >reload.conf 2>/dev/null
@@ -61,9 +67,20 @@ back() {
 }
 case $1 in
     try) act after ;;
-    keep) mv waiting kept || exit 75; code=0; put after; exit $code ;;
+    keep)
+        code=0
+        room
+        [ $code -eq 0 ] || exit 1
+        mv waiting kept || exit 75
+        put after
+        exit $code
+        ;;
     back) rm -f waiting; back ;;
-    late) mv waiting late || exit 0; back; cd /; rm -rf FOLDER ;;
+    late)
+        [ "$(cat waiting 2>/dev/null)" = "$2" ] && mv waiting late || exit 0
+        logger -t netkit "a change was not confirmed in time: it is taken back" 2>/dev/null
+        back && cd / && rm -rf FOLDER
+        ;;
 esac
 """
 
@@ -72,9 +89,10 @@ def script(changed: frozenset[str]) -> str:
     """Return the script for a set of files."""
     files = in_order(changed)
     put = "\n".join(f'    place {file} {shlex.quote(PLACES[file].path)} "$1"' for file in files)
+    room = put.replace("    place ", "    hold ").replace('"$1"', "after")
     take = "\n".join(f"    {step}" for step in _steps(files))
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
-    return f"{head}put() {{\n{put}\n}}\ntake() {{\n{take}\n}}{TAIL.replace('FOLDER', FOLDER)}"
+    return f"{head}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{TAIL.replace('FOLDER', FOLDER)}"
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:
@@ -115,21 +133,21 @@ def _values() -> str:
     return f'for key in $({keys}); do value=$(sysctl -n "$key" 2>/dev/null) && echo "$key = $value"; done; true'
 
 
-def begin(revert_in: int) -> str:
-    """Return the command that sets the timer and tries the files."""
-    late = f"sh {SCRIPT} late"
+def begin(revert_in: int, token: str) -> str:
+    """Return the command that sets the timer and tries the files. By its token a timer knows its own change."""
+    late = f"sh {SCRIPT} late {token}"
     exact = "--timer-property=AccuracySec=1s"
     timed = f"systemd-run --quiet --collect --on-active={revert_in} {exact} --unit={UNIT} {late}"
     detached = f"setsid sh -c 'sleep {revert_in}; exec {late}' </dev/null >/dev/null 2>&1 &"
     return (
-        f"touch {WAITING} || exit 1; systemctl stop {UNIT}.timer 2>/dev/null; "
+        f"echo {token} >{WAITING} || exit 1; systemctl stop {UNIT}.timer 2>/dev/null; "
         f"if command -v systemd-run >/dev/null; then {timed} || {{ rm -f {WAITING}; exit 1; }}; else {detached} fi; "
         f"sh {SCRIPT} try >{FOLDER}/try.log 2>&1; code=$?; cat {FOLDER}/try.log; exit $code"
     )
 
 
 STOP = f"systemctl stop {UNIT}.timer >/dev/null 2>&1"
-KEEP = f"sh {SCRIPT} keep; code=$?; [ $code -eq {TOO_LATE} ] || {STOP}; exit $code"
+KEEP = f"sh {SCRIPT} keep; code=$?; [ -e {WAITING} ] || {STOP}; exit $code"
 BACK = f"sh {SCRIPT} back; code=$?; {STOP}; exit $code"
 CLEAN = f"rm -rf {FOLDER}"
 IS_WAITING = f"[ -e {WAITING} ]"

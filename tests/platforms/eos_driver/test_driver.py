@@ -218,3 +218,29 @@ def test_a_refused_line_is_told_without_its_secret(lab: RunningLab) -> None:
         assert driven.secret("SNMP_PRIV") not in str(refused.value)
         assert text(device) == before
         assert device.compare_config() == ""
+
+
+def test_a_full_flash_is_told_and_what_runs_is_known(lab: RunningLab) -> None:
+    changed = edited("spine02", "maximum-paths 64", "maximum-paths 6")
+    with eos(lab, "spine02") as device:
+        device.load_candidate(driven.candidate("eos", device, changed))
+        device.commit_config(revert_in=600)
+        assert lab.lab("break", "disk-full", "spine02").returncode == 0
+        try:
+            with pytest.raises(DeviceError, match="what runs is not saved"):
+                device.confirm_commit()
+        finally:
+            assert lab.lab("heal", "spine02", "disk-full").returncode == 0
+        assert driven.candidate("eos", device, changed).changes == ()
+        assert driven.deploy("eos", device, files("spine02")) == 1
+
+
+def test_garbage_is_told_from_an_answer(lab: RunningLab) -> None:
+    with eos(lab, "spine02") as device:
+        assert lab.lab("break", "garbage", "spine02").returncode == 0
+        try:
+            with pytest.raises(AccessError, match="spine02: "):
+                device.running_files()
+        finally:
+            assert lab.lab("heal", "spine02", "garbage").returncode == 0
+        assert driven.candidate("eos", device, files("spine02")).changes == ()

@@ -283,3 +283,34 @@ def test_garbage_is_told_from_a_configuration(lab: RunningLab) -> None:
                 device.running_files()
         finally:
             assert lab.lab("heal", "leaf01", "garbage").returncode == 0
+
+
+def test_a_full_disk_is_found_before_anything_is_kept(lab: RunningLab) -> None:
+    changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths 2")
+    with frr(lab, "leaf01") as device:
+        was = dict(device.running_files())
+        device.load_candidate(driven.candidate("frr", device, changed))
+        device.commit_config(revert_in=600)
+        assert lab.lab("break", "disk-full", "leaf01").returncode == 0
+        try:
+            with pytest.raises(DeviceError, match=r"cannot be kept: .*cannot be written"):
+                device.confirm_commit()
+        finally:
+            assert lab.lab("heal", "leaf01", "disk-full").returncode == 0
+        assert device.has_pending_commit()
+        device.rollback()
+        assert dict(device.running_files()) == was
+    assert kept(lab, "leaf01", "/etc/frr/frr.conf") == files()["frr.conf"]
+    assert leaves_nothing(lab, "leaf01")
+
+
+def test_a_timer_of_another_change_leaves_this_one_alone(lab: RunningLab) -> None:
+    changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths 2")
+    with frr(lab, "leaf01") as device:
+        device.load_candidate(driven.candidate("frr", device, changed))
+        device.commit_config(revert_in=600)
+        assert lab.shell("leaf01", "sh /run/netkit-change/run late 12345") == ""
+        assert device.has_pending_commit()
+        assert driven.candidate("frr", device, changed).changes == ()
+        device.rollback()
+        assert driven.candidate("frr", device, files()).changes == ()
