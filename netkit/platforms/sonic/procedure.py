@@ -122,7 +122,7 @@ make() {{
   {" && ".join(lines or [":"])} && keep_drained
 }}
 make >log 2>&1; code=$?
-if [ $code -eq 0 ]; then {{ {timer}; }} >>log 2>&1 || code=1; fi
+{{ {timer}; }} >>log 2>&1 || code=1
 echo $code >code.new; mv code.new code
 """
 

@@ -60,7 +60,9 @@ class SonicShell:
 
 
 def reason(done: Done) -> str:
-    """Return the line of an output that says what went wrong."""
+    """Return what of an output says what went wrong: the line that tells, and the one that it announces."""
     lines = [line.strip() for line in done.said.splitlines() if line.strip() and not line.strip().isdecimal()]
-    telling = [line for line in lines if line.startswith(TELLING)]
-    return (telling or lines[-1:] or [f"exit code {done.exit_code}"])[0]
+    if not lines:
+        return f"exit code {done.exit_code}"
+    at = next((index for index, line in enumerate(lines) if line.startswith(TELLING)), len(lines) - 1)
+    return " ".join(lines[at : at + 2]) if lines[at].endswith(":") else lines[at]
