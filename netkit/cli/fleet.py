@@ -1,7 +1,7 @@
 """The devices of a fabric as they are reached: the real ones, or those of a lab and then nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.access import connect, settings
@@ -37,18 +37,14 @@ class Fleet:
         return connect.connect(self.endpoint(device), self.secrets)
 
 
-def fleet(project: Project, lab: str, *, timeout_s: float = 0) -> Fleet:
+def fleet(project: Project, lab: str) -> Fleet:
     """Return the devices of a fabric, or those of its lab."""
     access = settings.load(project.loaded.folder)
     secrets = SecretStore(access.secrets)
-    if lab:
-        found = _of_lab(project, project.fabric.name if lab == OF_THE_FABRIC else lab, access)
-    else:
-        found = endpoints(project.fabric, access, project.loaded.folder)
-    if timeout_s:
-        found = {name: replace(endpoint, timeout_s=timeout_s) for name, endpoint in found.items()}
     name = project.fabric.name if lab == OF_THE_FABRIC else lab
-    return Fleet(found, secrets, name)
+    if name:
+        return Fleet(_of_lab(project, name, access), secrets, name)
+    return Fleet(endpoints(project.fabric, access, project.loaded.folder), secrets)
 
 
 def lab_path(name: str) -> Path:

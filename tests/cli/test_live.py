@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.command import NETKIT, ROOT, Done, environment
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -45,8 +46,15 @@ class Site:
 
     def netkit(self, verb: str, *options: str | Path) -> Done:
         """Run a command on the lab."""
+        return self._run(self.words(verb, *options))
+
+    def real(self, fabric: Path, verb: str, *options: str | Path) -> Done:
+        """Run a command on a fabric whose devices are told by its own access.yaml."""
+        return self._run([*NETKIT, verb, *map(str, options), "--fabric", str(fabric)])
+
+    def _run(self, words: list[str]) -> Done:
         return subprocess.run(
-            self.words(verb, *options),
+            words,
             cwd=ROOT,
             env=self.environment,
             stdin=subprocess.DEVNULL,
@@ -190,6 +198,62 @@ def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
     resumed = site.netkit("deploy", "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert {site.location(name) for name in SWITCHES} == {"row 10"}
+
+
+def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Path) -> None:
+    fabric = write_fabric(tmp_path / "fabric", intent())
+    folder = site.lab.home / site.lab.name
+    devices = json.loads((folder / "lab.json").read_text(encoding="utf-8"))["devices"]
+    switch, host = devices["leaf01"], devices["gpu01"]
+    access = {
+        "key_file": str(folder / "key"),
+        "addresses": {name: device["address"] for name, device in devices.items()},
+        "platforms": {
+            "nvue": {"user": switch["login"], "port": switch["port"]},
+            "linux": {"user": host["login"], "port": host["port"]},
+        },
+    }
+    (fabric / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
+
+    stranger = site.real(fabric, "plan")
+    assert stranger.returncode == 4
+    assert stranger.stdout.count("netkit trust") == len(devices), stranger.stdout
+    unasked = site.real(fabric, "trust")
+    assert (unasked.returncode, unasked.stderr.count("say --yes")) == (3, 1), unasked.stderr
+    first = site.real(fabric, "trust", "--yes")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.endswith(f"6 devices trusted in {fabric}/known_hosts\n")
+    assert site.real(fabric, "trust").stdout == "6 devices shown what is trusted already\n"
+    assert site.real(fabric, "plan", "--detailed-exitcode").stdout == "small: nothing to change on 6 devices\n"
+
+    known = fabric / "known_hosts"
+    lines = known.read_text(encoding="utf-8").splitlines()
+    mine = next(line for line in lines if switch["address"] in line)
+    other = next(line for line in lines if devices["leaf02"]["address"] in line)
+    forged = " ".join([mine.split()[0], *other.split()[1:]])
+    known.write_text("\n".join([forged if line == mine else line for line in lines]) + "\n", encoding="utf-8")
+    changed = site.real(fabric, "trust", "--yes")
+    assert changed.returncode == 4
+    assert "error: leaf01: its ssh-ed25519 is not the trusted one" in changed.stderr
+    assert site.real(fabric, "trust", "--yes", "--replace", "--limit", "leaf01").returncode == 0
+    assert sorted(known.read_text(encoding="utf-8").splitlines()) == sorted(lines)
+
+
+def test_devices_that_hang_or_babble_are_listed_and_the_others_planned(site: Site) -> None:
+    access = site.lab.fabric / "access.yaml"
+    access.write_text("timeout_s: 10\n", encoding="utf-8")
+    site.move("row 11")
+    try:
+        for fault, device in (("hangs", "leaf02"), ("garbage", "spine01"), ("unreachable", "gpu01")):
+            assert site.lab.lab("break", fault, device).returncode == 0
+        done = site.netkit("plan", "--detailed-exitcode")
+        assert (done.returncode, done.stderr) == (4, ""), done.stderr
+        assert done.stdout.startswith("small: 2 of 3 devices change, highest risk low, 3 could not be read\n")
+        listed = done.stdout.partition("because nobody could read them:\n")[2].splitlines()
+        assert [line.split(":")[0].strip() for line in listed] == ["leaf02", "spine01", "gpu01"]
+    finally:
+        access.unlink()
+        assert site.lab.lab("heal", "--all").returncode == 0
 
 
 @contextmanager

@@ -1,0 +1,69 @@
+"""What a deploy shows while it runs."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from netkit.cli.display import MOST_ROWS, WORDS, Lines, LiveTable
+from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
+
+GOOD = DeviceOutcome("leaf01", Result.DONE, State.INTENDED)
+BAD = DeviceOutcome("leaf02", Result.REVERTED, State.AS_BEFORE, ("leaf02: a session\x1b[2J is gone",), exit_code=1)
+EVENTS = (
+    Event(Phase.PREFLIGHT, "leaf01", 0, 2, 0.1),
+    Event(Phase.PREFLIGHT, "leaf02", 0, 2, 0.1),
+    Event(Phase.PREFLIGHT, "leaf01", 1, 2, 0.5),
+    Event(Phase.COMMIT, "leaf01", 1, 2, 0.9),
+    Event(Phase.END, "leaf01", 1, 2, 2.25, GOOD),
+    Event(Phase.PREFLIGHT, "leaf02", 2, 2, 2.5),
+    Event(Phase.COMMIT, "leaf02", 2, 2, 2.75),
+)
+END = Event(Phase.END, "leaf02", 2, 2, 31.5, BAD)
+
+
+def drawn(table: LiveTable) -> str:
+    console = Console(file=io.StringIO(), width=100)
+    with console.capture() as shown:
+        console.print(table)
+    return shown.get()
+
+
+def test_lines_tell_waves_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines(2)
+    for event in (*EVENTS, END):
+        lines(event)
+    assert capsys.readouterr().err == (
+        "   0.1 s  looking at every device first\n"
+        "   0.5 s  wave 1 of 2\n"
+        "   2.2 s  1/2  leaf01: done\n"
+        "   2.5 s  wave 2 of 2\n"
+        "  31.5 s  2/2  leaf02: reverted, runs what it ran before: a session\\x1b[2J is gone\n"
+    )
+
+
+def test_the_table_has_what_is_being_changed_and_what_ended() -> None:
+    table = LiveTable(2)
+    for event in EVENTS:
+        table(event)
+    shown = drawn(table).splitlines()
+    assert shown[0].strip() == "2.2 s  1/2  leaf01: done"
+    assert shown[1].startswith("wave 2 of 2   1 of 2 ended, 0 failed")
+    assert shown[2].split()[:2] == ["leaf02", "applying"]
+    assert len(shown) == 3
+    table(END)
+    assert "2 of 2 ended, 1 failed" in drawn(table)
+    assert "\x1b" not in drawn(table)
+
+
+def test_the_table_stays_on_the_screen() -> None:
+    table = LiveTable(500)
+    for number in range(500):
+        table(Event(Phase.LOAD, f"leaf{number}", 2, 3, 1.0))
+    shown = drawn(table).splitlines()
+    assert len(shown) == 1 + MOST_ROWS + 1
+    assert shown[-1].strip() == f"… and {500 - MOST_ROWS} more"
+
+
+def test_every_phase_has_a_word() -> None:
+    assert set(WORDS) == set(Phase)

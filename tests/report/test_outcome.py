@@ -1,0 +1,26 @@
+"""How a deploy came out, as people read it."""
+
+from netkit.deploy import DeviceOutcome, Outcome, Result, State
+from netkit.report.outcome_text import outcome_text
+
+DONE = DeviceOutcome("leaf01", Result.DONE, State.INTENDED, wave=1)
+WAITING = tuple(DeviceOutcome(f"spine0{n}", Result.NOT_STARTED, State.AS_BEFORE, exit_code=1) for n in (1, 2))
+LOST = DeviceOutcome("leaf02", Result.UNREACHABLE, State.UNKNOWN, ("leaf02: the line\nis lost", "twice"), 2, 4)
+
+
+def test_all_done_is_one_line() -> None:
+    assert outcome_text(Outcome("r", "small", (DONE,))) == "small: 1 device: 1 done\n"
+
+
+def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
+    assert outcome_text(Outcome("r", "small", (DONE, LOST, *WAITING), "1 failed, 0 may: leaf02")) == (
+        "small: 4 devices: 1 done, 1 unreachable, 2 not started\n"
+        "  leaf02: unreachable, what it runs is not known: the line\\nis lost; twice\n"
+        "  not started, they run what they ran before: spine01, spine02\n"
+        "stopped: 1 failed, 0 may: leaf02\n"
+    )
+
+
+def test_a_dry_run_says_so() -> None:
+    ready = DeviceOutcome("leaf01", Result.READY, State.AS_BEFORE)
+    assert outcome_text(Outcome("", "small", (ready,), is_dry_run=True)) == "dry run of small: 1 device: 1 ready\n"
