@@ -7,6 +7,7 @@ from typing import Any
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate
+from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
@@ -78,13 +79,19 @@ class NvueDriver(NvueReader):
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage a file or a text on top of what runs: YAML, or lines of nv set and nv unset."""
-        self._load_text(_text(filename, config), replaces=False)
+        try:
+            self._load_text(_text(filename, config), replaces=False)
+        except DeviceError as error:
+            raise MergeRefusedError(error.problems) from None
 
     def load_replace_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage a file or a text instead of what runs."""
         text = _text(filename, config)
-        self._refuse_cutting_off({FILE: text})
-        self._load_text(text, replaces=True)
+        try:
+            self._refuse_cutting_off({FILE: text})
+            self._load_text(text, replaces=True)
+        except DeviceError as error:
+            raise ReplaceRefusedError(error.problems) from None
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
         self._revision, self._steps = "", []

@@ -7,6 +7,7 @@ from napalm.base.base import NetworkDriver
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms.driver import SessionState
+from netkit.platforms.napalm_error import NotConnectedError
 from netkit.platforms.nvue import drain, getters, reply
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import Transport
@@ -51,7 +52,10 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
 
     def open(self) -> None:
         """Connect."""
-        self._transport.open()
+        try:
+            self._transport.open()
+        except AccessError as error:
+            raise NotConnectedError(error.problems) from None
 
     def close(self) -> None:
         """Hang up."""

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from napalm.base.exceptions import MergeConfigException, ReplaceConfigException
 
 from netkit.errors import DeviceError
 from netkit.platforms.driver import Candidate
@@ -246,7 +247,7 @@ def test_replacing_everything_is_refused_unless_the_way_in_stays(lab: RunningLab
     files = rendered("leaf02")
     with pytest.raises(DeviceError, match=r"cut it off: .*system\.api, system\.ssh-server"):
         driver.load_candidate(Candidate(files, (), "replace"))
-    with pytest.raises(DeviceError, match="cut it off"):
+    with pytest.raises(ReplaceConfigException, match="cut it off"):
         driver.load_replace_candidate(config=files["startup.yaml"])
     wanted = tree(driver)
     wanted["system"].setdefault("aaa", {}).setdefault("user", {}).setdefault("cumulus", {"role": "system-admin"})
@@ -269,7 +270,7 @@ def test_plain_texts_are_merged_in_either_form(driver: NvueDriver) -> None:
     driver.load_merge_candidate(config=yaml_text)
     assert f"{SECRETS['SNMP_AUTH']} by tree" in driver.compare_config()
     driver.discard_config()
-    with pytest.raises(DeviceError, match="refuses the configuration"):
+    with pytest.raises(MergeConfigException, match="refuses the configuration"):
         driver.load_merge_candidate(config="nv set interface swp1s0 mtuu 9\n")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from napalm.base.exceptions import ConnectionException
 
 from netkit.errors import AccessError, DeviceError
 from netkit.platforms.nvue.driver import NvueDriver
@@ -121,7 +122,7 @@ def test_an_unknown_or_changed_host_key_is_refused(lab: RunningLab, tmp_path: Pa
 def test_a_wrong_key_user_or_place_is_refused(lab: RunningLab, tmp_path: Path) -> None:
     other = tmp_path / "key"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
-    with pytest.raises(AccessError, match="leaf01: refuses the login of cumulus"):
+    with pytest.raises(ConnectionException, match="leaf01: refuses the login of cumulus"):
         opened(lab, "leaf01", key_file=other)
     with pytest.raises(AccessError, match="refuses the login of nobody"):
         opened(lab, "leaf01", user="nobody")
