@@ -19,6 +19,7 @@ from netkit.cli.rollout import (
     gate_of,
     limited,
     reader_of,
+    refuse,
     runs_of,
     show,
     tell_outcome,
@@ -52,6 +53,7 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, **how: Any) 
         return _rehearse(told, project, planned, devices, options)
     if not planned.plan.changed:
         return 0 if planned.plan.is_complete else UNREACHED
+    refuse(planned.plan, project.fabric, planned.intended, options)
     if not agreed(told, planned.plan, options, "Deploy to"):
         return DECLINED
     return _apply(told, project, planned, devices, options)

@@ -8,7 +8,7 @@ from netkit.cli import rollout
 from netkit.cli.fabric import open_project
 from netkit.cli.fleet import fleet
 from netkit.cli.interrupt import Interrupt
-from netkit.cli.rollout import DECLINED, agreed, gate_of, limited, runs_of, show, watched
+from netkit.cli.rollout import DECLINED, agreed, gate_of, limited, refuse, runs_of, show, watched
 from netkit.cli.runs import found_run
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.shape import Tell
@@ -21,9 +21,10 @@ def run(folder: Path, name: str, **how: Any) -> int:
     devices = fleet(project, told.lab)
     runs = runs_of(project, devices)
     undone = found_run(runs, name)
-    plan, _, _ = deploy.way_back(undone, project.fabric)
+    plan, before, _ = deploy.way_back(undone, project.fabric)
     options = limited(told.options, project, told.limit, plan)
     show(told, project.fabric, plan, options)
+    refuse(plan, project.fabric, before, options)
     if not agreed(told, plan, options, f"Take back run {undone.run} on"):
         return DECLINED
     journal = Journal.new(runs)

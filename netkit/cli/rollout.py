@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
 from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
-from netkit.deploy import Journal, Options, Outcome, Result, SessionGate
+from netkit.deploy import Journal, Options, Outcome, Result, SessionGate, refusal
+from netkit.deploy.look import Task
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
+from netkit.platforms.config import Files
 from netkit.platforms.driver import Reader
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
@@ -27,6 +29,7 @@ from netkit.report.plan_view import counted, listed
 
 DECLINED = 1
 UNREACHED = 4
+FEW_LINES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,20 @@ def gate_of(project: Project, devices: Fleet) -> SessionGate:
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
     """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
     stream = sys.stdout if told.output == "text" else sys.stderr
-    stream.write(text(plan, most_lines=0) if told.yes else text(plan))
-    for wave in deploy.waves(plan, fabric, options):
-        what = "first alone" if wave.is_canary else "together"
-        stream.write(f"{'' if wave.number > 1 else chr(10)}wave {wave.number}, {what}: {listed(wave.devices)}\n")
+    stream.write(text(plan, most_lines=FEW_LINES) if told.yes else text(plan))
+    waves = deploy.waves(plan, fabric, options)
+    if waves:
+        stream.write("\n")
+    for wave in waves:
+        stream.write(f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n")
     stream.flush()
+
+
+def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
+    """Raise DeployError for what could not be deployed anyway, before anybody is asked."""
+    chosen = (device for device in plan.changed if options.limit is None or device.name in options.limit)
+    tasks = {device.name: Task(device, intended.get(device.name, {})) for device in chosen}
+    refusal.check(plan, fabric, intended, tasks, options)
 
 
 def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:

@@ -76,6 +76,19 @@ def test_nothing_is_deployed_without_a_yes(scene: Scene, tmp_path: Path) -> None
     assert not (tmp_path / "state").exists()
 
 
+def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_anybody_is_asked(
+    scene: Scene, tmp_path: Path
+) -> None:
+    nowhere(scene)
+    scene.edit("leaf01", "startup.yaml", "mtu: 9216", "mtu: 9000")
+    plan = planned(scene, tmp_path / "plan.json")
+    done = deploy(scene, plan)
+    assert done.returncode == 3
+    assert done.stderr.startswith("error: leaf01: disruptive (port), no other path for hosts gpu01")
+    assert "deploy with --disruptive" in done.stderr
+    assert deploy(scene, plan, "--disruptive").stderr.endswith("Nobody is there to ask; say --yes\n")
+
+
 def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
