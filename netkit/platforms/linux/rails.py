@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import yaml
 
+from netkit.errors import ConfigError, Problem
 from netkit.platforms.config import Files
 
 MAIN = 254
+NETPLAN = "netplan.yaml"
 Network = ipaddress.IPv4Network
 
 
@@ -95,11 +97,21 @@ def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
 
 
 def configured(files: Files) -> tuple[Rail, ...]:
-    """Return what to ask for each rail that rendered files describe."""
-    if "netplan.yaml" in files:
-        return rails(_of_netplan(files["netplan.yaml"]))
+    """Return what to ask for each rail that rendered files describe; ConfigError when they describe none."""
     names = sorted(name for name in files if name.startswith("10-") and name.endswith(".network"))
-    return rails(_of_unit(files[name]) for name in names)
+    names = [NETPLAN] if NETPLAN in files else names
+    try:
+        found = rails([rail for name in names for rail in _of(name, files[name])])
+    except (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        found = ()
+    if not found:
+        what = "say of no rail what its address, MTU and routes are"
+        raise ConfigError(Problem(what, "render them again", file=", ".join(names) or NETPLAN))
+    return found
+
+
+def _of(name: str, text: str) -> Iterable[Wanted]:
+    return _of_netplan(text) if name == NETPLAN else [_of_unit(text)]
 
 
 def _of_netplan(text: str) -> Iterator[Wanted]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit.access.ansible_inventory import inventory
 from netkit.access.endpoint import Endpoint
-from netkit.errors import DeviceError
+from netkit.errors import ConfigError, DeviceError
 from netkit.platforms.linux import install, rails
 from netkit.platforms.linux.transport import shipped_playbooks
 from netkit.platforms.models import MODELS
@@ -111,6 +111,19 @@ def test_no_host_is_asked_the_way_to_itself(shape: dict[str, object]) -> None:
     for host in built.hosts:
         asked = {lookup.to for rail in rails.configured(rendered(built, host)) for lookup in rail.lookups}
         assert not asked & {nic.address for nic in host.nics}
+
+
+@pytest.mark.parametrize("name", ["netplan.yaml", "10-rail0.network"])
+@pytest.mark.parametrize("text", ["", "{", "a: &a [*a]", "network: {ethernets: {rail0: {}}}", "[Match]\nName=rail0\n"])
+def test_files_that_describe_no_rail_are_refused(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match="say of no rail what its address, MTU and routes are"):
+        rails.configured({name: text})
+
+
+@given(st.text())
+def test_any_netplan_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert rails.configured({"netplan.yaml": text})
 
 
 def test_an_inventory_holds_no_password_and_verifies_host_keys(tmp_path: Path) -> None:
