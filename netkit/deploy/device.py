@@ -6,7 +6,7 @@ from netkit.deploy.connection import close, closing, opened, reopened
 from netkit.deploy.gate import Moment
 from netkit.deploy.job import Job, is_access
 from netkit.deploy.journal import SAMPLE
-from netkit.deploy.look import Task, check, look
+from netkit.deploy.look import Task, check, ending, look
 from netkit.deploy.settle import Window
 from netkit.deploy.shape import FAILED, DeviceOutcome, Phase, Result, State
 from netkit.deploy.turn import Turn
@@ -76,6 +76,7 @@ class Device:
         if is_rehearsal:
             return
         self._job.journal.keep(self._name, seen.running)
+        self._turn.ending = ending(seen)
         self._turn.sample = self._turn.ask(driver, Moment.BEFORE, 0.0).sample
         self._job.journal.step(SAMPLE, self._name, wave=self._turn.wave, note=self._turn.sample)
 

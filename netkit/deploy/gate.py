@@ -35,6 +35,8 @@ class GateQuestion:
     """An open connection to the device."""
     neighbors: tuple[str, ...]
     risk: Risk
+    ending: frozenset[str] = frozenset()
+    """Interfaces of the device whose BGP session the change takes away for good."""
     needs_idle: bool = False
     """Whether the change is disruptive: before it, the lossless counters must stand still."""
     sample: str = ""

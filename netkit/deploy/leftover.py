@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from netkit.deploy.connection import closing, discard, opened
 from netkit.deploy.job import Job
 from netkit.deploy.journal import CONFIRMED, SAMPLE, Entry
-from netkit.deploy.look import Task, look
+from netkit.deploy.look import Task, ending, look, seen
 from netkit.deploy.settle import Window
 from netkit.deploy.shape import DeviceOutcome, Phase, State
 from netkit.deploy.turn import Turn
@@ -43,6 +43,9 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
     turn = Turn(job, task, entries[-1].wave)
     steps = {entry.step for entry in entries}
     turn.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
+    before = job.journal.before(task.name)
+    if before is not None:
+        turn.ending = ending(seen(before, task))
     turn.is_drained, turn.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:

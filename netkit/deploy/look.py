@@ -1,18 +1,20 @@
 """Looking at a device before and after a change; nothing here can change one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
 from netkit.plan import DevicePlan, Running
+from netkit.plan.blast import words
 from netkit.platforms.change import Change
 from netkit.platforms.compare import Comparison, compare, diff
 from netkit.platforms.compare import Situation as Choice
-from netkit.platforms.config import Files
+from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Reader
 from netkit.platforms.models import MODELS
 
 MOST_SHOWN = 5
+NEIGHBOR = "neighbor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,50 +50,63 @@ class Seen:
 
 def look(reader: Reader, task: Task) -> Seen:
     """Read what a device runs. AccessError when it cannot be read, or makes no sense."""
-    files: Mapping[str, str | None] = reader.running_files()
+    return seen(Running(reader.running_files(), task.plan.version), task)
+
+
+def seen(running: Running, task: Task) -> Seen:
+    """Return what was read of a device beside what is intended."""
     try:
-        found = compare(MODELS[task.plan.platform], files, task.intended, owner=task.owner)
+        found = compare(MODELS[task.plan.platform], running.files, task.intended, owner=task.owner)
     except ConfigError as error:
         problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
         raise AccessError(problems) from None
-    return Seen(Running(files, task.plan.version), found)
+    return Seen(running, found)
 
 
-def check(seen: Seen, task: Task) -> None:
+def check(found: Seen, task: Task) -> None:
     """Refuse a device that is not as it was planned for, or that could not be taken back."""
     name = task.name
-    if seen.comparison.not_read:
-        unread = ", ".join(seen.comparison.not_read)
+    if found.comparison.not_read:
+        unread = ", ".join(found.comparison.not_read)
         raise DeviceError(Problem(f"{name}: not read: {unread}; whether a change works could not be told"))
-    if not seen.is_as_before(task):
-        shown = "; ".join(_limited(_moved(seen, task)))
+    if not found.is_as_before(task):
+        shown = "; ".join(_limited(_moved(found, task)))
         raise PlanError(Problem(f"{name}: changed since the plan was made: {shown}", "make the plan again"))
-    if seen.comparison.intended_digest != task.plan.intended_digest:
+    if found.comparison.intended_digest != task.plan.intended_digest:
         message = f"{name}: what is intended is not what the plan was made for"
         raise PlanError(Problem(message, "make the plan again"))
-    _check_way_back(seen, task)
+    _check_way_back(found, task)
 
 
-def differences(seen: Seen) -> str:
+def ending(found: Seen) -> frozenset[str]:
+    """Return the words that name a BGP neighbor in what a device runs, and no more in what is intended."""
+    return _neighbors(found.comparison.running) - _neighbors(found.comparison.intended)
+
+
+def _neighbors(config: Config) -> frozenset[str]:
+    return frozenset(word for named in map(tuple, map(words, config)) if NEIGHBOR in named for word in named)
+
+
+def differences(found: Seen) -> str:
     """Return what keeps a device from running what is intended."""
-    unread = [f"{name} was not read" for name in seen.comparison.not_read]
-    return "; ".join(_limited([*unread, *map(_shown, seen.comparison.changes)]))
+    unread = [f"{name} was not read" for name in found.comparison.not_read]
+    return "; ".join(_limited([*unread, *map(_shown, found.comparison.changes)]))
 
 
-def _check_way_back(seen: Seen, task: Task) -> None:
-    model, found = MODELS[task.plan.platform], seen.comparison
-    changes = diff(model, found.intended, found.running)
-    way = model.way(Choice(changes, found.intended, found.running, task.plan.version))
+def _check_way_back(found: Seen, task: Task) -> None:
+    model, running, intended = MODELS[task.plan.platform], found.comparison.running, found.comparison.intended
+    changes = diff(model, intended, running)
+    way = model.way(Choice(changes, intended, running, task.plan.version))
     if changes and way.is_refused:
         raise DeviceError(Problem(f"{task.name}: there is no way back: {'; '.join(way.reasons)}", "change it in steps"))
 
 
-def _moved(seen: Seen, task: Task) -> Iterator[str]:
+def _moved(found: Seen, task: Task) -> Iterator[str]:
     """Yield how a device differs from what it was when the plan was made."""
     planned = {change.path: change for change in task.plan.changes}
-    found = {change.path: change for change in seen.comparison.changes}
-    for path in dict.fromkeys((*planned, *found)):
-        was, now = planned.get(path), found.get(path)
+    current = {change.path: change for change in found.comparison.changes}
+    for path in dict.fromkeys((*planned, *current)):
+        was, now = planned.get(path), current.get(path)
         if was is None and now is not None:
             yield _moved_entry(path, now.intended, now.running)
         elif was is not None and (now is None or now.running != was.running):

@@ -44,10 +44,15 @@ class SessionGate:
             return GateAnswer("healthy", sample=json.dumps(sample))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
-            self._clock.sleep_s(question.patience_s)
-            missing = list(self._missing(before, {question.device: _established(question.reader)}))
-            return GateAnswer("worse", tuple(missing)) if missing else GateAnswer("healthy")
+            return self._drained(question, before[question.device])
         return self._settled(question, before)
+
+    def _drained(self, question: GateQuestion, before: Sessions) -> GateAnswer:
+        """Return the answer about a drain: it moves routes, and must not end sessions."""
+        self._clock.sleep_s(question.patience_s)
+        kept = dict.fromkeys(before, 0)
+        gone = tuple(self._missing(question, {question.device: kept}, {question.device: _established(question.reader)}))
+        return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
 
     def _settled(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
         """Return the answer once all is as it was, or when patience is over."""
@@ -64,29 +69,34 @@ class SessionGate:
             self._clock.sleep_s(min(POLL_S, left_s))
 
     def _answer(self, question: GateQuestion, before: Mapping[str, Sessions], found: Sessions) -> GateAnswer:
-        if missing := tuple(self._missing(before, {question.device: found})):
+        if missing := tuple(self._missing(question, before, {question.device: found})):
             return GateAnswer("worse", missing)  # the neighbors would say the same
         wanted = [name for name in question.neighbors if name in before]
         now = self._neighbors(question, wanted)
-        if missing := tuple(self._missing(before, now)):
+        if missing := tuple(self._missing(question, before, now)):
             return GateAnswer("worse", missing)
         unread = tuple(f"{name} cannot be asked any more" for name in wanted if name not in now)
         return GateAnswer("inconclusive", unread) if unread and question.risk else GateAnswer("healthy")
 
-    def _missing(self, before: Mapping[str, Sessions], now: Mapping[str, Sessions]) -> Iterator[str]:
+    def _missing(
+        self, question: GateQuestion, before: Mapping[str, Sessions], now: Mapping[str, Sessions]
+    ) -> Iterator[str]:
         """Yield what is worse than before."""
         for device, sessions in now.items():
             for interface, prefixes in before[device].items():
-                if not self._is_intended(device, interface):
+                if not self._is_kept(question, device, interface):
                     continue
                 if interface not in sessions:
                     yield f"{device}: the session on {interface} is gone"
                 elif prefixes and not sessions[interface]:
                     yield f"{device}: the session on {interface} brings no routes, {prefixes} before"
 
-    def _is_intended(self, device: str, interface: str) -> bool:
+    def _is_kept(self, question: GateQuestion, device: str, interface: str) -> bool:
+        """Whether a session is to be there after the change too, by the fabric and by the device's configuration."""
         found = self._fabric.device(device)
-        return isinstance(found, Switch) and any(port.name == interface for port in found.fabric_ports)
+        ports = found.fabric_ports if isinstance(found, Switch) else ()
+        port = next((port for port in ports if port.name == interface), None)
+        return port is not None and (port.name if device == question.device else port.peer_port) not in question.ending
 
     def _neighbors(self, question: GateQuestion, names: Iterable[str]) -> dict[str, Sessions]:
         """Return the sessions neighbors have with the device; who cannot be asked is left out."""

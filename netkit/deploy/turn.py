@@ -28,6 +28,8 @@ class Turn:
     def __init__(self, job: Job, task: Task, wave: int) -> None:
         self.job, self.task, self.wave, self.name = job, task, wave, task.name
         self.sample = ""
+        self.ending = frozenset[str]()
+        """Words for the BGP sessions that the change takes away."""
         self.is_drained = self.is_loaded = False
         self.window: Window | None = None
         """Set once the device was told to apply the change."""
@@ -45,6 +47,7 @@ class Turn:
             reader=driver,
             neighbors=self.job.neighbors(self.name),
             risk=self.task.plan.risk,
+            ending=self.ending,
             needs_idle=is_disruptive(self.task),
             sample=self.sample,
             patience_s=max(0.0, patience_s),

@@ -158,6 +158,7 @@ def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
 
 def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> None:
     began_s = bed.time.now_s
+    bed.spine.prefixes[PORTS[0]] = 0
     assert bed.ask(Moment.DRAINED, patience_s=10).is_healthy
     assert bed.time.now_s == began_s + 10
     del bed.spine.prefixes[PORTS[0]]
