@@ -9,16 +9,23 @@ from typing import Any
 from netkit.cli.fabric import open_project
 from netkit.errors import LabError, Problem
 from netkit.lab import neighbor_table, remote
-from netkit.lab.folder import LabFolder, all_labs, lab_folder, only_one
+from netkit.lab.folder import LOG, LabFolder, all_labs, lab_folder, only_one
+from netkit.lab.holder import ENVIRONMENT, OWN
+
+OWN_TERMINAL = ("TERM", "COLUMNS", "LINES")
+"""What a node may know of the environment it is entered from."""
+START = "netkit lab up --fabric DIR"
+SHOWN = 6
 
 
 def down(name: str, folder: Path | None, *, everything: bool) -> None:
     """End a lab, or all of them; nothing of it stays behind."""
     with only_one():
-        chosen = all_labs() if everything else (_chosen(name, folder),)
+        chosen = all_labs() if everything else (_chosen(name, folder, all_labs()),)
         for lab in chosen:
+            word = "is down" if lab.path.exists() else "was not up"
             lab.end()
-            sys.stdout.write(f"{lab.name} is down\n")
+            sys.stdout.write(f"{lab.name} {word}\n")
         neighbor_table.give_back()
 
 
@@ -69,8 +76,8 @@ def execute(name: str, folder: Path | None, device: str, command: Sequence[str])
     if os.geteuid() != 0:
         outer += ["-U", "--preserve-credentials"]
     inner = ["nsenter", "-t", str(pid), "-m", "-n", "-u", "--", "/bin/sh", "-c", 'cd; exec "$@"', "sh", *command]
-    environment = {**os.environ, "PATH": NODE_PATH, "HOME": "/root", "USER": "root", "ENV": "/run/netkit/profile"}
-    _become([*outer, *inner], environment)
+    terminal = {key: os.environ[key] for key in OWN_TERMINAL if key in os.environ}
+    _become([*outer, *inner], {**terminal, **ENVIRONMENT, "ENV": f"{OWN}/profile"})
 
 
 def ssh(name: str, folder: Path | None, device: str, command: Sequence[str]) -> None:
@@ -82,8 +89,10 @@ def ssh(name: str, folder: Path | None, device: str, command: Sequence[str]) -> 
 
 def logs(name: str, folder: Path | None, device: str) -> None:
     """Print the log of a node, or of the keeper."""
-    lab = running(name, folder)
-    file = lab.path / (f"{device}.log" if device else "keeper.log")
+    lab = _chosen(name, folder, all_labs())
+    if not lab.path.exists():
+        raise _none(lab)
+    file = lab.path / (f"{device}.log" if device else LOG)
     if device:
         device_record(lab, device)
     sys.stdout.write(file.read_text(encoding="utf-8", errors="replace") if file.exists() else "")
@@ -105,38 +114,38 @@ def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:
     os.execvpe(words[0], list(words), dict(environment))  # noqa: S606
 
 
-def _chosen(name: str, folder: Path | None) -> LabFolder:
-    """Return the lab that is meant: by name, by its fabric, or the only one there is."""
+def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFolder:
+    """Return the lab that is meant: by name, by its fabric, or the only one there is of some."""
     if name:
         return lab_folder(name)
     if folder is not None:
         return lab_folder(open_project(folder).fabric.name)
-    labs = all_labs()
     if len(labs) == 1:
         return labs[0]
     names = ", ".join(lab.name for lab in labs)
     raise LabError(
-        Problem(f"several labs are here: {names}", "choose one with --name")
-        if labs
-        else Problem("no lab runs", "netkit lab up --fabric DIR")
+        Problem(f"several labs are here: {names}", "choose one with --name") if labs else Problem("no lab runs", START)
     )
 
 
 def running(name: str, folder: Path | None) -> LabFolder:
     """Return the lab that is meant; it must run."""
-    lab = _chosen(name, folder)
+    lab = _chosen(name, folder, [one for one in all_labs() if one.is_alive])
     if not lab.is_alive:
-        raise LabError(Problem(f"no lab {lab.name} runs", "netkit lab up --fabric DIR"))
+        raise _none(lab)
     return lab
+
+
+def _none(lab: LabFolder) -> LabError:
+    return LabError(Problem(f"no lab {lab.name} runs", START))
 
 
 def device_record(lab: LabFolder, device: str) -> Mapping[str, Any]:
     """Return what is written down of a device of a lab."""
     devices: Mapping[str, Mapping[str, Any]] = lab.record().get("devices", {})
+    if not devices:
+        raise LabError(Problem(f"the lab {lab.name} is not there yet", "netkit lab up waits until it is"))
     if device not in devices:
-        known = ", ".join(list(devices)[:6])
-        raise LabError(Problem(f"the lab {lab.name} has no device {device!r}", f"it has {known} …"))
+        known = ", ".join(list(devices)[:SHOWN]) + (" …" if len(devices) > SHOWN else "")
+        raise LabError(Problem(f"the lab {lab.name} has no device {device!r}", f"it has {known}"))
     return devices[device]
-
-
-NODE_PATH = "/run/netkit/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/frr"

@@ -10,7 +10,7 @@ from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
-from netkit.lab import ability, detach, keeper, neighbor_table, remote
+from netkit.lab import ability, block, detach, keeper, neighbor_table, remote
 from netkit.lab.folder import LabFolder, lab_folder, only_one
 from netkit.lab.job import Job
 from netkit.render import Engine, render
@@ -26,18 +26,34 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
     warn(project)
     ability.check()
     lab = lab_folder(name or project.fabric.name)
-    with only_one():
-        if not lab.is_alive:
-            files = {} if bare else _files(project, configs)
-            _start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
-    return _wait(lab, project)
+    with block.announced():
+        with only_one():
+            is_new = not lab.is_alive
+            if is_new:
+                files = {} if bare else _files(project, configs)
+                _start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
+            else:
+                _recognise(lab, folder)
+        _await_birth(lab)
+    try:
+        return _follow(lab, project, is_new=is_new)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{lab.name} goes on without you: netkit lab up waits again, netkit lab down ends it\n")
+        raise
 
 
 def _start(lab: LabFolder, project: Project, job: Job) -> None:
     lab.end()
-    lab.path.mkdir(mode=0o755)
     neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
+    lab.path.mkdir(mode=0o755)
     detach.start(job, keeper.run)
+
+
+def _recognise(lab: LabFolder, folder: Path) -> None:
+    """Refuse to take another fabric's lab for the one that is asked for."""
+    known = lab.record().get("fabric")
+    if known and Path(known).resolve() != folder.resolve():
+        raise LabError(Problem(f"the lab {lab.name} runs already, from {known}", "choose another name with --name"))
 
 
 def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:
@@ -57,18 +73,22 @@ def _read(folder: Path) -> Mapping[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
 
 
-def _wait(lab: LabFolder, project: Project) -> int:
-    """Follow the keeper until the lab is up, and say what is missing."""
+def _await_birth(lab: LabFolder) -> None:
     deadline = time.monotonic() + BORN_S
     while not lab.control.exists():
         if not lab.is_alive or time.monotonic() > deadline:
+            said = lab.last_words() or "it left no word"
             raise LabError(
-                Problem(f"the lab did not start: {lab.last_words() or 'it left no word'}", "netkit lab down")
+                Problem(f"the lab did not start: {said}", "netkit lab logs tells more, netkit lab down clears up")
             )
         time.sleep(POLL_S / 4)
+
+
+def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
+    """Follow the keeper until the lab is up, and say what is missing."""
+    progress = remote.ask(lab, "progress" if is_new else "again")
     shown = ""
     while True:
-        progress = remote.ask(lab, "progress")
         if progress["failure"]:
             lab.end()
             raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
@@ -76,10 +96,11 @@ def _wait(lab: LabFolder, project: Project) -> int:
         if progress["is_up"]:
             break
         time.sleep(POLL_S)
+        progress = remote.ask(lab, "progress")
     for device, port, what in progress["shortfalls"]:
         sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
-    record = lab.record()
-    sys.stdout.write(f"{lab.name} is up: {len(record['devices'])} devices on {record['block']}.0.0/16\n")
+    state = "is up" if is_new else "runs already, as it was booted"
+    sys.stdout.write(f"{lab.name} {state}: {len(project.fabric.names)} devices on {progress['block']}.0.0/16\n")
     return 1 if progress["shortfalls"] else 0
 
 
@@ -95,6 +116,6 @@ def _show(progress: Mapping[str, Any], shown: str) -> str:
         )
         sys.stderr.write("\r\x1b[K" + text)
         sys.stderr.flush()
-    elif step != shown:
+    elif step != shown and not progress["is_up"]:
         sys.stderr.write(f"{step}\n")
     return str(step)

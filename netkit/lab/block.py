@@ -1,7 +1,10 @@
 """Loopback networks: a lab takes one for itself, by an address that only one process of the machine can hold."""
 
+import secrets
 import socket
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from netkit.errors import LabError, Problem
@@ -24,6 +27,14 @@ def claim(lab: str) -> tuple[str, socket.socket]:
     raise LabError(Problem("every loopback network for labs is taken", "end a lab: netkit lab down"))
 
 
+@contextmanager
+def announced() -> Iterator[None]:
+    """Count as a lab already while one is being started, until it has a network of its own."""
+    with socket.socket(socket.AF_UNIX) as holder:
+        holder.bind(f"\0{PREFIX}start-{secrets.token_hex(8)}")
+        yield
+
+
 def any_claimed() -> bool:
-    """Whether any lab runs on this machine, whoever's it is."""
+    """Whether any lab runs or starts on this machine, whoever's it is."""
     return f"@{PREFIX}" in Path("/proc/net/unix").read_text(encoding="utf-8", errors="replace")

@@ -13,9 +13,10 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
-from netkit.errors import LabError, Problem
+from netkit.errors import LabError, NetkitError, Problem
 from netkit.lab import syscalls
-from netkit.lab.folder import LOG, began_at
+from netkit.lab.ability import FIND_ON
+from netkit.lab.folder import INIT, LOG, began_at
 from netkit.lab.job import Job
 
 ACCOUNTS = 65535
@@ -47,6 +48,7 @@ def _detach(job: Job, run: Callable[[Job], None], told: int, mapped: int, *, is_
     try:
         os.setsid()
         _redirect(job.folder.path / LOG)
+        os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), FIND_ON])
         if not is_root:
             syscalls.unshare(syscalls.CLONE_NEWUSER)
         os.write(told, b"u")
@@ -55,11 +57,16 @@ def _detach(job: Job, run: Callable[[Job], None], told: int, mapped: int, *, is_
             os.setresgid(0, 0, 0)
             os.setresuid(0, 0, 0)
         syscalls.unshare(syscalls.CLONE_NEWPID | syscalls.CLONE_NEWNS)
+        written, write_now = os.pipe()
         init = os.fork()
         if init == 0:
             os.close(told)
-            _be_init(job, run)
-        (job.folder.path / "init.pid").write_text(f"{init} {began_at(init)}\n", encoding="ascii")
+            os.close(write_now)
+            if os.read(written, 1):  # it is written down, and /proc may show other numbers from here on
+                _be_init(job, run)
+            os._exit(1)  # a lab that cannot be found must not live
+        (job.folder.path / INIT).write_text(f"{init} {began_at(init)}\n", encoding="ascii")
+        os.write(write_now, b"w")
         os._exit(0)
     except BaseException:  # a child must not run on into its parent's code
         traceback.print_exc()
@@ -72,7 +79,9 @@ def _map_accounts(pid: int) -> None:
     for tool, own, file in (("newuidmap", os.getuid(), "/etc/subuid"), ("newgidmap", os.getgid(), "/etc/subgid")):
         first, size = _range(Path(file), name, os.getuid())
         words = [tool, str(pid), "0", str(own), "1", "1", str(first), str(size)]
-        subprocess.run(words, check=True)  # noqa: S603
+        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode != 0:
+            raise LabError(Problem(f"{tool} gives {name} no accounts: {done.stderr.strip()}", f"look at {file}"))
 
 
 def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
@@ -80,7 +89,9 @@ def _range(file: Path, name: str, uid: int) -> tuple[int, int]:
         owner, first, size = line.split(":")
         if owner in {name, str(uid)} and int(size) >= ACCOUNTS:
             return int(first), ACCOUNTS
-    raise LabError(Problem(f"{file} has no range of ACCOUNTS for {name}", f"as root: usermod --add-subuids … {name}"))
+    option = f"--add-{file.name}s"  # --add-subuids, --add-subgids
+    remedy = f"as root: usermod {option} 100000-{100000 + ACCOUNTS} {name}, or another range that is free"
+    raise LabError(Problem(f"{file} sets no {ACCOUNTS} accounts aside for {name}", remedy))
 
 
 def _redirect(log: Path) -> None:
@@ -98,6 +109,8 @@ def _be_init(job: Job, run: Callable[[Job], None]) -> None:
     if keeper == 0:
         try:
             run(job)
+        except NetkitError as error:
+            sys.stderr.write(f"{error}\n")
         except BaseException:
             traceback.print_exc()
         finally:

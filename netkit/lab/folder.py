@@ -16,6 +16,7 @@ from typing import Any
 from netkit.errors import LabError, Problem
 
 RECORD = "lab.json"
+INIT = "init.pid"
 CONTROL = "control"
 LOG = "keeper.log"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,40}\Z")
@@ -60,12 +61,12 @@ class LabFolder:
         return self.path / "ssh_config"
 
     def record(self) -> Mapping[str, Any]:
-        """Return what is written down about the lab; nothing when there is none."""
+        """Return what is written down about the lab; nothing when there is none, or none that can be read."""
         try:
             found = json.loads((self.path / RECORD).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) and isinstance(found.get("devices"), dict) else {}
 
     def write(self, record: Mapping[str, Any]) -> None:
         """Write down what other commands need to know."""
@@ -76,10 +77,11 @@ class LabFolder:
     def init(self) -> int:
         """Return the process whose end is the end of the lab; 0 when it is not there any more."""
         try:
-            pid, began = (self.path / "init.pid").read_text(encoding="ascii").split()
+            number, began = (self.path / INIT).read_text(encoding="ascii").split()
+            pid = int(number)
         except (OSError, ValueError):
             return 0
-        return int(pid) if began_at(int(pid)) == began else 0
+        return pid if began_at(pid) == began else 0
 
     @property
     def is_alive(self) -> bool:
@@ -97,12 +99,12 @@ class LabFolder:
         shutil.rmtree(self.path, ignore_errors=True)
 
     def last_words(self) -> str:
-        """Return the end of the keeper's log."""
+        """Return the last line of the keeper's log."""
         try:
-            text = (self.path / LOG).read_text(encoding="utf-8", errors="replace")
+            lines = (self.path / LOG).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError:
             return ""
-        return text.strip()[-2000:]
+        return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def began_at(pid: int) -> str:
@@ -135,6 +137,8 @@ def all_labs() -> tuple[LabFolder, ...]:
 def only_one() -> Iterator[None]:
     """Hold the labs' common lock: starting and ending change what all of them share."""
     home().mkdir(parents=True, exist_ok=True, mode=0o755)
+    if os.geteuid() not in {0, home().stat().st_uid}:
+        raise LabError(Problem(f"{home()} belongs to somebody else", "set NETKIT_LAB_DIR to a folder of your own"))
     with (home() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -22,6 +22,7 @@ PORTED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/hostname", "/etc/hos
 UNSEEN = ("frr", "netplan", "systemd", "ssh", "sysctl.d", "udev", "profile", "profile.d", "snmp", "lldpd.d", "chrony")
 ACCOUNTS = ("root", "cumulus", "admin", "netkit")
 TOOLS = "/run/netkit/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/frr"
+ENVIRONMENT = {"PATH": TOOLS, "HOME": "/root", "USER": "root", "LC_ALL": "C.UTF-8"}
 SYSCTLS: Mapping[str, str] = {
     "net/ipv4/ip_forward": "1",
     "net/ipv4/fib_multipath_hash_policy": "1",
@@ -90,8 +91,9 @@ def _be_holder(name: str, told: int, *, is_host: bool) -> None:
         os.write(told, b"ready")
         os.close(told)
         os.execv("/bin/sleep", [f"lab:{name}", "infinity"])  # noqa: S606
-    except BaseException:  # whatever it was, the parent must hear of it
-        os.write(told, traceback.format_exc(limit=3).encode())
+    except BaseException as error:  # whatever it was, the parent must hear of it
+        traceback.print_exc()
+        os.write(told, f"{type(error).__name__}: {error}".encode())
         os._exit(1)
 
 

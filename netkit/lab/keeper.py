@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import convergence, reach, syscalls, world
+from netkit.lab import convergence, faults, reach, syscalls, world
 from netkit.lab.breaking import Breaker
 from netkit.lab.builder import Builder
 from netkit.lab.job import Job
@@ -23,6 +23,8 @@ from netkit.lab.traffic.process import TrafficProcess
 
 Request = Mapping[str, Any]
 Answer = Mapping[str, Any]
+ANSWERED_EARLY = {"progress", "again"}
+"""What may be asked before every node is there."""
 
 
 @dataclass
@@ -33,6 +35,8 @@ class Status:
     done: int = 0
     total: int = 0
     is_up: bool = False
+    is_built: bool = False
+    unbooted: list[convergence.Shortfall] = field(default_factory=list)
     shortfalls: list[convergence.Shortfall] = field(default_factory=list)
     failure: str = ""
     began_s: float = field(default_factory=time.monotonic)
@@ -67,6 +71,7 @@ class Keeper:
         self._breaker = Breaker(self._world)
         self._verbs: Mapping[str, Callable[[Request], Answer]] = {
             "progress": self._progress,
+            "again": self._again,
             "status": self._devices,
             "restart": self._restart,
             "check": self._check,
@@ -93,16 +98,22 @@ class Keeper:
     def _build(self) -> None:
         status = self._status
         try:
-            status.shortfalls += self._builder.build()
+            status.unbooted = self._builder.build()
+            status.is_built = True
             threading.Thread(target=self._world.trouble.keep_fresh, name="fresh", daemon=True).start()
-            if {name for name, files in self._job.files.items() if files} >= set(self._world.nodes):
-                self._converge()
-            status.is_up = True
+            self._settle()
         except Exception as error:  # whoever waits for the lab must hear why it will not come
             traceback.print_exc()
             status.failure = f"{type(error).__name__}: {error}"
 
-    def _converge(self) -> None:
+    def _settle(self) -> None:
+        """Wait for what the configurations promise; devices as from the factory promise nothing."""
+        status = self._status
+        is_told = {name for name, files in self._job.files.items() if files} >= set(self._world.nodes)
+        status.shortfalls = [*status.unbooted, *(self._lacks() if is_told else ())]
+        status.is_up = True
+
+    def _lacks(self) -> list[convergence.Shortfall]:
         status, fabric, nodes = self._status, self._job.fabric, self._world.nodes
         missing = convergence.wait(
             fabric, nodes, self._job.patience_s, lambda done, total: status.tell("convergence", done, total)
@@ -110,7 +121,7 @@ class Keeper:
         if not missing:
             status.tell("reachability", 0, 1)
             missing = reach.unreached(nodes, reach.some_trips(fabric))
-        status.shortfalls += missing
+        return missing
 
     def _answer(self, line: socket.socket) -> None:
         with line, line.makefile("rw", encoding="utf-8") as stream:
@@ -121,6 +132,8 @@ class Keeper:
                     raise LabError(
                         Problem(f"the lab knows no {verb!r}", "it was started by another netkit; restart it")
                     )
+                if not self._status.is_built and verb not in ANSWERED_EARLY:
+                    raise LabError(Problem("the lab is still being built", "netkit lab up waits until it is there"))
                 answer = self._verbs[verb](request)
             except LabError as error:
                 answer = {"error": [str(problem) for problem in error.problems]}
@@ -139,8 +152,16 @@ class Keeper:
             "is_up": status.is_up,
             "shortfalls": [[lack.device, lack.port, lack.what] for lack in status.shortfalls],
             "failure": status.failure,
+            "block": self._world.block,
             "seconds": round(time.monotonic() - status.began_s, 1),
         }
+
+    def _again(self, request: Request) -> Answer:
+        """Wait anew, as a second `up` does, for what was missing when the first gave up."""
+        if self._status.is_up and self._status.shortfalls:
+            self._status.is_up = False
+            threading.Thread(target=self._settle, name="settle", daemon=True).start()
+        return self._progress(request)
 
     def _devices(self, _request: Request) -> Answer:
         missing = convergence.missing(self._job.fabric, self._world.nodes)
@@ -174,7 +195,7 @@ class Keeper:
 
     def _incast(self, request: Request) -> Answer:
         """Make several NICs send at line rate to one, for a while."""
-        device, _, interface = str(request["place"]).partition(":")
+        device, interface = faults.locate(self._job.fabric, str(request["place"]))
         flows = pattern.incast(self._job.fabric, End(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
         return {"flows": [flow.name for flow in flows]}

@@ -15,7 +15,7 @@ from netkit.design.fabric import Host, Switch
 from netkit.lab import kernel, routing, syscalls
 from netkit.lab.agents.lldp import Lldpd
 from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.holder import TOOLS, Holder
+from netkit.lab.holder import ENVIRONMENT, Holder
 from netkit.lab.layout import Seat
 from netkit.lab.model.inputs import KernelPort
 from netkit.lab.node import Done
@@ -25,7 +25,6 @@ from netkit.lab.state import SwitchState
 
 FRESH_S = 0.5
 FLASH_BYTES = 64 << 20
-ENVIRONMENT = {"PATH": TOOLS, "HOME": "/root", "USER": "root", "LC_ALL": "C.UTF-8"}
 
 
 class LiveNode:

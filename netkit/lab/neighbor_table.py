@@ -1,8 +1,10 @@
 """The kernel's neighbour table is one for all namespaces: a large lab needs it larger, and gives the room back."""
 
+import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from netkit.errors import LabError, Problem
@@ -39,20 +41,34 @@ def make_room(cables: int) -> None:
                 f"net.ipv6.neigh.default.gc_thresh3={wanted['gc_thresh3']}, or run the lab as root",
             )
         )
-    if not SAVED.exists():
-        SAVED.parent.mkdir(parents=True, exist_ok=True)
-        SAVED.write_text(json.dumps(now), encoding="utf-8")
-    for place in sorted(short, reverse=True):  # the highest first: the kernel wants them in order
-        _write(place, short[place])
+    with _alone():
+        if not SAVED.exists():
+            SAVED.write_text(json.dumps({place: _read(place) for place in PLACES}), encoding="utf-8")
+        for place in sorted(short, reverse=True):  # the highest first: the kernel wants them in order
+            _write(place, max(short[place], _read(place)))
 
 
 def give_back() -> None:
     """Restore the thresholds when the last lab of the machine is gone, whoever's it is."""
-    if os.geteuid() != 0 or not SAVED.exists() or any_claimed():
+    if os.geteuid() != 0:
         return
-    for place, value in sorted(json.loads(SAVED.read_text(encoding="utf-8")).items()):
-        _write(place, value)
-    SAVED.unlink()
+    with _alone():
+        if not SAVED.exists() or any_claimed():
+            return
+        for place, value in sorted(json.loads(SAVED.read_text(encoding="utf-8")).items()):
+            _write(place, value)
+        SAVED.unlink()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep out labs of other folders, whose common lock is another."""
+    folder = os.open(SAVED.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def _place(place: str) -> Path:

@@ -32,8 +32,10 @@ def incast(fabric: Fabric, target: End, senders: int, duration_s: float = 60.0) 
     """Return flows at line rate from several NICs of a rail to one; NICs behind other leaves send first."""
     own = next((nic for host in fabric.hosts for nic in host.nics if End(host.name, nic.interface) == target), None)
     if own is None or senders < 1:
-        raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC of the fabric, and a sender"))
+        raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC as HOST:NIC, and a sender"))
     others = [(end, nic) for end, nic in _members(fabric, own.rail) if end != target]
+    if not others:
+        raise LabError(Problem(f"{target} has nobody to receive from", "its rail needs a second host"))
     chosen = sorted(others, key=lambda member: member[1].leaf == own.leaf)[:senders]
     rate_pps = min(_line_rate_pps(fabric, own), MOST_TOTAL_PPS * (1 - STEADY_SHARE) / max(len(chosen), 1))
     return tuple(

@@ -1,0 +1,160 @@
+"""The words of `netkit lab` where no lab runs: help, refusals and their exit codes, and folders left behind."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netkit.errors import LabError
+from netkit.lab import ability, detach
+from netkit.lab.folder import INIT, RECORD, LabFolder
+from tests.command import NETKIT, ROOT, Done, environment
+from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, until, write_fabric
+
+START = "netkit lab up --fabric DIR"
+VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal", "incast", "calm", "restart")
+
+
+def netkit_lab(home: Path, *arguments: str | Path, **changes: str) -> Done:
+    return subprocess.run(
+        [*NETKIT, "lab", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(NETKIT_LAB_DIR=str(home), **changes),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_help_names_every_verb_and_each_has_help_of_its_own(tmp_path: Path) -> None:
+    listed = netkit_lab(tmp_path, "--help").stdout.partition("Commands:\n")[2].splitlines()
+    assert tuple(line.split()[0] for line in listed) == VERBS
+    for line in listed:
+        verb, _, summary = line.strip().partition(" ")
+        done = netkit_lab(tmp_path, verb, "--help")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"Usage: netkit lab {verb} ")
+        words = summary.strip().rstrip(".")  # the list may cut it short
+        assert words in " ".join(done.stdout.split())
+
+
+REFUSED = {
+    "down": f"no lab runs; {START}",
+    "check": f"no lab runs; {START}",
+    "check --name x": f"no lab x runs; {START}",
+    "status --name x": f"no lab x runs; {START}",
+    "exec leaf01 -- true": f"no lab runs; {START}",
+    "ssh leaf01": f"no lab runs; {START}",
+    "logs": f"no lab runs; {START}",
+    "logs leaf01 --name x": f"no lab x runs; {START}",
+    "restart leaf01": f"no lab runs; {START}",
+    "calm": f"no lab runs; {START}",
+    "incast gpu01:rail0": f"no lab runs; {START}",
+    "heal --all": f"no lab runs; {START}",
+    "break dim-optic leaf01:swp1s0": f"no lab runs; {START}",
+    "break": "what shall break, and where?; netkit lab break FAULT DEVICE[:PORT]; --list explains",
+    "up": "Missing option '--fabric' / '-f'; see netkit --help",
+    "up --fabric missing": "no fabric folder missing; check --fabric, or start one with `netkit init`",
+    "up --fabric inventory/reference --name ../x": "'../x' is no name for a lab; use letters, digits, dots and dashes",
+    "up --fabric inventory/reference --patience 0": "Invalid value for '--patience': it must be greater than or equal"
+    " to 1; see netkit --help",
+    "up --fabric inventory/reference --configs missing": "missing has no files of leaf01; netkit render --out writes"
+    " such a folder",
+    "nonsense": "No such command 'nonsense'; see netkit --help",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_cannot_be_done_is_refused_in_one_line(tmp_path: Path, line: str) -> None:
+    if "--configs" in line and ability.without_root() and os.geteuid() != 0:
+        pytest.skip("this kernel allows no namespaces")
+    done = netkit_lab(tmp_path, *line.split())
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", f"error: {REFUSED[line]}\n")
+
+
+def test_asking_and_ending_without_a_lab_changes_nothing(tmp_path: Path) -> None:
+    said = {"status": "no lab runs\n", "down --all": "", "down --name x": "x was not up\n"}
+    for line, text in said.items():
+        done = netkit_lab(tmp_path, *line.split())
+        assert (done.returncode, done.stdout, done.stderr) == (0, text, "")
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+@pytest.mark.parametrize("record", ["{{{", "[]", '{"devices": 3}', "\xff"])
+@pytest.mark.parametrize("init", ["abc def", "1", "", "0 0", "-1 5", "\xff"])
+def test_garbage_left_behind_is_told_and_removed(tmp_path: Path, record: str, init: str) -> None:
+    lab = LabFolder(tmp_path / "old")
+    lab.path.mkdir()
+    (lab.path / RECORD).write_bytes(record.encode("latin-1"))
+    (lab.path / INIT).write_bytes(init.encode("latin-1"))
+    assert (lab.record(), lab.is_alive, lab.last_words()) == ({}, False, "")
+    lab.end()
+    assert not lab.path.exists()
+
+
+def test_the_log_of_a_lab_that_died_can_still_be_read(tmp_path: Path) -> None:
+    folder = tmp_path / "dead"
+    folder.mkdir()
+    (folder / RECORD).write_text(json.dumps({"devices": {"leaf01": {}}}), encoding="utf-8")
+    (folder / "keeper.log").write_text("what went wrong\n", encoding="utf-8")
+    assert netkit_lab(tmp_path, "logs").stdout == "what went wrong\n"
+    assert netkit_lab(tmp_path, "status").stdout == "dead  1 devices  ?  left behind; netkit lab down removes it\n"
+    refused = netkit_lab(tmp_path, "logs", "leaf09")
+    assert (refused.returncode, refused.stderr) == (3, "error: the lab dead has no device 'leaf09'; it has leaf01\n")
+    assert netkit_lab(tmp_path, "down").stdout == "dead is down\n"
+
+
+def test_a_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100)
+    done = netkit_lab(deep, "up", "--fabric", "inventory/reference")
+    assert done.returncode == 3
+    assert "is too long for a socket; set NETKIT_LAB_DIR to a shorter folder" in done.stderr
+
+
+def test_missing_packages_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ability, "PROGRAMS", {"/missing/snmpd": "snmpd", "/missing/zebra": "frr"})
+    monkeypatch.setattr(ability, "TOOLS", {"no-such-tool-here": "iproute2"})
+    with pytest.raises(LabError) as refused:
+        ability.check()
+    assert str(refused.value) == (
+        "the lab needs packages that are not installed: frr iproute2 snmpd; apt-get install frr iproute2 snmpd"
+    )
+
+
+def test_a_user_without_a_range_of_accounts_is_told_how_to_get_one(tmp_path: Path) -> None:
+    file = tmp_path / "subuid"
+    file.write_text("other:100000:65536\nme:100000:10\n", encoding="utf-8")
+    with pytest.raises(LabError) as refused:
+        detach._range(file, "me", 1000)  # noqa: SLF001 - the real files are not the test's
+    assert str(refused.value) == (
+        f"{file} sets no 65535 accounts aside for me; "
+        "as root: usermod --add-subuids 100000-165535 me, or another range that is free"
+    )
+
+
+@needs_lab
+def test_a_lab_is_found_again_by_its_own_fabric_only_and_enters_nodes_with_nothing_of_ours(tmp_path: Path) -> None:
+    small = write_fabric(tmp_path / "fabric", on_platform("frr", intent(purpose="lab"), version="10.2"))
+    with lab_home() as home:
+        lab = RunningLab("t", home, small)
+        first = netkit_lab(home, "up", "--bare", "--name", "t", "--fabric", small, PATH="/usr/bin:/bin")
+        assert first.returncode == 0, first.stderr
+        again = netkit_lab(home, "up", "--bare", "--name", "t", "--fabric", small)
+        assert (again.returncode, again.stderr) == (0, "")
+        assert again.stdout == first.stdout.replace("is up", "runs already, as it was booted")
+        other = netkit_lab(home, "up", "--name", "t", "--fabric", "inventory/reference")
+        assert other.returncode == 3
+        assert other.stderr == f"error: the lab t runs already, from {small}; choose another name with --name\n"
+        shown = netkit_lab(home, "exec", "leaf01", "--", "env", WORD_OF_OURS="x", TERM="dumb").stdout
+        assert "WORD_OF_OURS" not in shown
+        assert "TERM=dumb\n" in shown
+        for place in ("gpu01", "leaf01:swp1s0"):
+            refused = lab.lab("incast", place)
+            assert refused.returncode == 3
+            assert "name a NIC as HOST:NIC" in refused.stderr
+        (home / "t" / "keeper.log").write_text("", encoding="utf-8")
+        os.kill(LabFolder(home / "t").init(), 9)
+        until(lambda: "left behind" in netkit_lab(home, "status").stdout, "the end of the lab shows")
