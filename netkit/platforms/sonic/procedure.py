@@ -19,9 +19,11 @@ NEXT_CONF, BEFORE_CONF, LIVE_CONF = (f"{FRR}/netkit-{name}.conf" for name in ("n
 """Beside frr.conf, because the BGP container sees no other folder of the switch; never read at a start."""
 STARTUP, NEXT_STARTUP = "/etc/sonic/config_db.json", "/etc/sonic/netkit-startup.json"
 CHECKPOINT = "netkit"
+CHECKPOINT_FILE = f"/etc/sonic/checkpoints/{CHECKPOINT}.cp.json"
 PATCH, TABLES = "patch.json", "golden-netkit.json"
 """Up to 202411 `config reload` looks at what it is given before it stops anything only if the name says golden."""
 END_OF_FILE = "END-OF-NETKIT-FILE"
+MOST_TRIES = 3
 NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
 
 LOCK = f"umask 077; mkdir -p {HOME}; exec 9>{HOME}/lock; flock 9"
@@ -55,7 +57,13 @@ forget() {{
 """
 WAITS = "waits"
 PENDING = f"if [ -d {WAITING} ] || [ -d {GOING_BACK} ]; then echo {WAITS}; fi"
-DISCARD = f"rm -rf {STAGED}; [ -d {WAITING} ] || [ -d {GOING_BACK} ] || rm -f {NEXT_CONF}"
+DISCARD = f"""rm -rf {STAGED}
+if [ ! -d {WAITING} ] && [ ! -d {GOING_BACK} ]; then
+  rm -f {NEXT_CONF} {BEFORE_CONF} {LIVE_CONF} {NEXT_STARTUP}
+  [ ! -e {CHECKPOINT_FILE} ] || config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1
+fi
+"""
+"""Forgets what is staged, and what a reboot in the middle of a change left behind."""
 TAKE_BACK = f"""for place in {WAITING} {GOING_BACK}; do
   [ -d $place ] || continue
   rm -f $place/failed
@@ -86,7 +94,7 @@ class Procedure:
 
 def staged(files: dict[str, str]) -> str:
     """Return the script that writes files, all readable by root alone, or none of them."""
-    return f"{LOCK}; rm -rf {STAGED}; mkdir {STAGED} || exit {NOT_BEGUN}\n{added(files)}"
+    return f"{LOCK}\n{DISCARD}mkdir {STAGED} || exit {NOT_BEGUN}\n{added(files)}"
 
 
 def added(files: dict[str, str]) -> str:
@@ -143,9 +151,12 @@ systemctl stop netkit-apply.service >/dev/null 2>&1
 back() {{
   {" && ".join(lines or [":"])} && keep_drained
 }}
-back >log 2>&1; code=$?
-if [ $code -eq 0 ]; then forget {GOING_BACK}; else echo $code >failed; fi
-exit $code
+tries=1
+until back >log 2>&1; do
+  [ $tries -lt {MOST_TRIES} ] || {{ touch failed; exit 1; }}
+  tries=$((tries + 1)); sleep 5
+done
+forget {GOING_BACK}
 """
 
 
