@@ -10,6 +10,8 @@ from netkit.platforms.compare import natural
 
 ROLES = ("leaf", "spine", "core", "host")
 """Tiers never change together. Hosts come last: a switch must know a traffic class before somebody uses it."""
+MOST_HOSTS = 4
+"""Hosts that change together, each by an Ansible of its own: more would only be slower, and their timers run on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +65,12 @@ def _chunks(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...
 def _apart(todo: list[DevicePlan], fabric: Fabric, options: Options) -> Iterator[tuple[str, ...]]:
     """Yield groups of one tier in which nobody depends on two devices."""
     for role in ROLES:
+        most = min(options.parallel, MOST_HOSTS) if role == "host" else options.parallel
         groups: list[tuple[list[str], set[str]]] = []
         for device in sorted((device for device in todo if device.role == role), key=lambda one: natural((one.name,))):
             served = depends_on(device, fabric)
             for names, taken in groups:
-                if len(names) < options.parallel and not taken & served:
+                if len(names) < most and not taken & served:
                     break
             else:
                 names, taken = [], set()
