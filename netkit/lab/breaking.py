@@ -1,5 +1,6 @@
 """Makes faults and heals them, wherever they strike: model, kernel, NIC or management."""
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 
@@ -16,6 +17,7 @@ class Breaker:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._lock = threading.Lock()
         self._before: dict[tuple[str, str], Mapping[str, NicSettings]] = {}
 
     def make(self, name: str, place: str, options: Sequence[str]) -> faults.Fault:
@@ -23,9 +25,10 @@ class Breaker:
         given = faults.parse_options(options)
         fault = faults.check(self._world.fabric, name, place, given, time.monotonic())
         active = self._world.services.faults
-        if active.of(fault.name, fault.device, fault.port):
-            raise LabError(Problem(f"{fault.name} at {fault.place} is there already", "heal it first"))
-        active.add(fault)
+        with self._lock:
+            if active.of(fault.name, fault.device, fault.port):
+                raise LabError(Problem(f"{fault.name} at {fault.place} is there already", "heal it first"))
+            active.add(fault)
         try:
             self._act(fault)
         except (RuntimeError, LabError, OSError) as error:
