@@ -148,10 +148,10 @@ def test_a_file_that_is_no_longer_intended_goes_and_comes_back(up: Bench) -> Non
 def test_without_a_confirmation_the_host_takes_the_change_back_by_itself(up: Bench) -> None:
     before = up.disk("gpu01"), up.kernel("gpu01")
     driver = up.loaded("gpu01", up.files("gpu01", netplan_yaml=wider))
-    driver.commit_config(revert_in=60)
+    driver.commit_config(revert_in=90)
     driver.close()
     watcher = up.driver("gpu01")
-    until(lambda: not watcher.has_pending_commit(), "the timer of the host", patience_s=300)
+    until(lambda: not watcher.has_pending_commit(), "the timer of the host", patience_s=400)
     assert (up.disk("gpu01"), up.kernel("gpu01")) == before
     late = up.driver("gpu01")
     late.confirm_commit()  # nothing waits, and nothing was asked of this object
