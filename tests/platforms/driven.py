@@ -9,6 +9,7 @@ from typing import Any
 from netkit.access.connect import connect
 from netkit.access.endpoint import Endpoint
 from netkit.design import Fabric
+from netkit.errors import AccessError
 from netkit.platforms.compare import compare
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, Driver
@@ -78,3 +79,22 @@ def files_of(fabric: Fabric, name: str) -> dict[str, str]:
     (device,) = render(fabric, [fabric.switch(name)], Engine())
     model = MODELS[fabric.switch(name).platform]
     return {file: text for file, text in device.files.items() if model.reads(file)}
+
+
+@contextmanager
+def broken(lab: RunningLab, fault: str, device: str, *options: str) -> Iterator[None]:
+    """Make a fault of a device for the length of a block."""
+    assert lab.lab("break", fault, device, *options).returncode == 0
+    try:
+        yield
+    finally:
+        assert lab.lab("heal", device, fault).returncode == 0
+
+
+def is_reachable(lab: RunningLab, device: str, platform: str) -> bool:
+    """Whether a device lets a driver in."""
+    try:
+        with driver(lab, device, platform):
+            return True
+    except AccessError:
+        return False

@@ -11,6 +11,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.filling import Filling
 from netkit.platforms.frr import drain, procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
+from netkit.platforms.frr.interfaces import differing
 from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
@@ -18,6 +19,7 @@ from netkit.platforms.secret import SECRET
 from netkit.platforms.ssh import Done
 from netkit.platforms.written import missing
 
+NETWORKD_S = 20
 UNTIMED_S = 600  # a commit without a timer is confirmed at once; were netkit to end in between, this takes it back
 
 
@@ -131,10 +133,21 @@ class FrrDriver(FrrReader):
 
     def _refuse_unless_applied(self, changes: tuple[Change, ...]) -> None:
         """Look at what runs now: FRR can leave out a line and say that all went well."""
-        left = missing(changes, MODEL.parse(self._model_files()))
+        left = [" / ".join(change.path) for change in missing(changes, MODEL.parse(self._model_files()))]
+        left = left or self._unlike_the_kernel(changes)
         if left:
-            what = f"{self.device}: says the change is applied, but does not run it: {' / '.join(left[0].path)}"
+            what = f"{self.device}: says the change is applied, but does not run it: {left[0]}"
             raise DeviceError(Problem(what, "it goes back by its timer; see journalctl"))
+
+    def _unlike_the_kernel(self, changes: tuple[Change, ...]) -> list[str]:
+        """Return what interfaces do not show of a change, once they have had the time for it."""
+        ports = tuple(change for change in changes if change.path[0] == NETPLAN)
+        deadline_s = time.monotonic() + NETWORKD_S
+        while left := list(differing(ports, self._links("addr"))) if ports else []:
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(0.5)
+        return left
 
     def _model_files(self) -> dict[str, str]:
         return {file: text for file, text in self._read().items() if MODEL.reads(file)}

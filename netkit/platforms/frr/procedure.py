@@ -70,7 +70,7 @@ case $1 in
     keep)
         code=0
         room
-        [ $code -eq 0 ] || exit 1
+        [ $code -eq 0 ] || { rm -f HELD; exit 1; }
         mv waiting kept || exit 75
         put after
         exit $code
@@ -91,8 +91,10 @@ def script(changed: frozenset[str]) -> str:
     put = "\n".join(f'    place {file} {shlex.quote(PLACES[file].path)} "$1"' for file in files)
     room = put.replace("    place ", "    hold ").replace('"$1"', "after")
     take = "\n".join(f"    {step}" for step in _steps(files))
+    held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
+    tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
-    return f"{head}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{TAIL.replace('FOLDER', FOLDER)}"
+    return f"{head}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:

@@ -12,7 +12,6 @@ from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.ssh import SshLine, SshTarget
 
 SUMMARY = "vtysh -c 'show bgp ipv4 unicast summary json'"
-INACTIVE = "BGP"
 STATE = "see whether FRR runs: systemctl status frr"
 
 
@@ -104,8 +103,8 @@ class FrrReader(NetworkDriver):  # type: ignore[misc]
         name, uptime = self._printed("hostname").strip(), self._printed("cat /proc/uptime")
         return getters.facts(name, self.os_version(), uptime, self._links())
 
-    def _links(self) -> list[Mapping[str, Any]]:
-        found = self._shown("ip -j -s link")
+    def _links(self, about: str = "link") -> list[Mapping[str, Any]]:
+        found = self._shown(f"ip -j -s {about}")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
     def get_interfaces(self) -> dict[str, Any]:

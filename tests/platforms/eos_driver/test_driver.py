@@ -114,7 +114,7 @@ def test_a_commit_goes_back_by_itself_when_nobody_is_connected(lab: RunningLab) 
     with eos(lab, "leaf02") as device:
         before = text(device)
         device.load_candidate(driven.candidate("eos", device, edited("leaf02", "maximum-paths 64", "maximum-paths 3")))
-        device.commit_config(revert_in=4)
+        device.commit_config(revert_in=20)
     with eos(lab, "leaf02") as other:
         until(lambda: not other.has_pending_commit(), "the timer has ended")
         assert text(other) == before
@@ -244,3 +244,15 @@ def test_garbage_is_told_from_an_answer(lab: RunningLab) -> None:
         finally:
             assert lab.lab("heal", "spine02", "garbage").returncode == 0
         assert driven.candidate("eos", device, files("spine02")).changes == ()
+
+
+def test_a_commit_goes_back_while_the_switch_cannot_be_reached(lab: RunningLab) -> None:
+    with eos(lab, "leaf02") as device:
+        was = text(device)
+        device.load_candidate(driven.candidate("eos", device, edited("leaf02", "maximum-paths 64", "maximum-paths 2")))
+        device.commit_config(revert_in=30)
+        with driven.broken(lab, "unreachable", "leaf02"), pytest.raises(AccessError):
+            device.confirm_commit()
+    with eos(lab, "leaf02") as other:
+        until(lambda: not other.has_pending_commit(), "the timer has ended")
+        assert text(other) == was

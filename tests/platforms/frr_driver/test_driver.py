@@ -178,7 +178,7 @@ def test_a_commit_goes_back_by_itself_when_nobody_is_connected(lab: RunningLab) 
         was = dict(device.running_files())
         changed = edited("leaf02", "frr.conf", "maximum-paths 64", "maximum-paths 3")
         device.load_candidate(driven.candidate("frr", device, changed))
-        device.commit_config(revert_in=5)
+        device.commit_config(revert_in=20)
     until(lambda: leaves_nothing(lab, "leaf02"), "the timer has taken it back")
     with frr(lab, "leaf02") as other:
         assert not other.has_pending_commit()
@@ -314,3 +314,16 @@ def test_a_timer_of_another_change_leaves_this_one_alone(lab: RunningLab) -> Non
         assert driven.candidate("frr", device, changed).changes == ()
         device.rollback()
         assert driven.candidate("frr", device, files()).changes == ()
+
+
+def test_a_commit_whose_connection_is_cut_goes_back_by_itself(lab: RunningLab) -> None:
+    changed = edited("leaf02", "netplan.yaml", "mtu: 9216", "mtu: 9000")
+    with frr(lab, "leaf02") as device:
+        was = dict(device.running_files())
+        device.load_candidate(driven.candidate("frr", device, changed))
+        with driven.broken(lab, "drops-after-commit", "leaf02", "seconds=2"), pytest.raises(AccessError):
+            device.commit_config(revert_in=30)
+    until(lambda: driven.is_reachable(lab, "leaf02", "frr"), "it is reachable again")
+    with frr(lab, "leaf02") as other:
+        until(lambda: not other.has_pending_commit(), "the timer has ended")
+        until(lambda: dict(other.running_files()) == was, "what ran before runs again")

@@ -5,8 +5,9 @@ from itertools import combinations
 
 import pytest
 
+from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
-from netkit.platforms.frr import drain, procedure, reply
+from netkit.platforms.frr import drain, interfaces, procedure, reply
 from netkit.platforms.frr.files import PLACES
 from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL
@@ -132,3 +133,33 @@ bfd
     assert list(reply.differences(eternal)) == []
     said = "".join(reply.differences(f"{eternal}router bgp 65001\n timers bgp 3 9\n"))
     assert said == "Lines To Add\nrouter bgp 65001\n timers bgp 3 9\n"
+
+
+def link(name: str, *flags: str) -> dict[str, object]:
+    addresses = [{"local": "192.0.2.1", "prefixlen": 31}, {"local": "fe80::1", "prefixlen": 64}]
+    return {"ifname": name, "flags": ["UP", *flags], "mtu": 1500, "addr_info": addresses}
+
+
+@pytest.mark.parametrize(
+    ("key", "running", "intended", "said"),
+    [
+        (("mtu",), "1500", "9216", ["swp1 mtu"]),
+        (("mtu",), "9216", "1500", []),
+        (("mtu",), "9216", None, []),
+        (("addresses", "- 192.0.2.1/31"), None, "", []),
+        (("addresses", "- 192.0.2.1/31"), "", None, ["swp1 addresses"]),
+        (("addresses", "- 192.0.2.5/31"), None, "", ["swp1 addresses"]),
+        (("addresses", "- 192.0.2.5/31"), "", None, []),
+        (("optional",), "true", "false", []),
+    ],
+)
+def test_what_the_kernel_does_not_show_is_told(
+    key: tuple[str, ...], running: str | None, intended: str | None, said: list[str]
+) -> None:
+    changes = [
+        Change(("netplan.yaml", "network", "ethernets", name, *key), running, intended)
+        for name in ("swp1", "swp2", "x")
+    ]
+    links = [link("swp1", "LOWER_UP"), link("swp2", "NO-CARRIER")]
+    assert list(interfaces.differing(changes, links)) == said
+    assert list(interfaces.differing([Change(("daemons", "bgpd"), "no", "yes")], links)) == []
