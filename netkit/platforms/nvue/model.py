@@ -83,7 +83,7 @@ def _without_shadowed(tree: dict[Path, str]) -> dict[Path, str]:
     empty = [path for path, value in tree.items() if not value]
     shadowed = {path[:length] for path in tree for length in range(1, len(path))} if empty else set()
     for path in empty:
-        if path in shadowed:
+        if path in shadowed or len(path) == 1:  # the root of a branch says nothing: it stays when all below is unset
             del tree[path]
     return tree
 
