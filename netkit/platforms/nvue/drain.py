@@ -58,9 +58,20 @@ def begun(words: Dialect) -> Document:
     return Document(set=_at(SHUTDOWN, words.on)).joined(unsaved(words))
 
 
-def ended(startup: Tree) -> Document:
-    """Return the document that makes both what they were."""
-    return back(startup, SHUTDOWN, AUTO_SAVE)
+def ended(startup: Tree, applied: Tree) -> Document:
+    """Return the document that makes both what they were; an object in which nothing else is left goes too."""
+    made = back(startup, SHUTDOWN, AUTO_SAVE)
+    gone = [_alone(applied, path) for path in (SHUTDOWN, AUTO_SAVE) if at(startup, path) is None]
+    return Document(unset={key: value for path in gone for key, value in _at(path, None).items()}, set=made.set)
+
+
+def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the shortest start of a path, below the root, that leads to nothing but its end."""
+    for length in range(2, len(path)):
+        nodes = [at(tree, path[:end]) for end in range(length, len(path))]
+        if all(isinstance(node, dict) and len(node) == 1 for node in nodes):
+            return path[:length]
+    return path
 
 
 def back(startup: Tree, *paths: tuple[str, ...]) -> Document:

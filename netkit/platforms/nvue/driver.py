@@ -197,7 +197,7 @@ class NvueDriver(NvueReader):
         """End a drain of netkit's; one that is intended stays."""
         applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
-            self._change(drain.ended(startup), UNDRAINING)
+            self._change(drain.ended(startup, applied), UNDRAINING)
             self._transport.save()
 
     def _change(self, document: Document, message: str) -> None:

@@ -58,10 +58,15 @@ def test_without_its_drain_a_switch_runs_what_it_would_boot(startup: dict[str, A
 
 
 def test_the_end_of_a_drain_sets_what_was_and_unsets_what_was_not() -> None:
-    assert drain.ended(tree("", "enabled")) == Document(
+    assert drain.ended(tree("", "enabled"), tree("enabled", "disabled")) == Document(
         unset={"router": {"bgp": {"graceful-shutdown": None}}},
         set={"system": {"config": {"auto-save": {"state": "enabled"}}}},
     )
+
+
+def test_an_object_that_only_the_drain_has_left_goes_with_it() -> None:
+    applied = {"router": {"bgp": {"graceful-shutdown": "enabled"}}, "system": tree("", "disabled")["system"]}
+    assert drain.ended(tree(), applied) == Document(unset={"router": {"bgp": None}, "system": {"config": None}})
 
 
 def test_secrets_go_into_values_and_names() -> None:
