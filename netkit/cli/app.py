@@ -245,7 +245,7 @@ def _guarded(arguments: list[str]) -> int:
 
 def _spelled_out(arguments: list[str]) -> list[str]:
     """Return arguments in which `--lab` and `--resume` have a value; alone they stand for the usual one."""
-    if arguments[:1] == ["lab"]:
+    if not arguments or arguments[0] == "lab":
         return arguments
     following = [*arguments[1:], "-"]
     return [
