@@ -102,19 +102,20 @@ class Device:
 
     def _commit(self, driver: Driver) -> tuple[Window, AccessError | None]:
         """Apply the change. A connection that is lost on the way says nothing: the device may have applied it."""
-        revert_s, clock = self._job.options.revert_s, self._job.clock
-        earliest_s = clock.wall_s() + revert_s
-        self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=revert_s)
+        options, clock = self._job.options, self._job.clock
+        earliest_s = clock.wall_s() + options.revert_s
+        self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
         self._job.show(Phase.COMMIT, self._name, self._turn.wave)
-        lost, has_answered = None, False
+        lost, applying_s = None, options.settle_s
         try:
-            driver.commit_config(message=f"netkit {self._job.journal.run}", revert_in=revert_s)
-            has_answered = True
+            driver.commit_config(message=f"netkit {self._job.journal.run}", revert_in=options.revert_s)
+            applying_s = 0.0
         except DeviceError:
-            has_answered = True
+            applying_s = 0.0  # it has said that it does not apply it
             raise
         except AccessError as error:
             lost = error
         finally:
-            window = self._turn.window = Window(earliest_s, clock.wall_s() + revert_s, has_answered)
+            now_s = clock.wall_s()
+            window = self._turn.window = Window(earliest_s, now_s + options.revert_s, now_s + applying_s)
         return window, lost

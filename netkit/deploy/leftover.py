@@ -55,7 +55,7 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
         turn.window = Window(
             earliest_s,
             latest_s,
-            has_answered=False,
+            commit.at_s + job.options.settle_s,
             is_confirming=Phase.CONFIRM in steps,
             is_confirmed=CONFIRMED in steps,
         )

@@ -20,8 +20,8 @@ class Window:
     """Before this, its timer cannot have run out."""
     latest_s: float
     """After this, its timer has run out."""
-    has_answered: bool
-    """Whether the device said that it had applied the change, or that it had not: nothing is still on its way."""
+    applied_by_s: float
+    """After this, a change that the device does not show is not on its way any more."""
     is_confirming: bool = False
     """Whether it was told to keep the change, whatever came of that."""
     is_confirmed: bool = False
@@ -44,7 +44,7 @@ class Settling:
     def __init__(self, job: Job, task: Task, window: Window, step: Callable[[Phase], None], *, is_drained: bool):
         self._job, self._task, self._window, self._step = job, task, window, step
         self._is_drained = is_drained
-        self._is_certain = window.has_answered
+        self._applied_by_s = window.applied_by_s
         self._give_up_s = window.latest_s + job.options.settle_s
 
     def settle(self) -> Ending:
@@ -66,13 +66,13 @@ class Settling:
                 driver.rollback()
                 if driver.has_pending_commit():
                     return Ending(State.UNKNOWN, "the change still waits for its confirmation", FAILED)
-                self._is_certain = True
+                self._applied_by_s = 0.0
             return self._judged(driver, look(driver, self._task), is_last=is_last)
 
     def _judged(self, driver: Driver, seen: Seen, *, is_last: bool) -> Ending:
         now_s = self._job.clock.wall_s()
         if seen.is_as_before(self._task):
-            if not self._is_certain and now_s < self._window.latest_s:
+            if now_s < self._applied_by_s:
                 return Ending(State.UNKNOWN, "it may still be about to apply the change", FAILED)
             self._tidy(driver)
             return Ending(State.AS_BEFORE)

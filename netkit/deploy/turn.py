@@ -102,7 +102,7 @@ class Turn:
     def settled(self) -> Ending:
         """Return what the device runs, once that is known."""
         now_s = self.job.clock.wall_s()
-        window = self.window or Window(now_s, now_s, has_answered=True)
+        window = self.window or Window(now_s, now_s, now_s)
         return Settling(self.job, self.task, window, self.step, is_drained=self.is_drained).settle()
 
     def outcome_after(self, failure: DeviceOutcome, ending: Ending) -> DeviceOutcome:

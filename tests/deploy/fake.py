@@ -8,7 +8,7 @@ from netkit.deploy.clock import Clock
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.driver import Candidate, SessionState
 
-TIMEOUT_S = 30.0
+TIMEOUT_S, LATE_S = 30.0, 8.0
 Running = dict[str, str | None]
 
 
@@ -30,7 +30,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "running_files": ("hang", "garbage", "slow", "bug"),
     "sessions": ("hang", "slow", "bug"),
     "load_candidate": ("hang", "refused", "lost", "slow", "bug"),
-    "commit_config": ("hang", "refused", "lost", "quiet", "half", "slow", "bug"),
+    "commit_config": ("hang", "refused", "lost", "late", "quiet", "half", "slow", "bug"),
     "has_pending_commit": ("hang", "slow"),
     "confirm_commit": ("hang", "refused", "lost", "unsaved", "slow", "bug"),
     "rollback": ("hang", "refused", "lost", "quiet"),
@@ -70,12 +70,19 @@ class FakeDevice:
     faults: list[Fault] = field(default_factory=list)
     staged: dict[str, str] | None = None
     pending: tuple[float, Running] | None = None
+    late: tuple[float, dict[str, str], int] | None = None
+    """A change that is still on its way when nobody waits for it any more."""
     is_drained: bool = False
     commits: int = 0
     writes: int = 0
 
     def tick(self) -> None:
-        """Let the timer on the device run out when it is due."""
+        """Let what the device does by itself happen when it is due."""
+        if self.late and self.time.now_s >= self.late[0]:
+            at_s, files, revert_s = self.late
+            self.late = None
+            self.pending = (at_s + revert_s, dict(self.running))
+            self.running.update(files)
         if self.pending and self.time.now_s >= self.pending[0]:
             self.take_back()
 
@@ -167,6 +174,11 @@ class FakeDriver:
             device.staged = None
             return
         device.commits += 1
+        if kind == "late":
+            device.time.wait(TIMEOUT_S)
+            device.late = (device.time.now_s + LATE_S, device.staged, revert_in)
+            device.staged = None
+            raise AccessError(Problem(f"{self.name}: no answer within {TIMEOUT_S:g} s"))
         device.pending = (device.time.now_s + revert_in, dict(device.running))
         files = list(device.staged.items())
         for file, text in files[:1] if kind == "half" and len(files) > 1 else files:

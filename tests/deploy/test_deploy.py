@@ -194,6 +194,7 @@ def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
         ("commit_config", "hang", "reverted", 4),
         ("commit_config", "bug", "reverted", 1),
         ("commit_config", "lost", "done", 0),
+        ("commit_config", "late", "reverted", 4),
         ("confirm_commit", "refused", "reverted", 1),
         ("confirm_commit", "hang", "reverted", 4),
         ("confirm_commit", "lost", "done", 0),
