@@ -10,13 +10,15 @@ from netkit import deploy, design
 from netkit.access.connect import connect
 from netkit.access.endpoints import lab_endpoints
 from netkit.access.settings import AccessSettings
-from netkit.deploy import Event, Gate, Journal, Options, Outcome, SessionGate
+from netkit.deploy import Gate, Journal, Options, Outcome, SessionGate
+from netkit.deploy.apply import quiet
+from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.plan import Plan, Running, Unreachable, make
-from netkit.platforms.config import Files
+from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Driver
 from netkit.platforms.models import MODELS
 from netkit.render import Engine, render
@@ -43,10 +45,11 @@ class Fleet:
     lab: RunningLab
     runs: Path
     fabric: Fabric
-    timeout_s: float = TIMEOUT_S
+    impatience_s: Mapping[str, float] = field(default_factory=dict)
+    """How long to wait for some of the switches."""
     options: Options = OPTIONS
     gate: Gate | None = None
-    events: list[Event] = field(default_factory=list)
+    tell: Tell = quiet
     by_hand: Callable[[str, str], str] = lambda _file, text: text
 
     @property
@@ -72,7 +75,7 @@ class Fleet:
         folder = self.lab.home / self.lab.name
         record = json.loads((folder / "lab.json").read_text(encoding="utf-8"))
         endpoint = lab_endpoints(record, folder, AccessSettings())[name]
-        return connect(replace(endpoint, timeout_s=self.timeout_s), secret)
+        return connect(replace(endpoint, timeout_s=self.impatience_s.get(name, TIMEOUT_S)), secret)
 
     def running(self, name: str) -> Running | Unreachable:
         """Return what a switch runs."""
@@ -84,6 +87,17 @@ class Fleet:
             return Unreachable(str(error))
         finally:
             driver.close()
+
+    def configs(self) -> dict[str, Config]:
+        """Return what every switch runs, in its own model."""
+        found = {name: self.running(name) for name in self.names}
+        return {
+            name: MODELS[self.fabric.switch(name).platform].parse(
+                {file: text for file, text in one.files.items() if text is not None and self._reads(name, file)}
+            )
+            for name, one in found.items()
+            if isinstance(one, Running)
+        }
 
     def plan(self) -> Plan:
         """Return what there is to do now."""
@@ -99,7 +113,7 @@ class Fleet:
             gate=self.gate or SessionGate(self.fabric, self.connect),
             options=replace(self.options, **changes),
             journal=journal or self.journal(),
-            tell=self.events.append,
+            tell=self.tell,
         )
 
     def undo(self, journal: Journal, **changes: Any) -> Outcome:
