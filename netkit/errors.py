@@ -100,5 +100,17 @@ class DeviceError(NetkitError):
     exit_code = 1
 
 
+class SnapshotError(NetkitError):
+    """A snapshot that cannot be read or written."""
+
+
+class CheckError(NetkitError):
+    """A check that does not exist, or cannot be loaded."""
+
+
+class StoreError(NetkitError):
+    """The history cannot be read or written."""
+
+
 class UsageError(NetkitError):
     """The command line asks for something that does not exist."""

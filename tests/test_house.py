@@ -17,6 +17,7 @@ PACKAGE = ROOT / "netkit"
 STAGES = (
     "errors",
     "hardware",
+    "facts",
     "platforms",
     "intent",
     "design",
@@ -82,7 +83,7 @@ def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
 TALKING = re.compile(r"(driver|ssh|transport\w*|shell\w*|rest\w*)\.py")
 
 
-@pytest.mark.parametrize("stage", ["intent", "design", "render", "platforms", "hardware"])
+@pytest.mark.parametrize("stage", ["intent", "design", "render", "facts", "platforms", "hardware", "judge"])
 def test_pure_stages_touch_no_clock_network_or_environment(stage: str) -> None:
     forbidden = {"time", "datetime", "random", "socket", "subprocess", "urllib", "http", "uuid", "secrets"}
     for path in (PACKAGE / stage).rglob("*.py"):

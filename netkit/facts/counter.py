@@ -1,0 +1,103 @@
+"""Counters: flat, by name and place, so that deltas, snapshots and the store need not know what they count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Counters = Mapping[str, Mapping[str, int]]
+"""Name → place → count. A place is a port, or `port/n` for a priority, a queue or a bin of it."""
+Scope = Literal["port", "priority", "queue", "bin"]
+
+
+@dataclass(frozen=True, slots=True)
+class CounterKind:
+    """What a counter counts."""
+
+    scope: Scope
+    unit: Literal["bytes", "packets", "frames", "events", "microseconds", "codewords", "bits"]
+    text: str
+    bits: int = 64
+    """How wide it is at least; some devices wrap later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The counters of a device at one moment."""
+
+    at_s: float
+    counters: Counters = field(default_factory=dict)
+
+
+def place(port: str, number: int | str) -> str:
+    """Return the place of a priority, a queue or a bin of a port."""
+    return f"{port}/{number}"
+
+
+def port_of(at: str) -> str:
+    """Return the port of a place."""
+    port, _, number = at.rpartition("/")
+    return port if port and number.isdecimal() else at
+
+
+def number_of(at: str) -> int | None:
+    """Return the priority, queue or bin of a place; None for a port."""
+    port, _, number = at.rpartition("/")
+    return int(number) if port and number.isdecimal() else None
+
+
+COUNTERS: Mapping[str, CounterKind] = {
+    # Of every port and NIC
+    "rx_bytes": CounterKind("port", "bytes", "received"),
+    "tx_bytes": CounterKind("port", "bytes", "sent"),
+    "rx_packets": CounterKind("port", "packets", "received"),
+    "tx_packets": CounterKind("port", "packets", "sent"),
+    "rx_errors": CounterKind("port", "packets", "received damaged"),
+    "tx_errors": CounterKind("port", "packets", "not sent because of an error"),
+    "rx_drops": CounterKind("port", "packets", "received and thrown away"),
+    "tx_drops": CounterKind("port", "packets", "thrown away before they were sent"),
+    "carrier_changes": CounterKind("port", "events", "times the link went down or up"),
+    "link_downs": CounterKind("port", "events", "times the link went down"),
+    # PFC, by priority
+    "rx_pause": CounterKind("priority", "frames", "pauses received: the other end is congested"),
+    "tx_pause": CounterKind("priority", "frames", "pauses sent: this end is congested"),
+    "rx_pause_us": CounterKind("priority", "microseconds", "time it was held up by the other end"),
+    "tx_pause_us": CounterKind("priority", "microseconds", "time it held up the other end"),
+    "buffer_drops": CounterKind("priority", "packets", "received and lost for want of buffer: the headroom overran"),
+    # Queues
+    "queue_tx_packets": CounterKind("queue", "packets", "sent from the queue"),
+    "queue_tx_bytes": CounterKind("queue", "bytes", "sent from the queue"),
+    "queue_drops": CounterKind("queue", "packets", "tail drops of the queue"),
+    "queue_ecn_marked": CounterKind("queue", "packets", "marked with CE on their way out"),
+    "ecn_marked": CounterKind("port", "packets", "marked with CE on their way out, all queues together"),
+    # PFC watchdog, by priority
+    "watchdog_detected": CounterKind("priority", "events", "storms the watchdog has seen"),
+    "watchdog_restored": CounterKind("priority", "events", "storms that are over"),
+    "watchdog_drops": CounterKind("priority", "packets", "thrown away by the watchdog"),
+    # FEC
+    "fec_corrected": CounterKind("port", "codewords", "repaired"),
+    "fec_uncorrectable": CounterKind("port", "codewords", "beyond repair: packets are lost"),
+    "fec_symbol_errors": CounterKind("port", "events", "wrong symbols"),
+    "fec_bin": CounterKind("bin", "codewords", "with so many wrong symbols"),
+    "corrected_bits": CounterKind("port", "bits", "wrong before FEC and repaired"),
+    "received_bits": CounterKind("port", "bits", "received, good or bad"),
+    # RoCE of a NIC
+    "cnp_sent": CounterKind("port", "packets", "CNPs this NIC sent because packets arrived with CE"),
+    "cnp_handled": CounterKind("port", "packets", "CNPs that arrived and slowed a sender down"),
+    "cnp_ignored": CounterKind("port", "packets", "CNPs that arrived and were ignored"),
+    "ecn_received": CounterKind("port", "packets", "RoCE packets that arrived with CE"),
+    "out_of_sequence": CounterKind("port", "packets", "arrived out of order: loss, or spraying", 32),
+    "packet_seq_err": CounterKind("port", "packets", "a receiver asked for again", 32),
+    "local_ack_timeout": CounterKind("port", "events", "a sender waited in vain for an answer", 32),
+    "retries_exceeded": CounterKind("port", "events", "queue pairs that gave up", 32),
+    "rnr_retries_exceeded": CounterKind("port", "events", "queue pairs whose receiver was never ready", 32),
+    "out_of_buffer": CounterKind("port", "packets", "arrived with no receive work posted", 32),
+    "adaptive_retransmits": CounterKind("port", "events", "retransmissions before a timeout", 32),
+    "duplicate_requests": CounterKind("port", "packets", "seen twice by a responder", 32),
+    "slow_restart_cnps": CounterKind("port", "packets", "CNPs sent for loss instead of CE", 32),
+    "icrc_errors": CounterKind("port", "packets", "with a wrong invariant CRC"),
+    "rdma_rx_bytes": CounterKind("port", "bytes", "received by RDMA"),
+    "rdma_tx_bytes": CounterKind("port", "bytes", "sent by RDMA"),
+    "pause_storm_warnings": CounterKind("port", "events", "times the NIC held up its switch for long"),
+    "pause_storm_errors": CounterKind("port", "events", "times the NIC stopped pausing because it never ended"),
+    "pci_stalls": CounterKind("port", "events", "seconds in which PCIe held up what was received"),
+}

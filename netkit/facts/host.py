@@ -1,0 +1,50 @@
+"""What a GPU host and its NICs are set to."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class NicFacts:
+    """One NIC of a host, by the interface its PCI address has; None and empty where it is not told."""
+
+    interface: str
+    pci: str
+    rdma: str = ""
+    part: str = ""
+    psid: str = ""
+    firmware: str = ""
+    driver: str = ""
+    driver_version: str = ""
+    pci_gt_s: float | None = None
+    pci_width: int | None = None
+    pci_full_gt_s: float | None = None
+    """What slot and card could do."""
+    pci_full_width: int | None = None
+    read_request_bytes: int | None = None
+    has_relaxed_ordering: bool | None = None
+    active_mtu_bytes: int | None = None
+    roce_gid_index: int | None = None
+    """Index of the RoCEv2 GID of its IPv4 address."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Firmware settings (mlxconfig): name → what is in force."""
+    next_settings: Mapping[str, str] = field(default_factory=dict)
+    """Firmware settings that hold from the next boot on."""
+    numa: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostFacts:
+    """The host itself."""
+
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Interface → addresses with prefix length."""
+    bridges_with_acs: tuple[str, ...] | None = None
+    """PCI bridges on which ACS redirects; None when it could not be seen."""
+    is_iommu_on: bool | None = None
+    gpu_pcis: tuple[str, ...] = ()
+    nearest_nic: Mapping[str, str] = field(default_factory=dict)
+    """PCI address of a GPU → interface of the NIC that shares a PCIe switch with it."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Name → version of what is installed and matters, such as the driver package."""
