@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from netkit.lab.node import Done
 from netkit.lab.personalities.linux_host import systemd_run, udev, unit_file
 from netkit.lab.personalities.linux_host.systemctl import systemctl
-from netkit.lab.personalities.linux_host.units import Units
+from netkit.lab.personalities.linux_host.units import EXITED, State, Units
 from tests.lab.personalities.linux_host_desk import Desk, Typed, small
 
 UNIT = """[Unit]
@@ -65,6 +65,18 @@ def test_a_oneshot_unit_runs_once_and_stays_active(host: Host) -> None:
     assert (code, shown) == (0, "Description=Says a\nActiveState=active\nSubState=exited\nType=oneshot\n")
     assert host.type("systemctl stop say@a")[0] == 0
     assert host.type("systemctl is-active -q say@a") == (3, "", "")
+
+
+def test_what_another_kind_of_host_does_to_restart_a_unit_is_what_systemctl_does(host: Host) -> None:
+    class Others(Units):
+        def restart(self, name: str) -> State:
+            host.ran.append(["its", "own", name])
+            return EXITED
+
+    host.units = Others(host.desk, lambda _command: Done(1, "", ""))
+    for verb in ("start", "restart", "reload", "reload-or-restart"):
+        assert host.type(f"systemctl {verb} say@a") == (0, "", "")
+    assert host.ran == [["its", "own", "say@a.service"]] * 4
 
 
 def test_a_unit_that_fails_is_failed_until_it_is_forgotten(host: Host) -> None:

@@ -50,6 +50,18 @@ def _each(act: Callable[[Units, str], State]) -> Callable[[Units, Arguments, Cal
     return verb
 
 
+def _start(units: Units, name: str) -> State:
+    return units.start(name)
+
+
+def _restart(units: Units, name: str) -> State:
+    return units.restart(name)
+
+
+def _reload(units: Units, name: str) -> State:
+    return units.reload_unit(name)
+
+
 def _try_restart(units: Units, name: str) -> State:
     state = units.state(name)
     return units.restart(name) if state.active == "active" else state
@@ -68,7 +80,7 @@ def _enable(units: Units, arguments: Arguments, call: Call) -> int:
             return 1
         units.enable(name, is_enabled=is_enabled)
     if "--now" in arguments.flags:
-        return _each(Units.start if is_enabled else _stop)(units, arguments, call)
+        return _each(_start if is_enabled else _stop)(units, arguments, call)
     return 0
 
 
@@ -117,11 +129,11 @@ def _is_system_running(_units: Units, _arguments: Arguments, call: Call) -> int:
 
 
 VERBS: Mapping[str, Callable[[Units, Arguments, Call], int]] = {
-    "start": _each(Units.start),
-    "restart": _each(Units.restart),
+    "start": _each(_start),
+    "restart": _each(_restart),
     "try-restart": _each(_try_restart),
-    "reload": _each(Units.reload_unit),
-    "reload-or-restart": _each(Units.reload_unit),
+    "reload": _each(_reload),
+    "reload-or-restart": _each(_reload),
     "stop": _each(_stop),
     "enable": _enable,
     "disable": _enable,
