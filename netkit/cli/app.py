@@ -13,6 +13,7 @@ from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.lab_verbs import lab_verbs
 from netkit.cli.options import (
+    Busy,
     ConfirmWithin,
     Disruptive,
     Fabric,
@@ -20,6 +21,8 @@ from netkit.cli.options import (
     Lab,
     Limit,
     MaxFail,
+    NoCanary,
+    NoDrain,
     Parallel,
     PlanFormat,
     Together,
@@ -129,6 +132,9 @@ def deploy(
     ] = "",
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
+    busy: Busy = False,
+    no_canary: NoCanary = False,
+    no_drain: NoDrain = False,
     confirm_within: ConfirmWithin = 120,
     parallel: Parallel = 20,
     together: Together = False,
@@ -136,7 +142,8 @@ def deploy(
 ) -> None:
     """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
-    how |= {"max_fail": max_fail, "disruptive": disruptive, "parallel": parallel, "together": together}
+    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
     _run("deploy", fabric, file=file, resume=resume, dry=dry_run, **how)
 
 
@@ -149,6 +156,9 @@ def rollback(
     yes: Yes = False,
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
+    busy: Busy = False,
+    no_canary: NoCanary = False,
+    no_drain: NoDrain = False,
     confirm_within: ConfirmWithin = 120,
     parallel: Parallel = 20,
     together: Together = False,
@@ -156,7 +166,8 @@ def rollback(
 ) -> None:
     """Take back what a run changed, with the same care."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
-    how |= {"max_fail": max_fail, "disruptive": disruptive, "parallel": parallel, "together": together}
+    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
     _run("rollback", fabric, run, **how)
 
 

@@ -17,6 +17,9 @@ Lab = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that no other path makes up for.")]
+Busy = Annotated[bool, typer.Option("--busy", help="Make disruptive changes although lossless traffic still moves.")]
+NoCanary = Annotated[bool, typer.Option("--no-canary", help="Begin with a whole wave, not with one device.")]
+NoDrain = Annotated[bool, typer.Option("--no-drain", help="Change spines and cores without moving traffic away first.")]
 ConfirmWithin = Annotated[
     int,
     typer.Option("--confirm-within", help="Devices take back what is not confirmed in time.", metavar="S", min=5),

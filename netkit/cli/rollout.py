@@ -61,11 +61,17 @@ def told(
     revert_s: int,
     parallel: int,
     together: bool,
+    busy: bool,
+    canary: bool,
+    drain: bool,
 ) -> Told:
     """Return what the options of the command line say."""
     check_format(output)
     options = Options(
         is_disruptive_allowed=disruptive,
+        is_busy_allowed=busy,
+        has_canary=canary,
+        has_drain=drain,
         is_together=together,
         parallel=parallel,
         max_fail=max_fail,

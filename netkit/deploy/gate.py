@@ -38,7 +38,7 @@ class GateQuestion:
     ending: frozenset[str] = frozenset()
     """Interfaces of the device whose BGP session the change takes away for good."""
     needs_idle: bool = False
-    """Whether the change is disruptive: before it, the lossless counters must stand still."""
+    """Whether the lossless counters must stand still before the change: it is disruptive, and nobody said `--busy`."""
     sample: str = ""
     """What the gate answered before the change."""
     patience_s: float = 0.0

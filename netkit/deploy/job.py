@@ -53,7 +53,7 @@ class Job:
     def is_drained_first(self, name: str) -> bool:
         """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
         planned, found = self.tasks[name].plan, self.fabric.device(name)
-        if not isinstance(found, Switch) or found.role not in {"spine", "core"}:
+        if not self.options.has_drain or not isinstance(found, Switch) or found.role not in {"spine", "core"}:
             return False
         is_felt = planned.risk >= Risk.SESSION and bool(planned.blast.sessions or planned.blast.links)
         if not is_felt or planned.blast.is_disruptive:

@@ -21,7 +21,11 @@ class Options:
     limit: tuple[str, ...] | None = None
     """Names of the devices to change; None for all of the plan."""
     is_disruptive_allowed: bool = False
+    is_busy_allowed: bool = False
+    """Whether a disruptive change goes on although lossless traffic still moves."""
     has_canary: bool = True
+    has_drain: bool = True
+    """Whether a device whose traffic has another way is asked to send it there first."""
     is_together: bool = False
     """Whether devices that stand in for each other may change at the same time."""
     parallel: int = 20

@@ -48,7 +48,7 @@ class Turn:
             neighbors=self.job.neighbors(self.name),
             risk=self.task.plan.risk,
             ending=self.ending,
-            needs_idle=is_disruptive(self.task),
+            needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             sample=self.sample,
             patience_s=max(0.0, patience_s),
         )

@@ -1,0 +1,117 @@
+"""What the user may leave out: the canary, the drain, and the wait for idle lossless traffic."""
+
+from pathlib import Path
+
+import pytest
+
+from netkit.cli import rollout
+from netkit.deploy import GateAnswer, GateQuestion, Moment, Options, Phase, Result
+from netkit.platforms.change import Risk
+from tests.deploy import promise
+from tests.deploy.scene import Scene, scene
+
+LEAVES, SPINES = ("leaf01", "leaf02", "leaf03", "leaf04"), ("spine01", "spine02")
+DEFAULTS = {
+    "lab": "",
+    "limit": "",
+    "yes": True,
+    "output": "text",
+    "max_fail": 0,
+    "disruptive": False,
+    "revert_s": 120,
+    "parallel": 20,
+    "together": False,
+    "busy": False,
+    "canary": True,
+    "drain": True,
+}
+
+
+def busy(question: GateQuestion) -> GateAnswer:
+    """Answer for a fabric in which training runs."""
+    if question.moment is Moment.BEFORE and question.needs_idle:
+        return GateAnswer("inconclusive", ("lossless bytes move",))
+    return GateAnswer("healthy")
+
+
+def drained(found: Scene) -> set[str]:
+    return {event.device for event in found.events if event.phase is Phase.DRAIN}
+
+
+def first_wave(found: Scene) -> set[str]:
+    return {event.device for event in found.events if event.wave == 1}
+
+
+def test_a_busy_fabric_stops_a_disruptive_change_before_it_begins() -> None:
+    with scene("asn") as found:
+        found.gate = busy
+        outcome = found.apply(limit=LEAVES, max_fail=6)
+        refused = [one for one in outcome.devices if one.wave]
+        assert {one.result for one in refused} == {Result.REFUSED}
+        assert all("before the change, its health is inconclusive: lossless bytes move" in str(one) for one in refused)
+        assert outcome.stopped == f"{refused[0].device} is not healthy"
+        assert outcome.exit_code == 1
+        assert sum(device.writes for device in found.devices.values()) == 0
+        promise.check(found, outcome)
+
+
+def test_who_says_so_changes_a_busy_fabric() -> None:
+    with scene("asn") as found:
+        found.gate = busy
+        outcome = found.apply(is_busy_allowed=True)
+        assert outcome.exit_code == 0
+        promise.check(found, outcome)
+
+
+def test_only_disruptive_changes_need_an_idle_fabric() -> None:
+    asked: dict[str, bool] = {}
+
+    def gate(question: GateQuestion) -> GateAnswer:
+        asked[question.device] = question.needs_idle
+        assert question.risk is (Risk.SESSION if is_felt else Risk.NONE)
+        return GateAnswer("healthy")
+
+    for change, is_felt in (("asn", True), ("words", False)):
+        with scene(change) as found:
+            found.gate = gate
+            assert found.apply().exit_code == 0
+            assert asked == {**dict.fromkeys(LEAVES, is_felt), **dict.fromkeys(SPINES, False)}
+
+
+def test_a_run_goes_on_with_what_was_allowed() -> None:
+    with scene("asn") as found:
+        found.gate = busy
+        journal = found.journal()
+        assert found.apply(journal, is_busy_allowed=True, has_drain=False, has_canary=False).exit_code == 0
+        kept = journal.orders().options
+        assert (kept.is_busy_allowed, kept.has_drain, kept.has_canary) == (True, False, False)
+
+
+@pytest.mark.parametrize("has_drain", [True, False])
+def test_spines_are_drained_unless_somebody_says_otherwise(*, has_drain: bool) -> None:
+    with scene("asn") as found:
+        outcome = found.apply(has_drain=has_drain)
+        assert outcome.exit_code == 0
+        assert drained(found) == (set(SPINES) if has_drain else set())
+        promise.check(found, outcome)
+
+
+@pytest.mark.parametrize("has_canary", [True, False])
+def test_one_device_goes_first_unless_somebody_says_otherwise(*, has_canary: bool) -> None:
+    with scene() as found:
+        outcome = found.apply(has_canary=has_canary, is_together=True)
+        assert outcome.exit_code == 0
+        assert len(first_wave(found)) == (1 if has_canary else found.options.parallel)
+
+
+@pytest.mark.parametrize(
+    ("said", "options"),
+    [
+        ({}, Options()),
+        ({"canary": False}, Options(has_canary=False)),
+        ({"drain": False}, Options(has_drain=False)),
+        ({"busy": True, "disruptive": True}, Options(is_busy_allowed=True, is_disruptive_allowed=True)),
+    ],
+)
+def test_the_command_line_says_it(said: dict[str, bool], options: Options, tmp_path: Path) -> None:
+    assert rollout.told(tmp_path, **{**DEFAULTS, **said}).options == options  # type: ignore[arg-type]
