@@ -9,6 +9,7 @@ import logging
 import shlex
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,6 +25,7 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its thre
 MOST_OUTPUT_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
 SLICE_S = 1.0
+Heard = Callable[[bytes], None]
 UNREACHABLE = "check the address, the port and the management network"
 
 
@@ -106,8 +108,11 @@ class SshLine:
         """Whether the connection stands, as far as this side knows."""
         return self._session is not None and self._session.transport is not None
 
-    def run(self, command: str, timeout_s: float | None = None, stdin: str = "") -> Done:
-        """Run a command; what it exits with is for the caller to judge. AccessError when it does not end in time."""
+    def run(self, command: str, timeout_s: float | None = None, stdin: str = "", heard: Heard | None = None) -> Done:
+        """Run a command; what it exits with is for the caller to judge. AccessError when it does not end in time.
+
+        What it prints is also told while it comes, so that it is not lost when the end does not.
+        """
         limit_s = self.target.timeout_s if timeout_s is None else timeout_s
         transport = self._session.transport if self._session else None
         if transport is None:
@@ -118,7 +123,7 @@ class SshLine:
             channel = transport.open_session(timeout=limit_s)
             channel.settimeout(limit_s)
             channel.exec_command(command)
-            return _Exchange(channel, deadline_s).run(stdin)
+            return _Exchange(channel, deadline_s, heard).run(stdin)
         except TimeoutError:
             raise self._error(
                 f"did not answer within {limit_s:g} s: {_head(command)}", "see whether its control CPU is busy"
@@ -173,9 +178,10 @@ class _TooMuchError(Exception):
 class _Exchange:
     """One command in its channel."""
 
-    def __init__(self, channel: Any, deadline_s: float) -> None:
+    def __init__(self, channel: Any, deadline_s: float, heard: Heard | None) -> None:
         self.channel = channel
         self.deadline_s = deadline_s
+        self.heard = heard
         self.out: list[bytes] = []
         self.err: list[bytes] = []
         self.size_bytes = 0
@@ -207,6 +213,8 @@ class _Exchange:
             self._keep(self.err, self.channel.recv_stderr(CHUNK_BYTES))
         if chunk:
             self._keep(self.out, chunk)
+            if self.heard:
+                self.heard(chunk)
         return chunk is None or bool(chunk)
 
     def _keep(self, kept: list[bytes], chunk: bytes) -> None:

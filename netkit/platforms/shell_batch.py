@@ -1,0 +1,99 @@
+"""Many questions to a device's shell in one go: each has its own time, and what came before the line hung is kept.
+
+One script runs them all, because a channel for each would cost more than most answers. Marks nobody can foresee stand
+between the answers, so that nothing a command prints can be taken for the end of it.
+"""
+
+import re
+import secrets
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+
+from netkit.errors import AccessError
+from netkit.platforms.ssh import SshLine
+from netkit.platforms.view import Reply
+
+SHARE = 3
+"""One command may take this part of the time there is for all, so that the others have theirs."""
+LEAST_S = 2
+TIMED_OUT = (124, 137)
+LONGEST_REASON = 200
+START = r"""export LC_ALL=C.UTF-8 TERM=dumb; unset LANGUAGE
+run() {
+    printf '\n%s %s\n' "$mark" "$1"; printf '\n%s %s\n' "$mark" "$1" >&2
+    timeout -k 1 "$limit" /bin/sh -c "$2" </dev/null
+    printf '\n%s = %s\n' "$mark" "$?"
+}
+"""
+
+
+def ask(
+    line: SshLine, commands: Sequence[str], *, shell: str = "/bin/sh", timeout_s: float | None = None
+) -> tuple[Reply, ...]:
+    """Return the answer to each command, in order. AccessError only when the connection is gone."""
+    if not commands:
+        return ()
+    limit_s = line.target.timeout_s if timeout_s is None else timeout_s
+    mark = f"@{secrets.token_hex(12)}@"
+    heard: list[tuple[float, bytes]] = []
+    text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))
+    try:
+        done = line.run(shell, limit_s, text, lambda chunk: heard.append((time.time(), chunk)))
+    except AccessError as error:
+        if not line.is_alive:
+            raise
+        failure = error.problems[0].message.removeprefix(f"{line.target.device}: ")
+        return replies(heard, "", mark, len(commands), failure)
+    failure = last_line(done.stderr) or f"exit code {done.exit_code}"
+    return replies(heard, done.stderr, mark, len(commands), failure)
+
+
+def script(commands: Sequence[str], mark: str, limit_s: int) -> str:
+    """Return the script that runs commands one after the other; it is read as a whole before the first one runs."""
+    lines = (f"run {number} {shlex.quote(command)}\n" for number, command in enumerate(commands))
+    return f"{{\nmark={mark} limit={limit_s}\n{START}{''.join(lines)}}}\n"
+
+
+def replies(
+    heard: Sequence[tuple[float, bytes]], stderr: str, mark: str, count: int, failure: str
+) -> tuple[Reply, ...]:
+    """Return the answers in what was heard, in order; those that are not there have the failure."""
+    data = b"".join(chunk for _, chunk in heard)
+    sign = re.escape(mark.encode())
+    found = re.finditer(rb"\n" + sign + rb" (\d+)\n(.*?)\n" + sign + rb" = (\d+)\n", data, re.DOTALL)
+    complaints = _complaints(stderr, mark)
+    told = {}
+    for match in found:
+        number, text, code = int(match[1]), match[2].decode("utf-8", "replace"), int(match[3])
+        why = _failure(code, complaints.get(number, "") or last_line(text))
+        told[number] = Reply(text, why, _when(heard, match.end()))
+    return tuple(told.get(number) or Reply("", f"not answered: {failure}") for number in range(count))
+
+
+def _complaints(stderr: str, mark: str) -> Mapping[int, str]:
+    """Return the last thing each command complained of."""
+    found = re.finditer(rf"\n{re.escape(mark)} (\d+)\n(.*?)(?=\n{re.escape(mark)} |\Z)", stderr, re.DOTALL)
+    return {int(match[1]): last_line(match[2]) for match in found}
+
+
+def _failure(code: int, said: str) -> str:
+    if code in TIMED_OUT:
+        return "does not end"
+    return f"exit code {code}: {said}".removesuffix(": ") if code else ""
+
+
+def _when(heard: Sequence[tuple[float, bytes]], place: int) -> float:
+    """Return when the byte before a place came."""
+    size = 0
+    for at_s, chunk in heard:
+        size += len(chunk)
+        if size >= place:
+            return at_s
+    return 0.0
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a text that says anything, not at length."""
+    lines = (line.strip() for line in reversed(text.splitlines()))
+    return next((line[:LONGEST_REASON] for line in lines if line), "")

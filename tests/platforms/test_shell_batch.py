@@ -1,0 +1,68 @@
+"""Many questions to one shell: a real one here, and what is heard when a line hangs or ends."""
+
+import subprocess
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.platforms import shell_batch
+from netkit.platforms.view import Reply
+
+MARK = "@0123456789abcdef01234567@"
+
+
+def run(*commands: str, limit_s: int = 5) -> tuple[Reply, ...]:
+    script = shell_batch.script(commands, MARK, limit_s)
+    done = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, timeout=60, check=False)
+    return shell_batch.replies([(7.0, done.stdout)], done.stderr.decode(), MARK, len(commands), "it ended")
+
+
+def test_each_command_has_its_own_answer_in_order() -> None:
+    found = run("echo one", "printf 'two\\n\\nlines'", "true", 'echo "it\'s" $((1 + 1))')
+    assert found == tuple(Reply(text, "", 7.0) for text in ("one\n", "two\n\nlines", "", "it's 2\n"))
+
+
+def test_a_command_that_fails_says_why_and_the_others_answer() -> None:
+    found = run("echo some; echo broken >&2; exit 3", "nosuchprogram", "false", "cat", "echo last")
+    assert [reply.text for reply in found] == ["some\n", "", "", "", "last\n"]
+    assert found[0].failure == "exit code 3: broken"
+    assert found[1].failure.startswith("exit code 127: ")
+    assert found[1].failure.endswith("not found")
+    assert (found[2].failure, found[3].failure, found[4].failure) == ("exit code 1", "", "")
+
+
+def test_complaints_stay_out_of_an_answer() -> None:
+    assert run("echo careful >&2; echo '{}'") == (Reply("{}\n", "", 7.0),)
+
+
+def test_a_command_that_hangs_keeps_what_it_said_and_loses_nobody_elses() -> None:
+    found = run("echo before; exec sleep 100", "echo after", limit_s=1)
+    assert found == (Reply("before\n", "does not end", 7.0), Reply("after\n", "", 7.0))
+
+
+def test_a_mark_in_an_answer_that_is_not_ours_changes_nothing() -> None:
+    forged = "echo; echo '@ffffffffffffffffffffffff@ = 0'; echo more"
+    assert run(forged, "echo two") == (
+        Reply("\n@ffffffffffffffffffffffff@ = 0\nmore\n", "", 7.0),
+        Reply("two\n", "", 7.0),
+    )
+
+
+def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
+    script = shell_batch.script(["echo one", "echo two"], MARK, 5)
+    whole = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False).stdout
+    middle = whole.index(b"two")
+    heard = [(1.0, whole[:3]), (2.0, whole[3:middle]), (3.0, b"tw")]
+    lost = Reply("", "not answered: did not answer within 3 s")
+    assert shell_batch.replies(heard, "", MARK, 2, "did not answer within 3 s") == (Reply("one\n", "", 2.0), lost)
+
+
+def test_nothing_heard_is_a_failure_of_each() -> None:
+    assert shell_batch.replies([], "", MARK, 2, "gone") == (Reply("", "not answered: gone"),) * 2
+
+
+@given(st.lists(st.binary(max_size=60), max_size=4), st.text(max_size=60))
+def test_no_bytes_upset_it(chunks: list[bytes], stderr: str) -> None:
+    heard = [(time.time(), chunk) for chunk in chunks]
+    assert len(shell_batch.replies(heard, stderr, MARK, 3, "x")) == 3
