@@ -48,3 +48,5 @@ class HostFacts:
     """PCI address of a GPU → interface of the NIC that shares a PCIe switch with it."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Name → version of what is installed and matters, such as the driver package."""
+    nccl: Mapping[str, str] | None = None
+    """What NCCL's file sets for every job; empty when there is no file, None when it could not be seen."""

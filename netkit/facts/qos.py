@@ -43,6 +43,14 @@ class PortQos:
     cnp_priority: int | None = None
     data_tos: int | None = None
     """Of a NIC: the traffic class byte its RoCE data leaves with, where it is forced."""
+    cm_tos: int | None = None
+    """Of a NIC: the traffic class byte of what RDMA-CM sets up."""
+    ecn_notifies: frozenset[int] | None = None
+    """Of a NIC: priorities on which it answers CE with CNPs."""
+    ecn_reacts: frozenset[int] | None = None
+    """Of a NIC: priorities on which CNPs slow it down."""
+    priority_to_buffer: Mapping[int, int] | None = None
+    """Of a NIC: the receive buffer of each priority."""
 
 
 @dataclass(frozen=True, slots=True)
