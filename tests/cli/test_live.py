@@ -9,89 +9,17 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.command import NETKIT, ROOT, Done, environment
+from tests.cli.site import PATIENCE_S, Site
+from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
 pytestmark = needs_lab
-PATIENCE_S = 300
 SWITCHES = ("leaf01", "leaf02", "spine01", "spine02")
-
-
-@dataclass(frozen=True)
-class Site:
-    """A lab, and the state and cache of a user who works on it."""
-
-    lab: RunningLab
-    home: Path
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Return what netkit finds its things by."""
-        return environment(
-            NETKIT_LAB_DIR=str(self.lab.home),
-            NETKIT_STATE_DIR=str(self.home / "state"),
-            XDG_CACHE_HOME=str(self.home / "cache"),
-            **{f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")},
-        )
-
-    def words(self, verb: str, *options: str | Path) -> list[str]:
-        """Return a command on the lab."""
-        return [*NETKIT, verb, *map(str, options), "--fabric", str(self.lab.fabric), f"--lab={self.lab.name}"]
-
-    def netkit(self, verb: str, *options: str | Path) -> Done:
-        """Run a command on the lab."""
-        return self._run(self.words(verb, *options))
-
-    def real(self, fabric: Path, verb: str, *options: str | Path) -> Done:
-        """Run a command on a fabric whose devices are told by its own access.yaml."""
-        return self._run([*NETKIT, verb, *map(str, options), "--fabric", str(fabric)])
-
-    def _run(self, words: list[str]) -> Done:
-        return subprocess.run(
-            words,
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-        )
-
-    def started(self, verb: str, *options: str | Path) -> subprocess.Popen[str]:
-        """Start a command on the lab."""
-        return subprocess.Popen(
-            self.words(verb, *options),
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-
-    def runs(self) -> list[Path]:
-        """Return the folders of the runs."""
-        return sorted((self.home / "state" / "small" / "labs" / self.lab.name / "runs").glob("*/"))
-
-    def location(self, device: str) -> str:
-        """Return where a switch says it stands."""
-        documents = json.loads(self.lab.shell(device, "nv config show -o json"))
-        found = next(one["set"] for one in documents if "set" in one)
-        return str(found["system"]["snmp-server"]["system-location"])
-
-    def move(self, location: str) -> None:
-        """Change the intent: the fabric stands somewhere else now."""
-        values = intent()
-        values["services"]["snmp"]["location"] = location
-        write_fabric(self.lab.fabric, values)
 
 
 @pytest.fixture(scope="module")
