@@ -1,93 +1,122 @@
-"""Comparing many devices on every core: reading large configurations is what a plan of new files costs."""
+"""Comparing many devices on every core, some at a time: what is rendered and read for them is held no longer."""
 
 import multiprocessing
 import os
 import signal
-from collections.abc import Mapping, MutableMapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 
 from netkit import plan as planning
+from netkit.cli.progress import counter
 from netkit.design import Fabric
-from netkit.errors import ConfigError, PlanError, Problem
+from netkit.errors import ConfigError, NetkitError, PlanError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.group import grouped
 from netkit.platforms.config import Files
 
 FEWEST = 64
 """Fewer devices are compared sooner than processes start."""
+AT_ONCE = 50
+"""So many devices a process prepares, compares and forgets before it takes the next ones."""
 Known = MutableMapping[str, str]
+Names = tuple[str, ...]
 Read = Mapping[str, Running | Unreachable]
+Sides = tuple[Read, Mapping[str, Files]]
+"""What devices run, and what they should."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is to be compared."""
+    """What is to be compared; both sides of some devices are asked for when it is their turn."""
 
     fabric: Fabric
-    running: Read
-    intended: Mapping[str, Files]
+    names: Names
+    sides: Callable[[Names], Sides]
     known: Known
 
-    def share(self, names: tuple[str, ...]) -> "Work":
-        """Return the part of the work that is about some devices."""
-        running = {name: self.running[name] for name in names if name in self.running}
-        return replace(self, running=running, intended={name: self.intended[name] for name in names})
-
-    def plan(self) -> Plan:
-        """Return the plan, made here."""
-        return planning.make(self.fabric, self.running, self.intended, known=self.known)
+    def answer(self, names: Names) -> "Answer":
+        """Return the part of the plan that is about some devices."""
+        pairs: dict[str, str] = {}
+        try:
+            running, intended = self.sides(names)
+            plan = planning.make(self.fabric, running, intended, known=ChainMap(pairs, self.known))
+        except NetkitError as error:
+            return Answer(None, {}, type(error), error.problems)
+        return Answer(plan, pairs)
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a process has to say: a plan and the pairs it found equal, or what is wrong."""
+    """What is said of some devices: a plan and the pairs that were found equal, or what is wrong."""
 
     plan: Plan | None
     pairs: Mapping[str, str]
+    refusal: type[NetkitError] = NetkitError
     problems: tuple[Problem, ...] = ()
 
 
 def make(work: Work) -> Plan:
     """Return the plan of all devices, made on every core when they are many."""
-    names, cores = tuple(work.intended), len(os.sched_getaffinity(0))
-    if len(names) < FEWEST or cores == 1:
-        return work.plan()
-    shares = [names[start::cores] for start in range(cores)]
-    answers = _answers([work.share(share) for share in shares])
-    problems = [problem for answer in answers for problem in answer.problems]
-    if problems:
-        raise ConfigError(problems)
+    with counter("comparing", len(work.names)) as count, _answers(work) as answers:
+        plans = list(_plans(work, answers, count))
+    return _together(work, plans)
+
+
+def _plans(work: Work, answers: Iterable[Answer], count: Callable[[], None]) -> Iterator[Plan]:
+    """Yield the plans of parts; configurations that cannot be read are told all together, anything else at once."""
+    unread: list[Problem] = []
     for answer in answers:
+        if answer.plan is None and not issubclass(answer.refusal, ConfigError):
+            raise answer.refusal(answer.problems)
+        unread.extend(answer.problems)
         work.known.update(answer.pairs)
-    return _together(work, [answer.plan for answer in answers if answer.plan])
+        if answer.plan is not None:
+            yield answer.plan
+            for _ in (*answer.plan.devices, *answer.plan.unreachable):
+                count()
+    if unread:
+        raise ConfigError(unread)
 
 
-def _answers(shares: list[Work]) -> list[Answer]:
+@contextmanager
+def _answers(work: Work) -> Iterator[Iterator[Answer]]:
+    """Yield the answers of all parts in their order, and leave no process behind."""
+    cores = len(os.sched_getaffinity(0))
+    count = max(cores, -(-len(work.names) // AT_ONCE))
+    parts = [work.names[start::count] for start in range(count)]
+    if len(work.names) < FEWEST or cores == 1:
+        yield map(work.answer, parts)
+        return
     processes = multiprocessing.get_context("fork")  # what is to be compared is there already, and need not be sent
-    started = []
-    for share in shares:
-        receiver, sender = processes.Pipe(duplex=False)
-        process = processes.Process(target=_answer, args=(share, sender), daemon=True)
-        process.start()
-        sender.close()
-        started.append((process, receiver))
-    answers = [_received(receiver) for _, receiver in started]
-    for process, _ in started:
-        process.join()
-    return answers
+    started: list[tuple[BaseProcess, Connection]] = []
+    try:
+        for start in range(cores):
+            receiver, sender = processes.Pipe(duplex=False)
+            open_here = [*(other for _, other in started), receiver]
+            arguments = work, parts[start::cores], sender, open_here
+            process = processes.Process(target=_answer, args=arguments, daemon=True)
+            process.start()
+            sender.close()
+            started.append((process, receiver))
+        yield (_received(started[number % cores][1]) for number in range(count))
+    finally:
+        for worker, receiver in started:
+            receiver.close()
+            worker.kill()
+            worker.join()
 
 
-def _answer(share: Work, sender: Connection) -> None:
+def _answer(work: Work, parts: list[Names], sender: Connection, receivers: list[Connection]) -> None:
     """Run in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
-    before = set(share.known)
-    try:
-        plan = share.plan()
-    except ConfigError as error:
-        sender.send(Answer(None, {}, error.problems))
-        return
-    sender.send(Answer(plan, {pair: said for pair, said in share.known.items() if pair not in before}))
+    for receiver in receivers:  # held open here, they would keep this process waiting when that one is gone
+        receiver.close()
+    for part in parts:
+        sender.send(work.answer(part))
 
 
 def _received(receiver: Connection) -> Answer:
@@ -104,10 +133,10 @@ def _together(work: Work, plans: list[Plan]) -> Plan:
     """Return plans of parts as the plan of all, in the order of the devices."""
     devices = {device.name: device for plan in plans for device in plan.devices}
     missed = {one.name: one for plan in plans for one in plan.unreachable}
-    ordered = tuple(devices[name] for name in work.intended if name in devices)
+    ordered = tuple(devices[name] for name in work.names if name in devices)
     return replace(
         plans[0],
         devices=ordered,
-        unreachable=tuple(missed[name] for name in work.intended if name in missed),
+        unreachable=tuple(missed[name] for name in work.names if name in missed),
         groups=grouped(work.fabric, ordered),
     )

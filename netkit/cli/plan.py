@@ -5,7 +5,7 @@ from pathlib import Path
 
 from netkit import plan as planning
 from netkit.cli.fabric import Project, open_project, warn
-from netkit.cli.planning import Planned, from_devices, from_files
+from netkit.cli.planning import from_devices, from_files
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.report.plan_markdown import markdown
@@ -25,17 +25,17 @@ def run(
         raise UsageError(Problem("--lab and --running are two places to read from", "choose one"))
     project = open_project(folder)
     warn(project)
-    planned = _of_devices(project, limit, lab) if running is None else from_files(project, limit, running)
+    found = _of_devices(project, limit, lab) if running is None else from_files(project, limit, running)
     if out is not None:
-        _write(out, planned.plan)
-    sys.stdout.write(FORMATS[output](planned.plan))
-    return exit_code(planned.plan, detailed=detailed)
+        _write(out, found)
+    sys.stdout.write(FORMATS[output](found))
+    return exit_code(found, detailed=detailed)
 
 
-def _of_devices(project: Project, limit: str, lab: str) -> Planned:
+def _of_devices(project: Project, limit: str, lab: str) -> Plan:
     from netkit.cli.fleet import fleet  # noqa: PLC0415 (what connects is slow to import, and files need none of it)
 
-    return from_devices(project, limit, fleet(project, lab))
+    return from_devices(project, limit, fleet(project, lab)).plan
 
 
 def exit_code(plan: Plan, *, detailed: bool) -> int:

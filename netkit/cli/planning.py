@@ -1,27 +1,26 @@
 """A plan as `netkit plan` and `netkit deploy` make it: rendered now, read now, unchanged pairs remembered."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli import cores
-from netkit.cli.cores import Work
+from netkit.cli.cores import Names, Read, Sides, Work
 from netkit.cli.fabric import Project
-from netkit.cli.intended import intended
-from netkit.cli.saved import saved
+from netkit.cli.intended import intended, quietly
+from netkit.cli.saved import check, saved
 from netkit.design import Switch
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError
 from netkit.plan import Plan, Running, Unreachable, cache
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
+from netkit.render import Engine
 
 if TYPE_CHECKING:
     from netkit.cli.fleet import Fleet
-
-Read = Mapping[str, Running | Unreachable]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,16 @@ def cache_folder() -> Path:
     return Path(home, "netkit") if home else Path.home() / ".cache" / "netkit"
 
 
-def from_files(project: Project, limit: str, folder: Path) -> Planned:
+def from_files(project: Project, limit: str, folder: Path) -> Plan:
     """Return the plan for devices whose running configuration was saved."""
-    files = intended(project, select(project.fabric, limit))
-    return Planned(_made(project, saved(folder, files), files), files)
+    devices = {device.name: device for device in select(project.fabric, limit)}
+    check(folder, devices)
+    engine = Engine(project.template_folders)
+
+    def sides(names: Names) -> Sides:
+        return saved(folder, names), quietly(project, [devices[name] for name in names], engine)
+
+    return _made(project, tuple(devices), sides)
 
 
 def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
@@ -51,16 +56,24 @@ def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files))
     try:
-        return Planned(_made(project, found, files), files)
+        return Planned(_made(project, tuple(files), _known_sides(found, files)), files)
     except ConfigError:
-        return Planned(_made(project, _legible(project, found), files), files)
+        legible = _legible(project, found)
+        return Planned(_made(project, tuple(files), _known_sides(legible, files)), files)
 
 
-def _made(project: Project, found: Read, files: Mapping[str, Files]) -> Plan:
+def _known_sides(found: Read, files: Mapping[str, Files]) -> Callable[[Names], Sides]:
+    def sides(names: Names) -> Sides:
+        return {name: found[name] for name in names if name in found}, {name: files[name] for name in names}
+
+    return sides
+
+
+def _made(project: Project, names: Names, sides: Callable[[Names], Sides]) -> Plan:
     folder = cache_folder()
     known = cache.load(folder)
     before = len(known)
-    plan = cores.make(Work(project.fabric, found, files, known))
+    plan = cores.make(Work(project.fabric, names, sides, known))
     if len(known) > before:
         cache.save(folder, known)
     return plan

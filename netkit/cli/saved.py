@@ -7,22 +7,29 @@ from netkit.errors import ConfigError, Problem, UsageError
 from netkit.plan import Running, Unreachable
 
 
-def saved(folder: Path, names: Iterable[str]) -> Mapping[str, Running | Unreachable]:
-    """Return what was saved of some devices; one without files is as unknown as one that does not answer."""
+def check(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder in which nothing was saved of any of some devices."""
     if not folder.is_dir():
         raise UsageError(Problem(f"{folder} is not a folder", "--running takes DIR/<device>/<file>, as render writes"))
-    found = {name: _device(folder / name) for name in names}
-    if found and all(isinstance(one, Unreachable) for one in found.values()):
+    if not any(_files(folder / name) for name in names):
         raise UsageError(Problem(f"{folder} has no files of any of these devices", "save them as DIR/<device>/<file>"))
-    return found
+
+
+def saved(folder: Path, names: Iterable[str]) -> Mapping[str, Running | Unreachable]:
+    """Return what was saved of some devices; one without files is as unknown as one that does not answer."""
+    return {name: _device(folder / name) for name in names}
 
 
 def _device(folder: Path) -> Running | Unreachable:
-    try:
-        files = {file.name: _text(file) for file in sorted(folder.iterdir()) if file.is_file()}
-    except (FileNotFoundError, NotADirectoryError):
-        files = {}
+    files = {file.name: _text(file) for file in _files(folder)}
     return Running(files) if files else Unreachable(f"no files in {folder}")
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [file for file in sorted(folder.iterdir()) if file.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _text(file: Path) -> str:

@@ -1,60 +1,88 @@
 """Which texts were already found to say the same, kept between runs: what has not changed is not read twice.
 
 The key is a digest of both texts, of netkit and of the platform, the value the digest of what they say: there is no
-configuration and no secret in it. Only a file that nobody but the user can write is believed, because whoever writes it
-could hide a difference; what cannot be read, or is not believed, is as good as nothing.
+configuration and no secret in it. What a file holds is believed only when nobody but the user can write it, because
+whoever writes it could hide a difference; when it is whole, to the last bit; and when the very code that runs now found
+it. Anything else is as good as nothing.
 """
 
-import json
+import hashlib
 import os
+import re
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 
-FILE = "plan-pairs.json"
+FILE = "plan-pairs"
 MOST = 50_000
-SCHEMA = 1
-DIGEST_LENGTH = 64
+LARGEST_BYTES = 64 << 20
+TITLE = b"netkit pairs 2"
+DIGEST = rb"[0-9a-f]{64}"
+WHOLE = re.compile(rb"(?:%(digest)s %(digest)s\n)*" % {b"digest": DIGEST})
+COMPARING = ("platforms", "plan")
+"""The packages whose code decides what a pair of texts says."""
 
 
 def load(folder: Path) -> dict[str, str]:
     """Return the pairs kept in a folder; none when there are none, or none to be believed."""
-    file = folder / FILE
     try:
-        if not (_is_private(folder) and _is_private(file)):
-            return {}
-        kept = json.loads(file.read_text(encoding="ascii"))
-    except (OSError, ValueError, RecursionError):
+        content = _private(folder)
+    except OSError:
         return {}
-    pairs = kept.get("pairs") if isinstance(kept, dict) and kept.get("schema") == SCHEMA else None
-    if not isinstance(pairs, dict) or not all(_is_digest(item) for pair in pairs.items() for item in pair):
+    head, _, body = content.partition(b"\n")
+    if head != _head(body) or not WHOLE.fullmatch(body):
         return {}
-    return pairs
+    digests = iter(body.decode("ascii").split())
+    return dict(zip(digests, digests, strict=True))
 
 
 def save(folder: Path, pairs: Mapping[str, str]) -> None:
     """Keep pairs in a folder of the user's own, the newest when there are too many. That it fails is no problem."""
-    newest = dict(islice(pairs.items(), max(0, len(pairs) - MOST), None))
+    newest = islice(pairs.items(), max(0, len(pairs) - MOST), None)
+    body = "".join(f"{pair} {said}\n" for pair, said in newest).encode()
     with suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=folder, prefix=FILE)
         try:
-            with os.fdopen(handle, "w", encoding="ascii") as stream:
-                json.dump({"schema": SCHEMA, "pairs": newest}, stream)
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(_head(body) + b"\n" + body)
             Path(name).replace(folder / FILE)
         except OSError:
             Path(name).unlink(missing_ok=True)
 
 
-def _is_private(path: Path) -> bool:
+@cache
+def code() -> str:
+    """Return a digest of the code that compares: what another one found says nothing about this one."""
+    package = Path(__file__).parent.parent
+    whole = hashlib.sha256()
+    for file in sorted(file for name in COMPARING for file in (package / name).rglob("*.py")):
+        whole.update(f"{file.relative_to(package)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _head(body: bytes) -> bytes:
+    """Return the first line of a file: which code wrote it, and what must stand below."""
+    return b" ".join((TITLE, code().encode(), hashlib.sha256(body).hexdigest().encode()))
+
+
+def _private(folder: Path) -> bytes:
+    """Return what the file in a folder holds; nothing when somebody else could have written it, or it is no file."""
+    if not _is_private(folder.lstat(), stat.S_ISDIR):
+        return b""
+    with open(folder / FILE, "rb", opener=_opened) as stream:
+        return stream.read(LARGEST_BYTES) if _is_private(os.fstat(stream.fileno()), stat.S_ISREG) else b""
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)  # no way round, and no waiting for a pipe's other end
+
+
+def _is_private(found: os.stat_result, is_kind: Callable[[int], bool]) -> bool:
     """Whether nobody but the user can write here."""
-    found = path.lstat()
     others_write = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return found.st_uid == os.geteuid() and not others_write and not stat.S_ISLNK(found.st_mode)
-
-
-def _is_digest(item: object) -> bool:
-    return isinstance(item, str) and len(item) == DIGEST_LENGTH and item.isalnum()
+    return is_kind(found.st_mode) and found.st_uid == os.geteuid() and not others_write

@@ -3,6 +3,7 @@
 import json
 import shutil
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,13 @@ import yaml
 
 from netkit import plan as planning
 from netkit.cli import cores
-from netkit.cli.cores import Work
+from netkit.cli.cores import Names, Sides, Work
 from netkit.errors import ConfigError
-from netkit.plan import Running
+from netkit.plan import Running, cache
 from tests.cli.scene import Scene, run
 from tests.command import Done, assert_refused
 from tests.conftest import Golden
-from tests.plan.scenes import staged
+from tests.plan.scenes import Staged, staged
 
 
 def plan(scene: Scene, *options: str | Path) -> Done:
@@ -75,8 +76,8 @@ def test_the_written_plan_is_the_one_that_was_shown(scene: Scene, tmp_path: Path
 
 def test_a_second_plan_remembers_what_was_equal_and_says_the_same(scene: Scene, tmp_path: Path) -> None:
     first = plan(scene)
-    kept = tmp_path / "cache" / "netkit" / "plan-pairs.json"
-    assert len(json.loads(kept.read_text(encoding="utf-8"))["pairs"]) == 6
+    kept = tmp_path / "cache" / "netkit" / "plan-pairs"
+    assert len(cache.load(kept.parent)) == 6
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
     assert plan(scene).stdout == first.stdout
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
@@ -127,6 +128,14 @@ def test_devices_nobody_reaches_are_listed(scene: Scene) -> None:
     assert all("127.0.0.1 port 1" in line for line in lines[2:]), done.stdout
 
 
+def work(scene: Staged, running: Mapping[str, Running], known: dict[str, str]) -> Work:
+    def sides(names: Names) -> Sides:
+        found = {name: running[name] for name in names if name in running}
+        return found, {name: scene.intended[name] for name in names}
+
+    return Work(scene.fabric, tuple(scene.intended), sides, known)
+
+
 @pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
 def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cores, "FEWEST", 1)
@@ -135,7 +144,7 @@ def test_every_core_together_makes_the_plan_of_one(platform: str, monkeypatch: p
     running = dict(scene.running)
     del running["spine02"]
     known: dict[str, str] = {}
-    found = cores.make(Work(scene.fabric, running, scene.intended, known))
+    found = cores.make(work(scene, running, known))
     wanted: dict[str, str] = {}
     assert found == planning.make(scene.fabric, running, scene.intended, known=wanted)
     assert known == wanted
@@ -147,5 +156,5 @@ def test_what_no_core_can_read_is_told_for_all(monkeypatch: pytest.MonkeyPatch) 
     scene = staged("nvue", "description")
     running = {**scene.running, "leaf01": Running({"startup.yaml": "["}), "leaf02": Running({"startup.yaml": "{"})}
     with pytest.raises(ConfigError) as refusal:
-        cores.make(Work(scene.fabric, running, scene.intended, {}))
+        cores.make(work(scene, running, {}))
     assert sorted(str(problem).split(":")[0] for problem in refusal.value.problems) == ["leaf01", "leaf02"]

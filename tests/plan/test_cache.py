@@ -1,5 +1,7 @@
 """Pairs kept between runs: believed only from a private file, and never a difference hidden."""
 
+import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -54,13 +56,41 @@ def test_the_newest_pairs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(cache.load(tmp_path)) == ["c" * 64, "d" * 64]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"schema": 1}', '{"schema": 2, "pairs": {}}', '{"schema": 1, "pairs": {"a": 1}}', "\xff"]
-)
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1, "pairs": {}}', "netkit pairs 2", "\xff"])
 def test_a_broken_file_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     tmp_path.chmod(0o700)
     (tmp_path / cache.FILE).write_text(text, encoding="utf-8")
     assert cache.load(tmp_path) == {}
+
+
+def test_what_other_code_found_is_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.save(tmp_path, {"a" * 64: "b" * 64})
+    monkeypatch.setattr(cache, "code", lambda: "c" * 64)
+    assert cache.load(tmp_path) == {}
+
+
+def test_the_code_of_every_platform_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "netkit"
+    shutil.copytree(Path(cache.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(cache, "__file__", str(package / "plan" / "cache.py"))
+    seen = {cache.code.__wrapped__()}
+    for name in ("platforms/nvue/model.py", "platforms/secret.py", "plan/make.py"):
+        file = package / name
+        file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        seen.add(cache.code.__wrapped__())
+    assert len(seen) == 4
+
+
+def test_only_a_file_is_read(tmp_path: Path) -> None:
+    cache.save(tmp_path / "real", {"a" * 64: "b" * 64})
+    for name in ("link", "pipe", "folder"):
+        (tmp_path / name).mkdir(mode=0o700)
+    (tmp_path / "link" / cache.FILE).symlink_to(tmp_path / "real" / cache.FILE)
+    os.mkfifo(tmp_path / "pipe" / cache.FILE)
+    (tmp_path / "folder" / cache.FILE).mkdir()
+    (tmp_path / "way-round").symlink_to(tmp_path / "real")
+    assert [cache.load(tmp_path / name) for name in ("link", "pipe", "folder", "way-round")] == [{}] * 4
+    assert cache.load(tmp_path / "real") != {}
 
 
 def test_a_file_others_could_write_is_not_believed(tmp_path: Path) -> None:
