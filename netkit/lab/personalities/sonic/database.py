@@ -1,17 +1,22 @@
 """What `sonic-db-cli` reads: the databases of a switch, made from its configuration and from what hardware shows."""
 
+import re
 from collections.abc import Callable, Mapping
 
 from netkit.lab.agents import lldp_neighbor
 from netkit.lab.personalities.sonic import transceiver
+from netkit.lab.personalities.sonic.buffers import buffers
 from netkit.lab.personalities.sonic.counters import (
+    PORT,
+    QUEUE,
     group_counts,
     group_watermarks,
     port_counts,
     queue_counts,
     queue_watermarks,
 )
-from netkit.lab.personalities.sonic.show_lossless import counts_ecn
+from netkit.lab.personalities.sonic.show_lossless import counts_ecn, counts_ecn_of_ports
+from netkit.lab.personalities.sonic.show_system import serial
 from netkit.lab.personalities.sonic.show_transceiver import module_of
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personalities.sonic.tables import natural
@@ -20,7 +25,12 @@ from netkit.lab.reading import PortReading
 from netkit.lab.state import PRIORITIES
 
 Hashes = Mapping[str, Mapping[str, str]]
+Makers = Mapping[str, Callable[[System], Hashes]]
+"""What a key begins with → what makes those rows."""
 FIRST_WITH_SPLIT_STATUS = 202505
+MEASURES_PAUSES = "Spectrum"
+"""The chips whose watchdog asks how long pauses last and how full its queues are."""
+LITERAL = re.compile(r"[^*?\[\\]*")
 KINDS = {"port": 0x1, "queue": 0x15, "group": 0x1A}
 
 
@@ -54,7 +64,7 @@ def _add_port(found: dict[str, dict[str, str]], system: System, reading: PortRea
     number = sorted(system.node.kernel_names, key=natural).index(reading.name)
     port = _oid("port", number)
     found["COUNTERS_PORT_NAME_MAP"][reading.name] = port
-    found[f"COUNTERS:{port}"] = _text(port_counts(reading))
+    found[f"COUNTERS:{port}"] = _text({**port_counts(reading), **_pauses(system, reading), **_marks(system, reading)})
     rate = system.rates.of(reading)
     found[f"RATES:{port}"] = {
         "RX_BPS": str(rate.rx_bytes_per_s),
@@ -75,11 +85,28 @@ def _add_port(found: dict[str, dict[str, str]], system: System, reading: PortRea
         found[f"USER_WATERMARKS:{group}"] = _text(group_watermarks(reading, index))
 
 
+def _pauses(system: System, reading: PortReading) -> Mapping[str, int]:
+    """Return how long pauses held the port up, where the watchdog asks for it."""
+    if not system.switch.model.asic.startswith(MEASURES_PAUSES) or not watched_queues(system, reading.name):
+        return {}
+    times = enumerate(reading.priorities)
+    return {f"{PORT}PFC_{number}_RX_PAUSE_DURATION_US": priority.rx_pause_us for number, priority in times}
+
+
+def _marks(system: System, reading: PortReading) -> Mapping[str, int]:
+    if not counts_ecn_of_ports(system):
+        return {}
+    return {f"{PORT}ECN_MARKED_PACKETS": sum(queue.ecn_marked_packets for queue in reading.queues)}
+
+
 def _watchdog(system: System, reading: PortReading, queue: int) -> Mapping[str, str]:
     if queue not in watched_queues(system, reading.name):
         return {}
     found, row = reading.watchdogs[queue], system.running["PFC_WD"][reading.name]
+    is_measured = system.switch.model.asic.startswith(MEASURES_PAUSES)
+    size = {f"{QUEUE}CURR_OCCUPANCY_BYTES": str(reading.queues[queue].occupancy_bytes)} if is_measured else {}
     return {
+        **size,
         "PFC_WD_STATUS": "stormed" if found.is_stormed else "operational",
         "PFC_WD_ACTION": str(row.get("action", "drop")),
         "PFC_WD_DETECTION_TIME": f"{int(str(row['detection_time'])) * 1000}",
@@ -98,13 +125,14 @@ def _text(counts: Mapping[str, int]) -> dict[str, str]:
     return {name: str(count) for name, count in counts.items()}
 
 
-def state_db(system: System) -> Hashes:
-    """Return STATE_DB: ports as the hardware has them, and the modules in their cages."""
-    found: dict[str, Mapping[str, str]] = {}
-    status = "TRANSCEIVER_STATUS" if system.branch < FIRST_WITH_SPLIT_STATUS else "TRANSCEIVER_STATUS_SW"
-    for reading in system.node.ports():
-        speeds = sorted({split.speed_gbps * 1000 for split in system.switch.model.splits}, reverse=True)
-        found[f"PORT_TABLE|{reading.name}"] = {
+def _chassis(system: System) -> Hashes:
+    return {"CHASSIS_INFO|chassis 1": {"serial": serial(system), "model": system.switch.model.name, "revision": "N/A"}}
+
+
+def _port_states(system: System) -> Hashes:
+    speeds = sorted({split.speed_gbps * 1000 for split in system.switch.model.splits}, reverse=True)
+    return {
+        f"PORT_TABLE|{reading.name}": {
             "state": "ok",
             "netdev_oper_status": "up" if reading.is_up else "down",
             "admin_status": "up" if reading.is_enabled else "down",
@@ -114,40 +142,72 @@ def state_db(system: System) -> Hashes:
             "supported_fecs": "none,rs,fc",
             "supported_speeds": ",".join(map(str, speeds)),
         }
+        for reading in system.node.ports()
+    }
+
+
+def _modules(system: System) -> Hashes:
+    """Return the modules in their cages; who writes their status was divided among several tables later."""
+    found: dict[str, Mapping[str, str]] = {}
+    is_split = system.branch >= FIRST_WITH_SPLIT_STATUS
+    for reading in system.node.ports():
         module = module_of(system, reading)
         if module:
             found[f"TRANSCEIVER_INFO|{reading.name}"] = transceiver.info(module)
             found[f"TRANSCEIVER_DOM_SENSOR|{reading.name}"] = transceiver.sensors(module)
             found[f"TRANSCEIVER_DOM_THRESHOLD|{reading.name}"] = transceiver.thresholds(module)
-            found[f"{status}|{reading.name}"] = transceiver.status(module)
+            tables = transceiver.split_status(module) if is_split else {"STATUS": transceiver.status(module)}
+            found |= {f"TRANSCEIVER_{table}|{reading.name}": row for table, row in tables.items()}
     return found
 
 
-def appl_db(system: System) -> Hashes:
-    """Return APPL_DB: the state of the ports, and who was heard on them."""
-    found: dict[str, Mapping[str, str]] = {}
-    for reading in system.node.ports():
-        found[f"PORT_TABLE:{reading.name}"] = {
+def _ports(system: System) -> Hashes:
+    return {
+        f"PORT_TABLE:{reading.name}": {
+            **_configured(system, reading.name),
             "oper_status": "up" if reading.is_up else "down",
             "admin_status": "up" if reading.is_enabled else "down",
-            "flap_count": str(reading.carrier_changes // 2),
+            # Each way counts, up and down.
+            "flap_count": str(reading.carrier_changes),
             "speed": str(reading.speed_gbps * 1000),
             "mtu": str(reading.mtu_bytes),
         }
+        for reading in system.node.ports()
+    }
+
+
+def _configured(system: System, port: str) -> Mapping[str, str]:
+    row = system.running.get("PORT", {}).get(port, {})
+    return {leaf: str(row[leaf]) for leaf in ("alias", "lanes", "fec", "description") if leaf in row}
+
+
+def _heard(system: System) -> Hashes:
     heard = system.node.run("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors").stdout
-    for one in lldp_neighbor.neighbors(heard):
-        found[f"LLDP_ENTRY_TABLE:{one.interface}"] = {
+    return {
+        f"LLDP_ENTRY_TABLE:{one.interface}": {
             "lldp_rem_sys_name": one.chassis.name,
             "lldp_rem_chassis_id": one.chassis.identifier,
             "lldp_rem_port_id": one.port,
             "lldp_rem_port_desc": one.port_description,
         }
-    return found
+        for one in lldp_neighbor.neighbors(heard)
+    }
 
 
-DATABASES: Mapping[str, Callable[[System], Hashes]] = {
-    "CONFIG_DB": config_db,
-    "COUNTERS_DB": counters_db,
-    "STATE_DB": state_db,
-    "APPL_DB": appl_db,
+DATABASES: Mapping[str, Makers] = {
+    "CONFIG_DB": {"": config_db},
+    "COUNTERS_DB": {"": counters_db},
+    "STATE_DB": {"CHASSIS_INFO|": _chassis, "PORT_TABLE|": _port_states, "TRANSCEIVER_": _modules},
+    "APPL_DB": {"PORT_TABLE:": _ports, "LLDP_ENTRY_TABLE:": _heard, "BUFFER_": buffers},
 }
+
+
+def rows(system: System, database: str, pattern: str) -> Hashes:
+    """Return all rows of those kinds that a key or pattern can mean: some of them cost a process."""
+    found = LITERAL.match(pattern)
+    start = found[0] if found else ""
+    made: dict[str, Mapping[str, str]] = {}
+    for prefix, maker in DATABASES[database].items():
+        if prefix.startswith(start) or start.startswith(prefix):
+            made |= maker(system)
+    return made

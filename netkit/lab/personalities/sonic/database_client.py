@@ -1,16 +1,21 @@
-"""`sonic-db-cli`: redis commands on the databases. Only CONFIG_DB can be written, and only with what is valid."""
+"""`sonic-db-cli`: redis commands on the databases. Only CONFIG_DB can be written, and only with what is valid.
+
+`sonic-db-dump` prints many rows at once.
+"""
 
 import fnmatch
+import json
 from collections.abc import Callable
 
 from netkit.lab.personalities.sonic.command import Command, Commands, Line, UsageError
-from netkit.lab.personalities.sonic.database import DATABASES, Hashes
+from netkit.lab.personalities.sonic.database import DATABASES, Hashes, rows
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables
 from netkit.lab.personality import Call
 
 Read = Callable[[Hashes, tuple[str, ...]], str]
 MANY = 10_000
+DEFAULT = "APPL_DB"
 
 
 def _answer(system: System, call: Call, line: Line) -> None:
@@ -24,7 +29,7 @@ def _answer(system: System, call: Call, line: Line) -> None:
         raise UsageError(f"Invalid database name input : '{name}'")
     verb = verb.lower()
     if verb in READS:
-        call.out(f"{READS[verb](DATABASES[name](system), tuple(rest))}\n")
+        call.out(f"{READS[verb](rows(system, name, rest[0] if rest else '*'), tuple(rest))}\n")
     elif verb in WRITES and name == "CONFIG_DB":
         tables = system.edited()
         count = WRITES[verb](tables, tuple(rest))
@@ -32,6 +37,19 @@ def _answer(system: System, call: Call, line: Line) -> None:
         call.out(f"{count}\n")
     else:
         raise UsageError(f"the lab answers {', '.join([*READS, *WRITES])}, and writes CONFIG_DB alone")
+
+
+def _dump(system: System, call: Call, line: Line) -> None:
+    name = line.options.get("-n", line.options.get("--dbname", DEFAULT))
+    if name not in DATABASES:
+        raise UsageError(f"Invalid database name input : '{name}'")
+    pattern = line.options.get("-k", line.options.get("--keys", "*"))
+    found = rows(system, name, pattern)
+    shown = {
+        key: {"expireat": None, "ttl": -1, "type": "hash", "value": dict(found[key])}
+        for key in fnmatch.filter(found, pattern.replace("[^", "[!"))
+    }
+    call.out(json.dumps(shown, indent=2 if line.has("-y", "--pretty") else None, sort_keys=True))
 
 
 def _keys(found: Hashes, words: tuple[str, ...]) -> str:
@@ -95,3 +113,6 @@ def _delete(tables: Tables, words: tuple[str, ...]) -> int:
 READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget, "hkeys": _hkeys, "exists": _exists}
 WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"hset": _hset, "hdel": _hdel, "del": _delete}
 COMMANDS: Commands = {(): Command(_answer, MANY)}
+DUMP: Commands = {
+    (): Command(_dump, 0, frozenset({"-y", "--pretty"}), frozenset({"-n", "--dbname", "-k", "--keys"})),
+}

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, Commands] = {
     "ecnconfig": counter_polling.ECNCONFIG,
     "sonic-cfggen": config_files.CFGGEN,
     "sonic-db-cli": database_client.COMMANDS,
+    "sonic-db-dump": database_client.DUMP,
     "TSA": isolation.TSA,
     "TSB": isolation.TSB,
     "TSC": isolation.TSC,

@@ -20,7 +20,7 @@ def qos(tables: View, port: str) -> QosState:
         ecn={queue: found for queue in queues if (found := _ecn(tables, port, queue))},
         schedulers=_schedulers(tables, queues),
         watchdog=_watchdog(tables, port),
-        cable_length_m=_cable_length_m(tables, port),
+        cable_length_m=cable_length_m(tables, port),
     )
 
 
@@ -86,7 +86,7 @@ def _is_computable(tables: View, port: str) -> bool:
     return (
         all(tables.get(table) for table in needed)
         and LOSSLESS_POOL in tables.get("BUFFER_POOL", {})
-        and _cable_length_m(tables, port) > 0
+        and cable_length_m(tables, port) > 0
     )
 
 
@@ -125,7 +125,8 @@ def _watchdog(tables: View, port: str) -> WatchdogState | None:
     return WatchdogState(int(str(row["detection_time"])), int(str(row.get("restoration_time", "0"))))
 
 
-def _cable_length_m(tables: View, port: str) -> float:
+def cable_length_m(tables: View, port: str) -> float:
+    """Return the length of a port's cable as configured; 0 where there is none."""
     for row in tables.get("CABLE_LENGTH", {}).values():
         if port in row:
             return float(str(row[port]).removesuffix("m"))

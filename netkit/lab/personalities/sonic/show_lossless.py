@@ -17,8 +17,17 @@ NUMBERS = range(PRIORITIES)
 
 
 def counts_ecn(system: System) -> bool:
-    """Whether the branch counts ECN marks, and is told to."""
-    status = text(system.running, "FLEX_COUNTER_TABLE", "WRED_ECN_QUEUE", "FLEX_COUNTER_STATUS")
+    """Whether the branch counts ECN marks of queues, and is told to."""
+    return _counts(system, "WRED_ECN_QUEUE")
+
+
+def counts_ecn_of_ports(system: System) -> bool:
+    """Whether the branch counts ECN marks of ports, and is told to."""
+    return _counts(system, "WRED_ECN_PORT")
+
+
+def _counts(system: System, group: str) -> bool:
+    status = text(system.running, "FLEX_COUNTER_TABLE", group, "FLEX_COUNTER_STATUS")
     return system.branch >= FIRST_WITH_ECN_COUNTERS and status == "enable"
 
 

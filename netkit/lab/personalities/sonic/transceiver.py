@@ -92,3 +92,14 @@ def status(module: ModuleReading) -> Fields:
     }
     faults = {f"txfault{number}": "False" for number in lanes}
     return {"cmis_state": "READY", "module_state": "ModuleReady", **dark, **faults}
+
+
+def split_status(module: ModuleReading) -> Mapping[str, Fields]:
+    """Return the same by table, as later branches have it: what the daemon knows, what the module is, its flags."""
+    found = status(module)
+    flags = {name: value for name, value in found.items() if name.startswith(("rxlos", "txfault"))}
+    return {
+        "STATUS_SW": {"status": "1", "cmis_state": found["cmis_state"]},
+        "STATUS": {"module_state": found["module_state"]},
+        "STATUS_FLAG": flags,
+    }
