@@ -5,22 +5,33 @@ from typing import Any
 
 from netkit.access.endpoint import Endpoint
 from netkit.platforms.driver import Driver, Secrets
+from netkit.platforms.view import Viewer
 
 DRIVERS = {"nvue": "NvueDriver", "sonic": "SonicDriver", "eos": "EosDriver", "frr": "FrrDriver", "linux": "LinuxDriver"}
 
 
 def connect(endpoint: Endpoint, secrets: Secrets) -> Driver:
     """Return a driver for a device; nothing is sent before its `open`."""
+    driver: Driver = _made(endpoint, secrets)
+    return driver
+
+
+def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
+    """Return what looks at a device; nothing is sent before its `open`."""
+    made: Viewer = _made(endpoint, secrets)
+    return made
+
+
+def _made(endpoint: Endpoint, secrets: Secrets) -> Any:
     module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
     kind = getattr(module, DRIVERS[endpoint.platform])
-    driver: Driver = kind(
+    return kind(
         endpoint.host,
         endpoint.user,
         endpoint.password,
         timeout=endpoint.timeout_s,
         optional_args=arguments(endpoint, secrets),
     )
-    return driver
 
 
 def arguments(endpoint: Endpoint, secrets: Secrets) -> dict[str, Any]:

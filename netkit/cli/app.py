@@ -26,6 +26,7 @@ from netkit.cli.options import (
     Parallel,
     PlanFormat,
     Together,
+    Window,
     Yes,
 )
 from netkit.cli.running import run as _run
@@ -180,6 +181,42 @@ def history(
 ) -> None:
     """List the runs on a fabric, newest first."""
     _run("history", fabric, run, lab=lab, output=output)
+
+
+@app.command()
+def check(
+    fabric: Fabric,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Checks: a file, file.check or a glob; all.", metavar="[NAMES]")
+    ] = None,
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    profile: Annotated[
+        str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
+    ] = "full",
+    snapshot: Annotated[
+        Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
+    ] = None,
+    output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
+    lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
+) -> None:
+    """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
+    how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
+    _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, output=output, **how)
+
+
+@app.command()
+def snapshot(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write; .gz compresses.", metavar="FILE")],
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
+) -> None:
+    """Save what all devices are like, for netkit check --from."""
+    _run("snapshot", fabric, out, limit=limit, lab=lab, window_s=window, light=light)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
 from netkit.intent import Loaded
 
-MODELS, TEMPLATES = "models", "templates"
+MODELS, TEMPLATES, CHECKS = "models", "templates", "checks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ def open_project(folder: Path) -> Project:
         loaded = intent.load(folder)
     except IntentError as error:
         raise IntentError(_in_order([*error.problems, *_further(folder, error.problems)])) from None
-    catalog = Catalog(_beside(loaded.folder, MODELS))
+    catalog = Catalog(beside(loaded.folder, MODELS))
     try:
         fabric = design.build(loaded.intent, catalog)
     except NetkitError as error:
         error.problems = _in_order(map(loaded.places.locate, error.problems))
         raise
-    return Project(loaded, catalog, fabric, _beside(loaded.folder, TEMPLATES))
+    return Project(loaded, catalog, fabric, beside(loaded.folder, TEMPLATES))
 
 
 def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
@@ -46,7 +46,7 @@ def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
     if drafted is None:
         return
     try:
-        design.build(drafted.intent, Catalog(_beside(drafted.folder, MODELS)))
+        design.build(drafted.intent, Catalog(beside(drafted.folder, MODELS)))
     except NetkitError as error:
         for problem in map(drafted.places.locate, error.problems):
             if not any(_is_within(problem.path, other.path) or _is_within(other.path, problem.path) for other in known):
@@ -61,7 +61,7 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line)))
 
 
-def _beside(folder: Path, name: str) -> tuple[Path, ...]:
+def beside(folder: Path, name: str) -> tuple[Path, ...]:
     """Return the user's folders of a name: in the fabric's own folder, beside `inventory/`, and where netkit is run."""
     here = folder.resolve()
     places = (

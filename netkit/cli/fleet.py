@@ -13,6 +13,7 @@ from netkit.design import Switch
 from netkit.errors import AccessError, LabError, Problem
 from netkit.lab.folder import lab_folder
 from netkit.platforms.driver import Driver
+from netkit.platforms.view import Viewer
 
 OF_THE_FABRIC = "."
 """`--lab` without a name: the lab that is called like its fabric."""
@@ -35,6 +36,10 @@ class Fleet:
     def connect(self, device: str) -> Driver:
         """Return the driver of a device, not opened yet."""
         return connect.connect(self.endpoint(device), self.secrets)
+
+    def viewer(self, device: str) -> Viewer:
+        """Return what looks at a device, not opened yet."""
+        return connect.viewer(self.endpoint(device), self.secrets)
 
 
 def fleet(project: Project, lab: str) -> Fleet:

@@ -26,3 +26,6 @@ ConfirmWithin = Annotated[
 ]
 Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
 Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]
+Window = Annotated[
+    float, typer.Option("--window", help="Seconds between two samples of the counters.", min=0, max=86400, metavar="S")
+]

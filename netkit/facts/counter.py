@@ -33,16 +33,10 @@ def place(port: str, number: int | str) -> str:
     return f"{port}/{number}"
 
 
-def port_of(at: str) -> str:
-    """Return the port of a place."""
-    port, _, number = at.rpartition("/")
-    return port if port and number.isdecimal() else at
-
-
-def number_of(at: str) -> int | None:
-    """Return the priority, queue or bin of a place; None for a port."""
-    port, _, number = at.rpartition("/")
-    return int(number) if port and number.isdecimal() else None
+def parts(numbered: str) -> tuple[str, int]:
+    """Return port and number of the place of a priority, a queue or a bin; only for those: ports have slashes too."""
+    port, _, number = numbered.rpartition("/")
+    return port, int(number)
 
 
 COUNTERS: Mapping[str, CounterKind] = {

@@ -30,3 +30,5 @@ class Snapshot:
     taken_s: float
     """When it was complete, in seconds of the epoch."""
     devices: Mapping[str, Observation]
+    plan: str = ""
+    """What differs between running and intended configuration, as a plan file; empty when it was not looked at."""

@@ -4,7 +4,7 @@ A parser takes one text per command and returns what it found; whatever the byte
 not tell is absent, with the reason. Only fields a view says it yields count.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -78,3 +78,9 @@ class Viewer(Protocol):
 
         AccessError only when the connection is gone.
         """
+
+    def running_files(self) -> Mapping[str, str | None]:
+        """Return the running configuration by the names netkit renders; None for a file that is not there."""
+
+    def os_version(self) -> str:
+        """Return the version the device runs."""

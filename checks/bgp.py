@@ -1,0 +1,100 @@
+"""BGP: sessions, prefixes, BFD and drains, as designed."""
+
+from collections.abc import Iterator
+
+from netkit.design import Port, Switch
+from netkit.facts import Absent
+from netkit.facts.routing import BgpSession
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+
+SESSION_REMEDY = "see whether the link is up and both ends run what is intended: netkit plan"
+
+
+@device_check(layer="routing", needs=["sessions"], on="switch")
+def sessions(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every designed BGP session is established, with the AS number it should have.
+
+    Without a session the routes over that link are gone: traffic crowds on the links that are left, and a leaf with
+    few uplinks may lose part of the fabric. See whether the link is up, then compare both ends with `netkit plan`.
+    """
+    del scene
+    found = seen.facts.sessions
+    for port in _fabric_ports(seen):
+        session = None if isinstance(found, Absent) else found.get(port.name)
+        yield _judged(port, session)
+
+
+def _judged(port: Port, session: BgpSession | None) -> Finding:
+    if session is None:
+        return fail(port.name, f"no BGP session to {port.peer}", SESSION_REMEDY)
+    if not session.is_established:
+        return fail(port.name, f"BGP to {port.peer} is {session.state or 'not established'}", SESSION_REMEDY)
+    if session.peer_asn not in {None, port.peer_asn}:
+        text = f"BGP speaks to AS {session.peer_asn}, not to AS {port.peer_asn} of {port.peer}"
+        return fail(port.name, text, "see where the cable goes, and what the other end runs")
+    return PASSED
+
+
+@device_check(layer="routing", needs=["sessions"], on="switch")
+def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every established session brings routes.
+
+    A session that brings none is up in name only: a policy at one of its ends lets nothing through. Compare both ends
+    with `netkit plan`.
+    """
+    del scene
+    for port, session in _established(seen):
+        if session.received_prefixes is None:
+            yield skip(port.name, "the device does not tell how many prefixes arrive")
+        elif session.received_prefixes == 0:
+            yield fail(port.name, f"{port.peer} announces nothing", "compare both ends with netkit plan")
+        else:
+            yield PASSED
+
+
+@device_check(layer="routing", needs=["sessions"], on="switch")
+def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """BFD watches every established session.
+
+    Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
+    """
+    del scene
+    for port, session in _established(seen):
+        if session.is_bfd_up is None:
+            yield skip(port.name, "the device does not tell whether BFD is up")
+        elif not session.is_bfd_up:
+            yield warn(port.name, f"BFD to {port.peer} is down", "see whether both ends run BFD: netkit plan")
+        else:
+            yield PASSED
+
+
+@device_check(layer="routing", needs=["sessions"], on="switch")
+def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No switch asks its neighbours to go around it unless the intent says so.
+
+    A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm.
+    """
+    del scene
+    device = seen.device
+    for port, session in _established(seen):
+        is_meant = isinstance(device, Switch) and (device.drain or port.peer in device.drain_neighbors)
+        if session.is_draining is None:
+            yield skip(port.name, "the device does not tell whether it drains")
+        elif session.is_draining and not is_meant:
+            yield fail(
+                port.name, f"asks {port.peer} to go around it", "end it: netkit deploy brings back what is intended"
+            )
+        else:
+            yield PASSED
+
+
+def _fabric_ports(seen: Seen) -> Iterator[Port]:
+    yield from (port for port in seen.ports.values() if port.role != "host")
+
+
+def _established(seen: Seen) -> Iterator[tuple[Port, BgpSession]]:
+    found = seen.facts.sessions
+    for port in _fabric_ports(seen):
+        session = None if isinstance(found, Absent) else found.get(port.name)
+        if session is not None and session.is_established:
+            yield port, session

@@ -1,0 +1,71 @@
+"""Looking at the devices of a fabric: what the checks of a run need, over one connection each."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from netkit import plan as planning
+from netkit.cli.fabric import Project
+from netkit.cli.fleet import Fleet
+from netkit.cli.intended import intended
+from netkit.cli.progress import counter
+from netkit.design import Switch
+from netkit.design.select import Device
+from netkit.facts import Snapshot
+from netkit.observe import Collected, Options, collect, subject, target
+from netkit.plan import Plan, Running, Unreachable
+from netkit.platforms.view import Viewer
+
+HOST_PLATFORM = "linux"
+
+
+class OnlyViewing:
+    """A driver of which nothing but looking is left."""
+
+    def __init__(self, viewer: Viewer) -> None:
+        self.open = viewer.open
+        self.close = viewer.close
+        self.ask = viewer.ask
+        self.running_files = viewer.running_files
+        self.os_version = viewer.os_version
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a run looks at its devices."""
+
+    devices: Sequence[Device]
+    options: Options
+    is_light: bool = False
+
+
+def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
+    """Return what the devices are like now, and what differs from the intent when configurations are read too."""
+    targets = [
+        target(_platform(device), subject(project.fabric, device), is_light=looking.is_light)
+        for device in looking.devices
+    ]
+    rounds = 2 if looking.options.window_s else 1
+    with counter("looking", rounds * len(targets)) as count:
+        found = collect(
+            project.fabric.name, targets, lambda name: OnlyViewing(fleet.viewer(name)), looking.options, count
+        )
+    if not looking.options.has_config:
+        return found.snapshot
+    return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))
+
+
+def _platform(device: Device) -> str:
+    return device.platform if isinstance(device, Switch) else HOST_PLATFORM
+
+
+def _differences(project: Project, devices: Sequence[Device], found: Collected) -> Plan:
+    return planning.make(
+        project.fabric, {device.name: _read(device.name, found) for device in devices}, intended(project, devices)
+    )
+
+
+def _read(name: str, found: Collected) -> Running | Unreachable:
+    config = found.configs.get(name)
+    if config is None:
+        return Unreachable(found.snapshot.devices[name].failure or "its configuration was not read")
+    return Running(config.files, config.version)

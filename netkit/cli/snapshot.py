@@ -1,0 +1,46 @@
+"""`netkit snapshot`."""
+
+import gzip
+import sys
+from pathlib import Path
+
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.fleet import fleet
+from netkit.cli.observing import Looking, look
+from netkit.design.select import select
+from netkit.errors import OutputError, Problem
+from netkit.facts import Snapshot, serial
+from netkit.observe import Options
+from netkit.report.plan_view import counted
+
+UNREACHED = 4
+
+
+def run(folder: Path, out: Path, *, limit: str, lab: str, window_s: float, light: bool) -> int:
+    """Save what the devices are like; return 4 when one could not be reached."""
+    project = open_project(folder)
+    warn(project)
+    options = Options(window_s=window_s, has_config=True)
+    found = look(project, fleet(project, lab), Looking(select(project.fabric, limit), options, is_light=light))
+    save(found, out)
+    return tell(found, out)
+
+
+def tell(found: Snapshot, out: Path) -> int:
+    """Say what was saved; return 4 when a device could not be reached."""
+    missed = [one for one in found.devices.values() if one.failure]
+    sys.stdout.write(f"{out}: {counted(len(found.devices) - len(missed), 'device')} of {found.fabric}\n")
+    for one in missed:
+        sys.stderr.write(f"not reached: {one.device}: {one.failure}\n")
+    return UNREACHED if missed else 0
+
+
+def save(found: Snapshot, out: Path) -> None:
+    """Write a snapshot, all of it or nothing."""
+    data = serial.dump(found)
+    draft = out.with_name(f".{out.name}.draft")
+    try:
+        draft.write_bytes(gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
+        draft.replace(out)
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None

@@ -1,0 +1,21 @@
+"""Stage: facts, fabric and checks → findings. Pure: the same facts give the same verdicts."""
+
+from netkit.judge.check import Check, device_check, fabric_check
+from netkit.judge.finding import PASSED, Finding, Verdict, error, fail, passed, skip, warn
+from netkit.judge.scene import Scene, Seen
+
+__all__ = [
+    "PASSED",
+    "Check",
+    "Finding",
+    "Scene",
+    "Seen",
+    "Verdict",
+    "device_check",
+    "error",
+    "fabric_check",
+    "fail",
+    "passed",
+    "skip",
+    "warn",
+]

@@ -1,0 +1,86 @@
+"""The checks there are: one file each under `checks/`, the user's own before those that come with netkit."""
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from netkit.errors import CheckError, NetkitError, Problem
+from netkit.judge.check import Check
+
+Catalog = Mapping[str, Check]
+
+
+def shipped_checks() -> Path:
+    """Return the folder of the checks that come with netkit: in the wheel, or at the top of a checkout."""
+    inside = Path(__file__).parent.parent / "shipped" / "checks"
+    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "checks"
+
+
+def load(folders: Sequence[Path] = ()) -> Catalog:
+    """Return all checks by name. A file in an earlier folder takes the place of one of the same name later on."""
+    files: dict[str, Path] = {}
+    for folder in (*folders, shipped_checks()):
+        for file in sorted(folder.glob("*.py")):
+            if not file.name.startswith(("_", "test_", "conftest")):
+                files.setdefault(file.stem, file)
+    found = {check.name: check for stem in sorted(files) for check in _checks(files[stem])}
+    if not found:
+        raise CheckError(Problem("there are no checks", "install netkit again: its checks folder is empty"))
+    return found
+
+
+def _checks(file: Path) -> Iterable[Check]:
+    module = f"netkit_checks.{file.stem}"
+    spec = importlib.util.spec_from_file_location(module, file)
+    if spec is None or spec.loader is None:
+        raise CheckError(Problem("is not Python", "name it NAME.py", file=str(file)))
+    loaded = importlib.util.module_from_spec(spec)
+    sys.modules[module] = loaded  # dataclasses of a check look their module up
+    try:
+        spec.loader.exec_module(loaded)
+    except NetkitError as error:
+        raise CheckError(replace(problem, file=str(file)) for problem in error.problems) from None
+    except Exception as error:
+        line = _line_of(error, file)
+        raise CheckError(
+            Problem(f"cannot be loaded: {type(error).__name__}: {error}", "mend it", file=str(file), line=line)
+        ) from None
+    stem = file.stem.replace("_", "-")
+    found = [one for one in vars(loaded).values() if isinstance(one, Check)]
+    if not found:
+        raise CheckError(Problem("holds no check", "decorate a function with @device_check", file=str(file)))
+    return [replace(check, name=f"{stem}.{check.name}") for check in found]
+
+
+def _line_of(error: Exception, file: Path) -> int:
+    if isinstance(error, SyntaxError):
+        return error.lineno or 0
+    line, trace = 0, error.__traceback__
+    while trace is not None:
+        line = trace.tb_lineno if trace.tb_frame.f_code.co_filename == str(file) else line
+        trace = trace.tb_next
+    return line
+
+
+def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
+    """Return the checks that names, names of files or globs choose; choosing nothing is an error."""
+    if not names:
+        return tuple(catalog.values())
+    chosen: dict[str, Check] = {}
+    for name in names:
+        found = {key: check for key, check in catalog.items() if _is_meant(key, name)}
+        if not found:
+            known = ", ".join(sorted({key.partition(".")[0] for key in catalog}))
+            raise CheckError(
+                Problem(f"no check {name!r}", f"use one of {known}, or a name that netkit check --list shows")
+            )
+        chosen.update(found)
+    return tuple(chosen.values())
+
+
+def _is_meant(key: str, name: str) -> bool:
+    wanted = name.replace("_", "-")
+    return key == wanted or key.partition(".")[0] == wanted or fnmatchcase(key, wanted)

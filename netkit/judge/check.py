@@ -1,0 +1,75 @@
+"""What a check is: a pure generator of findings, whose docstring says what a failure means and what to do."""
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from netkit.errors import CheckError, Problem
+from netkit.facts.device import KINDS
+from netkit.judge.finding import Finding
+from netkit.judge.scene import Scene, Seen
+
+Of = Literal["switch", "host", "device"]
+Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
+LAYERS: tuple[Layer, ...] = ("reach", "physical", "link", "routing", "qos", "congestion", "host", "application")
+"""From causes to symptoms: of findings with one cause, the leftmost layer names it."""
+OfDevice = Callable[[Scene, Seen], Iterable[Finding]]
+OfFabric = Callable[[Scene], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check."""
+
+    name: str
+    """`file.function`, with dashes; the file's part is filled in when it is loaded."""
+    text: str
+    """Its docstring."""
+    layer: Layer
+    needs: tuple[str, ...]
+    """Kinds of facts without which nothing can be said about a device."""
+    has_window: bool
+    """Whether it judges counters over a window."""
+    on: Of
+    of_device: OfDevice | None = field(default=None, repr=False)
+    of_fabric: OfFabric | None = field(default=None, repr=False)
+
+    @property
+    def title(self) -> str:
+        """Return the first line of its text."""
+        return self.text.partition("\n")[0]
+
+
+def device_check(
+    *, layer: Layer, needs: Sequence[str] = (), on: Of = "device", window: bool = False
+) -> Callable[[OfDevice], Check]:
+    """Make a check of a function that judges one device; it is not asked about those that lack the facts it needs."""
+
+    def make(function: OfDevice) -> Check:
+        name, text = _described(function, needs)
+        return Check(name, text, layer, tuple(needs), window, on, of_device=function)
+
+    return make
+
+
+def fabric_check(*, layer: Layer, needs: Sequence[str] = (), window: bool = False) -> Callable[[OfFabric], Check]:
+    """Make a check of a function that judges the fabric as a whole; it must look itself at what devices lack."""
+
+    def make(function: OfFabric) -> Check:
+        name, text = _described(function, needs)
+        return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function)
+
+    return make
+
+
+def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[str, str]:
+    name = function.__name__.replace("_", "-")
+    text = inspect.cleandoc(function.__doc__ or "")
+    if not text:
+        remedy = "say in it what a failure means and what to do"
+        raise CheckError(Problem(f"the check {name} has no docstring", remedy))
+    unknown = [kind for kind in needs if kind not in KINDS]
+    if unknown:
+        raise CheckError(Problem(f"the check {name} needs {unknown[0]!r}", f"use one of {', '.join(KINDS)}"))
+    return name, text

@@ -1,0 +1,68 @@
+"""One cause over many symptoms: findings that share a cable, or that another finding explains, belong together."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from netkit.judge.check import LAYERS, Layer
+from netkit.judge.finding import Finding, Verdict
+
+Layers = Mapping[str, Layer]
+"""Check → its layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A cause, and what follows from it."""
+
+    head: Finding
+    symptoms: tuple[Finding, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst verdict among cause and symptoms."""
+        return max(finding.verdict for finding in (self.head, *self.symptoms))
+
+
+def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]:
+    """Return findings that are worth a person's time by cause, the worst first."""
+    groups: dict[str, list[Finding]] = {}
+    chosen = [finding for finding in findings if finding.verdict > Verdict.SKIPPED]
+    roots = _roots(chosen)
+    for finding in chosen:
+        groups.setdefault(_root(roots, _key(finding)), []).append(finding)
+    found = [_trouble(group, layers) for group in groups.values()]
+    return tuple(sorted(found, key=_weight))
+
+
+def _key(finding: Finding) -> str:
+    return finding.cause or f"{finding.check} on {finding.device} {finding.place}"
+
+
+def _roots(findings: Sequence[Finding]) -> dict[str, str]:
+    """Return which cause each explained cause belongs to."""
+    roots: dict[str, str] = {}
+    for finding in findings:
+        for explained in finding.explains:
+            mine, other = _root(roots, _key(finding)), _root(roots, explained)
+            if mine != other:
+                roots[other] = mine
+    return roots
+
+
+def _root(roots: Mapping[str, str], key: str) -> str:
+    while key in roots:
+        key = roots[key]
+    return key
+
+
+def _trouble(group: Sequence[Finding], layers: Layers) -> Trouble:
+    def rank(finding: Finding) -> tuple[bool, int, int]:
+        position = LAYERS.index(layers.get(finding.check, LAYERS[-1]))
+        return not finding.explains, position, -finding.verdict
+
+    head, *symptoms = sorted(group, key=rank)
+    return Trouble(head, tuple(symptoms))
+
+
+def _weight(trouble: Trouble) -> tuple[int, int, str, str]:
+    return -trouble.verdict, -len(trouble.symptoms), trouble.head.device, trouble.head.place

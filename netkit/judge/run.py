@@ -1,0 +1,134 @@
+"""Running checks in bulk: worst-of, isolated from each other, and counting what was examined."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from netkit.design import Host
+from netkit.facts import Absent
+from netkit.judge.check import Check
+from netkit.judge.finding import Finding, Verdict, error, skip, worst
+from netkit.judge.scene import Scene, Seen
+
+FABRIC = "fabric"
+MOST_SAME = 500
+"""Of one check on one device, so many findings are kept; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one check says about one device, or about the fabric."""
+
+    check: str
+    device: str
+    """A device, or `fabric`."""
+    verdict: Verdict
+    examined: int
+    """How many things were judged; those skipped are not among them."""
+    findings: tuple[Finding, ...] = ()
+    """Those that are no pass, worst first."""
+    left_out: int = 0
+
+    @property
+    def id(self) -> str:
+        """Return its stable unique name."""
+        return f"{self.check}[{self.device}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all checks together say."""
+
+    results: tuple[Result, ...]
+    unreached: tuple[tuple[str, str], ...]
+    """Devices that nothing was seen of, and why."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst verdict; what nobody judged is no pass."""
+        return worst(result.verdict for result in self.results)
+
+    @property
+    def examined(self) -> int:
+        """Return how many things were judged."""
+        return sum(result.examined for result in self.results)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return all findings."""
+        return tuple(finding for result in self.results for finding in result.findings)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many findings have a verdict."""
+        return sum(finding.verdict is verdict for finding in self.findings)
+
+
+def run(scene: Scene, checks: Sequence[Check]) -> Judgement:
+    """Return what checks say about a scene."""
+    results = [result for check in checks for result in _results(scene, check)]
+    unreached = [(seen.name, seen.observation.failure) for seen in scene.devices.values() if not seen.is_reached]
+    return Judgement(tuple(results), tuple(unreached))
+
+
+def _results(scene: Scene, check: Check) -> Iterator[Result]:
+    if check.of_fabric is not None:
+        yield _result(scene, check, FABRIC, _guarded(check.of_fabric(scene)))
+        return
+    for seen in scene.devices.values():
+        if check.on != "device" and (check.on == "host") != isinstance(seen.device, Host):
+            continue
+        reason = _why_not(check, seen)
+        if reason:
+            yield _result(scene, check, seen.name, [skip("", reason)])
+        elif check.of_device is not None:
+            yield _result(scene, check, seen.name, _guarded(check.of_device(scene, seen)))
+
+
+def _why_not(check: Check, seen: Seen) -> str:
+    """Return why a device cannot be judged; empty when it can."""
+    if not seen.is_reached:
+        return f"not reached: {seen.observation.failure}"
+    for kind in check.needs:
+        fact = getattr(seen.facts, kind)
+        if isinstance(fact, Absent):
+            return f"no {kind.replace('_', ' ')}: {fact.reason}"
+    return "only one sample of its counters: give a window" if check.has_window and not seen.window_s else ""
+
+
+def _guarded(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings; a check that breaks off has said so itself, and nothing about the device."""
+    try:
+        yield from findings
+    except Exception as broken:
+        yield error("", f"the check failed: {type(broken).__name__}: {broken}{_where(broken)}")
+
+
+def _where(broken: Exception) -> str:
+    trace = broken.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f", line {trace.tb_lineno}" if trace is not None else ""
+
+
+def _result(scene: Scene, check: Check, device: str, findings: Iterable[Finding]) -> Result:
+    examined, found = 0, []
+    for finding in findings:
+        if finding.verdict is not Verdict.SKIPPED:
+            examined += 1
+        if finding.verdict is not Verdict.PASS:
+            found.append(_whole(scene, check, device, finding))
+    found.sort(key=lambda finding: -finding.verdict)
+    verdict = worst(finding.verdict for finding in found)
+    if examined and verdict is Verdict.SKIPPED:
+        verdict = Verdict.PASS  # something was judged and was well; what could not be judged is counted beside it
+    return Result(check.name, device, verdict, examined, tuple(found[:MOST_SAME]), max(0, len(found) - MOST_SAME))
+
+
+def _whole(scene: Scene, check: Check, device: str, finding: Finding) -> Finding:
+    name = finding.device or ("" if device == FABRIC else device)
+    cause = finding.cause or _cable(scene, name, finding.place)
+    return finding._replace(check=check.name, device=name, cause=cause)
+
+
+def _cable(scene: Scene, device: str, place: str) -> str:
+    """Return the cable at a place, be it a port or a priority of one."""
+    return scene.cable(device, place) or scene.cable(device, place.rpartition("/")[0])

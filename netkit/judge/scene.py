@@ -1,0 +1,151 @@
+"""What checks are given: the fabric as designed, its facts, its counters over the window, and its thresholds."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+from netkit.design import Fabric, Host, Nic, Port, Switch
+from netkit.facts import Facts, Observation, Snapshot
+from netkit.intent.model import Thresholds
+from netkit.judge.delta import MISSING, Delta, deltas
+from netkit.plan import Plan
+
+Device = Switch | Host
+
+
+class History(Protocol):
+    """What earlier runs have seen."""
+
+    def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
+        """Return earlier values of a quantity, with the time of each, earliest first."""
+
+
+class NoHistory:
+    """There were no earlier runs."""
+
+    def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
+        """Return nothing."""
+        del device, place, quantity
+        return ()
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One device: as designed and as seen."""
+
+    device: Device
+    observation: Observation
+    _deltas: dict[str, Mapping[str, Delta]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the device."""
+        return self.device.name
+
+    @property
+    def facts(self) -> Facts:
+        """Return what was seen of it."""
+        return self.observation.facts
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether anything was seen of it."""
+        return not self.observation.failure or self.observation.facts != Facts()
+
+    @cached_property
+    def ports(self) -> Mapping[str, Port]:
+        """Return the ports of a switch by name; a host has none."""
+        return {port.name: port for port in self.device.ports} if isinstance(self.device, Switch) else {}
+
+    @cached_property
+    def nics(self) -> Mapping[str, Nic]:
+        """Return the NICs of a host by interface; a switch has none."""
+        return {nic.interface: nic for nic in self.device.nics} if isinstance(self.device, Host) else {}
+
+    @property
+    def window_s(self) -> float:
+        """Return the time between the first and the last sample of its counters."""
+        samples = self.observation.samples
+        return samples[-1].at_s - samples[0].at_s if len(samples) > 1 else 0.0
+
+    def deltas(self, name: str) -> Mapping[str, Delta]:
+        """Return what a counter added in the window, by place."""
+        found = self._deltas.get(name)
+        if found is None:
+            found = self._deltas[name] = deltas(name, self.observation.samples)
+        return found
+
+    def delta(self, name: str, place: str) -> Delta:
+        """Return what a counter added at one place."""
+        return self.deltas(name).get(place, MISSING)
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a cable."""
+
+    device: str
+    port: str
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that a check may look at. It cannot reach a device."""
+
+    fabric: Fabric
+    snapshot: Snapshot
+    limits: Thresholds = field(default_factory=Thresholds)
+    history: History = field(default_factory=NoHistory)
+    names: frozenset[str] | None = None
+    """The devices to judge; None for all of the fabric."""
+    plan: Plan | None = None
+    """What differs between running and intended configuration; None when that was not looked at."""
+
+    @cached_property
+    def devices(self) -> Mapping[str, Seen]:
+        """Return every device that is to be judged, reached or not."""
+        wanted = (name for name in self.fabric.names if self.names is None or name in self.names)
+        return {name: self._seen(name) for name in wanted}
+
+    @cached_property
+    def switches(self) -> tuple[Seen, ...]:
+        """Return the switches."""
+        return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Switch))
+
+    @cached_property
+    def hosts(self) -> tuple[Seen, ...]:
+        """Return the hosts."""
+        return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Host))
+
+    def _seen(self, name: str) -> Seen:
+        device = self.fabric.device(name)
+        if device is None:
+            raise KeyError(name)
+        unseen = Observation(name, "", failure="is not in the snapshot")
+        return Seen(device, self.snapshot.devices.get(name, unseen))
+
+    @cached_property
+    def far_ends(self) -> Mapping[End, End]:
+        """Return the other end of each cable as designed, from both ends."""
+        pairs = [(End(one.device, one.port), End(one.peer, one.peer_port)) for one in self.fabric.links()]
+        return {**dict(pairs), **{far: near for near, far in pairs}}
+
+    def far(self, device: str, port: str) -> End | None:
+        """Return what a port is cabled to by design."""
+        return self.far_ends.get(End(device, port))
+
+    def cable(self, device: str, port: str) -> str:
+        """Return one name for a cable, the same from both ends; empty where there is none by design."""
+        far = self.far(device, port)
+        return "" if far is None else " — ".join(sorted((f"{device}:{port}", str(far))))
+
+    def links(self) -> Iterator[tuple[Seen, str, Seen, str]]:
+        """Yield every cable whose both ends are judged: lower end and its port, upper end and its port."""
+        for link in self.fabric.links():
+            near, far = self.devices.get(link.device), self.devices.get(link.peer)
+            if near is not None and far is not None:
+                yield near, link.port, far, link.peer_port

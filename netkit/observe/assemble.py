@@ -1,0 +1,65 @@
+"""From the answers of a device to its facts; pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from netkit.facts import Absent, Facts, Sample
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.platforms.view import Reply, View
+
+Replies = Mapping[str, Reply]
+"""Command → what the device answered."""
+NO_REPLY = Reply("", "was not asked in time")
+
+
+def facts(views: Sequence[View], replies: Replies) -> Facts:
+    """Return what all views together found."""
+    found = [part for view in views for part in _parts(view, replies)]
+    return Facts(**{kind: _joined([fact for name, fact in found if name == kind]) for kind in KINDS})
+
+
+def sample(views: Sequence[View], replies: Replies) -> Sample | None:
+    """Return the counters among the answers, as of when they were given; None when there are none."""
+    counting = [view for view in views if view.counts]
+    found = facts(counting, replies).counters
+    times = [replies[command].at_s for view in counting for command in view.commands if command in replies]
+    return None if isinstance(found, Absent) or not times else Sample(sum(times) / len(times), found)
+
+
+def _parts(view: View, replies: Replies) -> Iterator[tuple[str, Any]]:
+    """Yield the facts of one view by kind; absent are those of commands that failed."""
+    answers = [replies.get(command, NO_REPLY) for command in view.commands]
+    failures = [
+        f"{command}: {answer.failure}" for command, answer in zip(view.commands, answers, strict=True) if answer.failure
+    ]
+    if len(failures) == len(answers):
+        yield from ((kind, Absent(failures[0])) for kind in view.yields)
+        return
+    try:
+        found = view.parse(*(answer.text if not answer.failure else "" for answer in answers))
+    except Exception as error:  # of one parser; what the others read still counts
+        found = Facts(**dict.fromkeys(view.yields, Absent(f"{view.commands[0]}: cannot be read ({error!r:.80})")))
+    for kind in view.yields:
+        fact = getattr(found, kind)
+        yield kind, Absent(failures[0]) if fact is NOT_ASKED and failures else fact
+
+
+def _joined(found: Sequence[Any]) -> Any:
+    """Return one fact of what several views found; places of one that the other lacks are added."""
+    present = [fact for fact in found if not isinstance(fact, Absent)]
+    if not present:
+        return found[0] if found else NOT_ASKED
+    if len(present) == 1 or not all(isinstance(fact, Mapping) for fact in present):
+        return present[0]
+    return _union(fact for fact in present if isinstance(fact, Mapping))
+
+
+def _union(parts: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            known = whole.setdefault(key, value)
+            if isinstance(value, Mapping) and isinstance(known, Mapping):
+                whole[key] = {**value, **known}
+    return whole

@@ -1,0 +1,231 @@
+"""Reading many devices at once: one connection each, a deadline each, and what was read by then is kept."""
+
+import importlib
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Self
+
+from netkit.deploy.fan_out import each, threads
+from netkit.errors import NetkitError
+from netkit.facts import Observation, Sample, Snapshot
+from netkit.observe.assemble import facts, sample
+from netkit.platforms.view import Reply, Subject, View, Viewer
+
+Connect = Callable[[str], Viewer]
+WATCH_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to look."""
+
+    window_s: float = 0.0
+    """Seconds between two samples of the counters; 0 takes one."""
+    parallel: int = 32
+    deadline_s: float = 60.0
+    """How long all answers of a device may take, beside the window."""
+    has_config: bool = False
+    """Whether to read the running configuration too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The running configuration of a device; never part of a snapshot, for it may hold secrets."""
+
+    files: Mapping[str, str | None]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was seen, and the running configurations if they were asked for."""
+
+    snapshot: Snapshot
+    configs: Mapping[str, Config]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A device to look at."""
+
+    device: str
+    platform: str
+    views: tuple[View, ...]
+
+
+@dataclass(slots=True)
+class Look:
+    """One device while it is looked at."""
+
+    target: Target
+    viewer: Viewer
+    replies: dict[str, Reply] = field(default_factory=dict)
+    samples: list[Sample] = field(default_factory=list)
+    config: Config | None = None
+    busy_s: float = 0.0
+    began_s: float | None = None
+    is_late: bool = False
+
+
+def target(platform: str, subject: Subject, *, is_light: bool = False) -> Target:
+    """Return a device with the views of its platform."""
+    module = importlib.import_module(f"netkit.platforms.{platform}.facts.views")
+    found: tuple[View, ...] = module.views(subject)
+    return Target(subject.device, platform, tuple(view for view in found if not (is_light and view.is_costly)))
+
+
+def collect(
+    fabric: str,
+    targets: Sequence[Target],
+    connect: Connect,
+    options: Options,
+    count: Callable[[], None] = lambda: None,
+) -> Collected:
+    """Return what was seen of each device. Counters are read at both ends of the window, all devices at one time."""
+    with _Collection(targets, connect, options, count) as collection:
+        if options.window_s > 0:
+            collection.all(collection.first_sample)
+            collection.wait()
+        collection.all(collection.whole)
+        return Collected(Snapshot(fabric, time.time(), collection.observations()), collection.configs())
+
+
+class _Collection:
+    """Devices being read. Each connects once, and all connections end with this."""
+
+    def __init__(
+        self, targets: Sequence[Target], connect: Connect, options: Options, count: Callable[[], None]
+    ) -> None:
+        self._targets = {target.device: target for target in targets}
+        self._connect, self._options, self._count = connect, options, count
+        self._looks: dict[str, Look] = {}
+        self._failures: dict[str, str] = {}
+        self._window_began_s = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for look in self._looks.values():
+            with suppress(Exception):  # what was read was read
+                look.viewer.close()
+
+    def all(self, step: Callable[[Look], None]) -> None:
+        """Do a step on every device that can still be read; this thread keeps the time meanwhile."""
+        names = [name for name in self._targets if name not in self._failures]
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                each(threads(self._options.parallel), names, lambda name: self._one(name, step))
+            except BaseException as error:
+                failure.append(error)
+
+        worker = threading.Thread(target=work, daemon=True)
+        worker.start()
+        try:
+            while worker.is_alive():
+                worker.join(WATCH_S)
+                self._hang_up_late(time.monotonic())
+        except KeyboardInterrupt:
+            self._hang_up_late(float("inf"))
+            raise
+        if failure:
+            raise failure[0]
+
+    def _hang_up_late(self, now_s: float) -> None:
+        with self._lock:
+            late = [look for look in self._looks.values() if self._is_over(look, now_s)]
+        for look in late:
+            look.is_late = True
+            with suppress(Exception):
+                look.viewer.close()
+
+    def _is_over(self, look: Look, now_s: float) -> bool:
+        if look.began_s is None or look.is_late:
+            return False
+        return look.busy_s + now_s - look.began_s > self._options.deadline_s
+
+    def _one(self, name: str, step: Callable[[Look], None]) -> None:
+        try:
+            look = self._opened(name)
+            look.began_s = time.monotonic()
+            step(look)
+        except NetkitError as error:
+            self._failed(name, "; ".join(str(problem).removeprefix(f"{name}: ") for problem in error.problems))
+        except Exception as error:  # of one device; the others are none the worse for it
+            self._failed(name, f"reading it failed: {type(error).__name__}: {error}")
+        finally:
+            self._rest(name)
+
+    def _rest(self, name: str) -> None:
+        look = self._looks.get(name)
+        if look is not None and look.began_s is not None:
+            look.busy_s += time.monotonic() - look.began_s
+            look.began_s = None
+
+    def _failed(self, name: str, reason: str) -> None:
+        look = self._looks.get(name)
+        is_late = look is not None and look.is_late
+        self._failures[name] = f"no answer within {self._options.deadline_s:g} s" if is_late else reason
+
+    def _opened(self, name: str) -> Look:
+        look = self._looks.get(name)
+        if look is not None:
+            return look
+        look = Look(self._targets[name], self._connect(name))
+        with self._lock:
+            self._looks[name] = look
+            look.began_s = time.monotonic()
+        look.viewer.open()
+        return look
+
+    def first_sample(self, look: Look) -> None:
+        """Read the counters at the beginning of the window."""
+        look.replies.update(self._sample(look))
+        self._count()
+
+    def _sample(self, look: Look) -> dict[str, Reply]:
+        counting = [view for view in look.target.views if view.counts]
+        commands = _commands(counting)
+        replies = dict(zip(commands, look.viewer.ask(commands), strict=True))
+        found = sample(counting, replies)
+        if found is not None:
+            look.samples.append(found)
+        return replies
+
+    def wait(self) -> None:
+        """Let the window pass."""
+        time.sleep(self._options.window_s)
+
+    def whole(self, look: Look) -> None:
+        """Read the counters at the end of the window, then everything else."""
+        look.replies.update(self._sample(look))
+        commands = tuple(command for command in _commands(look.target.views) if command not in look.replies)
+        look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
+        if self._options.has_config:
+            look.config = Config(look.viewer.running_files(), look.viewer.os_version())
+        self._count()
+
+    def configs(self) -> Mapping[str, Config]:
+        """Return the running configurations that were read."""
+        return {name: look.config for name, look in self._looks.items() if look.config is not None}
+
+    def observations(self) -> Mapping[str, Observation]:
+        """Return what was seen; of a device that failed on the way, what was read until then."""
+        return {name: self._observation(name, target) for name, target in self._targets.items()}
+
+    def _observation(self, name: str, target: Target) -> Observation:
+        look, failure = self._looks.get(name), self._failures.get(name, "")
+        if look is None or (failure and not look.replies):
+            return Observation(name, target.platform, failure=failure or "was not looked at")
+        found = facts(look.target.views, look.replies)
+        return Observation(name, target.platform, found, tuple(look.samples), failure, round(look.busy_s, 3))
+
+
+def _commands(views: Sequence[View]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(command for view in views for command in view.commands))

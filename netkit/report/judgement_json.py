@@ -1,0 +1,114 @@
+"""What checks said, for machines: JSON with everything, JUnit for CI systems."""
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree as Xml  # it only writes here
+
+from netkit.judge.finding import Finding, Verdict
+from netkit.judge.run import Judgement, Result
+from netkit.report.judgement_view import Judged, headline, place_text, verdict_text
+
+NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def judgement_json(judged: Judged) -> str:
+    """Return a judgement as JSON."""
+    return json.dumps(document(judged), indent=1) + "\n"
+
+
+def document(judged: Judged) -> dict[str, Any]:
+    """Return a judgement as plain values."""
+    found = judged.judgement
+    return {
+        "fabric": judged.fabric,
+        "verdict": verdict_text(judged),
+        "exit_code": judged.exit_code,
+        "taken_s": judged.taken_s,
+        "window_s": judged.window_s,
+        "devices": judged.devices,
+        "examined": found.examined,
+        "counts": {verdict.word: found.count(verdict) for verdict in Verdict if verdict is not Verdict.PASS},
+        "unreached": [{"device": name, "reason": reason} for name, reason in found.unreached],
+        "causes": [
+            {
+                "verdict": trouble.verdict.word,
+                "head": finding_document(trouble.head),
+                "symptoms": [finding_document(one) for one in trouble.symptoms],
+            }
+            for trouble in judged.troubles
+        ],
+        "results": [_result(result) for result in found.results],
+    }
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {
+        "id": result.id,
+        "verdict": result.verdict.word,
+        "examined": result.examined,
+        "findings": [finding_document(finding) for finding in result.findings],
+        **({"left_out": result.left_out} if result.left_out else {}),
+    }
+
+
+def finding_document(finding: Finding) -> dict[str, Any]:
+    """Return a finding as plain values."""
+    return {
+        "check": finding.check,
+        "verdict": finding.verdict.word,
+        "device": finding.device,
+        "place": finding.place,
+        "text": finding.text,
+        "remedy": finding.remedy,
+        "evidence": dict(finding.evidence),
+        "cause": finding.cause,
+    }
+
+
+def judgement_junit(judged: Judged) -> str:
+    """Return a judgement as JUnit XML: a case for each check on each device. A warning passes and is told."""
+    found = judged.judgement
+    suite = Xml.Element("testsuite", _totals(found), name=_clean(f"netkit {judged.fabric}"))
+    for result in found.results:
+        suite.append(_case(result))
+    head = Xml.SubElement(suite, "system-out")
+    head.text = _clean(headline(judged))
+    suites = Xml.Element("testsuites")
+    suites.append(suite)
+    Xml.indent(suites, " ")
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + Xml.tostring(suites, encoding="unicode") + "\n"
+
+
+def _totals(found: Judgement) -> dict[str, str]:
+    verdicts = [result.verdict for result in found.results]
+    return {
+        "tests": str(len(verdicts)),
+        "failures": str(verdicts.count(Verdict.FAIL)),
+        "errors": str(verdicts.count(Verdict.ERROR)),
+        "skipped": str(verdicts.count(Verdict.SKIPPED)),
+    }
+
+
+WORDS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped", Verdict.WARN: "system-out"}
+
+
+def _case(result: Result) -> Xml.Element:
+    case = Xml.Element("testcase", classname=_clean(result.check), name=_clean(result.device))
+    if result.verdict in WORDS:
+        texts = [_line(finding) for finding in result.findings]
+        part = Xml.SubElement(case, WORDS[result.verdict])
+        if result.verdict is not Verdict.WARN:
+            part.set("message", texts[0] if texts else "nothing was judged")
+        part.text = "\n".join(texts)
+    return case
+
+
+def _line(finding: Finding) -> str:
+    do = f"; {finding.remedy}" if finding.remedy else ""
+    return _clean(f"{finding.verdict.word}: {place_text(finding)}: {finding.text}{do}")
+
+
+def _clean(text: str) -> str:
+    """Return text without what XML cannot hold."""
+    return NOT_XML.sub("\ufffd", text)

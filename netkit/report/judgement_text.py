@@ -1,0 +1,63 @@
+"""What checks said, for a terminal: the worst first, one cause over many symptoms."""
+
+from collections.abc import Iterator
+from itertools import islice
+
+from netkit.judge.group import Trouble
+from netkit.report.judgement_view import (
+    MOST_REASONS,
+    Judged,
+    headline,
+    place_text,
+    skipped_reasons,
+    symptom_texts,
+    where,
+)
+from netkit.report.plan_view import counted, shown
+
+MOST_TROUBLES = 50
+
+
+def judgement_text(judged: Judged) -> str:
+    """Return a judgement as plain text."""
+    return "\n".join(map(shown, _lines(judged))) + "\n"
+
+
+def _lines(judged: Judged) -> Iterator[str]:
+    yield headline(judged)
+    found = judged.troubles
+    for trouble in found[:MOST_TROUBLES]:
+        yield ""
+        yield from _trouble(trouble)
+    if len(found) > MOST_TROUBLES:
+        yield ""
+        yield f"… and {counted(len(found) - MOST_TROUBLES, 'more cause')}; --format json shows all"
+    if judged.judgement.unreached:
+        yield ""
+        yield "Not reached, so nothing is known about:"
+        yield from (f"  {name}: {reason}" for name, reason in judged.judgement.unreached)
+    yield from _skipped(judged)
+
+
+def _trouble(trouble: Trouble) -> Iterator[str]:
+    head = trouble.head
+    yield f"{trouble.verdict.word.upper():5} {where(trouble)}"
+    yield f"      {place_text(head)}: {head.text}  [{head.check}]"
+    if head.evidence:
+        yield f"      seen: {', '.join(f'{name} {value}' for name, value in head.evidence)}"
+    if head.remedy:
+        yield f"      do: {head.remedy}"
+    for symptom in symptom_texts(trouble):
+        yield f"      also {symptom}"
+
+
+def _skipped(judged: Judged) -> Iterator[str]:
+    reasons = list(skipped_reasons(judged.judgement))
+    if not reasons:
+        return
+    yield ""
+    yield "Not judged:"
+    for check, number, reason in islice(reasons, MOST_REASONS):
+        yield f"  {number:4} × {check}: {reason}"
+    if len(reasons) > MOST_REASONS:
+        yield f"  … and {counted(len(reasons) - MOST_REASONS, 'more reason')}"

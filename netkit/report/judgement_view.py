@@ -1,0 +1,96 @@
+"""What checks said, in the words and the order in which it is shown, whatever the format."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from netkit.judge.finding import Finding, Verdict
+from netkit.judge.group import Layers, Trouble, troubles
+from netkit.judge.run import Judgement
+from netkit.report.plan_view import counted, listed
+
+MOST_REASONS = 12
+LONGEST_REASON = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judgement, and what there was to judge."""
+
+    fabric: str
+    devices: int
+    window_s: float
+    taken_s: float
+    judgement: Judgement
+    layers: Layers
+    exit_code: int = 0
+
+    @property
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what is wrong by cause, the worst first."""
+        return troubles(self.judgement.findings, self.layers)
+
+
+def headline(judged: Judged) -> str:
+    """Return the verdict, and how much was looked at to reach it."""
+    found = judged.judgement
+    return f"{judged.fabric}: {verdict_text(judged)}: {examined_text(judged)}{_beside(found)}"
+
+
+def verdict_text(judged: Judged) -> str:
+    """Return the verdict in words; what nobody judged is never called clean."""
+    found = judged.judgement
+    if not found.examined:
+        return "nothing could be judged"
+    counts = [(found.count(verdict), verdict.word) for verdict in (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)]
+    parts = ", ".join(f"{number} {word}" for number, word in counts if number)
+    if parts:
+        causes = len(judged.troubles)
+        return f"{parts} of {counted(causes, 'cause')}"
+    return "not known to be clean" if found.unreached else "clean"
+
+
+def examined_text(judged: Judged) -> str:
+    """Return how much was looked at."""
+    found = judged.judgement
+    reached = judged.devices - len(found.unreached)
+    checks = len({result.check for result in found.results})
+    window = f", counters over {judged.window_s:.0f} s" if judged.window_s else ""
+    devices = f"{reached} of {counted(judged.devices, 'device')}"
+    return f"{found.examined:,} things examined on {devices} by {counted(checks, 'check')}{window}"
+
+
+def _beside(found: Judgement) -> str:
+    skipped = found.count(Verdict.SKIPPED)
+    return f"; {skipped:,} could not be judged" if skipped else ""
+
+
+def place_text(finding: Finding) -> str:
+    """Return where a finding is."""
+    return ":".join(part for part in (finding.device, finding.place) if part) or "fabric"
+
+
+def where(trouble: Trouble) -> str:
+    """Return where a trouble is: its place, and the cable when that says more."""
+    head = trouble.head
+    cable = head.cause if " — " in head.cause else ""
+    return cable or place_text(head)
+
+
+def symptom_texts(trouble: Trouble) -> Iterator[str]:
+    """Yield what follows from a cause, alike things together."""
+    by_check: dict[str, list[str]] = {}
+    for finding in trouble.symptoms:
+        by_check.setdefault(finding.check, []).append(place_text(finding))
+    for check, places in by_check.items():
+        yield f"{check}: {listed(tuple(dict.fromkeys(places)))}"
+
+
+def skipped_reasons(judgement: Judgement) -> Iterator[tuple[str, int, str]]:
+    """Yield why things could not be judged: check, how many, reason; the most frequent first."""
+    counts: dict[tuple[str, str], int] = {}
+    for finding in judgement.findings:
+        if finding.verdict is Verdict.SKIPPED and not finding.text.startswith("not reached"):
+            key = finding.check, finding.text[:LONGEST_REASON]
+            counts[key] = counts.get(key, 0) + 1
+    for (check, reason), number in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        yield check, number, reason

@@ -1,0 +1,72 @@
+import gzip
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.errors import SnapshotError
+from netkit.facts import Absent, Facts, Observation, Sample, Snapshot, serial
+from netkit.facts.optic import Lane, Limits, Line, Module
+from netkit.facts.qos import Ecn, PortQos, Watchdog
+from netkit.facts.routing import BgpSession, Lookup
+from netkit.facts.system import Interface, Neighbor, System
+
+WHOLE = Snapshot(
+    "ai1",
+    1_700_000_000.5,
+    {
+        "leaf01": Observation(
+            "leaf01",
+            "nvue",
+            Facts(
+                system=System("leaf01", uptime_s=3.5),
+                interfaces={"swp1s0": Interface(is_up=True, speed_gbps=400)},
+                neighbors={"swp1s0": (Neighbor("gpu01", "48:b0"), Neighbor("ghost"))},
+                modules={"swp1s0": Module(lanes={1: Lane(-1.5), 4: Lane()}, limits={"rx_dbm": Limits(high_alarm=7.0)})},
+                lines={"swp1s0": Line("rs", 1e-9, lane_ber={1: 1e-9})},
+                sessions={"swp2s0": BgpSession(is_established=False)},
+                qos={"swp1s0": PortQos(pfc_rx=frozenset({3}), dscp_to_priority={26: 3}, ecn={3: Ecn(is_on=True)})},
+                watchdogs={"swp1s0/3": Watchdog(is_on=True)},
+                routes=Absent("vtysh: no answer"),
+                lookups=(Lookup("a", "b", "c"),),
+            ),
+            (Sample(1.0, {"rx_bytes": {"swp1s0": 2**64 - 1}}),),
+        ),
+        "gpu01": Observation("gpu01", "linux", failure="connection refused"),
+    },
+    "{}",
+)
+
+
+def test_a_snapshot_is_read_back_equal(tmp_path: Path) -> None:
+    data = serial.dump(WHOLE)
+    assert serial.load(data, "f") == WHOLE
+    assert serial.dump(serial.load(data, "f")) == data
+    (tmp_path / "s.json.gz").write_bytes(gzip.compress(data))
+    assert serial.read(tmp_path / "s.json.gz") == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
+        (b"[]", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
+        (b'{"netkit_snapshot": 99}', "f: was written in format 99; this netkit reads 1; take a new snapshot"),
+        (b'{"netkit_snapshot": 1}', "f: is a damaged snapshot, at fabric; take a new one"),
+        (b"\x1f\x8b\x08", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
+    ],
+)
+def test_what_is_no_snapshot_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(SnapshotError) as caught:
+        serial.load(data, "f")
+    assert str(caught.value) == message
+
+
+@given(st.binary(max_size=60), st.integers(0, 2000))
+def test_a_damaged_snapshot_is_refused_or_read_and_never_more(noise: bytes, at: int) -> None:
+    data = serial.dump(WHOLE)
+    at %= len(data)
+    with suppress(SnapshotError):
+        serial.load(data[:at] + noise + data[at + len(noise) :], "f")

@@ -1,0 +1,36 @@
+"""Scenes made of a small fabric and of facts written by hand."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from netkit import design
+from netkit.design import Fabric
+from netkit.facts import Facts, Observation, Sample, Snapshot
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.judge import Scene
+from tests import intents
+
+WINDOW_S = 10.0
+
+
+def fabric(platform: str = "nvue", version: str = "5.13.0", **changes: Any) -> Fabric:
+    """Return a fabric of 2 leaves, 2 spines and 2 hosts."""
+    values = intents.on_platform(platform, version, {"units": [{"unit": 1, "hosts": 2}], **changes})
+    return design.build(Intent.model_validate(values), Catalog())
+
+
+def observation(device: str, facts: Facts | None = None, **counters: Mapping[str, tuple[int, int]]) -> Observation:
+    """Return what was seen of a device; each counter has its count at both ends of the window, by place."""
+    samples = tuple(
+        Sample(at_s, {name: {place: pair[end] for place, pair in places.items()} for name, places in counters.items()})
+        for end, at_s in ((0, 100.0), (1, 100.0 + WINDOW_S))
+    )
+    return Observation(device, "nvue", facts or Facts(), samples if counters else ())
+
+
+def scene(built: Fabric, *observations: Observation, **more: Any) -> Scene:
+    """Return a scene; devices without an observation were not reached."""
+    seen = {one.device: one for one in observations}
+    missed = {name: Observation(name, "nvue", failure="connection refused") for name in built.names if name not in seen}
+    return Scene(built, Snapshot(built.name, 110.0, {**missed, **seen}), **more)

@@ -1,0 +1,67 @@
+from pathlib import Path
+
+import pytest
+
+from netkit.errors import CheckError
+from netkit.judge import catalog
+
+GOOD = '''"""Mine."""
+from netkit.judge import PASSED, device_check
+
+
+@device_check(layer="host")
+def all_well(scene, seen):
+    """All is well."""
+    yield PASSED
+'''
+
+
+def test_every_shipped_check_says_what_failure_means() -> None:
+    found = catalog.load()
+    assert found
+    for name, check in found.items():
+        assert name == check.name
+        assert len(check.text.splitlines()) > 1, f"{name}: one line does not say what to do"
+
+
+def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_one(tmp_path: Path) -> None:
+    (tmp_path / "my_check.py").write_text(GOOD)
+    (tmp_path / "bgp.py").write_text(GOOD)
+    (tmp_path / "test_my_check.py").write_text("raise RuntimeError")
+    found = catalog.load([tmp_path])
+    assert found["my-check.all-well"].text == "All is well."
+    assert [name for name in found if name.startswith("bgp.")] == ["bgp.all-well"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", "x.py: holds no check; decorate a function with @device_check"),
+        ("def broken(:\n", "x.py:1: cannot be loaded: SyntaxError: invalid syntax (x.py, line 1); mend it"),
+        ("\n1 / 0\n", "x.py:2: cannot be loaded: ZeroDivisionError: division by zero; mend it"),
+        (
+            GOOD.replace('    """All is well."""\n', ""),
+            "x.py: the check all-well has no docstring; say in it",
+        ),
+        (
+            GOOD.replace('layer="host"', 'layer="host", needs=["colour"]'),
+            "x.py: the check all-well needs 'colour'; use",
+        ),
+    ],
+)
+def test_a_file_that_is_no_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.py").write_text(text)
+    with pytest.raises(CheckError) as caught:
+        catalog.load([tmp_path])
+    assert str(caught.value).replace(f"{tmp_path}/", "").startswith(message)
+
+
+def test_choosing_nothing_is_an_error() -> None:
+    found = catalog.load()
+    assert catalog.select(found, []) == tuple(found.values())
+    assert [check.name for check in catalog.select(found, ["bgp.sessions", "bgp.pre*"])] == [
+        "bgp.sessions",
+        "bgp.prefixes",
+    ]
+    with pytest.raises(CheckError, match=r"no check 'nothing'; use one of .*bgp"):
+        catalog.select(found, ["bgp", "nothing"])

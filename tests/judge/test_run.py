@@ -1,0 +1,93 @@
+from collections.abc import Iterator
+
+from netkit.facts import Facts
+from netkit.facts.system import System
+from netkit.judge import PASSED, Check, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.run import Result, run
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+
+
+@device_check(layer="link", needs=["system"], on="switch")
+def known(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """A switch tells what it is."""
+    del scene, seen
+    yield PASSED
+
+
+@device_check(layer="link", on="host")
+def broken(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """It breaks off."""
+    del scene
+    yield fail("", "first")
+    raise ValueError(seen.name)
+
+
+@fabric_check(layer="routing")
+def whole(scene: Scene) -> Iterator[Finding]:
+    """The fabric as a whole."""
+    del scene
+    yield warn("swp1s0", "odd", device="leaf01", seen=0.1)
+    yield PASSED
+    yield skip("", "who knows")
+
+
+@device_check(layer="link", needs=["system"], window=True)
+def counting(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """It needs a window."""
+    del scene, seen
+    yield PASSED
+
+
+@device_check(layer="link", needs=["system"])
+def silent(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """It looks at nothing."""
+    del scene, seen
+    yield from ()
+
+
+def results(check: Check) -> dict[str, Result]:
+    seen = observation("leaf01", Facts(system=System("leaf01"))), observation("leaf02"), observation("gpu01", Facts())
+    return {result.device: result for result in run(scene(BUILT, *seen), [check]).results}
+
+
+def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
+    found = results(known)
+    assert sorted(found) == ["leaf01", "leaf02", "spine01", "spine02"]
+    assert (found["leaf01"].verdict, found["leaf01"].examined) == (Verdict.PASS, 1)
+    assert [one.text for one in found["leaf02"].findings] == ["no system: nobody asked for it"]
+    assert [one.text for one in found["spine01"].findings] == ["not reached: connection refused"]
+    assert {found[name].verdict for name in ("leaf02", "spine01", "spine02")} == {Verdict.SKIPPED}
+
+
+def test_a_check_that_raises_is_an_error_beside_what_it_found_before() -> None:
+    assert [(one.verdict, one.text) for one in results(broken)["gpu01"].findings] == [
+        (Verdict.ERROR, "the check failed: ValueError: gpu01, line 24"),
+        (Verdict.FAIL, "first"),
+    ]
+    assert results(broken)["gpu02"].findings[0].text == "not reached: connection refused"
+
+
+def test_a_finding_of_the_fabric_names_its_device_and_cable() -> None:
+    (found,) = results(whole).values()
+    assert (found.device, found.verdict, found.examined) == ("fabric", Verdict.WARN, 2)
+    port = BUILT.switch("leaf01").ports[0]
+    odd = found.findings[0]
+    assert (odd.check, odd.device, odd.place, odd.evidence) == ("whole", "leaf01", "swp1s0", (("seen", "0.1"),))
+    assert set(odd.cause.split(" — ")) == {f"leaf01:{port.name}", f"{port.peer}:{port.peer_port}"}
+
+
+def test_without_a_window_counters_are_not_judged() -> None:
+    found = results(counting)["leaf01"]
+    assert found.verdict is Verdict.SKIPPED
+    assert found.findings[0].text == "only one sample of its counters: give a window"
+
+
+def test_a_check_that_looked_at_nothing_did_not_pass() -> None:
+    assert (results(silent)["leaf01"].verdict, results(silent)["leaf01"].examined) == (Verdict.SKIPPED, 0)
+
+
+def test_ids_are_unique() -> None:
+    found = run(scene(BUILT), [known, broken, whole]).results
+    assert len({result.id for result in found}) == len(found)

@@ -1,0 +1,104 @@
+"""Collecting, with devices that answer from memory: what is asked, when, and what is kept when one fails."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+from netkit.errors import AccessError, Problem
+from netkit.facts import Absent, Facts, Observation
+from netkit.facts.system import Interface, System
+from netkit.observe import Options, Target, collect
+from netkit.observe.assemble import facts, sample
+from netkit.platforms.view import Reply, View
+
+
+def counters(text: str) -> Facts:
+    return Facts(counters={"rx_bytes": {"p": int(text)}}) if text else Facts(counters=Absent("no counters"))
+
+
+def two(first: str, second: str) -> Facts:
+    interfaces = {word: Interface() for word in f"{first} {second}".split()}
+    return Facts(system=System(first) if first else Absent("no name"), interfaces=interfaces)
+
+
+def cracked(_text: str) -> Facts:
+    raise ValueError("no parser may do this")
+
+
+COUNTING = View(("count",), frozenset({"counters"}), counters)
+NAMING = View(("name", "ports"), frozenset({"system", "interfaces"}), two)
+
+
+def test_views_are_put_together_and_what_failed_is_absent() -> None:
+    replies = {"name": Reply("", "timed out"), "ports": Reply("a b", at_s=2.0), "count": Reply("5", at_s=3.0)}
+    found = facts([COUNTING, NAMING, View(("ports",), frozenset({"sessions"}), cracked)], replies)
+    assert found.counters == {"rx_bytes": {"p": 5}}
+    assert found.system == Absent("no name")
+    assert found.interfaces == {"a": Interface(), "b": Interface()}
+    assert found.sessions == Absent("ports: cannot be read (ValueError('no parser may do this'))")
+    assert found.routes == Absent("nobody asked for it")
+    assert sample([COUNTING, NAMING], replies) is not None
+    assert facts([COUNTING], {}).counters == Absent("count: was not asked in time")
+
+
+def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
+    more = View(
+        ("more",), frozenset({"counters", "system"}), lambda text: Facts(counters={"rx_bytes": {"q": int(text)}})
+    )
+    found = facts([COUNTING, more], {"count": Reply("1"), "more": Reply("2")})
+    assert found.counters == {"rx_bytes": {"q": 2, "p": 1}}
+
+
+class Answering:
+    """A device that answers from memory."""
+
+    def __init__(self, name: str, answers: Mapping[str, str], *, hangs: bool = False) -> None:
+        self.name, self.answers, self.hangs = name, answers, hangs
+        self.asked: list[tuple[str, ...]] = []
+        self.opened = 0
+        self.gone = threading.Event()
+
+    def open(self) -> None:
+        self.opened += 1
+
+    def close(self) -> None:
+        self.gone.set()
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        self.asked.append(tuple(commands))
+        if self.hangs and len(self.asked) > 1:
+            assert self.gone.wait(30)
+            raise AccessError(Problem(f"{self.name}: the connection is lost"))
+        return tuple(Reply(self.answers.get(command, ""), at_s=time.time()) for command in commands)
+
+    def running_files(self) -> Mapping[str, str | None]:
+        return {"frr.conf": "secret"}
+
+    def os_version(self) -> str:
+        return "8.4"
+
+
+def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() -> None:
+    answers = {"count": "7", "name": "leaf", "ports": "p"}
+    devices = {
+        "leaf01": Answering("leaf01", answers),
+        "leaf02": Answering("leaf02", answers, hangs=True),
+    }
+
+    def connect(name: str) -> Answering:
+        if name not in devices:
+            raise AccessError(Problem(f"{name}: connection refused"))
+        return devices[name]
+
+    targets = [Target(name, "frr", (COUNTING, NAMING)) for name in ("leaf01", "leaf02", "spine01")]
+    found = collect("ai1", targets, connect, Options(window_s=0.01, deadline_s=0.5, has_config=True))
+    seen = found.snapshot.devices
+    assert devices["leaf01"].opened == devices["leaf02"].opened == 1
+    assert devices["leaf01"].asked == [("count",), ("count",), ("name", "ports")]
+    assert len(seen["leaf01"].samples) == 2
+    assert seen["leaf01"].samples[1].at_s - seen["leaf01"].samples[0].at_s >= 0.01
+    assert (seen["leaf01"].failure, seen["leaf01"].facts.system) == ("", System("leaf"))
+    assert (seen["leaf02"].failure, len(seen["leaf02"].samples)) == ("no answer within 0.5 s", 1)
+    assert seen["spine01"] == Observation("spine01", "frr", failure="connection refused")
+    assert list(found.configs) == ["leaf01"]
+    assert "secret" not in str(found.snapshot)
