@@ -12,6 +12,7 @@ from netkit.access.endpoints import lab_endpoints
 from netkit.access.settings import AccessSettings
 from netkit.deploy import Gate, Journal, Options, Outcome, SessionGate
 from netkit.deploy.apply import quiet
+from netkit.deploy.fan_out import each, threads
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.errors import NetkitError
@@ -90,18 +91,20 @@ class Fleet:
 
     def configs(self) -> dict[str, Config]:
         """Return what every switch runs, in its own model."""
-        found = {name: self.running(name) for name in self.names}
         return {
             name: MODELS[self.fabric.switch(name).platform].parse(
                 {file: text for file, text in one.files.items() if text is not None and self._reads(name, file)}
             )
-            for name, one in found.items()
+            for name, one in self._all_running().items()
             if isinstance(one, Running)
         }
 
     def plan(self) -> Plan:
         """Return what there is to do now."""
-        return make(self.fabric, {name: self.running(name) for name in self.names}, self.intended())
+        return make(self.fabric, self._all_running(), self.intended())
+
+    def _all_running(self) -> dict[str, Running | Unreachable]:
+        return each(threads(len(self.names)), self.names, self.running)
 
     def apply(self, plan: Plan | None = None, *, journal: Journal | None = None, **changes: Any) -> Outcome:
         """Deploy."""
