@@ -31,9 +31,16 @@ run() {
 def ask(
     line: SshLine, commands: Sequence[str], *, shell: str = "/bin/sh", timeout_s: float | None = None
 ) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order. AccessError only when the connection is gone."""
-    if not commands:
-        return ()
+    """Return the answer to each command, in order; one that stands there twice is asked once.
+
+    AccessError only when the connection is gone.
+    """
+    once = tuple(dict.fromkeys(commands))
+    told = dict(zip(once, _asked(line, once, shell, timeout_s), strict=True)) if once else {}
+    return tuple(told[command] for command in commands)
+
+
+def _asked(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float | None) -> tuple[Reply, ...]:
     limit_s = line.target.timeout_s if timeout_s is None else timeout_s
     mark = f"@{secrets.token_hex(12)}@"
     heard: list[tuple[float, bytes]] = []

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import DeviceError, NetkitError, Problem
+from netkit.platforms import shell_batch
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, SessionState
 from netkit.platforms.filling import Filling
 from netkit.platforms.linux import install, rails, reach
 from netkit.platforms.linux.transport import HostResult, play
 from netkit.platforms.ssh import SshLine, SshTarget
+from netkit.platforms.view import Reply
 
 APPLY = "hosts-apply.yml"
 STAGED = "/etc/netkit/staged.json"
@@ -72,6 +74,10 @@ class LinuxDriver:
     def sessions(self) -> tuple[SessionState, ...]:
         """Return nothing: a host has no BGP sessions."""
         return ()
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order."""
+        return shell_batch.ask(self._line, commands, shell=install.as_root("/bin/sh", self.target.user))
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage files on the host, where the playbook finds them; nothing is applied."""

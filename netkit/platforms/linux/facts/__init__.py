@@ -1,0 +1,5 @@
+"""What a GPU host and its NICs tell, asked over SSH: commands of Linux and of the NIC's tools, and pure parsers."""
+
+from netkit.platforms.linux.facts.views import views
+
+__all__ = ["views"]

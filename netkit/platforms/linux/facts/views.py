@@ -1,0 +1,117 @@
+"""Which commands find which facts of a host. Commands that several views share are asked once."""
+
+from collections.abc import Callable, Iterator
+
+from netkit.facts import Absent, Facts
+from netkit.facts.optic import Line, Module
+from netkit.platforms.linux.facts import command, counter, interface, lldp, lookup, mlxlink, nic, optic, pci
+from netkit.platforms.linux.facts.host import host
+from netkit.platforms.linux.facts.qos import qos
+from netkit.platforms.linux.facts.reading import pairs, sections
+from netkit.platforms.linux.facts.system import system
+from netkit.platforms.linux.facts.tree import cards, parse
+from netkit.platforms.view import Subject, View
+
+FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
+
+
+def views(subject: Subject) -> tuple[View, ...]:
+    """Return the views of a host. What costs a card seconds comes after what is quick and finds more of the same."""
+    return tuple(_quick(subject)) + (tuple(_costly(subject)) if subject.nics else ())
+
+
+def _view(commands: tuple[str, ...], parse_: Callable[..., Facts], *names: str, is_costly: bool = False) -> View:
+    return View(commands, frozenset(names), parse_, is_costly)
+
+
+def _quick(subject: Subject) -> Iterator[View]:
+    files = command.files(subject)
+    yield _view((files,), lambda text: Facts(system=system(parse(text))), "system")
+    yield _view((command.LLDP,), lambda text: Facts(neighbors=lldp.neighbors(text)), "neighbors")
+    if subject.lookups:
+        asked = subject.lookups
+        yield _view((command.lookups(subject),), lambda text: Facts(lookups=lookup.lookups(text, asked)), "lookups")
+    host_commands = (files, command.ADDRESSES, command.LSPCI, command.TOPOLOGY, command.OFED)
+    yield _view(host_commands, lambda *texts: _host(subject, *texts), "host")
+    if subject.nics:
+        yield from _of_nics(subject, files)
+
+
+def _of_nics(subject: Subject, files: str) -> Iterator[View]:
+    fec, module = command.fec(subject), command.module(subject)
+    yield _view((files, command.ADDRESSES, fec), lambda *texts: _interfaces(subject, *texts), "interfaces")
+    yield _view((fec,), lambda text: Facts(lines=_lines(_fecs(text))), "lines")
+    yield _view((module,), lambda text: Facts(modules=optic.modules(text)), "modules")
+    yield _view((files, command.LSPCI, command.DEVINFO), lambda *texts: _nics(subject, *texts), "nics")
+    yield _view((files, command.qos(subject), command.pause(subject)), lambda *texts: _qos(subject, *texts), "qos")
+    counts = (command.counts(subject), command.statistics(subject), fec)
+    yield _view(counts, lambda *texts: _counters(subject, *texts), "counters")
+
+
+def _costly(subject: Subject) -> Iterator[View]:
+    links = tuple(command.mlxlink(one) for one in subject.nics)
+    kept = tuple(command.firmware(one) for one in subject.nics)
+    fec, module = command.fec(subject), command.module(subject)
+    yield _view((fec, module, *links), lambda *texts: _optics(subject, *texts), "lines", "modules", is_costly=True)
+    yield _view(links, lambda *texts: _bins(subject, *texts), "counters", is_costly=True)
+    about = (command.files(subject), command.LSPCI, command.DEVINFO, *kept)
+    yield _view(about, lambda *texts: _nics(subject, *texts), "nics", is_costly=True)
+
+
+def _host(subject: Subject, files: str, addresses: str, devices: str, topology: str, ofed: str) -> Facts:
+    tree = parse(files)
+    found = cards(tree, subject.nics)
+    there = interface.addresses(interface.links(addresses), found)
+    return Facts(host=host(tree, found, there, pci.devices(devices), pci.topology(topology), ofed))
+
+
+def _interfaces(subject: Subject, files: str, addresses: str, fec: str) -> Facts:
+    tree = parse(files)
+    found = interface.interfaces(interface.links(addresses), tree, cards(tree, subject.nics), _fecs(fec))
+    return Facts(interfaces=found)
+
+
+def _nics(subject: Subject, files: str, devices: str, info: str, *kept: str) -> Facts:
+    tree = parse(files)
+    found = cards(tree, subject.nics)
+    firmware = {one.pci: nic.firmware(text) for one, text in zip(subject.nics, kept, strict=False)}
+    return Facts(nics=nic.nics(tree, found, pci.devices(devices), nic.active_mtus(info), firmware))
+
+
+def _qos(subject: Subject, files: str, shown: str, pause: str) -> Facts:
+    tree = parse(files)
+    return Facts(qos=qos(tree, cards(tree, subject.nics), shown, pause))
+
+
+def _counters(subject: Subject, files: str, statistics: str, fec: str) -> Facts:
+    tree = parse(files)
+    return Facts(counters=counter.counters(tree, cards(tree, subject.nics), statistics, fec))
+
+
+def _bins(subject: Subject, *links: str) -> Facts:
+    found = {one.interface: mlxlink.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
+    return Facts(counters=counter.bins(found))
+
+
+def _fecs(text: str) -> dict[str, str]:
+    """Return the FEC in use, by interface."""
+    told = {name: dict(pairs(shown)).get("Active FEC encoding", "") for name, shown in sections(text).items()}
+    return {name: FECS.get(fec.lower(), fec) for name, fec in told.items() if fec}
+
+
+def _lines(fecs: dict[str, str]) -> dict[str, Line] | Absent:
+    return {name: Line(fec=fec) for name, fec in fecs.items()} or Absent("ethtool shows FEC of no NIC")
+
+
+def _optics(subject: Subject, fec: str, modules: str, *links: str) -> Facts:
+    """Return modules and lines by the firmware of the NICs, and by the modules and the kernel what it does not tell."""
+    shown = {one.interface: mlxlink.shown(text) for one, text in zip(subject.nics, links, strict=True)}
+    own = optic.modules(modules)
+    lines, plugged = _lines(_fecs(fec)), dict[str, Module]() if isinstance(own, Absent) else dict(own)
+    known = {} if isinstance(lines, Absent) else dict(lines)
+    for name, one in shown.items():
+        if one.module is not None:
+            plugged[name] = optic.merged(plugged[name], one.module) if name in plugged else one.module
+        if one.line is not None:
+            known[name] = one.line
+    return Facts(modules=plugged or own, lines=known or lines)
