@@ -315,8 +315,21 @@ class Thresholds(Strict):
     cnp_minimum: int = Field(10_000, ge=1)
     pause_fraction_warn: float = Field(0.01, ge=0, le=1)
     pause_fraction_fail: float = Field(0.05, ge=0, le=1)
+    pause_rate_warn: float = Field(100, ge=0, description="pauses a second, where a device does not tell how long")
+    pause_rate_fail: float = Field(1000, ge=0, description="the same")
     ber_warn: float = Field(1e-6, ge=0, le=1)
     ber_fail: float = Field(2.4e-5, ge=0, le=1)
+    fec_symbols_warn: int = Field(8, ge=1, le=16, description="wrong symbols in a codeword; 15 can be repaired")
+    fec_symbols_fail: int = Field(12, ge=1, le=16, description="the same")
+    light_margin_db: float = Field(1.0, ge=0, description="light nearer to the module's warning limit than this warns")
+    light_trend_db: float = Field(2.0, ge=0, description="light weaker than in earlier runs by this warns")
+    lane_spread_db: float = Field(3.0, ge=0, description="received light of a module's lanes further apart warns")
+    loss_outlier_db: float = Field(3.0, ge=0, description="a cable that loses more than others of its kind warns")
+    temperature_warn_c: float = Field(70, description="of a module that has no limits of its own")
+    temperature_fail_c: float = Field(75, description="the same")
+    link_up_warn_s: float = Field(30, ge=0, description="a link that took longer to come up warns")
+    balance_percent: float = Field(25, ge=0, description="uplinks further from the mean of their switch warn")
+    balance_minimum_percent: float = Field(10, ge=0, le=100, description="use of uplinks below which nobody looks")
 
 
 class Intent(Strict):
