@@ -40,6 +40,7 @@ SHAPES = (
     "show bfd peers",
     "show lldp neighbors",
     "show lldp neighbors detail",
+    "show ip route",
     "show maintenance",
     "show configuration sessions detail",
     "show vlan",
@@ -52,6 +53,8 @@ TEXTS = (
     "show qos profile",
     "show qos maps",
     "show interfaces counters queue",
+    "show interfaces transceiver hardware",
+    "show ip hardware fib load-balance distribution",
     "show platform trident mmu queue status",
     "show logging",
     "show ntp associations",
@@ -89,6 +92,33 @@ DETAIL = {
     },
     "et33_5": {**FAR, "bgpNeighborAddr": "none", "bgpState": "Idle"},
 }
+ROUTES = {
+    "10.128.0.0/29": [
+        {"protocol": "bgp", "selected": True, "installed": True, "distance": 200, "nexthops": [{"blackhole": True}]}
+    ],
+    "10.128.128.0/29": [
+        {
+            "protocol": "bgp",
+            "selected": True,
+            "installed": True,
+            "distance": 20,
+            "metric": 0,
+            "nexthops": [
+                {"fib": True, "ip": "fe80::1", "afi": "ipv6", "interfaceName": "et33_1"},
+                {"fib": True, "ip": "fe80::2", "afi": "ipv6", "interfaceName": "et33_5"},
+            ],
+        },
+        {"protocol": "static", "nexthops": [{"interfaceName": "et1_1"}]},
+    ],
+    "10.255.0.1/32": [
+        {
+            "protocol": "connected",
+            "selected": True,
+            "installed": True,
+            "nexthops": [{"fib": True, "directlyConnected": True, "interfaceName": "lo"}],
+        }
+    ],
+}
 BFD = [{"peer": "fe80::1", "interface": "et33_1", "status": "up", "id": 1, "remote-id": 2, "uptime": 5}]
 
 
@@ -108,6 +138,7 @@ def connected(folder: Path) -> tuple[Eos, RecordedNode]:
         "bgpd: show bgp ipv4 unicast summary json": json.dumps(SUMMARY),
         "bgpd: show bgp neighbors json": json.dumps(DETAIL),
         "bfdd: show bfd peers json": json.dumps(BFD),
+        "zebra: show ip route json": json.dumps(ROUTES),
         "lldpcli -f json0 show neighbors details": json.dumps(LLDP),
     }
     return eos, node

@@ -68,6 +68,7 @@ class Machine:
         """A fault of the lab: a commit says nothing and changes nothing."""
         self.turn = threading.RLock()
         self._booted_s = time.monotonic()
+        self.booted_at_s = time.time()
 
     @property
     def uptime_s(self) -> float:
@@ -83,6 +84,7 @@ class Machine:
         with self.turn:
             self.stop()
             self._booted_s = time.monotonic()
+            self.booted_at_s = time.time()
             self.sessions = {}
             self._become(self.parse(self.flash.startup or FACTORY))
 

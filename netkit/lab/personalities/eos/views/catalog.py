@@ -13,6 +13,7 @@ from netkit.lab.personalities.eos.views import (
     optics,
     pfc,
     queues,
+    routes,
     services,
     system,
 )
@@ -29,7 +30,7 @@ class View:
     show: Show
 
 
-MODULES = (configs, system, services, interfaces, optics, pfc, queues, bgp, neighbors)
+MODULES = (configs, system, services, interfaces, optics, pfc, queues, bgp, routes, neighbors)
 FORMS: tuple[tuple[str, Show], ...] = tuple(
     sorted((one for module in MODULES for one in module.VIEWS), key=lambda one: one[0].count("<"))
 )

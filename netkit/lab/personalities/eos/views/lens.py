@@ -54,6 +54,11 @@ class Lens:
         found = self._json("show bfd peers json", "bfdd")
         return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
+    def routes(self) -> Mapping[str, Any]:
+        """Return the routes FRR has, by prefix."""
+        found = self._json("show ip route json", "zebra")
+        return found if isinstance(found, dict) else {}
+
     def lldp(self) -> Iterator[tuple[str, lldp_neighbor.Neighbor]]:
         """Yield what lldpd knows of the neighbours, by port."""
         if self.config.is_off("lldp", "run"):

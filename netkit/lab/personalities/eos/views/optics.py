@@ -13,6 +13,7 @@ DARK_DBM = -30.0
 """What EOS shows for no light at all."""
 FEC_WORDS = {"rs": "reedSolomon544", "fc": "fireCode", "none": "disabled", "": "disabled"}
 CODEWORD_SIZE = {"rs": 544, "fc": 2112}
+FEC_LANES = 16
 WHOLE = "-"
 """The channel of what a module has but once."""
 
@@ -112,6 +113,18 @@ def _light(dbm: float) -> float:
     return max(dbm, DARK_DBM)
 
 
+def hardware(lens: Lens, captured: Captured) -> Reply:
+    """Show what the modules are made of. That the firmware is among it, and so written, is unknown from a switch."""
+    rows = [
+        f"Name: {port.replace('Ethernet', 'Et')}\n"
+        f"Media type: {reading.module.media}\n"
+        f"Firmware version: {reading.module.firmware or 'N/A'}\n\n"
+        for port, reading in lens.ports(captured)
+        if reading.module
+    ]
+    return Reply(None, "".join(rows))
+
+
 def phy(lens: Lens, captured: Captured) -> Reply:
     """Show the line side of each port's physical layer."""
     shown = {port: _phy(lens, reading) for port, reading in lens.ports(captured)}
@@ -131,7 +144,7 @@ def _phy(lens: Lens, reading: PortReading) -> dict[str, Any]:
             "alignmentLock": {"value": reading.is_up, **changed},
             "correctedCodewords": {"value": reading.fec.corrected_codewords, **changed},
             "uncorrectedCodewords": {"value": reading.fec.uncorrectable_codewords, **changed},
-            "correctedSymbols": {str(lane): {"value": count} for lane, count in enumerate(reading.fec.histogram)},
+            "correctedSymbols": {str(lane): {"value": count} for lane, count in enumerate(_symbols(reading))},
         }
     line = {
         "description": {"phyChipName": "lab", "location": "line"},
@@ -154,6 +167,12 @@ def _phy(lens: Lens, reading: PortReading) -> dict[str, Any]:
     }
 
 
+def _symbols(reading: PortReading) -> list[int]:
+    """Return corrected symbols by lane of the error correction; EOS shows no histogram."""
+    whole, rest = divmod(sum(wrong * count for wrong, count in enumerate(reading.fec.histogram)), FEC_LANES)
+    return [whole + (lane < rest) for lane in range(FEC_LANES)]
+
+
 def error_correction(lens: Lens, captured: Captured) -> Reply:
     """Show which error correction runs."""
     shown = {
@@ -168,11 +187,13 @@ VIEWS = (
     ("show interfaces transceiver", transceivers),
     ("show interfaces transceiver detail", transceivers),
     ("show interfaces transceiver dom thresholds", thresholds),
+    ("show interfaces transceiver hardware", hardware),
     ("show interfaces phy detail", phy),
     ("show interfaces error-correction", error_correction),
     ("show interfaces <ports> transceiver", transceivers),
     ("show interfaces <ports> transceiver detail", transceivers),
     ("show interfaces <ports> transceiver dom thresholds", thresholds),
+    ("show interfaces <ports> transceiver hardware", hardware),
     ("show interfaces <ports> phy detail", phy),
     ("show interfaces <ports> error-correction", error_correction),
 )

@@ -13,6 +13,7 @@ from netkit.lab.personalities.eos.views.table import table
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
 NOT_COUNTED = "-"
+DISTRIBUTION = ("hash", "dynamic")
 
 
 def ecn_counters(lens: Lens, captured: Captured) -> Reply:
@@ -142,8 +143,10 @@ def _settings(section: Section) -> Iterator[str]:
 
 
 def load_balance(lens: Lens, _: Captured) -> Reply:
-    """Show how flows are spread over equal paths."""
-    return Reply(None, f"Load balance distribution: {'dynamic' if is_dynamic(lens.config) else 'hash'}\n")
+    """Show how flows are spread over equal paths: as configured, and as each port does it."""
+    rows = [(port, DISTRIBUTION[reading.adaptive_routing]) for port, reading in lens.ports({})]
+    configured = DISTRIBUTION[is_dynamic(lens.config)]
+    return Reply(None, f"Load balance distribution: {configured}\n\n{table(('Port', 'Mode'), rows)}")
 
 
 def storm_control(lens: Lens, captured: Captured) -> Reply:

@@ -30,7 +30,7 @@ def version(lens: Lens, _: Captured) -> Reply:
         "internalBuildId": "lab",
         "imageFormatVersion": "3.0",
         "imageOptimization": "Default",
-        "bootupTimestamp": lens.now_s - lens.machine.uptime_s,
+        "bootupTimestamp": lens.machine.booted_at_s,
         "uptime": lens.machine.uptime_s,
         "memTotal": 32_000_000,
         "memFree": 24_000_000,
