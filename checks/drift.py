@@ -1,0 +1,31 @@
+"""Drift: what devices run against what the intent says."""
+
+from collections.abc import Iterator
+
+from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip
+
+MOST_SHOWN = 3
+
+
+@fabric_check(layer="qos")
+def configuration(scene: Scene) -> Iterator[Finding]:
+    """Every device runs the configuration that the intent renders to.
+
+    Somebody changed it by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` brings
+    the device back, or the intent takes the change over.
+    """
+    if scene.plan is None:
+        yield skip("", "running configurations were not read")
+        return
+    for device in scene.plan.devices:
+        if device.name not in scene.devices:
+            continue
+        if device.changes:
+            shown = ", ".join(str(change.path) for change in device.changes[:MOST_SHOWN])
+            more = f" and {len(device.changes) - MOST_SHOWN} more" if len(device.changes) > MOST_SHOWN else ""
+            yield fail("", f"does not run what is intended: {shown}{more}", "netkit plan", device=device.name)
+        else:
+            yield PASSED
+    for missed in scene.plan.unreachable:
+        if missed.name in scene.devices:
+            yield skip("", f"its configuration was not read: {missed.reason}", device=missed.name)

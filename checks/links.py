@@ -1,0 +1,270 @@
+"""Links: up, at the right speed, with the same settings at both ends, and plugged in where the plan says."""
+
+from collections.abc import Iterator, Mapping
+
+from netkit.design import Host, Switch
+from netkit.facts import Absent
+from netkit.facts.system import Interface, Neighbor
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.scene import End
+
+SPEED_TOLERANCE = 0.01
+LIVELY_BYTES = 10_000
+"""What one end must have sent in the window before the other end's standing counter means anything."""
+
+
+@device_check(layer="link", needs=["interfaces"])
+def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every designed port is up.
+
+    A port that is down takes a rail from a host, or a path from a leaf. See whether both ends are enabled and powered,
+    then the module and the cable: `netkit check optics`.
+    """
+    for port, far in _ends(scene, seen):
+        state = _interface(seen, port)
+        if state is None:
+            yield fail(port, "the device has no such port", "see whether it is broken out as designed: netkit plan")
+        elif state.is_up is None:
+            yield skip(port, "the device does not tell whether it is up")
+        elif not state.is_up:
+            what = "down" if state.is_enabled in {True, None} else "down, because it is disabled"
+            yield fail(port, f"{what}; {far} is at the other end", "see whether both ends are enabled; then the cable")
+        else:
+            yield PASSED
+
+
+@device_check(layer="link", needs=["interfaces"])
+def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every port that is up runs at the speed it is designed for.
+
+    A port that came up slower holds up its whole rail. See the module, the lanes and the breakout of both ends.
+    """
+    for port, far, state, wanted_gbps in _designed_speeds(scene, seen):
+        if state.speed_gbps is None:
+            yield skip(port, "the device does not tell its speed")
+        elif abs(state.speed_gbps - wanted_gbps) > SPEED_TOLERANCE * wanted_gbps:
+            text = f"runs at {state.speed_gbps:g}G, not at {wanted_gbps}G, towards {far}"
+            yield fail(port, text, "compare breakout and module of both ends")
+        else:
+            yield PASSED
+
+
+@device_check(layer="link", needs=["interfaces"])
+def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every port has the MTU it is designed with.
+
+    A smaller one at one end loses the large packets only: pings pass, and collectives hang.
+    """
+    for port, far in _ends(scene, seen):
+        state, wanted = _interface(seen, port), _mtu(seen, port)
+        if state is None:
+            continue
+        if state.mtu_bytes is None:
+            yield skip(port, "the device does not tell its MTU")
+        elif state.mtu_bytes != wanted:
+            text = f"has an MTU of {state.mtu_bytes}, not of {wanted}, towards {far}"
+            yield fail(port, text, "netkit plan shows whether it is configured so; netkit deploy mends it")
+        else:
+            yield PASSED
+
+
+@fabric_check(layer="link", needs=["interfaces"])
+def fec(scene: Scene) -> Iterator[Finding]:
+    """Both ends of a link that is up use the same FEC.
+
+    Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired.
+    """
+    for near, near_port, far, far_port in scene.links():
+        mine, other = _interface(near, near_port), _interface(far, far_port)
+        if mine is None or other is None or not (mine.is_up and other.is_up):
+            continue
+        if not mine.fec or not other.fec:
+            yield skip(near_port, "not both ends tell their FEC", device=near.name)
+        elif mine.fec != other.fec:
+            text = f"FEC {mine.fec} here, {other.fec} on {far.name}:{far_port}"
+            yield fail(near_port, text, "set both ends alike: netkit plan", device=near.name)
+        else:
+            yield PASSED
+
+
+@device_check(layer="link", needs=["counters"], window=True)
+def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No link went down within the window.
+
+    Each time a link goes down, BGP and every RDMA transfer over it start anew. See the optics of both ends and reseat
+    the module; a port that flaps again belongs out of service.
+    """
+    for port, far in _ends(scene, seen):
+        counted = [seen.delta(name, port) for name in ("link_downs", "carrier_changes")]
+        known = [delta for delta in counted if delta.is_known]
+        if not known:
+            yield skip(port, f"how often it went down is not known: {counted[-1].state}")
+        elif any(delta.value for delta in known):
+            changes = max(delta.value for delta in known)
+            text = f"went down or up {changes} times in {known[0].seconds:.0f} s; {far} is at the other end"
+            yield fail(port, text, "see netkit check optics for both ends; reseat or replace the module")
+        else:
+            yield PASSED
+
+
+@device_check(layer="link", needs=["interfaces"])
+def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Links come up quickly.
+
+    A module whose equalizer does not settle takes tens of seconds, and often fails before long.
+    """
+    for port, far in _ends(scene, seen):
+        state = _interface(seen, port)
+        if state is None or state.link_up_s is None:
+            yield skip(port, "the device does not tell how long the link took")
+        elif state.link_up_s > scene.limits.link_up_warn_s:
+            text = f"took {state.link_up_s:.0f} s to come up; {far} is at the other end"
+            yield warn(port, text, "update the firmware of module and port, then swap the module")
+        else:
+            yield PASSED
+
+
+@fabric_check(layer="link", needs=["counters"], window=True)
+def counters(scene: Scene) -> Iterator[Finding]:
+    """Counters count: what one end sends, the other end sees arrive.
+
+    A device whose counters stand still hides everything that other checks look for. Its counter daemon may have died.
+    """
+    for near, near_port, far, far_port in scene.links():
+        for one, port, other, other_port in ((near, near_port, far, far_port), (far, far_port, near, near_port)):
+            yield from _counting(one, port, other, other_port)
+
+
+def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Iterator[Finding]:
+    """Judge the counters of one end by what the other end sent and received."""
+    told = [(seen.delta(mine, port), far.delta(theirs, far_port)) for mine, theirs in CROSSED]
+    known = [(mine, theirs) for mine, theirs in told if mine.is_known and theirs.is_known]
+    if not known:
+        yield skip(port, "not both ends count bytes", device=seen.name)
+    elif all(mine.value == 0 for mine, _ in known) and any(theirs.value > LIVELY_BYTES for _, theirs in known):
+        text = f"its counters stand still while {far.name}:{far_port} counts"
+        yield fail(
+            port, text, "see whether its counter daemon runs", device=seen.name, cause=f"counters of {seen.name}"
+        )
+    else:
+        yield PASSED
+
+
+CROSSED = (("rx_bytes", "tx_bytes"), ("tx_bytes", "rx_bytes"))
+
+
+@fabric_check(layer="physical", needs=["neighbors"])
+def cabling(scene: Scene) -> Iterator[Finding]:
+    """Every cable is plugged in where the plan says, by LLDP.
+
+    A finding names the cable, where it is plugged in and where it belongs: `netkit design --cabling` lists them all.
+    Cables that are swapped send a rail through another rail's leaf.
+    """
+    owners = _owners(scene)
+    for seen in scene.devices.values():
+        if not isinstance(seen.facts.neighbors, Absent):
+            for port, _ in _ends(scene, seen):
+                yield _plugged(scene, seen, port, seen.facts.neighbors.get(port, ()), owners)
+        elif seen.is_reached:
+            yield skip("", f"no neighbours: {seen.facts.neighbors.reason}", device=seen.name)
+
+
+def _plugged(
+    scene: Scene, seen: Seen, port: str, neighbors: tuple[Neighbor, ...], owners: Mapping[str, End]
+) -> Finding:
+    wanted = scene.far(seen.name, port)
+    if wanted is None or not neighbors:
+        return skip(port, "nobody announces itself there", device=seen.name)
+    found = _end(scene, neighbors[0], owners)
+    if found == wanted:
+        return PASSED
+    if found.device == wanted.device and not found.port:
+        return skip(port, f"{wanted.device} does not announce which port this is", device=seen.name)
+    home = scene.far(found.device, found.port)
+    belongs = f"; the cable from {found} belongs into {home}" if home else ""
+    text = f"is plugged into {found}, not into {wanted}"
+    return fail(port, text, f"move the cable at {seen.name}:{port} to where it belongs{belongs}", device=seen.name)
+
+
+def _owners(scene: Scene) -> Mapping[str, End]:
+    """Return the NIC that each MAC address belongs to, by design and by what hosts tell."""
+    owners: dict[str, End] = {}
+    for host in scene.fabric.hosts:
+        owners.update((nic.mac.lower(), End(host.name, nic.interface)) for nic in host.nics if nic.mac)
+    for seen in scene.devices.values():
+        if isinstance(seen.facts.interfaces, Absent) or not isinstance(seen.device, Host):
+            continue
+        found = seen.facts.interfaces
+        owners.update((state.mac.lower(), End(seen.name, name)) for name, state in found.items() if state.mac)
+    return owners
+
+
+def _end(scene: Scene, neighbor: Neighbor, owners: Mapping[str, End]) -> End:
+    """Return who a neighbour is: a NIC by its MAC address, anybody else by system name and port."""
+    owner = owners.get(neighbor.port.lower())
+    if owner is not None:
+        return owner
+    system = neighbor.system if scene.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
+    known = scene.fabric.device(system)
+    names = {port.name for port in known.ports} if isinstance(known, Switch) else set()
+    names |= {nic.interface for nic in known.nics} if isinstance(known, Host) else set()
+    port = next((name for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
+    return End(system, port)
+
+
+@device_check(layer="physical", needs=["nics", "neighbors"], on="host")
+def rails(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every NIC is in its PCI slot and cabled to the leaf of its rail.
+
+    A NIC in another slot, or cabled to another rail's leaf, works, and slows every collective down: traffic of its GPU
+    takes the long way. Move the cable, or mend the host model's list of PCI addresses.
+    """
+    del scene
+    found, neighbors = seen.facts.nics, seen.facts.neighbors
+    if isinstance(found, Absent) or isinstance(neighbors, Absent):
+        return
+    leaves = {nic.leaf: nic.rail for nic in seen.nics.values()}
+    for name, nic in seen.nics.items():
+        card = found.get(name)
+        if card is None or (card.pci and card.pci.lower() != nic.pci.lower()):
+            there = f"is at {card.pci}" if card else "is not there"
+            yield fail(
+                name, f"the NIC of rail {nic.rail} {there}, not in slot {nic.pci}", "see the host model's PCI list"
+            )
+            continue
+        system = next((one.system.partition(".")[0] for one in neighbors.get(name, ())), "")
+        if not system:
+            yield skip(name, "no leaf announces itself there")
+        elif system != nic.leaf:
+            rail = f" of rail {leaves[system]}" if system in leaves else ""
+            yield fail(name, f"rail {nic.rail} is cabled to {system}{rail}, not to {nic.leaf}", "move the cable")
+        else:
+            yield PASSED
+
+
+def _ends(scene: Scene, seen: Seen) -> Iterator[tuple[str, str]]:
+    """Yield the designed ports or NICs of a device, and what is at their other end."""
+    for name in (*seen.ports, *seen.nics):
+        yield name, str(scene.far(seen.name, name) or "nothing")
+
+
+def _interface(seen: Seen, port: str) -> Interface | None:
+    found = seen.facts.interfaces
+    return None if isinstance(found, Absent) else found.get(port)
+
+
+def _mtu(seen: Seen, port: str) -> int:
+    return seen.ports[port].profile.mtu_bytes if port in seen.ports else seen.device.mtu_bytes
+
+
+def _designed_speeds(scene: Scene, seen: Seen) -> Iterator[tuple[str, str, Interface, int]]:
+    """Yield each port that is up, its other end, its state, and the speed of its cable by design."""
+    for port, far in _ends(scene, seen):
+        state = _interface(seen, port)
+        other = scene.far(seen.name, port)
+        leaf = scene.fabric.device(other.device) if other else None
+        known = seen.ports.get(port)
+        if known is None and isinstance(leaf, Switch) and other is not None:
+            known = next((one for one in leaf.ports if one.name == other.port), None)
+        if state is not None and state.is_up and known is not None:
+            yield port, far, state, known.speed_gbps

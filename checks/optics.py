@@ -1,0 +1,275 @@
+"""Optics: light, temperature, bits and parts of every module, against its own limits and against its kind."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+from netkit.facts import Absent
+from netkit.facts.counter import place
+from netkit.facts.optic import Lane, Limits, Module, Quantity
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.scene import End
+
+DARK_DBM = -39.0
+CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
+RX_LIMITS: Mapping[str, Limits] = {
+    "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
+    "DR8": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
+    "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
+}
+"""Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
+NO_LIMITS = Limits()
+FEW = 4
+"""So many cables of a kind must be there before one can differ from the others."""
+
+
+class Reading(NamedTuple):
+    """One value of a module, and between which values it is well."""
+
+    name: str
+    value: float
+    limits: Limits
+    unit: str
+
+
+@device_check(layer="physical", needs=["modules"])
+def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every lane receives and sends light within the limits of its module.
+
+    Beyond the alarm limit errors are certain; near the warning limit they come with the next warm day. Weak received
+    light with good light at the far end is dirt or a bent fibre; weak sent light is an old laser.
+    """
+    for port, module in _modules(seen):
+        if not module.lanes or all(_is_blind(lane) for lane in module.lanes.values()):
+            yield skip(port, f"{_kind(module)} does not measure light")
+            continue
+        for number, lane in sorted(module.lanes.items()):
+            for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
+                if value is not None:
+                    direction = "received" if name == "rx_dbm" else "sent"
+                    reading = Reading(f"lane {number}, light {direction}", value, _light(module, name), "dBm")
+                    yield _judged(port, reading, CLEAN, scene.limits.light_margin_db)
+
+
+@device_check(layer="physical", needs=["modules"])
+def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The lanes of a module receive alike.
+
+    One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well.
+    """
+    for port, module in _modules(seen):
+        values = {number: lane.rx_dbm for number, lane in module.lanes.items() if lane.rx_dbm is not None}
+        if len(values) < 2:
+            yield skip(port, f"{_kind(module)} does not measure light by lane")
+            continue
+        weakest = min(values, key=lambda number: values[number])
+        others = median(value for number, value in values.items() if number != weakest)
+        if others - values[weakest] > scene.limits.lane_spread_db:
+            text = f"lane {weakest} receives {others - values[weakest]:.1f} dB less than the other lanes"
+            yield warn(port, text, CLEAN, rx_dbm=values[weakest], others_dbm=others)
+        else:
+            yield PASSED
+
+
+@device_check(layer="physical", needs=["modules"])
+def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every module's temperature, voltage and laser current are within its limits.
+
+    A hot module errs, and lives less long: see the fans, the blanking plates and the ducts around it. A high current
+    is the sign of an old laser.
+    """
+    own = Limits(high_warning=scene.limits.temperature_warn_c, high_alarm=scene.limits.temperature_fail_c)
+    for port, module in _modules(seen):
+        readings = list(_readings(module, own))
+        if not readings:
+            yield skip(port, f"{_kind(module)} measures nothing")
+        for reading in readings:
+            yield _judged(port, reading, "see its cooling, then swap it", 0.0)
+
+
+def _readings(module: Module, own: Limits) -> Iterator[Reading]:
+    if module.temperature_c is not None:
+        yield Reading("temperature", module.temperature_c, module.limits.get("temperature_c", own), "°C")
+    if module.voltage_v is not None and "voltage_v" in module.limits:
+        yield Reading("voltage", module.voltage_v, module.limits["voltage_v"], "V")
+    if "bias_ma" in module.limits:
+        for number, lane in sorted(module.lanes.items()):
+            if lane.bias_ma is not None:
+                yield Reading(f"lane {number}, laser current", lane.bias_ma, module.limits["bias_ma"], "mA")
+
+
+@fabric_check(layer="physical", needs=["modules"])
+def loss(scene: Scene) -> Iterator[Finding]:
+    """Cables of a kind lose alike: what is sent at one end arrives at the other.
+
+    Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
+    others of its kind is dirty or bent.
+    """
+    losses = list(_losses(scene))
+    kinds = {kind for kind, _, _ in losses}
+    usual = {kind: [value for one, _, value in losses if one == kind] for kind in kinds}
+    for kind, end, value in losses:
+        typical = median(usual[kind])
+        if len(usual[kind]) < FEW:
+            yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
+        elif value - typical > scene.limits.loss_outlier_db:
+            text = f"{value:.1f} dB are lost on the way here, on cables of {kind} usually {typical:.1f} dB"
+            yield warn(end.port, text, CLEAN, device=end.device)
+        else:
+            yield PASSED
+
+
+def _losses(scene: Scene) -> Iterator[tuple[str, End, float]]:
+    """Yield kind of cable, receiving end and mean loss of every direction both of whose ends measure."""
+    for link in scene.fabric.links():
+        for near, far in (
+            (End(link.device, link.port), End(link.peer, link.peer_port)),
+            (End(link.peer, link.peer_port), End(link.device, link.port)),
+        ):
+            received = [lane.rx_dbm for lane in _lanes(scene, near) if lane.rx_dbm is not None]
+            sent = [lane.tx_dbm for lane in _lanes(scene, far) if lane.tx_dbm is not None]
+            if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
+                yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
+
+
+def _lanes(scene: Scene, end: End) -> Sequence[Lane]:
+    seen = scene.devices.get(end.device)
+    found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
+    return tuple(found.lanes.values()) if found else ()
+
+
+@device_check(layer="physical", needs=["modules"])
+def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No lane receives much less light than in earlier runs.
+
+    Light that fades from run to run ends in an outage that can still be planned. Needs a store of earlier runs.
+    """
+    for port, module in _modules(seen):
+        for number, lane in sorted(module.lanes.items()):
+            if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
+                continue
+            earlier = [value for _, value in scene.history.readings(seen.name, place(port, number), "rx_dbm")]
+            if len(earlier) < 2:
+                yield skip(port, "no earlier runs to compare with")
+            elif median(earlier) - lane.rx_dbm > scene.limits.light_trend_db:
+                text = f"lane {number} receives {median(earlier) - lane.rx_dbm:.1f} dB less than in earlier runs"
+                yield warn(port, text, CLEAN, rx_dbm=lane.rx_dbm, earlier_dbm=median(earlier))
+            else:
+                yield PASSED
+
+
+@fabric_check(layer="physical", needs=["modules"])
+def parts(scene: Scene) -> Iterator[Finding]:
+    """Modules of one part number run one firmware, and no serial number is there twice.
+
+    Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
+    """
+    found = [
+        (seen, port, module)
+        for seen in scene.devices.values()
+        for port, module in _modules(seen)
+        if module.part and module.kind != "copper"
+    ]
+    usual = {
+        part: Counter(module.firmware for _, _, module in found if module.part == part and module.firmware)
+        for part in {module.part for _, _, module in found}
+    }
+    for seen, port, module in found:
+        if not module.firmware:
+            yield skip(port, f"{_kind(module)} does not tell its firmware", device=seen.name)
+        elif module.firmware != usual[module.part].most_common(1)[0][0]:
+            text = f"firmware {module.firmware}, most {module.part} have {usual[module.part].most_common(1)[0][0]}"
+            yield warn(port, text, "update it like the others", device=seen.name, serial=module.serial)
+        else:
+            yield PASSED
+
+
+@device_check(layer="physical", needs=["lines"])
+def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The bit error rate before FEC leaves FEC room to repair.
+
+    FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
+    are packets already lost.
+    """
+    found = seen.facts.lines
+    if isinstance(found, Absent):
+        return
+    limits = scene.limits
+    for name in (*seen.ports, *seen.nics):
+        line = found.get(name)
+        rates = [] if line is None else [rate for rate in (line.ber, *line.lane_ber.values()) if rate is not None]
+        if not rates:
+            yield skip(name, "the device does not tell its bit error rate")
+        elif max(rates) >= limits.ber_fail:
+            yield fail(name, f"bit error rate {max(rates):.1e} before FEC", CLEAN, limit=limits.ber_fail)
+        elif max(rates) >= limits.ber_warn:
+            yield warn(name, f"bit error rate {max(rates):.1e} before FEC", CLEAN, limit=limits.ber_warn)
+        else:
+            yield PASSED
+
+
+@device_check(layer="physical", needs=["counters"], window=True)
+def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """FEC repairs everything, and with room to spare.
+
+    A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
+    codeword say that this is near.
+    """
+    for name in (*seen.ports, *seen.nics):
+        lost = seen.delta("fec_uncorrectable", name)
+        bins = {number: seen.delta("fec_bin", place(name, number)) for number in range(16)}
+        most = max((number for number, delta in bins.items() if delta.is_known and delta.value), default=0)
+        if not lost.is_known and not any(delta.is_known for delta in bins.values()):
+            yield skip(name, f"what FEC repaired is not known: {lost.state}")
+        elif lost.is_known and lost.value:
+            yield fail(name, f"{lost.value} codewords beyond repair in {lost.seconds:.0f} s", CLEAN)
+        elif most >= scene.limits.fec_symbols_fail:
+            yield fail(name, f"codewords with {most} wrong symbols, 15 can be repaired", CLEAN)
+        elif most >= scene.limits.fec_symbols_warn:
+            yield warn(name, f"codewords with {most} wrong symbols, 15 can be repaired", CLEAN)
+        else:
+            yield PASSED
+
+
+def _modules(seen: Seen) -> Iterator[tuple[str, Module]]:
+    """Yield the modules in ports and NICs that are in use."""
+    found = seen.facts.modules
+    if isinstance(found, Absent):
+        return
+    for name in (*seen.ports, *seen.nics):
+        module = found.get(name)
+        if module is not None and module.is_present:
+            yield name, module
+
+
+def _is_blind(lane: Lane) -> bool:
+    return lane.rx_dbm is None and lane.tx_dbm is None
+
+
+def _kind(module: Module) -> str:
+    return f"a {module.kind} module" if module.kind != "unknown" else "the module"
+
+
+def _light(module: Module, name: str) -> Limits:
+    quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
+    own = module.limits.get(quantity)
+    if own is not None:
+        return own
+    media = (limits for media, limits in RX_LIMITS.items() if quantity == "rx_dbm" and media in module.identifier)
+    return next(media, NO_LIMITS)
+
+
+def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
+    """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
+    name, value, limits, unit = reading
+    said = f"{name} {value:.1f} {unit}"
+    if limits.low_alarm is not None and value < limits.low_alarm:
+        return fail(port, f"{said}, below its alarm limit {limits.low_alarm:g}", remedy)
+    if limits.high_alarm is not None and value > limits.high_alarm:
+        return fail(port, f"{said}, above its alarm limit {limits.high_alarm:g}", remedy)
+    if limits.low_warning is not None and value < limits.low_warning + margin:
+        return warn(port, f"{said}, its warning limit is {limits.low_warning:g}", remedy)
+    if limits.high_warning is not None and value > limits.high_warning - margin:
+        return warn(port, f"{said}, its warning limit is {limits.high_warning:g}", remedy)
+    return PASSED

@@ -1,0 +1,75 @@
+"""The PFC watchdog: on where it should be, and quiet."""
+
+from collections.abc import Iterator
+
+from netkit.design import Switch
+from netkit.facts import Absent
+from netkit.facts.counter import parts, place
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip
+
+
+@device_check(layer="qos", needs=["watchdogs"], on="switch")
+def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The watchdog guards the lossless priority of every port.
+
+    Without it one NIC that pauses for ever stops everybody who sends through the same switches.
+    """
+    found = seen.facts.watchdogs
+    if isinstance(found, Absent):
+        return
+    for port in seen.ports:
+        for priority in _lossless(scene):
+            guard = found.get(place(port, priority))
+            if guard is None or not guard.is_on:
+                yield fail(place(port, priority), "no PFC watchdog", "netkit plan shows what is missing")
+            else:
+                yield PASSED
+
+
+@device_check(layer="congestion", needs=["watchdogs"], on="switch")
+def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No port is in a pause storm now.
+
+    While a storm lasts the watchdog drops what the port should send. What is at the other end pauses without end: a
+    host whose NIC, driver or PCIe hangs. Take it out of service and reset it.
+    """
+    del scene
+    found = seen.facts.watchdogs
+    if isinstance(found, Absent):
+        return
+    for at, guard in found.items():
+        port, priority = parts(at)
+        if port not in seen.ports:
+            continue
+        if guard.is_stormed:
+            peer = seen.ports[port]
+            text = f"a pause storm on priority {priority} from {peer.peer}:{peer.peer_port} has not ended"
+            yield fail(at, text, f"take {peer.peer} out of service and see why it pauses")
+        else:
+            yield PASSED
+
+
+@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The watchdog has not tripped since the last look.
+
+    Each trip means that packets of the lossless class were dropped. See who was at the other end: `netkit check pfc`.
+    """
+    if not isinstance(seen.device, Switch):
+        return
+    for port in seen.device.ports:
+        for priority in _lossless(scene):
+            at = place(port.name, priority)
+            trips = seen.delta("watchdog_detected", at)
+            if not trips.is_known:
+                yield skip(at, f"how often the watchdog tripped is not known: {trips.state}")
+            elif trips.value:
+                dropped = seen.delta("watchdog_drops", at)
+                text = f"tripped {trips.value} times in {trips.seconds:.0f} s, for {port.peer}:{port.peer_port}"
+                yield fail(at, text, f"see why {port.peer} pauses without end", dropped=dropped.value)
+            else:
+                yield PASSED
+
+
+def _lossless(scene: Scene) -> tuple[int, ...]:
+    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)
