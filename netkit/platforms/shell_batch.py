@@ -8,7 +8,7 @@ import re
 import secrets
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import SshLine
@@ -29,13 +29,18 @@ run() {
 
 
 def ask(
-    line: SshLine, commands: Sequence[str], *, shell: str = "/bin/sh", timeout_s: float | None = None
+    line: SshLine,
+    commands: Sequence[str],
+    *,
+    shell: str = "/bin/sh",
+    timeout_s: float | None = None,
+    is_slow: Callable[[str], bool] = lambda _command: False,
 ) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order; one that stands there twice is asked once.
+    """Return the answer to each command, in order; one that stands there twice is asked once, a slow one last.
 
     AccessError only when the connection is gone.
     """
-    once = tuple(dict.fromkeys(commands))
+    once = tuple(sorted(dict.fromkeys(commands), key=is_slow))
     told = dict(zip(once, _asked(line, once, shell, timeout_s), strict=True)) if once else {}
     return tuple(told[command] for command in commands)
 
@@ -70,12 +75,13 @@ def replies(
     sign = re.escape(mark.encode())
     found = re.finditer(rb"\n" + sign + rb" (\d+)\n(.*?)\n" + sign + rb" = (\d+)\n", data, re.DOTALL)
     complaints = _complaints(stderr, mark)
+    last_s = heard[-1][0] if heard else 0.0
     told = {}
     for match in found:
         number, text, code = int(match[1]), match[2].decode("utf-8", "replace"), int(match[3])
         why = _failure(code, complaints.get(number, "") or last_line(text))
         told[number] = Reply(text, why, _when(heard, match.end()))
-    return tuple(told.get(number) or Reply("", f"not answered: {failure}") for number in range(count))
+    return tuple(told.get(number) or Reply("", f"not answered: {failure}", last_s) for number in range(count))
 
 
 def _complaints(stderr: str, mark: str) -> Mapping[int, str]:

@@ -54,7 +54,7 @@ def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
     whole = subprocess.run(["/bin/sh"], input=script.encode(), capture_output=True, check=False).stdout
     middle = whole.index(b"two")
     heard = [(1.0, whole[:3]), (2.0, whole[3:middle]), (3.0, b"tw")]
-    lost = Reply("", "not answered: did not answer within 3 s")
+    lost = Reply("", "not answered: did not answer within 3 s", 3.0)
     assert shell_batch.replies(heard, "", MARK, 2, "did not answer within 3 s") == (Reply("one\n", "", 2.0), lost)
 
 

@@ -17,6 +17,8 @@ FIRMWARE = (
     *("MULTIPATH_DSCP", "ADVANCED_PCI_SETTINGS", "MAX_ACC_OUT_READ", "ATS_ENABLED", "SRIOV_EN", "NUM_OF_VFS"),
     "LLDP_NB_",
 )
+FIRMWARE_TOOL = "t=$(command -v "
+"""How a command begins that asks the firmware of a card."""
 LLDP = "lldpcli -f json0 show neighbors details"
 ADDRESSES = "ip -j -d address show"
 TOPOLOGY = f"readlink -f {PCI}/*; echo '#@ gpus'; grep -slE '^0x(0302|1200)' {PCI}/*/class; echo '#= end'"
@@ -84,17 +86,22 @@ def qos(subject: Subject) -> str:
     return f"if command -v mlnx_qos >/dev/null; then {_each(subject, own)}; else {_each(subject, parts)}; fi"
 
 
+def is_slow(command: str) -> bool:
+    """Whether a command may keep a card busy for a second or more: asked last, it holds up nothing else."""
+    return command.startswith(FIRMWARE_TOOL)
+
+
 def mlxlink(nic: SubjectNic) -> str:
     """Return the command that asks a card for module, bit errors and FEC; without JSON where the tool is old."""
     asked = f"-d {shlex.quote(nic.pci)} -m -c --rx_fec_histogram --show_histogram"
-    return f"t=$(command -v mlxlink || command -v mstlink) || exit 127; $t {asked} --json || $t {asked}"
+    return f"{FIRMWARE_TOOL}mlxlink || command -v mstlink) || exit 127; $t {asked} --json || $t {asked}"
 
 
 def firmware(nic: SubjectNic) -> str:
     """Return the command that asks a card what its firmware keeps."""
     wanted = "|".join(FIRMWARE)
     query = f"$t -d {shlex.quote(nic.pci)} -e query | grep -E '{wanted}'"
-    return f"t=$(command -v mlxconfig || command -v mstconfig) || exit 127; {query}"
+    return f"{FIRMWARE_TOOL}mlxconfig || command -v mstconfig) || exit 127; {query}"
 
 
 def lookups(subject: Subject) -> str:

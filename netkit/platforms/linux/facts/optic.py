@@ -130,11 +130,12 @@ def _is_range(limits: Limits) -> bool:
 
 
 def merged(own: Module, other: Module) -> Module:
-    """Return a module as its memory tells it, and where that tells nothing, as the NIC's firmware does."""
+    """Return a module as its memory tells it, and what it does not tell, the media among it, by the NIC's firmware."""
     empty = Module()
     filled = {
         field.name: getattr(other, field.name)
         for field in fields(Module)
         if getattr(own, field.name) == getattr(empty, field.name)
     }
-    return replace(own, **filled, limits={**other.limits, **own.limits})
+    filled |= {"identifier": other.identifier or own.identifier, "limits": {**other.limits, **own.limits}}
+    return replace(own, **filled)

@@ -16,8 +16,8 @@ FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
 
 
 def views(subject: Subject) -> tuple[View, ...]:
-    """Return the views of a host. What costs a card seconds comes after what is quick and finds more of the same."""
-    return tuple(_quick(subject)) + (tuple(_costly(subject)) if subject.nics else ())
+    """Return the views of a host; what costs a card seconds tells more than what is quick, so it is first."""
+    return (*(_costly(subject) if subject.nics else ()), *_quick(subject))
 
 
 def _view(commands: tuple[str, ...], parse_: Callable[..., Facts], *names: str, is_costly: bool = False) -> View:
