@@ -94,7 +94,7 @@ def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, optio
             is_stopping=is_stopping,
         )
 
-    return watched(told, journal, len(planned.plan.changed), work)
+    return watched(told, project.fabric.name, journal, len(planned.plan.changed), work)
 
 
 def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
@@ -111,4 +111,4 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
             is_stopping=is_stopping,
         )
 
-    return watched(told, journal, len(journal.orders().plan.changed), work)
+    return watched(told, project.fabric.name, journal, len(journal.orders().plan.changed), work)

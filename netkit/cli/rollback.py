@@ -41,4 +41,4 @@ def run(folder: Path, name: str, **how: Any) -> int:
             is_stopping=is_stopping,
         )
 
-    return watched(told, journal, len(plan.changed), work)
+    return watched(told, project.fabric.name, journal, len(plan.changed), work)

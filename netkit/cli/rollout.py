@@ -3,6 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
 from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
-from netkit.deploy import Journal, Options, Outcome, Result, SessionGate, refusal
+from netkit.deploy import Gate, Journal, Options, Outcome, Result, SessionGate, refusal
+from netkit.deploy.host_gate import HostGate
+from netkit.deploy.lock import held_for_all
 from netkit.deploy.look import Task
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
@@ -90,9 +93,9 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
     return lambda name: OnlyReading(devices.connect(name))
 
 
-def gate_of(project: Project, devices: Fleet) -> SessionGate:
+def gate_of(project: Project, devices: Fleet) -> Gate:
     """Return the health gate."""
-    return SessionGate(project.fabric, reader_of(devices))
+    return HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
 
 
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
@@ -134,12 +137,15 @@ def limited(options: Options, project: Project, limit: str, plan: Plan) -> Optio
     return replace(options, limit=names)
 
 
-def watched(told: Told, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
+def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
     """Do the work before the user's eyes, and tell how it came out."""
-    sys.stderr.write(f"run {journal.run}\n")
     go_on = told.again(f"deploy --resume {journal.run}")
-    with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total) as tell:
-        outcome = work(tell, is_stopping)
+    # A lab is one account's alone, and may be tried while the real devices change.
+    lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
+    with lock:
+        sys.stderr.write(f"run {journal.run}\n")
+        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total) as tell:
+            outcome = work(tell, is_stopping)
     tell_outcome(told, outcome)
     if journal.outcome() is None:
         sys.stderr.write(f"to go on: {go_on}\n")

@@ -1,4 +1,8 @@
-"""One deploy at a time for each fabric. The lock dies with its process, so none is ever left behind."""
+"""One deploy at a time for each fabric. The lock dies with its process, so none is ever left behind.
+
+One account has a lock file beside its runs, which says who holds it. Accounts that share the folder of a fabric lock
+the folder itself: whoever can read it can, and nothing is written that another account would have to trust.
+"""
 
 import fcntl
 import getpass
@@ -6,13 +10,16 @@ import json
 import os
 import re
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from netkit.errors import DeployError, Problem
 
 UNSAFE = re.compile(r"[^\w.-]")
+LOCKS = Path("/proc/locks")
+REMEDY = "wait until it has ended, or end it"
 
 
 class LockedError(DeployError):
@@ -29,11 +36,28 @@ def held(folder: Path, fabric: str, run: str) -> Iterator[None]:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            remedy = "wait until it has ended, or end it"
-            raise LockedError(Problem(f"{fabric} is being deployed by {_holder(file)}", remedy)) from None
+            raise LockedError(Problem(f"{fabric} is being deployed by {_holder(file)}", REMEDY)) from None
         _write(handle, _me(run))
         yield
         _write(handle, "")
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def held_for_all(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
+    """Hold the folder of a fabric, which accounts may share, for the length of a block; `folder` is as for `held`."""
+    handle = os.open(shared, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with held(folder, fabric, ""):  # who of the same account has it is known better
+                who = f"{fabric} is being deployed from {shared} by {_stranger(handle)}"
+                raise LockedError(Problem(who, REMEDY)) from None
+        except OSError:
+            pass  # some network file systems lock no folder; the digests and timers of the devices are left
+        yield
     finally:
         os.close(handle)
 
@@ -48,12 +72,25 @@ def _me(run: str) -> str:
         user = getpass.getuser()
     except (KeyError, OSError):
         user = str(os.getuid())
-    return json.dumps({"user": user, "pid": os.getpid(), "host": socket.gethostname(), "run": run})
+    since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    return json.dumps({"user": user, "pid": os.getpid(), "host": socket.gethostname(), "run": run, "since": since})
 
 
 def _holder(file: Path) -> str:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        return f"{found['user']} on {found['host']}, process {found['pid']}, run {found['run']}"
+        who = f"{found['user']} on {found['host']}, process {found['pid']}"
+        return f"{who}, run {found['run']}, since {found['since']}"
     except (OSError, ValueError, LookupError, TypeError):
         return "somebody who has just begun"
+
+
+def _stranger(handle: int) -> str:
+    """Return which process has locked an open folder, as far as the kernel tells this account."""
+    found = os.fstat(handle)
+    place = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    with suppress(OSError, LookupError, StopIteration):
+        rows = map(str.split, LOCKS.read_text(encoding="ascii").splitlines())
+        pid = next(row[4] for row in rows if row[1] == "FLOCK" and place in row)
+        return f"{Path('/proc', pid).owner()}, process {pid}"
+    return "another account"

@@ -1,12 +1,20 @@
 """One deploy at a time, and no lock that outlives its process."""
 
+import getpass
+import os
+import pwd
+import re
+import socket
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from netkit.deploy.lock import LockedError, held
+from netkit.deploy.lock import LockedError, held, held_for_all
 from tests.command import ROOT
 
 HOLD = """
@@ -19,11 +27,23 @@ with held(Path(sys.argv[1]), "ai1", "run-7"):
 """
 
 
-def holder(folder: Path) -> subprocess.Popen[str]:
+HOLD_FOR_ALL = """
+import os, sys
+from pathlib import Path
+from netkit.deploy.lock import held_for_all
+os.setuid(int(sys.argv[2]))
+with held_for_all(Path(sys.argv[1]), Path("nowhere"), "ai1"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+NOBODY = 65534
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
+
+
+def holder(folder: Path, program: str = HOLD, user: int = 0) -> subprocess.Popen[str]:
     """Start a process that holds the lock, and wait until it does."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
-    )
+    words = [sys.executable, "-c", program, str(folder), str(user)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process
@@ -34,7 +54,9 @@ def test_the_refusal_names_who_holds_it(tmp_path: Path) -> None:
     try:
         with pytest.raises(LockedError) as caught, held(tmp_path, "ai1", "run-8"):
             pass
-        assert f"process {process.pid}, run run-7" in str(caught.value)
+        who = f"{getpass.getuser()} on {socket.gethostname()}, process {process.pid}, run run-7"
+        said = re.escape(f"ai1 is being deployed by {who}, since ") + r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; wait .*"
+        assert re.fullmatch(said, str(caught.value))
         with held(tmp_path, "another", "run-9"):
             pass
     finally:
@@ -55,3 +77,38 @@ def test_a_name_of_a_fabric_stays_within_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "runs"
     with held(folder, "../strange name/", "run-1"):
         assert [path.parent for path in tmp_path.rglob("*.lock")] == [folder]
+
+
+@pytest.mark.parametrize("user", [os.getuid(), pytest.param(NOBODY, marks=needs_root)])
+def test_who_shares_the_folder_of_a_fabric_waits_for_the_other(tmp_path: Path, user: int) -> None:
+    with shared_folder() as shared:
+        process = holder(shared, HOLD_FOR_ALL, user)
+        try:
+            with pytest.raises(LockedError) as caught, held_for_all(shared, tmp_path, "ai1"):
+                pass
+            name = pwd.getpwuid(user).pw_name
+            assert f"ai1 is being deployed from {shared} by {name}, process {process.pid};" in str(caught.value)
+            assert list(shared.iterdir()) == []
+        finally:
+            process.communicate()
+        with held_for_all(shared, tmp_path, "ai1"):
+            pass
+
+
+def test_of_one_account_it_is_known_which_run_waits_for_which(tmp_path: Path) -> None:
+    with (
+        shared_folder() as shared,
+        held_for_all(shared, tmp_path, "ai1"),
+        held(tmp_path, "ai1", "run-8"),
+        pytest.raises(LockedError, match="run run-8, since"),
+        held_for_all(shared, tmp_path, "ai1"),
+    ):
+        pass
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """Yield a folder that every account may read."""
+    with tempfile.TemporaryDirectory(prefix="nks") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
