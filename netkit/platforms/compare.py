@@ -78,7 +78,8 @@ def compare(
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     have = model.ownership.restrict(model.parse(found), claims)
     wanted = model.ownership.restrict(wanted, claims)
-    have, wanted = _settled(have, wanted)
+    if have != wanted:
+        have, wanted = _settled(have, wanted)
     changes = () if have == wanted else diff(model, have, wanted)
     running_digest = digest(have)
     return Comparison(have, wanted, changes, running_digest, digest(wanted) if changes else running_digest, not_read)

@@ -7,6 +7,36 @@ from fnmatch import fnmatchcase
 from netkit.platforms.config import Config, Path
 
 NOT_OURS = -1
+MOST_REMEMBERED = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place on the way down a path: what fits it so far, and what may fit further down."""
+
+    standing: int = NOT_OURS
+    """What `Ownership.standing` says of a path that no further pattern fits."""
+    held: int = 0
+    """Elements of the longest pattern that owns it."""
+    claim: int = 0
+    """Elements of the longest pattern that claims it."""
+    open: tuple[tuple[Path, bool], ...] = ()
+    """Patterns that fit so far and have more elements; whether each claims."""
+    depth: int = 0
+    below: "dict[str, _Place]" = field(default_factory=dict, repr=False, compare=False)
+
+    def step(self, element: str) -> "_Place":
+        """Return the place an element leads to."""
+        fits = [(pattern, claims) for pattern, claims in self.open if fnmatchcase(element, pattern[self.depth])]
+        depth = self.depth + 1
+        ended = [claims for pattern, claims in fits if len(pattern) == depth]
+        held, claim = depth if False in ended else self.held, depth if True in ended else self.claim
+        standing = claim if claim and claim >= held else 0 if held else NOT_OURS
+        place = _Place(standing, held, claim, tuple(one for one in fits if len(one[0]) > depth), depth)
+        if len(self.below) > MOST_REMEMBERED:
+            self.below.clear()
+        self.below[element] = place
+        return place
 
 
 @dataclass(frozen=True)
@@ -20,26 +50,20 @@ class Ownership:
 
     owned: tuple[Path, ...]
     claimed: tuple[Path, ...] = ()
-    _known: dict[Path, int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _reach: int = field(default=0, init=False, repr=False, compare=False)
+    _root: _Place = field(default_factory=_Place, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_reach", max(map(len, (*self.owned, *self.claimed))))
+        patterns = (*((pattern, False) for pattern in self.owned), *((pattern, True) for pattern in self.claimed))
+        object.__setattr__(self, "_root", _Place(open=patterns))
 
     def standing(self, path: Path) -> int:
         """Return 0 for what is owned, the length of the claim for what is claimed, less for what is not ours."""
-        head = path[: self._reach]
-        known = self._known.get(head)
-        if known is None:
-            known = self._known[head] = self._judge(head)
-        return known
-
-    def _judge(self, head: Path) -> int:
-        claims = [len(pattern) for pattern in self.claimed if _matches(pattern, head)]
-        holds = [len(pattern) for pattern in self.owned if _matches(pattern, head)]
-        if claims and max(claims) >= max(holds, default=0):
-            return max(claims)
-        return 0 if holds else NOT_OURS
+        place = self._root
+        for element in path:
+            if not place.open:
+                break
+            place = place.below.get(element) or place.step(element)
+        return place.standing
 
     def claims(self, intended: Config) -> frozenset[Path]:
         """Return what an intended configuration claims."""
@@ -54,7 +78,3 @@ class Ownership:
             for path, value in config.items()
             if (depth := standing(path)) == 0 or (depth > 0 and path[:depth] in claims)
         }
-
-
-def _matches(pattern: Path, path: Path) -> bool:
-    return len(path) >= len(pattern) and all(map(fnmatchcase, path, pattern))

@@ -7,6 +7,7 @@ and a rotated one is not seen: rotate secrets with a deploy that is told to.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from netkit.platforms.config import Config, Path
 
@@ -18,6 +19,7 @@ NAME = re.compile(
 )
 
 
+@lru_cache(maxsize=10_000)
 def is_secret_name(key: str) -> bool:
     """Whether what stands below a key of this name is a secret."""
     return bool(NAME.search(key))

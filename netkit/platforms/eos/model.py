@@ -1,7 +1,7 @@
 """EOS's configuration: the lines of `show running-config`, with what EOS writes in other words put back."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from netkit.platforms import section
 from netkit.platforms.compare import ConfigModel
@@ -148,13 +148,14 @@ GRAMMAR = section.Grammar(
 def parse(files: Files) -> Config:
     """Return eos.cfg, or what `show running-config` prints, as a configuration."""
     entries = section.parse(files.get(FILE, ""), GRAMMAR, FILE)
-    return {path: value for path, value in entries.items() if not _is_bare(path, value, entries)}
+    headings = {path[0] for path in entries if len(path) > 1}
+    return {path: value for path, value in entries.items() if not _is_bare(path, value, headings)}
 
 
-def _is_bare(path: Path, value: str, entries: Config) -> bool:
+def _is_bare(path: Path, value: str, headings: Collection[str]) -> bool:
     """Whether a line is only the heading of a port without settings: EOS prints one for each port it has."""
     is_heading = len(path) == 1 and value == PRESENT and path[0].startswith("interface Ethernet")
-    return is_heading and not any(other[:1] == path and len(other) > 1 for other in entries)
+    return is_heading and path[0] not in headings
 
 
 def text(config: Config) -> dict[str, str]:

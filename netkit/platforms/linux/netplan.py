@@ -6,6 +6,7 @@ import yaml
 
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.config import Config, Path, flat, nested
+from netkit.platforms.plain_yaml import plain
 
 ITEM = "- "
 EMPTY = "[]"
@@ -19,7 +20,7 @@ TRUTH = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 def parse(text: str, file: str) -> dict[Path, str]:
     """Return a netplan file as a configuration below its name."""
     try:
-        tree = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+        tree = plain(text) or yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         said = getattr(error, "problem", None) or "is not YAML"

@@ -12,6 +12,7 @@ from netkit.platforms.config import Config, Files, Path, flat, nested
 from netkit.platforms.nvue.ownership import OWNERSHIP
 from netkit.platforms.nvue.risks import RISKS
 from netkit.platforms.nvue.way import way
+from netkit.platforms.plain_yaml import plain
 from netkit.platforms.secret import SECRET, is_secret_name
 
 FILE = "startup.yaml"
@@ -45,6 +46,9 @@ def _document(text: str) -> object:
             return json.loads(text, parse_int=str, parse_float=str)
         except (ValueError, RecursionError):
             pass  # YAML begins with a bracket too
+    found = plain(text)
+    if found is not None:
+        return found
     try:
         # Every scalar stays the text it is: `on` is a word of NVUE's, not a truth value.
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)

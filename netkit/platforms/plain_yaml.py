@@ -1,0 +1,111 @@
+"""Plain YAML, read ten times as fast as by a YAML reader: nested mappings of words, as templates and devices write it.
+
+Whatever is not as plain as that, or no YAML at all, is left to the real reader; what is read here reads the same there.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+Node = dict[str, Any] | list[Any]
+Value = str | Node
+
+# A word means itself wherever it stands: a colon in it is never followed by a space. Quoted text has nothing to unfold.
+WORD = r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.@+=*()-]|:(?=[A-Za-z0-9_:]))*"
+SINGLE, DOUBLE = r"'[ -&(-~]*'", r'"[ !#-\[\]-~]*"'
+PAIR = rf"{WORD}: {WORD}"
+SCALAR = rf"{WORD}(?: {WORD})*|{SINGLE}|{DOUBLE}"
+VALUE = rf"{SCALAR}|\{{\}}|\[\]|\[{WORD}(?:, {WORD})*\]|\{{{PAIR}(?:, {PAIR})*\}}"
+LINE = re.compile(rf"( *)(?:- ({VALUE})|({WORD}|{SINGLE}):(?: +({VALUE}))?)(?: *| +#.*)")
+NOTHING = re.compile(r" *(?:#.*)?")
+STRANGE = re.compile(r"[^\n -~]")
+LONGEST_LINE = 1000
+ITEM = "- "
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line: how far in, the key of an entry or None of an item of a list, and what it says at once."""
+
+    indent: int
+    key: str | None
+    value: Value | None
+
+    def fresh(self) -> Value:
+        """Return the value for one place only; a key alone says nothing, unless lines below it do."""
+        return "" if self.value is None else self.value if isinstance(self.value, str) else self.value.copy()
+
+
+class _NotPlainError(Exception):
+    """The text takes a real reader."""
+
+
+def plain(text: str) -> Value | None:
+    """Return what plain YAML says, every scalar as text; None when it takes more than this to read it."""
+    is_list = text.startswith(ITEM)  # one item, such as `- set:`, that holds all the rest
+    try:
+        tree = _tree(f"  {text.removeprefix(ITEM)}" if is_list else text, 2 if is_list else 0)
+    except _NotPlainError:
+        return None
+    return [tree] if is_list else tree
+
+
+def _tree(text: str, base: int) -> Value:
+    if STRANGE.search(text):
+        raise _NotPlainError
+    root: dict[str, Any] = {}
+    above: list[tuple[int, Node]] = [(base, root)]
+    heading: str | None = None
+    """The key of the line before, when it stands alone."""
+    for raw in text.split("\n"):
+        line = _line(raw)
+        if line is None:
+            continue
+        while line.indent < above[-1][0] and len(above) > 1:
+            above.pop()
+            heading = None
+        indent, node = above[-1]
+        if line.indent > indent and heading is not None and isinstance(node, dict):
+            inner: Node = [] if line.key is None else {}
+            node[heading] = inner
+            node = inner
+            above.append((line.indent, inner))
+        elif line.indent != indent:
+            raise _NotPlainError
+        _put(node, line)
+        heading = line.key if line.value is None else None
+    if not root:
+        raise _NotPlainError
+    return root
+
+
+def _put(node: Node, line: _Line) -> None:
+    if isinstance(node, list) and line.key is None:
+        node.append(line.fresh())
+    elif isinstance(node, dict) and line.key is not None:
+        node[line.key] = line.fresh()
+    else:
+        raise _NotPlainError
+
+
+@lru_cache(maxsize=10_000)
+def _line(raw: str) -> _Line | None:
+    """Return what a line says; None when that is nothing."""
+    if NOTHING.fullmatch(raw):
+        return None
+    found = LINE.fullmatch(raw) if len(raw) < LONGEST_LINE else None
+    if found is None:
+        raise _NotPlainError
+    item, key, value = found[2], found[3], found[4]
+    if key is None:
+        return _Line(len(found[1]), None, _value(item))
+    return _Line(len(found[1]), key.strip("'"), None if value is None else _value(value))
+
+
+def _value(text: str) -> Value:
+    if text[0] == "{":
+        return dict(pair.split(": ") for pair in text[1:-1].split(", ")) if len(text) > 2 else {}
+    if text[0] == "[":
+        return list(text[1:-1].split(", ")) if len(text) > 2 else []
+    return text[1:-1] if text[0] in "'\"" else text

@@ -1,0 +1,106 @@
+"""The quick reader says what a YAML reader says of a text, or nothing."""
+
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from netkit.platforms.plain_yaml import plain
+from tests import intents
+from tests.platforms.samples import files_of
+
+WORDS = st.sampled_from(
+    (
+        *(
+            "a",
+            "b",
+            "swp1s0",
+            "10.0.0.1/31",
+            "fd00::1/64",
+            "on",
+            "1",
+            "0x1f",
+            "~",
+            "<<",
+            "=",
+            "-",
+            "?",
+            "a:",
+            ":a",
+            "a::",
+        ),
+        *("'10'", '"x y"', "'it''s'", '"\\n"', "''", "'a", "é", "a#b", "a #b", "#", "a b", "a  b", "a: b", "&a", "*a"),
+        *(
+            "{}",
+            "[]",
+            "[a, b]",
+            "[a,b]",
+            "{a: b}",
+            "{a: b, c: d}",
+            "{a:b}",
+            "{a}",
+            "[a, ]",
+            "[[a]]",
+            "|",
+            ">",
+            "!!str a",
+        ),
+        *("@a", "%a", "`", "...", "---", "- a", "- ", "\t", "", "true", "null", ".", "..", "/a", "a/b", "a@b", "a,b"),
+    )
+)
+INDENT = st.sampled_from(("", "", "  ", "  ", "    ", "      ", " ", "\t"))
+KEYED = st.builds("{}{}: {}".format, INDENT, WORDS, WORDS)
+HEADED = st.builds("{}{}:{}".format, INDENT, WORDS, st.sampled_from(("", "", "", " ", "  # why", "#", " &a", " |")))
+ITEM = st.builds("{}- {}".format, INDENT, WORDS)
+OTHER = st.builds("{}{}".format, INDENT, WORDS)
+TEXTS = st.builds(
+    lambda lines, start, end: start + "\n".join(lines) + end,
+    st.lists(st.one_of(KEYED, HEADED, HEADED, ITEM, OTHER), min_size=1, max_size=7),
+    st.sampled_from(("", "", "- set:\n", "- ", "---\n", "# why\n", "\ufeff")),
+    st.sampled_from(("", "\n", "\n\n", "\r\n", "\n...\n")),
+)
+
+
+def slow(text: str) -> object:
+    """Return what the real reader makes of a text, an error when it is none."""
+    try:
+        return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    except yaml.YAMLError as error:
+        return error
+
+
+@settings(max_examples=1500, deadline=None)
+@given(TEXTS)
+@example("a:\n  b: c\n a: d")
+@example("a: b\n  c: d")
+@example("a:\na:\n  b: c\n")
+@example("a:\n- b\n")
+@example("a:\n  - b\n  c: d\n")
+def test_what_is_read_quickly_reads_the_same_slowly(text: str) -> None:
+    found = plain(text)
+    if found is not None:
+        expected = slow(text)
+        assert found == expected
+        assert _order(found) == _order(expected)
+
+
+def _order(node: object) -> object:
+    """Return the keys of a tree in their order, which a comparison of mappings does not see."""
+    if isinstance(node, dict):
+        return [(key, _order(value)) for key, value in node.items()]
+    return list(map(_order, node)) if isinstance(node, list) else None
+
+
+def test_what_netkit_renders_is_read_quickly() -> None:
+    for platform, version in (("nvue", "5.16.1"), ("frr", "8.4.4")):
+        for files in files_of(intents.fabric(intents.on_platform(platform, version, {}))).values():
+            for name, text in files.items():
+                if name.endswith(".yaml"):
+                    assert plain(text) == slow(text)
+
+
+def test_values_of_two_readings_are_not_shared() -> None:
+    first, second = plain("a: {}\nb: [c]\n"), plain("a: {}\nb: [c]\n")
+    assert isinstance(first, dict)
+    first["a"]["new"] = "x"
+    first["b"].append("new")
+    assert second == {"a": {}, "b": ["c"]} == plain("a: {}\nb: [c]\n")
