@@ -47,7 +47,7 @@ def of_switch(
     reach = _reach(switch, changes, used, risks, whole)
     ports = [port for port in switch.ports if port.name in used]
     hit = [port for port in ports if port.name in reach.all]
-    gone = [_departed(name, running) for name in sorted(reach.all - {port.name for port in switch.ports})]
+    gone = [_departed(name, running) for name in sorted(reach.all & used - {port.name for port in switch.ports})]
     nics = [*_cut_off(fabric, switch, ports, reach), *_left(switch, gone)]
     return Blast(
         sessions=(

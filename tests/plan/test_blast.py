@@ -1,5 +1,7 @@
 """What a change touches: sessions, links, rails, hosts, GPUs, and whether another path exists."""
 
+import json
+
 import pytest
 
 from netkit import plan
@@ -84,6 +86,18 @@ def test_a_host_that_left_the_fabric_is_still_named(platform: str) -> None:
 def test_a_port_nobody_uses_yet_touches_nothing() -> None:
     for platform in ("nvue", "sonic", "eos", "frr"):
         assert blast(platform, "new-spine", "leaf01") == Blast()
+
+
+def test_a_switch_from_the_factory_carries_nothing_for_anybody() -> None:
+    played = staged("sonic", "description")
+    tables = json.loads(played.intended["leaf01"]["config_db.json"])
+    cages = {f"Ethernet{number}": {"lanes": f"{number}", "admin_status": "down"} for number in range(0, 512, 8)}
+    factory = json.dumps({"DEVICE_METADATA": tables["DEVICE_METADATA"], "PORT": cages})
+    running = Running({"config_db.json": factory, "frr.conf": ""})
+    made = plan.make(played.fabric, {"leaf01": running}, {"leaf01": played.intended["leaf01"]})
+    (device,) = made.devices
+    assert (device.risk, device.way.method) == (Risk.REBOOT, "reload")
+    assert device.blast == Blast()
 
 
 def test_a_description_touches_nothing() -> None:

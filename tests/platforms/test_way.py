@@ -255,6 +255,15 @@ def test_frr_sets_up_interfaces_before_routing() -> None:
     assert way.steps[2].startswith("frr-reload.py")
 
 
+def test_frr_says_what_stays_in_the_kernel() -> None:
+    files = dict(samples("frr")["8.4.4/plain/leaf01"])
+    less = {**files, "sysctl.conf": files["sysctl.conf"].replace("net.ipv4.conf.all.arp_announce = 2\n", "")}
+    assert chosen(FRR, less, files).costs == ()
+    assert chosen(FRR, files, less).costs == (
+        "sysctl.conf: the kernel keeps what is no longer in it until the switch restarts",
+    )
+
+
 def test_hosts_are_checked_before_they_are_changed() -> None:
     files = dict(samples("linux")["5.16.1/plain/gpu01"])
     running = {**files, "nccl.conf": files["nccl.conf"].replace("106", "96")}

@@ -1,6 +1,7 @@
 """The NAPALM driver of Linux switches with FRR, over SSH. Also what netkit itself drives such a switch by."""
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +68,14 @@ class FrrDriver(FrrReader):
         changes = compare(MODEL, {FRR_CONF: running[FRR_CONF]}, {FRR_CONF: whole}).changes if replaces else ()
         self._stage({FRR_CONF: whole}, running, changes)
 
-    def _stage(self, files: dict[str, str], running: dict[str, str], changes: tuple[Change, ...]) -> None:
+    def _stage(self, files: dict[str, str | None], running: dict[str, str], changes: tuple[Change, ...]) -> None:
         changed = frozenset(files)
-        texts = {file: self._filling.text(text) for file, text in files.items()}
+        texts = {file: self._filling.text(text) for file, text in files.items() if text is not None}
         self._run(procedure.FRESH, "a change waits to be confirmed", "confirm it, take it back, or wait")
         for file, text in texts.items():
             self._line.put(f"{procedure.AFTER}/{file}", text, PLACES[file].mode)
+        for file in changed - texts.keys():
+            self._line.put(f"{procedure.GONE}/{file}", "")
         self._line.put(procedure.SCRIPT, procedure.script(changed))
         self._run(
             procedure.prepare(changed), "what runs cannot be kept for the way back", "see whether its disk is full"
@@ -80,9 +83,9 @@ class FrrDriver(FrrReader):
         if FRR_CONF in changed:
             self._line.put(f"{procedure.BEFORE}/{FRR_CONF}", running[FRR_CONF], PLACES[FRR_CONF].mode)
         self._is_staged, self._changes = True, changes
-        self._refuse_unreadable(changed)
+        self._refuse_unreadable(texts.keys())
 
-    def _refuse_unreadable(self, changed: frozenset[str]) -> None:
+    def _refuse_unreadable(self, changed: Collection[str]) -> None:
         """Have the switch look at the files, and at the way back, before anything is changed."""
         if NETPLAN in changed:
             what = "netplan does not take the file"

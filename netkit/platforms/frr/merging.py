@@ -14,19 +14,20 @@ STATE = ("frr version", "frr defaults", "ip forwarding", "ipv6 forwarding", "no 
 CLOSERS = {"address-family": "exit-address-family", "vrf": "exit-vrf"}
 
 
-def merged(changes: Iterable[Change], running: Files, intended: Files) -> dict[str, str]:
-    """Return the files that change, whole."""
+def merged(changes: Iterable[Change], running: Files, intended: Files) -> dict[str, str | None]:
+    """Return the files that change, whole; None for one that is not to be there."""
     changes = tuple(changes)
     changed = {change.path[0] for change in changes}
     if DAEMONS in changed:  # FRR starts anew, from its file
         changed.add(FRR_CONF)
-    files = {file: intended[file] for file in changed if file in intended}
+    files: dict[str, str | None] = {file: intended.get(file) for file in changed}
     for file in files:
         if file == FRR_CONF:
-            files[file] += "".join(_foreign(running.get(file, ""), intended[file]))
+            routing = intended.get(file, "")
+            files[file] = routing + "".join(_foreign(running.get(file, ""), routing))
         elif _has_foreign(file, running, intended):
             only = apply(MODEL.parse({file: running[file]}), (one for one in changes if one.path[0] == file))
-            files[file] = MODEL.text(only).get(file, "")
+            files[file] = MODEL.text(only).get(file, "" if file in intended else None)
     return files
 
 

@@ -13,6 +13,8 @@ DRAIN = "/run/netkit-drain"
 SCRIPT = f"{FOLDER}/run"
 WAITING = f"{FOLDER}/waiting"
 BEFORE, SAVED, AFTER = f"{FOLDER}/before", f"{FOLDER}/saved", f"{FOLDER}/after"
+GONE = f"{FOLDER}/gone"
+"""Names the files that are not to be there after the change."""
 UNIT = "netkit-revert"
 TOO_LATE = 75
 
@@ -49,7 +51,9 @@ kernel() {{  # a key with a dash may be missing; every other one must be what th
         esac
     done <"$1"
 }}
-service() {{ systemctl restart "$1" || say "$1 does not start again"; }}
+service() {{  # without its file a service may refuse to start, as it did before it had one
+    systemctl restart "$1" || [ ! -e "$2" ] || say "$1 does not start again"
+}}
 """
 TAIL = """
 act() {
@@ -107,11 +111,12 @@ def _steps(files: tuple[str, ...]) -> list[str]:
             path = PLACES[SYSCTL].path
             steps.append(f"[ ! -e {path} ] || kernel {path}")
         elif file == DAEMONS:
-            steps.append(f"service frr; [ ! -e {DRAIN} ] || vtysh -f {DRAIN} >/dev/null || say 'the drain is lost'")
+            drained = f"[ ! -e {DRAIN} ] || vtysh -f {DRAIN} >/dev/null || say 'the drain is lost'"
+            steps.append(f"service frr {PLACES[DAEMONS].path}; {drained}")
         elif file == FRR_CONF and DAEMONS not in files:
             steps.append('routing "$1"')
         elif PLACES[file].restart:
-            steps.append(f"service {PLACES[file].restart}")
+            steps.append(f"service {PLACES[file].restart} {PLACES[file].path}")
     return steps
 
 
@@ -131,7 +136,7 @@ def prepare(changed: frozenset[str]) -> str:
 
 def _values() -> str:
     """Return a command that prints the kernel's settings that a new file sets, as they are now."""
-    keys = f"sed -n 's/^-\\{{0,1\\}}\\([a-z][^ =]*\\).*/\\1/p' {AFTER}/{SYSCTL}"
+    keys = f"sed -n 's/^-\\{{0,1\\}}\\([a-z][^ =]*\\).*/\\1/p' {AFTER}/{SYSCTL} 2>/dev/null"
     return f'for key in $({keys}); do value=$(sysctl -n "$key" 2>/dev/null) && echo "$key = $value"; done; true'
 
 
@@ -153,7 +158,7 @@ KEEP = f"sh {SCRIPT} keep; code=$?; [ -e {WAITING} ] || {STOP}; exit $code"
 BACK = f"sh {SCRIPT} back; code=$?; {STOP}; exit $code"
 CLEAN = f"rm -rf {FOLDER}"
 IS_WAITING = f"[ -e {WAITING} ]"
-FRESH = f"! {IS_WAITING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER}"
+FRESH = f"! {IS_WAITING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
 LOOK_AT_NETPLAN = (
     f"mkdir -p {FOLDER}/root/etc/netplan && cp {AFTER}/{NETPLAN} {FOLDER}/root/etc/netplan/ && "
     f"chmod 600 {FOLDER}/root/etc/netplan/{NETPLAN} && netplan generate --root-dir {FOLDER}/root"

@@ -8,7 +8,7 @@ from typing import Any
 from netkit.platforms.driver import SessionState
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.frr.model import DEFAULTS
-from netkit.platforms.frr.procedure import AFTER, DRAIN, IS_WAITING
+from netkit.platforms.frr.procedure import AFTER, DRAIN, GONE, IS_WAITING
 
 MARK = "\x01"
 SHOWN = "Current configuration:"
@@ -23,7 +23,8 @@ VTYSH = "vtysh -c 'show running-config'"
 
 def _reading() -> str:
     show = (
-        f"show() {{ p=$2; if {IS_WAITING} && [ -e {AFTER}/$1 ]; then p={AFTER}/$1; fi; "
+        f"show() {{ p=$2; if {IS_WAITING}; then "
+        f"[ ! -e {GONE}/$1 ] || return 0; [ ! -e {AFTER}/$1 ] || p={AFTER}/$1; fi; "
         "[ ! -e $p ] || { printf '\\001%s\\n' $1; cat $p; }; }; "
     )
     files = "; ".join(f"show {file} {place.path}" for file, place in PLACES.items() if file != FRR_CONF)

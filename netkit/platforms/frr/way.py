@@ -14,6 +14,7 @@ STEPS = {
     "rsyslog.conf": ("write rsyslog.conf, restart rsyslog", ""),
     "snmpd.conf": ("write snmpd.conf, restart snmpd", ""),
 }
+KEPT = "sysctl.conf: the kernel keeps what is no longer in it until the switch restarts"
 
 
 def way(situation: Situation) -> Way:
@@ -23,6 +24,7 @@ def way(situation: Situation) -> Way:
     changed = {change.path[0] for change in situation.changes}
     order = ("netplan.yaml", "sysctl.conf", "daemons", "frr.conf", *STEPS)
     files = [file for file in dict.fromkeys(order) if file in changed]
-    return Way(
-        "files", tuple(STEPS[file][0] for file in files), tuple(STEPS[file][1] for file in files if STEPS[file][1])
-    )
+    costs = [STEPS[file][1] for file in files if STEPS[file][1]]
+    if any(change.is_removal and change.path[0] == "sysctl.conf" for change in situation.changes):
+        costs.append(KEPT)
+    return Way("files", tuple(STEPS[file][0] for file in files), tuple(costs))

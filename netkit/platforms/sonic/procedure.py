@@ -29,17 +29,21 @@ NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
 LOCK = f"umask 077; mkdir -p {HOME}; exec 9>{HOME}/lock; flock 9"
 FUNCTIONS = f"""
 draining() {{ [ -e {DRAINED} ]; }}
-drain() {{
-  asn=$(vtysh -c 'show running-config' | sed -n 's/^router bgp \\([0-9]*\\)$/\\1/p' | head -n 1)
-  [ -n "$asn" ] && vtysh -c 'configure terminal' -c "router bgp $asn" -c "$1"
-}}
-place_first() {{ [ -s {CONF} ] || {{ touch placed && cat {NEXT_CONF} > {CONF}; }}; }}
-keep_drained() {{ if draining; then drain 'bgp graceful-shutdown'; fi; }}
-routing() {{
+ready() {{
   tries=0
   until vtysh -c 'show version' >/dev/null 2>&1; do
     tries=$((tries + 1)); [ $tries -lt 300 ] || return 1; sleep 1
   done
+}}
+drain() {{
+  shown=$(vtysh -c 'show running-config') || return 1
+  asn=$(echo "$shown" | sed -n 's/^router bgp \\([0-9]*\\)$/\\1/p' | head -n 1)
+  [ -z "$asn" ] || vtysh -c 'configure terminal' -c "router bgp $asn" -c "$1"
+}}
+place_first() {{ [ -s {CONF} ] || {{ touch placed && cat {NEXT_CONF} > {CONF}; }}; }}
+keep_drained() {{ if draining; then ready && drain 'bgp graceful-shutdown'; fi; }}
+routing() {{
+  ready || return 1
   if draining; then
     sed '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' "$1" > {LIVE_CONF} || return 1
   else
@@ -202,7 +206,7 @@ def drained() -> str:
     return f"""{LOCK}
 {FUNCTIONS}
 if vtysh -c 'show running-config' | grep -q '^ bgp graceful-shutdown$'; then exit 0; fi
-touch {DRAINED} && drain 'bgp graceful-shutdown' || {{ rm -f {DRAINED}; exit 1; }}
+touch {DRAINED} && drain 'bgp graceful-shutdown' && [ -n "$asn" ] || {{ rm -f {DRAINED}; exit 1; }}
 """
 
 

@@ -85,7 +85,27 @@ def test_an_interface_nobody_told_netkit_of_stays_in_its_file() -> None:
     intended = {"netplan.yaml": "network:\n  ethernets:\n    swp1: {mtu: 9216}\n"}
     files = merged(compare(MODEL, running, intended).changes, running, intended)
     wanted = "network:\n  ethernets:\n    eth0: {dhcp4: true}\n    swp1: {mtu: 9216}\n"
-    assert MODEL.parse(files) == MODEL.parse({"netplan.yaml": wanted})
+    found = files["netplan.yaml"]
+    assert found is not None
+    assert MODEL.parse({"netplan.yaml": found}) == MODEL.parse({"netplan.yaml": wanted})
+
+
+def test_a_file_that_was_not_there_before_goes_away_but_for_what_others_wrote() -> None:
+    files = samples("frr")["8.4.4/plain/leaf01"]
+    bare = {"frr.conf": "frr defaults traditional\n"}
+    running = {
+        **files,
+        "netplan.yaml": files["netplan.yaml"].replace("    eth0:", "    eth9: {dhcp4: true}\n    eth0:"),
+    }
+    changes = compare(MODEL, dict(running), bare, owner=files).changes
+    back = merged(changes, running, bare)
+    kept = back.pop("netplan.yaml")
+    assert kept is not None
+    assert MODEL.parse({"netplan.yaml": kept}) == MODEL.parse(
+        {"netplan.yaml": "network:\n  ethernets:\n    eth9: {dhcp4: true}\n"}
+    )
+    assert back.pop("frr.conf")
+    assert back == dict.fromkeys(files.keys() - {"netplan.yaml", "frr.conf"})
 
 
 @pytest.mark.parametrize("name", samples("frr"))

@@ -1,0 +1,61 @@
+"""The life of a fabric on every platform: from empty, a change, a removal, no change, and all the way back."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.deploy import Journal, Outcome
+from tests.deploy.fleet import Fleet, built
+from tests.deploy.live_scene import merged, reasons, results, values
+from tests.lab.running import needs_lab, running, write_fabric
+
+pytestmark = needs_lab
+FIRST: dict[str, Any] = {"units": [{"unit": 1, "hosts": 2}]}
+ECN: dict[str, Any] = {"lossless": {"ecn": {400: {"min_bytes": 200_000, "max_bytes": 900_000}}}}
+TIMERS: dict[str, Any] = {"routing": {"keepalive_s": 2, "hold_s": 6}}
+CHANGES = {"nvue": ECN, "sonic": ECN, "eos": {**ECN, **TIMERS}, "frr": {**TIMERS, "services": {"ntp": ["192.0.2.9"]}}}
+LESS: dict[str, Any] = {"units": [{"unit": 1, "hosts": 1}], "services": {"dns": None}}
+"""A host that leaves takes its ports, their queues and their watchdogs with it."""
+
+
+def fleets(platform: str, first: Fleet) -> tuple[Fleet, Fleet, Fleet]:
+    """Return the switches as they are intended at first, after a change, and after a removal."""
+    change = merged({**FIRST}, CHANGES[platform])
+    changed = replace(first, fabric=built(values(platform, change)))
+    return first, changed, replace(first, fabric=built(values(platform, {**change, **LESS})))
+
+
+def deployed(fleet: Fleet) -> Journal:
+    """Deploy until there is nothing to do any more."""
+    journal = fleet.journal()
+    outcome = fleet.apply(journal=journal, is_disruptive_allowed=True)
+    assert outcome.exit_code == 0, reasons(outcome)
+    assert "done" in results(outcome).values()
+    again = fleet.apply()
+    assert (again.exit_code, set(results(again).values())) == (0, {"unchanged"})
+    return journal
+
+
+def taken_back(outcome: Outcome) -> bool:
+    """Whether every device is what it was."""
+    assert set(results(outcome).values()) <= {"done", "unchanged"}, reasons(outcome)
+    return outcome.exit_code == 0
+
+
+@pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
+def test_from_empty_then_a_change_then_a_removal_and_all_the_way_back(platform: str, tmp_path: Path) -> None:
+    intent = values(platform, FIRST)
+    with running(write_fabric(tmp_path / "fabric", intent), "--bare", name="b") as lab:
+        first = Fleet(lab, tmp_path / "runs", built(intent))
+        was = first.configs()
+        assert set(was) == set(first.names)
+        steps = []
+        for fleet in fleets(platform, first):
+            steps.append((deployed(fleet), was))
+            was, before = fleet.configs(), was
+            assert was != before
+        for journal, before in reversed(steps):
+            assert taken_back(first.undo(journal, is_disruptive_allowed=True))
+            assert first.configs() == before
