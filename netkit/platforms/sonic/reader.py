@@ -1,17 +1,19 @@
 """Reading a switch that runs community SONiC, in NAPALM's words and in netkit's."""
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from napalm.base.base import NetworkDriver
 
 from netkit.errors import AccessError, Problem
+from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
 from netkit.platforms.sonic import getters, procedure, reply, routing, tables
 from netkit.platforms.sonic.candidate import State
-from netkit.platforms.sonic.shell import SonicShell
+from netkit.platforms.sonic.shell import ROOT, SonicShell
 from netkit.platforms.ssh import SshTarget
+from netkit.platforms.view import Reply
 
 NEXT = f"printf '\\n{reply.MARK}\\n'"
 READ = f"""show runningconfiguration all || exit 1
@@ -62,6 +64,10 @@ class SonicReader(NetworkDriver):  # type: ignore[misc]
     def is_alive(self) -> dict[str, bool]:
         """Return whether the connection stands."""
         return {"is_alive": self._shell.is_alive}
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return what each command prints, in order; a failure of one is an answer. AccessError when hung up."""
+        return shell_batch.ask(self._shell.line, commands, shell=ROOT)
 
     def running_files(self) -> Mapping[str, str | None]:
         """Return the running configuration; a drain of netkit's own is no part of it."""

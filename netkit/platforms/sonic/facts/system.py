@@ -1,0 +1,32 @@
+"""What the switch is and runs."""
+
+import re
+
+from netkit.facts import Absent, Facts
+from netkit.facts.system import System
+from netkit.platforms.sonic.facts.dump import Database, database, number, word
+from netkit.platforms.sonic.reply import fields, version_in
+
+IDENTITY = (
+    "echo hostname: $(hostname); echo kernel: $(uname -r); echo boot: $(cat /proc/sys/kernel/random/boot_id); "
+    "echo uptime: $(cat /proc/uptime); cat /etc/sonic/sonic_version.yml 2>/dev/null || show version"
+)
+LINE = re.compile(r"^(hostname|kernel|boot|uptime): (\S+)", re.MULTILINE)
+
+
+def system(identity: str, config: str, state: str) -> Facts:
+    """Return what the switch is; each source adds what it knows."""
+    told = dict(LINE.findall(identity))
+    shown = fields(identity)
+    metadata = (database(config) or Database({})).row("DEVICE_METADATA|localhost")
+    chassis = (database(state) or Database({})).row("CHASSIS_INFO|chassis 1")
+    found = System(
+        hostname=told.get("hostname") or word(metadata.get("hostname")),
+        version=version_in(identity),
+        model=word(chassis.get("model")) or shown.get("Model Number", "") or word(metadata.get("hwsku")),
+        serial=word(chassis.get("serial")) or shown.get("Serial Number", ""),
+        uptime_s=number(told.get("uptime")),
+        boot=told.get("boot", ""),
+        kernel=told.get("kernel", ""),
+    )
+    return Facts(system=Absent("the switch does not say what it is") if found == System() else found)

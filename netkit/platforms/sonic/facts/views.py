@@ -1,0 +1,40 @@
+"""The views of a SONiC switch: few commands, because each costs the switch a process."""
+
+from functools import partial
+
+from netkit.platforms.sonic.facts import counter, gauge, module, port, qos, routing, system
+from netkit.platforms.view import Subject, View
+
+
+def dump(database: str, pattern: str) -> str:
+    """Return the command that prints the rows of a database; redis knows classes of letters, but no alternatives."""
+    return f"sonic-db-dump -n {database} -k '{pattern}'"
+
+
+COUNTERS = dump("COUNTERS_DB", "[CRU]*")
+"""Counters and the maps that lead to them, rates, and the watermarks that users clear."""
+PORTS = dump("APPL_DB", "PORT_TABLE:*")
+MADE = dump("APPL_DB", "[BL][UL]*")
+"""Buffers and neighbours by LLDP."""
+STATE = dump("STATE_DB", "[CPT][HOR][AR]*")
+"""The chassis, ports and transceivers."""
+CONFIG = dump("CONFIG_DB", "[BCDMPQSTW][ACEFORSU][BCEFHPRV_][DEFILPTU_][CDEOPW_|]*")
+"""Buffers, cables, metadata, maps, ports, queues, schedulers, watchdogs and WRED: no table that holds a secret."""
+
+
+def views(subject: Subject) -> tuple[View, ...]:
+    """Return what to ask a switch, and how to read it."""
+    wanted = subject.ports
+    return (
+        View((COUNTERS, PORTS), frozenset({"counters"}), partial(counter.counters, wanted=wanted)),
+        View((COUNTERS, STATE), frozenset({"lines"}), partial(gauge.lines, wanted=wanted)),
+        View((COUNTERS,), frozenset({"watchdogs"}), partial(gauge.watchdogs, wanted=wanted, lossless=subject.lossless)),
+        View((COUNTERS,), frozenset({"buffers"}), partial(gauge.buffers, wanted=wanted)),
+        View((PORTS, STATE, CONFIG), frozenset({"interfaces"}), port.interfaces),
+        View((MADE,), frozenset({"neighbors"}), port.neighbors),
+        View((STATE, CONFIG), frozenset({"modules"}), module.modules),
+        View((CONFIG, MADE), frozenset({"qos", "adaptive_routing"}), partial(qos.qos, wanted=wanted)),
+        View((routing.SESSIONS,), frozenset({"sessions"}), routing.sessions),
+        View((routing.ROUTES,), frozenset({"routes"}), routing.routes),
+        View((system.IDENTITY, CONFIG, STATE), frozenset({"system"}), system.system),
+    )

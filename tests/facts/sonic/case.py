@@ -1,0 +1,37 @@
+"""What SONiC switches answered, as files: one for each command, and the facts they stand for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from netkit.facts import Facts
+from netkit.platforms.sonic.facts import routing, system, views
+from netkit.platforms.view import Subject, View
+
+FOLDER = Path(__file__).parent / "cases"
+CASES = sorted(folder.name for folder in FOLDER.iterdir())
+FILES = {
+    views.COUNTERS: "counters.json",
+    views.PORTS: "ports.json",
+    views.MADE: "made.json",
+    views.STATE: "state.json",
+    views.CONFIG: "config.json",
+    routing.SESSIONS: "sessions.txt",
+    routing.ROUTES: "routes.json",
+    system.IDENTITY: "identity.txt",
+}
+SUBJECT = Subject("leaf01", lossless=(3,))
+ADAPTER = TypeAdapter(Facts)
+
+
+def texts(case: str, view: View) -> list[str]:
+    """Return what the commands of a view print."""
+    return [(FOLDER / case / FILES[command]).read_text(encoding="utf-8") for command in view.commands]
+
+
+def told(facts: Facts) -> dict[str, Any]:
+    """Return facts as plain values."""
+    found: dict[str, Any] = json.loads(ADAPTER.dump_json(facts, exclude_defaults=True))
+    return found

@@ -1,0 +1,152 @@
+"""Facts of SONiC switches from what they print: whole, of several releases, and what none of them should print."""
+
+import fnmatch
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netkit.facts import Absent, Facts
+from netkit.facts.device import KINDS
+from netkit.platforms.sonic.facts.views import CONFIG, views
+from netkit.platforms.view import Subject, View
+from tests.conftest import UPDATE
+from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
+
+VIEWS = views(Subject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
+OF_HOSTS = {"lookups", "nics", "host"}
+STEP = 41
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=5)
+    | st.sampled_from(["up", "1", "-inf"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=12,
+)
+STRANGE = (
+    "",
+    "\x1b[31m{\x1b[0m",
+    "[" * 100_000,
+    "{\n" * 20_000,
+    f'{{"COUNTERS_PORT_NAME_MAP": {{"value": {{"Ethernet0": {"9" * 5000}}}}}}}',
+    '{"PORT|Ethernet0": {"value": {"lanes": NaN, "speed": "1e999"}}}',
+    "sonic-db-dump: Befehl nicht gefunden",
+    "Traceback (most recent call last):\n  File ...\nredis.exceptions.ConnectionError: Error 111\n",
+    "router bgp 9\n neighbor  interface\n",
+    "\ufffd\x00{{%!#}",
+    "null",
+    "[[], [[]], {}]",
+)
+
+
+def of(view: View, case: str) -> Facts:
+    return view.parse(*texts(case, view))
+
+
+def whole(case: str, ports: tuple[str, ...] = ()) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for view in views(Subject("leaf01", ports=ports, lossless=SUBJECT.lossless)):
+        found |= {kind: fact for kind, fact in told(of(view, case)).items() if kind in view.yields}
+    return dict(sorted(found.items()))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_facts_are_as_written(case: str) -> None:
+    ports = ("Ethernet0",) if case.startswith("202305") else ("Ethernet0", "Ethernet8")
+    file = FOLDER / case / "facts.json"
+    found = whole(case, ports)
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_there_are_cases() -> None:
+    assert len(CASES) >= 3
+    assert set(FILES) == {command for view in VIEWS for command in view.commands}
+
+
+def test_views_find_all_that_is_not_of_a_host() -> None:
+    assert set().union(*(view.yields for view in VIEWS)) == set(KINDS) - OF_HOSTS
+
+
+def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
+    found = whole(CASES[-1], ("Ethernet0",))
+    for kind in ("qos", "lines"):
+        assert set(found[kind]) == {"Ethernet0"}
+    assert {at.partition("/")[0] for table in found["counters"].values() for at in table} == {"Ethernet0"}
+    assert {at.partition("/")[0] for at in found["buffers"]} == {"Ethernet0"}
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: "+".join(sorted(view.yields)))
+@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
+def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+    found = view.parse(*(text for _ in view.commands))
+    for kind in view.yields:
+        fact = getattr(found, kind)
+        assert not isinstance(fact, Absent) or fact.reason
+        assert told(found) is not None
+        if text in {"", "null"} and kind != "adaptive_routing":
+            assert isinstance(fact, Absent), kind
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: "+".join(sorted(view.yields)))
+def test_an_answer_may_end_anywhere(view: View, case: str) -> None:
+    given = texts(case, view)
+    for index, text in enumerate(given):
+        for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 30), len(text))):
+            assert isinstance(view.parse(*given[:index], text[:end], *given[index + 1 :]), Facts)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_dump_that_is_cut_off_is_absent_not_short(case: str) -> None:
+    for view in VIEWS:
+        first, *rest = texts(case, view)
+        if first.startswith("{") and "sonic-db-dump" in view.commands[0]:
+            found = view.parse(first[: len(first) // 2], *rest)
+            assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200), st.sampled_from(VIEWS))
+def test_any_text_is_taken(text: str, view: View) -> None:
+    assert isinstance(view.parse(*(text for _ in view.commands)), Facts)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(VIEWS), st.sampled_from(CASES))
+def test_json_of_any_shape_is_taken(data: st.DataObject, view: View, case: str) -> None:
+    found = []
+    for text in texts(case, view):
+        try:
+            document = json.loads(text)
+        except ValueError:
+            found.append(json.dumps(data.draw(JSON)))
+            continue
+        found.append(json.dumps(bent(document, data)))
+    assert isinstance(view.parse(*found), Facts)
+
+
+def bent(document: Any, data: st.DataObject) -> Any:
+    """Return a document in which one thing, somewhere, is another."""
+    keys = sorted(document) if isinstance(document, dict) else range(len(document) if isinstance(document, list) else 0)
+    if not keys or data.draw(st.integers(0, 3)) == 0:
+        return data.draw(JSON)
+    key = data.draw(st.sampled_from(keys))
+    changed = dict(document) if isinstance(document, dict) else list(document)
+    changed[key] = bent(changed[key], data)
+    return changed
+
+
+def test_no_table_that_holds_a_secret_is_asked_for() -> None:
+    secret = ("SNMP_USER|a", "SNMP_COMMUNITY|a", "SNMP_AGENT_ADDRESS_CONFIG|a", "TACPLUS|global", "TACPLUS_SERVER|a")
+    more = ("RADIUS|global", "RADIUS_SERVER|a", "LDAP|global", "NTP_KEY|1", "MACSEC_PROFILE|a", "BGP_NEIGHBOR|a")
+    users = ("SSH_SERVER|POLICIES", "BGP_SESSIONS|a", "BGP_MONITORS|a", "RESTAPI|certs", "GNMI|certs", "KDUMP|config")
+    pattern = CONFIG.split("'")[1]
+    assert [key for key in (*secret, *more, *users) if fnmatch.fnmatchcase(key, pattern)] == []
