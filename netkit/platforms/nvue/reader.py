@@ -1,6 +1,6 @@
 """Reading a switch that runs NVUE, in NAPALM's words and in netkit's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from napalm.base.base import NetworkDriver
@@ -13,6 +13,7 @@ from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import Transport
 from netkit.platforms.platform import version_key
 from netkit.platforms.ssh import SshTarget
+from netkit.platforms.view import Reply
 
 REST = "nvue-rest"
 NEIGHBORS = "vrf default router bgp neighbor"
@@ -89,6 +90,10 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
     def _neighbors(self) -> dict[str, Any]:
         is_brief = version_key(self.os_version())[:2] >= BRIEF_SINCE
         return self._transport.show(NEIGHBORS, "detail" if is_brief else "")
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; over REST those of `nv show` alone are known."""
+        return self._transport.ask(commands)
 
     def get_config(
         self,

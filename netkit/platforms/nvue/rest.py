@@ -2,15 +2,17 @@
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 from netkit.errors import DeviceError, Problem
-from netkit.platforms.nvue import reply
+from netkit.platforms.nvue import reply, rest_ask
 from netkit.platforms.nvue.patch import COMMANDS, Document, Tree, document_in
 from netkit.platforms.nvue.rest_line import RestLine
 from netkit.platforms.nvue.transport import Kept
 from netkit.platforms.ssh import SshTarget
+from netkit.platforms.view import Reply
 
 APPLYING_S = 600
 POLL_S = 0.1
@@ -28,14 +30,18 @@ class RestTransport:
         self.timeout_s = target.timeout_s
         self.line = RestLine(target, certificate)
         self._confirm_s = 0
+        self._is_wanted = False
+        """Whether whoever opened it has not closed it."""
 
     def open(self) -> None:
         """Connect, and see that the login is accepted."""
         self.line.open()
+        self._is_wanted = True
         self._get("/revision/applied")
 
     def close(self) -> None:
         """Hang up."""
+        self._is_wanted = False
         self.line.close()
 
     @property
@@ -51,6 +57,10 @@ class RestTransport:
         """Return an object of the running switch; empty where there is none."""
         place = "/" + "/".join(quote(word, safe="") for word in path.split())
         return self._get(place, **({"view": view} if view else {}))
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        return rest_ask.ask(self.line, commands, lambda: self._is_wanted)
 
     def stage(self, document: Document, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""

@@ -2,14 +2,16 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from netkit.errors import AccessError, DeviceError, Problem
-from netkit.platforms.nvue import reply
+from netkit.platforms.nvue import reply, shell_ask
 from netkit.platforms.nvue.patch import Document
 from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, Guard
 from netkit.platforms.nvue.transport import Kept
 from netkit.platforms.ssh import Done, SshLine, SshTarget
+from netkit.platforms.view import Reply
 
 APPLYING_S = 600
 """An apply may reload switchd and FRR, and wait two minutes for each."""
@@ -62,6 +64,10 @@ class ShellTransport:
         if not isinstance(found, dict):
             raise self._garbled()
         return found
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        return shell_ask.ask(self.line, commands)
 
     def stage(self, document: Document, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""

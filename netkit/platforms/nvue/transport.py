@@ -1,9 +1,11 @@
 """What the driver asks of a switch, whatever it is spoken over."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol
 
 from netkit.platforms.nvue.patch import Document
+from netkit.platforms.view import Reply
 
 
 class Kept(Enum):
@@ -33,6 +35,9 @@ class Transport(Protocol):
 
     def show(self, path: str, view: str = "") -> dict[str, Any]:
         """Return an object of the running switch; empty where there is none."""
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; one that fails is an answer with a failure."""
 
     def stage(self, document: Document, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""

@@ -18,18 +18,26 @@ def interfaces(look: Look) -> Shown:
     if look.view == "lldp":
         return lldp.all_ports(look)
     if look.view in PER_PORT:
-        return {name: PER_PORT[look.view](look.at(name)) for name in look.ports if name in look.readings}
+        return aspect(look.view)(look)
     return {name: interface(look.at(name)) for name in look.interfaces}
 
 
+def aspect(name: str) -> Callable[[Look], Shown]:
+    """Return the view of one aspect of the ports."""
+    return lambda look: {port: PER_PORT[name](look.at(port)) for port in look.ports if port in look.readings}
+
+
 def interface(look: Look) -> Shown:
-    """Return one interface: its configuration, with what the link shows over it."""
+    """Return one interface: its configuration, with what the link shows and whether it routes adaptively over it."""
     name = look.name
     shown: dict[str, object] = dict(hidden(child(look.tree, "interface", name)))
     shown.setdefault("type", "swp" if PORT.fullmatch(name) else {"eth0": "eth", "lo": "loopback"}.get(name, "svi"))
     address = "ipv4" if look.is_since(5, 15) else "ip"
     shown.setdefault(address, {"address": {}})
     shown["link"] = link(look)
+    if name in look.readings:
+        routing = child(look.tree, "interface", name, "router")
+        shown["router"] = {**routing, "adaptive-routing": adaptive_routing(look)}
     return shown
 
 
@@ -132,6 +140,7 @@ def adaptive_routing(look: Look) -> Shown:
 PER_PORT: Mapping[str, Callable[[Look], Shown]] = {
     "brief": brief,
     "counters": counters,
+    "qos-congestion-control": qos.port_ecn,
     "qos-roce-counters": queue.roce_counters,
     "qos-roce-status": qos.port_roce,
     "status": brief,

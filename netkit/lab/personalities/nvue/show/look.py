@@ -24,35 +24,39 @@ class Look:
     system: System
     names: tuple[str, ...] = ()
     view: str = ""
+    whole: "Look | None" = None
+    """The look at all names that this one is a part of; what was read for one is read for all."""
 
     @cached_property
     def tree(self) -> Tree:
         """Return the applied configuration."""
-        return self.system.applied
+        return self.whole.tree if self.whole else self.system.applied
 
     @cached_property
     def state(self) -> SwitchState:
         """Return what the applied configuration makes of the switch."""
-        return switch_state(self.tree, self.system.chassis)
+        return self.whole.state if self.whole else switch_state(self.tree, self.system.chassis)
 
     @cached_property
     def states(self) -> Mapping[str, PortState]:
         """Return what each configured port is told to be."""
-        return {port.name: port for port in self.state.ports}
+        return self.whole.states if self.whole else {port.name: port for port in self.state.ports}
 
     @cached_property
     def readings(self) -> Mapping[str, PortReading]:
         """Return what each port with a cable shows."""
-        return {port.name: port for port in self.system.node.ports()}
+        return self.whole.readings if self.whole else {port.name: port for port in self.system.node.ports()}
 
     @cached_property
     def ports(self) -> tuple[str, ...]:
         """Return every port the switch has as it is broken out."""
-        return tuple(port_ways(child(self.tree, "interface"), self.system.chassis))
+        return self.whole.ports if self.whole else tuple(port_ways(child(self.tree, "interface"), self.system.chassis))
 
-    @property
+    @cached_property
     def interfaces(self) -> tuple[str, ...]:
         """Return every interface: management, loopback, ports, cages that are split, and VLANs."""
+        if self.whole:
+            return self.whole.interfaces
         configured = child(self.tree, "interface")
         others = [name for name in configured if name not in self.ports and name not in {"eth0", "lo"}]
         return ("eth0", "lo", *self.ports, *sorted(others, key=lambda name: (bool(SVI.fullmatch(name)), name)))
@@ -81,9 +85,7 @@ class Look:
 
     def at(self, name: str) -> "Look":
         """Return the same look at another name."""
-        other = Look(self.system, (name,), self.view)
-        other.__dict__.update({key: self.__dict__[key] for key in SHARED if key in self.__dict__})
-        return other
+        return Look(self.system, (name,), self.view, self.whole or self)
 
     def is_since(self, *version: int) -> bool:
         """Whether the switch runs a release or a later one."""
@@ -93,6 +95,3 @@ class Look:
         """Return on or off in the words of the release."""
         words = ("disabled", "enabled") if self.system.chassis.version >= BREAK else ("off", "on")
         return words[is_on]
-
-
-SHARED = ("tree", "state", "states", "readings", "ports")

@@ -7,6 +7,7 @@ from netkit.lab.personalities.nvue.show.look import Look, Shown
 from netkit.lab.reading import LaneReading, Limits, ModuleReading, PortReading
 
 NO_ERRORS = "15E-255"
+CODEWORD_BITS = 5440
 Form = Callable[[float], str]
 
 
@@ -19,13 +20,17 @@ def ber(rate: float) -> str:
 
 
 def health(look: Look) -> Shown:
-    """Return the bit error rates of a port."""
+    """Return the bit errors of a port, and how many symbols were wrong in its codewords; lanes are not modelled."""
     fec = look.port.fec
+    codewords = sum(fec.histogram) + fec.uncorrectable_codewords
     return {
+        "phy-received-bits": codewords * CODEWORD_BITS,
+        "symbol-errors": fec.uncorrectable_codewords,
         "raw-ber": ber(fec.pre_fec_ber),
         "symbol-ber": ber(fec.effective_ber),
         "effective-ber": ber(fec.effective_ber),
         "effective-errors": fec.uncorrectable_codewords,
+        **{f"rs-num-corr-err-bin{number}": count for number, count in enumerate(fec.histogram)},
     }
 
 

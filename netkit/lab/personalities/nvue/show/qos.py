@@ -121,18 +121,36 @@ def port_ecn(look: Look) -> Shown:
 
 def port_scheduler(look: Look) -> Shown:
     """Return how one port serves its traffic classes."""
+    return _scheduled(look.port_state.qos)
+
+
+def scheduler(look: Look) -> Shown:
+    """Return how ports without a profile of their own serve their traffic classes."""
+    return _scheduled(port_qos(look.tree, {}))
+
+
+def _scheduled(qos: QosState) -> Shown:
     rows: dict[str, object] = {}
-    for traffic_class, scheduler in look.port_state.qos.schedulers.items():
-        is_strict = scheduler.mode == "strict"
+    for traffic_class, served in qos.schedulers.items():
+        is_strict = served.mode == "strict"
         rows[str(traffic_class)] = (
-            {"mode": "strict"} if is_strict else {"mode": "dwrr", "bw-percent": scheduler.weight_percent}
+            {"mode": "strict"} if is_strict else {"mode": "dwrr", "bw-percent": served.weight_percent}
         )
     return {"traffic-class": rows}
 
 
 def port_mapping(look: Look) -> Shown:
     """Return which priority each DSCP gets on one port."""
-    priorities = look.port_state.qos.priority_of_dscp
+    return _mapped(look, look.port_state.qos)
+
+
+def mapping(look: Look) -> Shown:
+    """Return which priority each DSCP gets on ports without a profile of their own."""
+    return _mapped(look, port_qos(look.tree, {}))
+
+
+def _mapped(look: Look, qos: QosState) -> Shown:
+    priorities = qos.priority_of_dscp
     trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
     return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}
 

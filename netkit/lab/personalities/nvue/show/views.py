@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from netkit.lab.personalities.nvue.schema import is_within
-from netkit.lab.personalities.nvue.show import bgp, interface, lldp, phy, platform, qos, queue
+from netkit.lab.personalities.nvue.show import bgp, interface, lldp, phy, platform, qos, queue, route
 from netkit.lab.personalities.nvue.show.look import Look, Shown
 
 View = Callable[[Look], Shown]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("interface", interface.interfaces),
     ("interface lldp", lldp.all_ports),
+    ("interface qos-congestion-control @>=5.14", interface.aspect("qos-congestion-control")),
+    ("interface qos-roce-counters @>=5.14", interface.aspect("qos-roce-counters")),
+    ("interface qos-roce-status @>=5.14", interface.aspect("qos-roce-status")),
     ("interface *", interface.interface),
     ("interface * counters", interface.counters),
     ("interface * counters qos", queue.qos_counters),
@@ -45,6 +48,8 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("platform transceiver", phy.all_modules),
     ("platform transceiver *", phy.with_limits),
     ("qos egress-queue-mapping default-global", qos.queue_mapping),
+    ("qos egress-scheduler default-global", qos.scheduler),
+    ("qos mapping default-global", qos.mapping),
     ("qos roce", qos.roce),
     ("system", platform.system),
     ("system health", platform.health),
@@ -53,6 +58,7 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("vrf default router bgp", bgp.bgp),
     ("vrf default router bgp neighbor", bgp.neighbors),
     ("vrf default router bgp neighbor *", bgp.neighbor),
+    ("vrf default router rib ipv4 route", route.table),
 )
 
 ASPECTS: Mapping[str, frozenset[str]] = {

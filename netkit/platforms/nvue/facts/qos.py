@@ -1,0 +1,204 @@
+"""How ports treat traffic: what the RoCE mode made of them, and the profiles beside it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.facts import Absent, Facts
+from netkit.facts.qos import Ecn, PortQos
+from netkit.platforms.nvue.facts.link import PORT
+from netkit.platforms.nvue.facts.shown import (
+    Shown,
+    index,
+    inner,
+    numbers,
+    objects,
+    real,
+    size,
+    switched,
+    tree,
+    under,
+    unread,
+    whole,
+    word,
+)
+from netkit.platforms.view import View
+
+ROCE = "nv show qos roce -o json"
+CLASSES = "nv show qos egress-queue-mapping default-global -o json"
+MAPPING = "nv show qos mapping default-global -o json"
+SCHEDULER = "nv show qos egress-scheduler default-global -o json"
+DEVICE_WIDE = (ROCE, MAPPING, CLASSES, SCHEDULER)
+WHOLE_PERCENT = 100
+"""Less than that and the RoCE mode shows some classes only."""
+DWRR = re.compile(r"DWRR-([0-9]{1,3})%", re.IGNORECASE)
+METERS = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,3})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Which priority is in which traffic class, and how the classes are served; None where it is not told."""
+
+    of_priority: Mapping[int, int] | None = None
+    weights: Mapping[int, int] | None = None
+    strict: frozenset[int] | None = None
+
+
+def view(ports: Sequence[str], *, has_aspects: bool) -> View:
+    """Return the view; releases that do not show all ports at once are asked for each."""
+    statuses = commands_for(ports, "roce status", "roce-status", has_aspects=has_aspects)
+    marks = commands_for(ports, "congestion-control", "congestion-control", has_aspects=has_aspects)
+
+    def parse(*texts: str) -> Facts:
+        shared, rest = texts[: len(DEVICE_WIDE)], texts[len(DEVICE_WIDE) :]
+        status = by_port(ports, rest[: len(statuses)], ("qos", "roce", "status"), has_aspects=has_aspects)
+        marking = by_port(ports, rest[len(statuses) :], ("qos", "congestion-control"), has_aspects=has_aspects)
+        return parsed(shared, status, marking)
+
+    commands = (*DEVICE_WIDE, *statuses, *marks)
+    return View(commands, frozenset({"qos"}), parse, is_costly=not has_aspects)
+
+
+def commands_for(ports: Sequence[str], path: str, aspect: str, *, has_aspects: bool) -> tuple[str, ...]:
+    """Return the one command that shows an aspect of all ports, or one for each port."""
+    if has_aspects:
+        return (f"nv show interface qos-{aspect} -o json",)
+    return tuple(f"nv show interface {port} qos {path} -o json" for port in ports)
+
+
+def by_port(
+    ports: Sequence[str], texts: Sequence[str], path: tuple[str, ...], *, has_aspects: bool
+) -> dict[str, Shown]:
+    """Return what was shown of each port, at once or one by one; an aspect may be shown in its place in the tree."""
+    if has_aspects:
+        return {port: inner(one, *path) for port, one in objects(tree(texts[0])) if PORT.fullmatch(port)}
+    return {port: one for port, text in zip(ports, texts, strict=True) if (one := tree(text)) is not None}
+
+
+def parsed(shared: Sequence[str], status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
+    """Return the QoS of the ports that showed something."""
+    roce, mapping, queues, scheduler = (tree(text) for text in shared)
+    if roce is None and not status:
+        return Facts(qos=unread(ROCE, shared[0]))
+    found = classes(roce or {}, queues or {}, scheduler or {})
+    dscps = _dscps(roce or {}, mapping or {})
+    ports = {
+        port: _port(status.get(port, {}), marking.get(port), roce or {}, dscps, found)
+        for port in sorted({*status, *marking})
+    }
+    return Facts(qos=ports or Absent(f"{ROCE}: no port shows its QoS"))
+
+
+def _port(
+    status: Shown, marking: Shown | None, roce: Shown, dscps: Mapping[int, int] | None, found: Classes
+) -> PortQos:
+    pfc = under(status, "pfc")
+    return PortQos(
+        trust=word(under(status, "trust"), "trust-mode") or word(under(roce, "trust"), "trust-mode"),
+        dscp_to_priority=dscps,
+        pfc_rx=_paused(pfc, "rx-enabled"),
+        pfc_tx=_paused(pfc, "tx-enabled"),
+        weights=found.weights,
+        strict=found.strict,
+        priority_to_class=found.of_priority,
+        ecn=_marked(under(marking, "traffic-class")) if marking is not None else _ecn(status),
+        cable_m=_meters(pfc.get("cable-length")) or _meters(under(roce, "pfc").get("cable-length")),
+    )
+
+
+def _paused(pfc: Shown, key: str) -> frozenset[int] | None:
+    """Return the priorities PFC works on in one direction."""
+    is_on = switched(pfc.get(key))
+    if is_on is None or "pfc-priority" not in pfc:
+        return None
+    return numbers(pfc["pfc-priority"]) if is_on else frozenset()
+
+
+def _meters(value: object) -> float | None:
+    found = METERS.match(word({"": value}, ""))
+    return float(found[0]) if found else None
+
+
+def _marked(rows: Shown) -> dict[int, Ecn]:
+    """Return what marks, from a table by traffic class."""
+    told = {index(name): row for name, row in objects(rows)}
+    return {number: _thresholds(row) for number, row in told.items() if number is not None and switched(row.get("ecn"))}
+
+
+def _ecn(status: Shown) -> dict[int, Ecn] | None:
+    """Return what marks, from the summary of a port: one set of thresholds for all classes."""
+    told = under(status, "congestion-control")
+    if "enabled-tc" not in told:
+        return None
+    return dict.fromkeys(sorted(numbers(told["enabled-tc"])), _thresholds(told))
+
+
+def _thresholds(row: Shown) -> Ecn:
+    return Ecn(
+        is_on=True,
+        min_bytes=size(row.get("min-threshold")),
+        max_bytes=size(row.get("max-threshold")),
+        probability_percent=real(row.get("probability")),
+    )
+
+
+def _dscps(roce: Shown, mapping: Shown) -> dict[int, int] | None:
+    """Return the priority of each DSCP that is told: by the RoCE mode, and by the mapping, which knows all of them."""
+    found: dict[int, int] = {}
+    for _, row in objects(roce.get("prio-map")):
+        priority = index(word(row, "switch-prio", "switch-priority"))
+        if priority is not None:
+            found |= dict.fromkeys(sorted(numbers(row.get("dscp"))), priority)
+    for name, row in objects(mapping.get("dscp")):
+        dscp, priority = index(name), index(row.get("switch-priority"))
+        if dscp is not None and priority is not None:
+            found[dscp] = priority
+    return dict(sorted(found.items())) or None
+
+
+def classes(roce: Shown, queues: Shown, scheduler: Shown) -> Classes:
+    """Return traffic classes: as the RoCE mode shows them, and as the profiles do, which know all of them."""
+    of_priority, weights, strict = _roce_classes(roce)
+    for name, row in objects(queues.get("switch-priority")):
+        priority, chosen = index(name), index(row.get("traffic-class"))
+        if priority is not None and chosen is not None:
+            of_priority[priority] = chosen
+    for name, row in objects(scheduler.get("traffic-class")):
+        number = index(name)
+        if number is not None:
+            _serve(number, row, weights, strict)
+    is_whole = bool(under(scheduler, "traffic-class")) or sum(weights.values()) == WHOLE_PERCENT
+    return Classes(
+        dict(sorted(of_priority.items())) or None,
+        dict(sorted(weights.items())) if is_whole else None,
+        frozenset(strict) if weights or strict else None,
+    )
+
+
+def _roce_classes(roce: Shown) -> tuple[dict[int, int], dict[int, int], set[int]]:
+    of_priority: dict[int, int] = {}
+    weights: dict[int, int] = {}
+    strict: set[int] = set()
+    for _, row in objects(roce.get("sp-map")):
+        chosen, said = index(row.get("traffic-class")), word(row, "scheduler-weight")
+        if chosen is None:
+            continue
+        of_priority |= dict.fromkeys(numbers(row.get("switch-prio", row.get("switch-priority"))), chosen)
+        share = DWRR.fullmatch(said)
+        if share:
+            weights[chosen] = int(share[1])
+        elif said.startswith("strict"):
+            strict.add(chosen)
+    return of_priority, weights, strict
+
+
+def _serve(number: int, row: Mapping[str, Any], weights: dict[int, int], strict: set[int]) -> None:
+    """Note how a profile serves one traffic class."""
+    weights.pop(number, None)
+    strict.discard(number)
+    percent = whole(row.get("bw-percent"))
+    if row.get("mode") == "strict":
+        strict.add(number)
+    elif percent is not None:
+        weights[number] = percent

@@ -1,0 +1,142 @@
+"""Reading what `nv show … -o json` and its kin print: whatever the bytes, nothing here raises."""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from netkit.facts import Absent, Counters
+
+Shown = Mapping[str, Any]
+COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+BEGIN = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
+NUMBER = re.compile(r"[-+]?[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][-+]?[0-9]{1,4})?")
+SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?) ?(Bytes|B|KB|MB|GB)?")
+CLOCK = re.compile(r"(?:([0-9]{1,6})(?:d| days?),? ?)?(?:([0-9]{1,6}):)?([0-9]{1,2}):([0-9]{2})")
+UNITS = {"": 1, "B": 1, "Bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+ON = frozenset({"on", "enable", "enabled", "yes", "true"})
+OFF = frozenset({"off", "disable", "disabled", "no", "false"})
+MOST = 1 << 64
+DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+def document(text: str) -> Any:
+    """Return the first JSON document in a text; None when there is none. Warnings may stand around it."""
+    plain = COLOUR.sub("", text)
+    begin = BEGIN.search(plain)
+    if begin is None:
+        return None
+    try:
+        return DECODER.raw_decode(plain, begin.end() - 1)[0]
+    except (ValueError, RecursionError):
+        return None
+
+
+def tree(text: str) -> Shown | None:
+    """Return the JSON object in a text; None when there is none."""
+    found = document(text)
+    return found if isinstance(found, dict) else None
+
+
+def unread(command: str, text: str) -> Absent:
+    """Return why an answer tells nothing."""
+    return Absent(f"{command}: answers with {'what is not JSON as NVUE shows it' if text.strip() else 'nothing'}")
+
+
+def counted(command: str, counters: dict[str, dict[str, int]]) -> Counters | Absent:
+    """Return counters, or why there are none."""
+    return {name: places for name, places in counters.items() if places} or Absent(f"{command}: counts nothing")
+
+
+def under(found: object, *path: str) -> Shown:
+    """Return the object at a path; empty where there is none."""
+    for key in path:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def inner(found: Shown, *path: str) -> Shown:
+    """Return the object at a path where there is one, else the object itself: views show either."""
+    return under(found, *path) or found
+
+
+def objects(found: object) -> Iterator[tuple[str, Shown]]:
+    """Yield the objects in an object by name."""
+    if isinstance(found, dict):
+        yield from ((name, one) for name, one in found.items() if isinstance(one, dict))
+
+
+def word(found: Shown, *keys: str) -> str:
+    """Return the first of some values that is a text or a number, as text."""
+    for key in keys:
+        value = found.get(key)
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MOST:
+            return str(value)
+    return ""
+
+
+def switched(value: object) -> bool | None:
+    """Return what on and off are in the words of any release; None for any other word."""
+    if isinstance(value, bool):
+        return value
+    said = value.lower() if isinstance(value, str) else ""
+    return True if said in ON else False if said in OFF else None
+
+
+def whole(value: object) -> int | None:
+    """Return a count, told as a number or as text; None when there is none. What was rounded is none."""
+    if isinstance(value, str):
+        digits = value.removesuffix(" Bytes").strip()
+        value = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 20 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else None
+
+
+def size(value: object) -> int | None:
+    """Return bytes, also of a text such as `1.43 MB`, which is rounded."""
+    exact = whole(value)
+    if exact is not None or not isinstance(value, str):
+        return exact
+    found = SIZE.fullmatch(value.strip())
+    return round(float(found[1]) * UNITS[found[2] or ""]) if found else None
+
+
+def real(value: object) -> float | None:
+    """Return a number, also the first one of a text; None when there is none."""
+    if isinstance(value, str):
+        found = NUMBER.search(value)
+        value = float(found[0]) if found else None
+    if not isinstance(value, int | float) or isinstance(value, bool) or abs(value) >= MOST:
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
+def numbers(value: object) -> frozenset[int]:
+    """Return the numbers of a list such as `0,3` or `24-31`; words such as `-` are none."""
+    if isinstance(value, dict):
+        value = ",".join(str(key) for key in value)
+    if isinstance(value, list):
+        value = ",".join(str(one) for one in value)
+    parts = re.findall(r"([0-9]{1,3})(?:-([0-9]{1,3}))?", str(value)) if isinstance(value, str | int) else []
+    return frozenset(number for first, last in parts for number in range(int(first), int(last or first) + 1))
+
+
+def index(name: object) -> int | None:
+    """Return a key as a small number: a priority, a queue, a DSCP."""
+    found = whole(name)
+    return found if found is not None and found < 256 else None
+
+
+def duration_s(value: object) -> float | None:
+    """Return a duration, whether it is a number or written as `1d, 23:45:21`."""
+    if not isinstance(value, str):
+        seconds = real(value)
+        return seconds if seconds is not None and seconds >= 0 else None
+    found = CLOCK.search(value)
+    if found is None:
+        count = whole(value)
+        return None if count is None else float(count)
+    days, hours, minutes, rest = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + rest)

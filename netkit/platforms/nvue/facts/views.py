@@ -1,0 +1,41 @@
+"""Every view of a switch that runs NVUE."""
+
+from netkit.platforms.nvue.facts import device, line, link, module, neighbor, qos, queue, roce, route, session, watchdog
+from netkit.platforms.platform import version_key
+from netkit.platforms.view import Subject, View
+
+# What moved between releases (Cumulus Linux: new and changed commands).
+DETAIL_SINCE = (5, 12)
+ASPECTS_SINCE = (5, 14)
+PHY_HEALTH_SINCE = (5, 15)
+COUNTERS_QOS_SINCE = (5, 5)
+
+
+def views(subject: Subject) -> tuple[View, ...]:
+    """Return what to ask a switch; without a version, in the words of the newest releases."""
+    has_aspects = _is_since(subject, ASPECTS_SINCE)
+    whole_switch = (
+        device.VIEW,
+        link.view(subject.ports),
+        neighbor.VIEW,
+        module.VIEW,
+        session.view(is_brief=_is_since(subject, DETAIL_SINCE)),
+        route.VIEW,
+        qos.view(subject.ports, has_aspects=has_aspects),
+        roce.view(subject.ports, has_aspects=has_aspects),
+    )
+    return (*whole_switch, *_by_port(subject)) if subject.ports else whole_switch
+
+
+def _by_port(subject: Subject) -> tuple[View, ...]:
+    counters = "counters qos" if _is_since(subject, COUNTERS_QOS_SINCE) else "qos counters"
+    health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
+    return (
+        watchdog.view(subject.ports, subject.lossless),
+        queue.view(subject.ports, counters),
+        line.view(subject.ports, health),
+    )
+
+
+def _is_since(subject: Subject, version: tuple[int, ...]) -> bool:
+    return not subject.version or version_key(subject.version) >= version

@@ -1,0 +1,74 @@
+"""Commands of the command line, asked over REST: `nv show` is a GET of the same object."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import quote
+
+from netkit.errors import AccessError, DeviceError, NetkitError
+from netkit.platforms.nvue.facts.route import IN_NVUE
+from netkit.platforms.nvue.rest_line import RestLine
+from netkit.platforms.view import Reply
+
+SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+)*) -o json")
+ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
+SHARE = 3
+"""One command may take this part of the time a request has, so that the others are not waited for in vain."""
+LEAST_S = 2.0
+
+
+def ask(line: RestLine, commands: Sequence[str], is_wanted: Callable[[], bool]) -> tuple[Reply, ...]:
+    """Return the answer to each command, in order. AccessError only when the connection is gone from the start.
+
+    A request that took too long ends its connection; the others have a fresh one as long as one is wanted at all.
+    """
+    if commands and not line.is_alive:
+        raise line.error("the connection is lost", "try again")
+    limit_s = max(LEAST_S, line.target.timeout_s / SHARE)
+    replies: list[Reply] = []
+    for command in commands:
+        if not line.is_alive and not (is_wanted() and _is_open_again(line)):
+            replies += [Reply("", "not answered: the connection is lost")] * (len(commands) - len(replies))
+            break
+        replies.append(_answer(line, command, limit_s))
+    return tuple(replies)
+
+
+def _is_open_again(line: RestLine) -> bool:
+    """Connect once more; false when that cannot be."""
+    try:
+        line.open()
+    except AccessError:
+        return False
+    return True
+
+
+def _answer(line: RestLine, command: str, limit_s: float) -> Reply:
+    place, query = request(IN_NVUE.get(command, command))
+    if not place:
+        return Reply("", "REST has no command line: use the transport ssh")
+    try:
+        found = line.ask("GET", place, query, timeout_s=limit_s)
+    except (AccessError, DeviceError) as error:
+        return Reply("", _said(line, error))
+    if found is None:
+        return Reply("", "the item does not exist")
+    return Reply(json.dumps(found), at_s=time.time())
+
+
+def _said(line: RestLine, error: NetkitError) -> str:
+    return error.problems[0].message.removeprefix(f"{line.target.device}: ")
+
+
+def request(command: str) -> tuple[str, Mapping[str, str]]:
+    """Return the place and the query that `nv show` stands for; no place for other commands."""
+    found = SHOW.fullmatch(command)
+    if found is None:
+        return "", {}
+    aspect = ASPECT.fullmatch(found["path"])
+    path = "interface" if aspect else found["path"]
+    given = [option.removeprefix("--").partition("=") for option in found["options"].split()]
+    query = {"view": aspect[1]} if aspect else {}
+    query |= {name if value else "rev": value or name for name, _, value in given}
+    return "/" + "/".join(quote(word, safe="") for word in path.split()), query

@@ -1,0 +1,39 @@
+"""Cases of what a switch answered and what that tells: a file of answers beside a file of facts.
+
+An answer is JSON as the switch prints it, or text where it prints something else. Those that are not there failed.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from netkit.facts import Facts
+from netkit.observe.assemble import facts
+from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.view import Reply, Subject
+
+FOLDER = Path(__file__).parent / "cases"
+CASES = sorted(file.name.removesuffix(".answers.json") for file in FOLDER.glob("*.answers.json"))
+
+
+def answers(case: str) -> tuple[Subject, dict[str, str]]:
+    """Return the switch of a case, and command → what it printed."""
+    found = json.loads((FOLDER / f"{case}.answers.json").read_text(encoding="utf-8"))
+    told: dict[str, Any] = found["answers"]
+    texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in told.items()}
+    subject = Subject("leaf01", found["version"], tuple(found["ports"]), lossless=tuple(found["lossless"]))
+    return subject, texts
+
+
+def read(case: str) -> Facts:
+    """Return the facts of a case."""
+    subject, texts = answers(case)
+    found = views(subject)
+    commands = {command for view in found for command in view.commands}
+    unknown = set(texts) - commands
+    assert not unknown, f"nobody asks {unknown}"
+    return facts(found, {command: _reply(texts.get(command)) for command in commands})
+
+
+def _reply(text: str | None) -> Reply:
+    return Reply("", "exit code 1: no such item") if text is None else Reply(text, at_s=1.0)

@@ -1,0 +1,163 @@
+"""What a switch that runs NVUE answers, and what netkit makes of it."""
+
+import copy
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from netkit.facts import Absent, Facts
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.view import Subject, View
+from tests.conftest import UPDATE
+from tests.facts.nvue.case import CASES, FOLDER, answers, read
+
+ADAPTER = TypeAdapter(Facts)
+SUBJECT, TEXTS = answers("5.16.1-documented")
+VIEWS = views(SUBJECT)
+NEVER = {"lookups", "nics", "host"}
+WORDS = st.sampled_from(sorted({word for text in TEXTS.values() for word in text.split('"')[1::2]}))
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=10**19, max_value=10**400),
+    st.floats(),
+    st.text(max_size=8),
+    WORDS,
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(WORDS | st.text(max_size=4), inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def parsed(view: View, texts: tuple[str, ...]) -> Facts:
+    """Return what a view makes of texts: only what it says it yields, and each of it told or absent for a reason."""
+    found = view.parse(*texts)
+    told = {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED}
+    assert told == view.yields
+    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
+    ADAPTER.dump_json(found)
+    return found
+
+
+def own(view: View) -> tuple[str, ...]:
+    return tuple(TEXTS.get(command, "") for command in view.commands)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_facts_are_as_written(case: str) -> None:
+    found = json.loads(ADAPTER.dump_json(read(case), exclude_defaults=True))
+    file = FOLDER / f"{case}.facts.json"
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_no_case_is_missing() -> None:
+    assert CASES == ["5.16.1-documented", "5.16.1-lab", "5.9.2-documented", "empty", "nothing"]
+
+
+def test_every_kind_a_switch_can_tell_is_yielded() -> None:
+    assert {kind for view in VIEWS for kind in view.yields} == set(KINDS) - NEVER
+
+
+def test_what_is_asked_port_by_port_is_costly() -> None:
+    for view in VIEWS:
+        is_by_port = any("swp1s0" in command for command in view.commands)
+        assert view.is_costly == is_by_port, view.commands
+
+
+def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
+    assert [view for view in views(Subject("leaf01")) if view.is_costly] == []
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "Error: nvued is not running", "{", "[1, 2", '{"a": ', "[]", "7", "null"])
+def test_nothing_is_told_by_nothing(text: str) -> None:
+    for view in VIEWS:
+        found = parsed(view, (text,) * len(view.commands))
+        absent = {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)}
+        assert absent == view.yields, view.commands
+
+
+def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
+    for view in VIEWS:
+        texts = own(view)
+        for at, text in enumerate(texts):
+            for length in range(0, len(text), max(1, len(text) // 400)):
+                parsed(view, (*texts[:at], text[:length], *texts[at + 1 :]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")))
+def test_any_text_is_survived(text: str) -> None:
+    for view in VIEWS:
+        parsed(view, (text,) * len(view.commands))
+
+
+@settings(max_examples=150, deadline=None)
+@given(TREES)
+def test_any_json_is_survived(tree: Any) -> None:
+    text = json.dumps(tree)
+    for view in VIEWS:
+        parsed(view, (text,) * len(view.commands))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
+    view = data.draw(st.sampled_from(VIEWS))
+    texts = list(own(view))
+    at = data.draw(st.sampled_from([at for at, text in enumerate(texts) if text[:1] in {"{", "["}]))
+    tree = copy.deepcopy(json.loads(texts[at]))
+    node: Any = {"": tree}
+    key: Any = ""
+    while isinstance(node[key], dict | list) and node[key] and data.draw(st.booleans()):
+        node = node[key]
+        key = data.draw(st.sampled_from(sorted(node))) if isinstance(node, dict) else 0
+    node[key] = data.draw(TREES)
+    texts[at] = json.dumps(node[""] if key == "" and "" in node else tree)
+    parsed(view, tuple(texts))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"swp1s0": {"link": ' + "9" * 9_000])
+def test_endless_answers_are_survived(text: str) -> None:
+    for view in VIEWS:
+        parsed(view, (text,) * len(view.commands))
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999", "9" * 400, "true", '"12 apples"', "[]", "null"])
+def test_what_is_no_count_is_not_told(number: str) -> None:
+    (view,) = (view for view in VIEWS if "interfaces" in view.yields)
+    text = f'{{"swp1s0": {{"link": {{"oper-status": "up", "mtu": {number}, "stats": {{"in-pkts": {number}}}}}}}}}'
+    found = parsed(view, (text,))
+    assert not isinstance(found.interfaces, Absent)
+    assert found.interfaces["swp1s0"].mtu_bytes is None
+    assert found.counters == Absent("nv show interface -o json: counts nothing")
+
+
+@pytest.mark.parametrize("wrapped", ["\x1b[1;32m{}\x1b[0m", "Warning: slow\n{}", "{}\nWarning: done", "\r\n{}\r\n"])
+def test_colours_and_warnings_do_not_matter(wrapped: str) -> None:
+    for view in VIEWS:
+        texts = own(view)
+        shown = tuple(wrapped.replace("{}", text) if text[:1] in {"{", "["} else text for text in texts)
+        assert parsed(view, shown) == parsed(view, texts)
+
+
+def test_without_the_answer_of_one_port_the_others_are_told() -> None:
+    subject, whole = answers("5.16.1-lab")
+    for view in views(subject):
+        texts = tuple(whole[command] for command in view.commands)
+        for at in (at for at, command in enumerate(view.commands) if " swp1s0 " in command):
+            found = parsed(view, (*texts[:at], "", *texts[at + 1 :]))
+            assert {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)} == set()
