@@ -1,11 +1,13 @@
 """One cause over many symptoms: findings that share a cable, or that another finding explains, belong together."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.judge.check import LAYERS, Layer
 from netkit.judge.finding import Finding, Verdict
 
+MANY = 4
+"""What is wrong in the same words at so many places has one cause."""
 Layers = Mapping[str, Layer]
 """Check → its layer."""
 
@@ -16,6 +18,8 @@ class Trouble:
 
     head: Finding
     symptoms: tuple[Finding, ...]
+    places: int = 1
+    """At how many places the same is wrong."""
 
     @property
     def verdict(self) -> Verdict:
@@ -31,7 +35,24 @@ def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]
     for finding in chosen:
         groups.setdefault(_root(roots, _key(finding)), []).append(finding)
     found = [_trouble(group, layers) for group in groups.values()]
-    return tuple(sorted(found, key=_weight))
+    return tuple(sorted(_alike(found), key=_weight))
+
+
+def _alike(found: Iterable[Trouble]) -> Iterator[Trouble]:
+    """Yield troubles; where many places have the same one, its cause is common to them."""
+    same: dict[tuple[str, str, Verdict], list[Trouble]] = {}
+    for trouble in found:
+        same.setdefault((trouble.head.check, trouble.head.text, trouble.verdict), []).append(trouble)
+    for group in same.values():
+        if len(group) < MANY:
+            yield from group
+        else:
+            first, *others = group
+            yield Trouble(first.head, (*first.symptoms, *(one for other in others for one in _all(other))), len(group))
+
+
+def _all(trouble: Trouble) -> tuple[Finding, ...]:
+    return trouble.head, *trouble.symptoms
 
 
 def _key(finding: Finding) -> str:

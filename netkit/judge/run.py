@@ -40,7 +40,7 @@ class Judgement:
 
     results: tuple[Result, ...]
     unreached: tuple[tuple[str, str], ...]
-    """Devices that nothing was seen of, and why."""
+    """Devices of which nothing was seen, or not all, and why."""
 
     @property
     def verdict(self) -> Verdict:
@@ -65,7 +65,8 @@ class Judgement:
 def run(scene: Scene, checks: Sequence[Check]) -> Judgement:
     """Return what checks say about a scene."""
     results = [result for check in checks for result in _results(scene, check)]
-    unreached = [(seen.name, seen.observation.failure) for seen in scene.devices.values() if not seen.is_reached]
+    failures = [(seen.name, seen.observation.failure) for seen in scene.devices.values()]
+    unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
 
 

@@ -10,6 +10,7 @@ from netkit.platforms.view import Reply, View
 
 Replies = Mapping[str, Reply]
 """Command → what the device answered."""
+LONGEST_COMMAND = 60
 NO_REPLY = Reply("", "was not asked in time")
 
 
@@ -39,10 +40,18 @@ def _parts(view: View, replies: Replies) -> Iterator[tuple[str, Any]]:
     try:
         found = view.parse(*(answer.text if not answer.failure else "" for answer in answers))
     except Exception as error:  # of one parser; what the others read still counts
-        found = Facts(**dict.fromkeys(view.yields, Absent(f"{view.commands[0]}: cannot be read ({error!r:.80})")))
+        found = Facts(
+            **dict.fromkeys(view.yields, Absent(f"{_short(view.commands[0])}: cannot be read ({error!r:.80})"))
+        )
     for kind in view.yields:
         fact = getattr(found, kind)
         yield kind, Absent(failures[0]) if fact is NOT_ASKED and failures else fact
+
+
+def _short(command: str) -> str:
+    """Return a command as a message may quote it; some are whole scripts."""
+    line = command.strip().partition("\n")[0]
+    return line if len(line) <= LONGEST_COMMAND else f"{line[:LONGEST_COMMAND]}…"
 
 
 def _joined(found: Sequence[Any]) -> Any:

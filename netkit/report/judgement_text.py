@@ -34,7 +34,7 @@ def _lines(judged: Judged) -> Iterator[str]:
         yield f"… and {counted(len(found) - MOST_TROUBLES, 'more cause')}; --format json shows all"
     if judged.judgement.unreached:
         yield ""
-        yield "Not reached, so nothing is known about:"
+        yield "Not reached, or not to the end:"
         yield from (f"  {name}: {reason}" for name, reason in judged.judgement.unreached)
     yield from _skipped(judged)
 

@@ -72,6 +72,9 @@ def place_text(finding: Finding) -> str:
 def where(trouble: Trouble) -> str:
     """Return where a trouble is: its place, and the cable when that says more."""
     head = trouble.head
+    if trouble.places > 1:
+        devices = tuple(dict.fromkeys(one.device for one in (head, *trouble.symptoms) if one.check == head.check))
+        return f"{counted(trouble.places, 'place')} on {listed(devices)}"
     cable = head.cause if " — " in head.cause else ""
     return cable or place_text(head)
 

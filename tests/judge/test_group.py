@@ -44,6 +44,14 @@ def test_the_worst_comes_first_and_what_was_skipped_does_not_come() -> None:
     assert [trouble.head.device for trouble in troubles(found, LAYERS)] == ["c", "b"]
 
 
+def test_the_same_at_many_places_is_one_cause() -> None:
+    missing = [said(fail(f"p{port}", "no watchdog"), "pfc.rate", f"leaf{port}", f"cable {port}") for port in range(9)]
+    session = said(fail("p3", "down"), "bgp.sessions", "leaf3", "cable 3")
+    first, second = troubles([*missing, session], LAYERS)
+    assert (first.head, first.places, len(first.symptoms)) == (missing[0], 8, 7)
+    assert (second.head, second.symptoms) == (session, (missing[3],))
+
+
 def test_findings_without_a_cable_stand_alone() -> None:
     layer: Layer = "host"
     found = [said(fail("", "bad"), "host.sysctl", name) for name in ("gpu01", "gpu02")]
