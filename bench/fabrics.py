@@ -12,6 +12,8 @@ HARDWARE = {
     "sonic": ("SN5600", "202411"),
 }
 """Model and version by platform; all of them split 64 cages of 800G into 128 ports of 400G."""
+LAB_HARDWARE = {"frr": ("SN5600", "8.4.4")}
+"""What is for labs only, since it has no lossless Ethernet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +79,14 @@ def write(folder: Path, shape: Shape, platform: str, host_routes: str = "superne
 
 
 def _lines(shape: Shape, platform: str, host_routes: str) -> Iterator[str]:
-    model, version = HARDWARE[platform]
+    model, version = {**HARDWARE, **LAB_HARDWARE}[platform]
     box = f"model: {model}, platform: {platform}, version: {version}"
     core_up = ", uplink_breakout: 2x400G" if shape.planes else ""
     core_ceiling = f", pods: {shape.pods}, cores: {shape.cores}" if shape.planes else ""
     switch_bits, host_bits = _pool_bits(shape)
     yield "name: bench"
+    if platform in LAB_HARDWARE:
+        yield "purpose: lab"
     yield f"topology: {'three-tier' if shape.planes else 'two-tier'}"
     yield f"rails: {RAILS}"
     yield "attachment: p2p"

@@ -55,6 +55,19 @@ def test_a_quick_run_grows_the_fabric(quick: tuple[dict[str, Any], str]) -> None
     assert found["verdict"] is None
 
 
+def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:
+    written = tmp_path / "planning.json"
+    command = [sys.executable, "-m", "bench.planning", "--quick", "--no-peer", "--platforms", "nvue"]
+    done = subprocess.run(
+        [*command, "--json", str(written)], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(written.read_text(encoding="utf-8"))
+    assert [(row["platform"], row["devices"]) for row in found["rows"]] == [("nvue", 44), ("linux", 12)]
+    assert all(row[kind]["peak_mb"]["max"] > 5 for row in found["rows"] for kind in ("cold", "remembered"))
+    assert "hier_config: absent" in done.stdout
+
+
 def test_a_missing_peer_is_absent_not_measured(quick: tuple[dict[str, Any], str]) -> None:
     found, table = quick
     assert found["peer"] == {"name": "pyavd", "version": "", "state": "absent"}
