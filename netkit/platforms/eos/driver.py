@@ -6,7 +6,7 @@ The certificate is verified, a session makes the changes and no others, and noth
 import contextlib
 import http.client
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyeapi.eapilib as eapi
@@ -15,10 +15,11 @@ from napalm.eos.eos import EOSDriver
 
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.driver import Candidate, SessionState
-from netkit.platforms.eos import drain, reply, session
+from netkit.platforms.eos import drain, reply, session, transport_ask
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.eos.transport import PinnedEapi
 from netkit.platforms.filling import Filling
+from netkit.platforms.view import Reply
 from netkit.platforms.written import missing
 
 PREFIX = "netkit-"
@@ -48,10 +49,11 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         super().__init__(hostname, username, password, timeout, given)
         self._filling = Filling(given.get("secrets"))
         self._candidate: Candidate | None = None
-        self._has_way_back = False
+        self._has_way_back = self._is_hung_up = False
 
     def open(self) -> None:
         """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
+        self._is_hung_up = False
         with self._told():
             super().open()
 
@@ -61,7 +63,9 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             with contextlib.suppress(AccessError, DeviceError):
                 if self.config_session not in self._pending():
                     self.discard_config()
-        self.config_session = None
+        self.config_session, self._is_hung_up = None, True
+        if self.device is not None and isinstance(self.device.connection, PinnedEapi):
+            self.device.connection.transport.hang_up()
 
     def _run_commands(self, commands: Any, **kwargs: Any) -> Any:
         try:
@@ -128,6 +132,28 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             except eapi.CommandError:  # BGP is not configured
                 return ()
             return tuple(reply.sessions(neighbors, summary, time.time()))
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        return transport_ask.ask(self._post, commands, float(self.timeout), str(self.enablepwd))
+
+    def _post(self, request: str, timeout_s: float) -> Mapping[str, Any]:
+        if self._is_hung_up:
+            raise self._access("was hung up on", "ask again")
+        connection = self.device.connection
+        connection.transport.timeout = timeout_s
+        try:
+            return dict(connection.send(request))
+        except eapi.CommandError as error:
+            return {"error": {"code": error.error_code, "message": error.error_text, "data": error.output}}
+        except eapi.ConnectionError as error:
+            if isinstance(connection.socket_error, TimeoutError):
+                raise TimeoutError from None
+            self._refuse_connection(error)
+        except (http.client.HTTPException, KeyError, TypeError, AttributeError, ValueError):
+            raise self._access(*NOT_EAPI) from None
+        finally:
+            connection.transport.timeout = self.timeout
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage a change: only the lines that differ, so that what is not netkit's stays."""

@@ -1,9 +1,11 @@
 """eAPI over HTTPS to a switch whose certificate is pinned, or verified by the authorities; never taken as it comes."""
 
+import contextlib
 import hashlib
 import hmac
 import http.client
 import logging
+import socket
 import ssl
 from typing import Any
 
@@ -37,6 +39,13 @@ class PinnedLine(http.client.HTTPSConnection):
             raise AccessError(
                 Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
             )
+
+    def hang_up(self) -> None:
+        """End an answer that another thread waits for."""
+        line = self.sock
+        if line is not None:
+            with contextlib.suppress(OSError, ValueError):
+                line.shutdown(socket.SHUT_RDWR)
 
 
 def _context(certificate: str) -> ssl.SSLContext:

@@ -1,15 +1,17 @@
 """Reading a Linux switch with FRR, in NAPALM's words and in netkit's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from napalm.base.base import NetworkDriver
 
 from netkit.errors import AccessError, Problem
+from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
 from netkit.platforms.frr import getters, reply
 from netkit.platforms.frr.files import FRR_CONF, PLACES
 from netkit.platforms.ssh import SshLine, SshTarget
+from netkit.platforms.view import Reply
 
 SUMMARY = "vtysh -c 'show bgp ipv4 unicast summary json'"
 STATE = "see whether FRR runs: systemctl status frr"
@@ -76,6 +78,10 @@ class FrrReader(NetworkDriver):  # type: ignore[misc]
             return tuple(reply.sessions(self._printed(SUMMARY)))
         except (ValueError, TypeError, AttributeError):
             raise self._access("FRR does not show its sessions", STATE) from None
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return the answer to each command, in order; one that fails is an answer with a failure."""
+        return shell_batch.ask(self._line, commands)
 
     def _printed(self, command: str) -> str:
         done = self._line.run(command)

@@ -1,0 +1,50 @@
+"""The bits that arrive: error correction, as the line side of each port's physical layer sees it."""
+
+from collections.abc import Iterator
+
+from netkit.facts import Absent, Facts
+from netkit.facts.optic import Line
+from netkit.platforms.eos.facts.command import PHY
+from netkit.platforms.eos.facts.interface import fec_word
+from netkit.platforms.eos.facts.port import is_port
+from netkit.platforms.shown import Shown, named, number, parsed, rows, table, text, whole
+
+Counts = dict[str, dict[str, int]]
+
+
+def lines(phy: str) -> Facts:
+    """Return error rates, and how often errors were corrected or not."""
+    shown = dict(_line_sides(parsed(phy)))
+    if not shown:
+        why = Absent(f"{PHY} shows no physical layer")
+        return Facts(lines=why, counters=why)
+    return Facts(lines={port: _line(one) for port, one in shown.items()}, counters=_counters(shown))
+
+
+def _line_sides(answer: object) -> Iterator[tuple[str, Shown]]:
+    """Yield port → the chip that faces the cable; ports have several, and most only pass on."""
+    for port, one in named(answer, "interfacePhyStatuses"):
+        chips = [chip for chip in rows(one.get("phyStatuses")) if _location(chip) in {"line", ""}]
+        if is_port(port) and chips:
+            yield port, next((chip for chip in chips if table(chip, "fec")), chips[0])
+
+
+def _location(chip: Shown) -> str:
+    return text(table(chip, "description").get("location"))
+
+
+def _line(chip: Shown) -> Line:
+    return Line(fec=fec_word(table(chip, "fec").get("encoding")), ber=number(table(chip, "preFecBer").get("value")))
+
+
+def _counters(chips: dict[str, Shown]) -> Counts:
+    found: Counts = {}
+    for port, chip in chips.items():
+        fec = table(chip, "fec")
+        for name, key in (("fec_corrected", "correctedCodewords"), ("fec_uncorrectable", "uncorrectedCodewords")):
+            if (count := whole(table(fec, key).get("value"))) is not None:
+                found.setdefault(name, {})[port] = count
+        symbols = [whole(lane.get("value")) for _, lane in named(fec, "correctedSymbols")]
+        if symbols and None not in symbols:
+            found.setdefault("fec_symbol_errors", {})[port] = sum(count or 0 for count in symbols)
+    return found
