@@ -1,6 +1,7 @@
 """Scenes made of a small fabric and of facts written by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from netkit import design
@@ -26,7 +27,9 @@ def observation(device: str, facts: Facts | None = None, **counters: Mapping[str
         Sample(at_s, {name: {place: pair[end] for place, pair in places.items()} for name, places in counters.items()})
         for end, at_s in ((0, 100.0), (1, 100.0 + WINDOW_S))
     )
-    return Observation(device, "nvue", facts or Facts(), samples if counters else ())
+    if not counters:
+        return Observation(device, "nvue", facts or Facts())
+    return Observation(device, "nvue", replace(facts or Facts(), counters=samples[1].counters), samples)
 
 
 def scene(built: Fabric, *observations: Observation, **more: Any) -> Scene:

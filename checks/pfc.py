@@ -1,0 +1,254 @@
+"""PFC: pauses by rate and by time, only where they belong, and who causes them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netkit.design import Host
+from netkit.facts import Absent
+from netkit.facts.counter import parts, place
+from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.delta import Delta
+from netkit.judge.scene import End
+
+SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
+INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
+FEW_FRAMES = 100
+"""So many pauses must be seen on a link before its two ends are compared."""
+SKEW = 0.25
+"""By how much the counts of two ends may differ because they were not read at the same moment."""
+STRONG = 0.2
+"""Of the strongest pauses that a switch receives, those weaker than this part are not followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Pauses of one direction at one place, over the window."""
+
+    frames: Delta
+    time_us: Delta
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known about them."""
+        return self.frames.is_known or self.time_us.is_known
+
+    @property
+    def fraction(self) -> float | None:
+        """Return the part of the time that was paused; None when the device does not tell."""
+        return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
+
+    def verdict(self, scene: Scene) -> Verdict:
+        """Return how bad they are: by time where that is told, by rate elsewhere."""
+        limits = scene.limits
+        if self.fraction is not None:
+            value, least, most = self.fraction, limits.pause_fraction_warn, limits.pause_fraction_fail
+        else:
+            value, least, most = self.frames.per_s, limits.pause_rate_warn, limits.pause_rate_fail
+        return Verdict.FAIL if value >= most else Verdict.WARN if value >= least else Verdict.PASS
+
+    @property
+    def strength(self) -> float:
+        """Return a measure to compare pauses of one switch by."""
+        return self.time_us.per_s if self.time_us.is_known and self.time_us.value else self.frames.per_s
+
+    def __str__(self) -> str:
+        time = f", {self.fraction:.1%} of the time" if self.fraction is not None else ""
+        return f"{self.frames.per_s:.0f} pauses a second{time}"
+
+
+def received(seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port receives: the other end is congested, and this port is held up."""
+    at = place(port, priority)
+    return Pauses(seen.delta("rx_pause", at), seen.delta("rx_pause_us", at))
+
+
+def sent(seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port sends: this device is congested, and holds up the other end."""
+    at = place(port, priority)
+    return Pauses(seen.delta("tx_pause", at), seen.delta("tx_pause_us", at))
+
+
+@device_check(layer="congestion", needs=["counters"], window=True)
+def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Ports are hardly ever held up by pauses.
+
+    Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
+    delays everybody whose traffic leaves through it. `netkit check pfc.origin` names who causes it.
+    """
+    for port in (*seen.ports, *seen.nics):
+        far = scene.far(seen.name, port)
+        for priority in _lossless(scene):
+            for pauses, words in (
+                (received(seen, port, priority), f"is held up by {far}"),
+                (sent(seen, port, priority), f"holds up {far}"),
+            ):
+                yield _judged(scene, place(port, priority), pauses, words)
+
+
+def _judged(scene: Scene, at: str, pauses: Pauses, words: str) -> Finding:
+    if not pauses.is_known:
+        return skip(at, f"pauses are not known: {pauses.frames.state}")
+    verdict = pauses.verdict(scene)
+    if verdict is Verdict.PASS:
+        return PASSED
+    say = fail if verdict is Verdict.FAIL else warn
+    window = f"{pauses.frames.seconds or pauses.time_us.seconds:.0f} s"
+    return say(at, f"{words}: {pauses}", "netkit check pfc.origin names who causes it", window=window)
+
+
+@device_check(layer="qos", needs=["counters"], window=True)
+def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No pauses are seen on a priority that is not lossless.
+
+    One end treats another priority as lossless: their maps differ, and RoCE is not protected where it rides. Compare
+    the QoS of both ends: `netkit check qos`.
+    """
+    lossless = _lossless(scene)
+    for name, words in (("rx_pause", "arrive"), ("tx_pause", "are sent")):
+        for at, delta in seen.deltas(name).items():
+            port, number = parts(at)
+            if port not in seen.ports and port not in seen.nics:
+                continue
+            if number not in lossless and delta.is_known and delta.value:
+                text = f"pauses {words} on priority {number}, which is not lossless: {delta.value}"
+                yield fail(at, text, "compare the QoS of both ends: netkit check qos")
+            elif delta.is_known:
+                yield PASSED
+
+
+@fabric_check(layer="congestion", needs=["counters"], window=True)
+def symmetry(scene: Scene) -> Iterator[Finding]:
+    """What pauses one end of a link sends, the other end receives.
+
+    Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause.
+    """
+    for near, near_port, far, far_port in scene.links():
+        for number in _lossless(scene):
+            yield _compared(near, near_port, far, far_port, number)
+            yield _compared(far, far_port, near, near_port, number)
+
+
+def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str, number: int) -> Finding:
+    out, into = sent(sender, sender_port, number).frames, received(receiver, receiver_port, number).frames
+    at = place(receiver_port, number)
+    if not (out.is_known and into.is_known):
+        return skip(at, "not both ends count pauses", device=receiver.name)
+    most, least = max(out.value, into.value), min(out.value, into.value)
+    gap = abs(out.per_s - into.per_s)
+    if most < FEW_FRAMES or gap <= SKEW * max(out.per_s, into.per_s) or most - least < FEW_FRAMES:
+        return PASSED
+    text = f"{sender.name}:{sender_port} sends {out.per_s:.0f} pauses a second, {into.per_s:.0f} arrive"
+    return warn(at, text, "see whether PFC is on at both ends: netkit check qos", device=receiver.name)
+
+
+@device_check(layer="host", needs=["counters"], on="host", window=True)
+def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No NIC holds up its leaf for so long that its own storm guard notices.
+
+    The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs.
+    """
+    del scene
+    for nic in seen.nics:
+        counted = [seen.delta(name, nic) for name in ("pause_storm_warnings", "pause_storm_errors")]
+        if not any(delta.is_known for delta in counted):
+            yield skip(nic, "the NIC does not tell of pause storms")
+        elif any(delta.value for delta in counted):
+            yield fail(nic, f"paused its leaf without end: {sum(delta.value for delta in counted)} alarms", SLOW_HOST)
+        else:
+            yield PASSED
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where congestion begins: a host NIC, or the egress port of a switch."""
+
+    end: End
+    is_nic: bool
+    priority: int
+
+
+@fabric_check(layer="congestion", needs=["counters"], window=True)
+def origin(scene: Scene) -> Iterator[Finding]:
+    """Nobody causes congestion that spreads.
+
+    From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
+    device sends pauses without receiving any where its traffic leaves. That is where to look: a host NIC that cannot
+    keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
+    """
+    found: dict[Origin, dict[str, None]] = {}
+    for seen in scene.devices.values():
+        for port in (*seen.ports, *seen.nics):
+            for number in _lossless(scene):
+                if received(seen, port, number).verdict(scene) is Verdict.PASS:
+                    yield PASSED
+                    continue
+                trace = _Trace(scene, number)
+                for one in trace.from_port(End(seen.name, port)):
+                    found.setdefault(one, {}).update(dict.fromkeys(trace.cables))
+    yield from (_blamed(scene, one, tuple(victims)) for one, victims in found.items())
+
+
+def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
+    text = f"{'this NIC' if one.is_nic else 'this egress port'} causes pauses on {len(victims)} cables"
+    own = scene.cable(one.end.device, one.end.port)
+    return fail(
+        place(one.end.port, one.priority),
+        text,
+        SLOW_HOST if one.is_nic else INCAST,
+        device=one.end.device,
+        cause=own,
+        explains=[victim for victim in victims if victim != own],
+        victims="; ".join(victims),
+    )
+
+
+class _Trace:
+    """One walk from a port that is held up to where that begins."""
+
+    def __init__(self, scene: Scene, number: int) -> None:
+        self._scene, self._number = scene, number
+        self._seen: set[End] = set()
+        self.cables: list[str] = []
+
+    def from_port(self, held: End) -> Iterator[Origin]:
+        """Yield the origins of the pauses that a port receives."""
+        sender = self._scene.far(held.device, held.port)
+        if held in self._seen or sender is None:
+            return
+        self._seen.add(held)
+        self.cables.append(self._scene.cable(held.device, held.port))
+        device = self._scene.devices.get(sender.device)
+        if device is None or isinstance(device.device, Host):
+            yield Origin(sender, is_nic=device is not None, priority=self._number)
+            return
+        onward = list(self._onward(device, sender.port))
+        if onward:
+            for port in onward:
+                yield from self.from_port(End(sender.device, port))
+        else:
+            yield Origin(End(sender.device, self._fullest(device, sender.port)), is_nic=False, priority=self._number)
+
+    def _onward(self, device: Seen, entry: str) -> Iterator[str]:
+        """Yield the other ports of a switch that are held up themselves: data that waits there fills its buffers."""
+        held = {port: received(device, port, self._number) for port in device.ports if port != entry}
+        most = max((pauses.strength for pauses in held.values()), default=0.0)
+        for port, pauses in held.items():
+            if pauses.verdict(self._scene) is not Verdict.PASS and pauses.strength >= STRONG * most:
+                yield port
+
+    def _fullest(self, device: Seen, entry: str) -> str:
+        """Return the egress port of a switch that congestion begins in: it marks, queues and sends the most."""
+        ports = [port for port in device.ports if port != entry]
+        return max(ports, key=lambda port: self._fullness(device, port), default=entry)
+
+    def _fullness(self, device: Seen, port: str) -> tuple[float, float, float]:
+        queue = place(port, self._number)
+        buffers = device.facts.buffers
+        level = None if isinstance(buffers, Absent) else buffers.get(queue)
+        used = level.used_bytes or level.peak_bytes or 0 if level is not None else 0
+        marks = max(device.delta("queue_ecn_marked", queue).per_s, device.delta("ecn_marked", port).per_s)
+        return used, marks, device.delta("tx_bytes", port).per_s
+
+
+def _lossless(scene: Scene) -> tuple[int, ...]:
+    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)

@@ -1,0 +1,127 @@
+from collections.abc import Mapping
+
+from netkit.design import Fabric
+from netkit.facts import Facts, Observation
+from netkit.facts.qos import Buffer
+from netkit.judge import Scene
+from netkit.judge.group import troubles
+from netkit.judge.run import run
+from tests.checks.judging import results, said, shipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+GPU1, GPU2 = BUILT.hosts
+RAIL1, RAIL2 = GPU1.nics[0], GPU2.nics[1]
+Pair = tuple[int, int]
+
+
+def port(device: str, peer: str, peer_port: str = "") -> str:
+    """Return the first port of a switch towards a device."""
+    ports = BUILT.switch(device).ports
+    return next(one.name for one in ports if one.peer == peer and peer_port in {"", one.peer_port})
+
+
+def paused(built: Fabric, held: Mapping[str, Mapping[str, Pair]], used: Mapping[str, Buffer] | None = None) -> Scene:
+    """Return a scene in which ports receive pauses, and the other ends send them."""
+    sent: dict[str, dict[str, Pair]] = {name: {} for name in built.names}
+    quiet = scene(built, *(observation(name) for name in built.names))
+    for device, ports in held.items():
+        for name, pair in ports.items():
+            far = quiet.far(device, name)
+            assert far is not None
+            sent[far.device][f"{far.port}/3"] = pair
+    return scene(built, *(_seen(built, name, held.get(name, {}), sent[name], used) for name in built.names))
+
+
+def _seen(
+    built: Fabric, name: str, held: Mapping[str, Pair], sent: Mapping[str, Pair], used: Mapping[str, Buffer] | None
+) -> Observation:
+    device = built.device(name)
+    assert device is not None
+    ports = [one.name for one in getattr(device, "ports", ())] or [nic.interface for nic in getattr(device, "nics", ())]
+    none = {f"{one}/3": (5, 5) for one in ports}
+    received = {**none, **{f"{one}/3": pair for one, pair in held.items()}}
+    return observation(name, Facts(buffers=used or {}), rx_pause=received, tx_pause={**none, **sent})
+
+
+def test_a_nic_that_cannot_keep_up_is_named_and_its_victims_are_not() -> None:
+    down, up = port("spine01", RAIL1.leaf), port(RAIL2.leaf, "spine01")
+    held = {
+        RAIL1.leaf: {RAIL1.leaf_port: (0, 25_000)},
+        "spine01": {down: (0, 20_000)},
+        RAIL2.leaf: {up: (0, 15_000)},
+        "gpu02": {RAIL2.interface: (0, 12_000)},
+    }
+    found = paused(BUILT, held)
+    (only,) = said(found, "pfc.origin")
+    assert only == ("fail", "gpu01", f"{RAIL1.interface}/3", "this NIC causes pauses on 4 cables")
+    judged = run(found, tuple(shipped().values()))
+    assert [(one.head.check, one.head.device, one.head.place) for one in troubles(judged.findings, {})] == [
+        ("pfc.origin", "gpu01", f"{RAIL1.interface}/3")
+    ]
+
+
+def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
+    down, up = port("spine01", RAIL1.leaf), port(RAIL2.leaf, "spine01")
+    held = {
+        "spine01": {down: (0, 20_000)},
+        RAIL2.leaf: {up: (0, 15_000)},
+        "gpu02": {BUILT.hosts[1].nics[0].interface: (0, 9_000), RAIL2.interface: (0, 12_000)},
+    }
+    found = paused(BUILT, held, {f"{RAIL1.leaf_port}/3": Buffer(used_bytes=900_000)})
+    assert said(found, "pfc.origin") == [
+        ("fail", RAIL1.leaf, f"{RAIL1.leaf_port}/3", "this egress port causes pauses on 4 cables")
+    ]
+
+
+def test_a_circle_of_pauses_ends() -> None:
+    held = {
+        "spine01": {port("spine01", "leaf01"): (0, 20_000)},
+        "leaf01": {port("leaf01", "spine02"): (0, 20_000)},
+        "spine02": {port("spine02", "leaf02"): (0, 20_000)},
+        "leaf02": {port("leaf02", "spine01"): (0, 20_000)},
+    }
+    assert said(paused(BUILT, held), "pfc.origin") == []
+    assert [verdict for verdict, *_ in said(paused(BUILT, held), "pfc.rate")] == ["fail"] * 8
+
+
+def test_few_pauses_are_well_and_rates_decide_where_time_is_not_told() -> None:
+    for frames, verdicts in ((900, []), (1_000, ["warn"] * 2), (9_900, ["warn"] * 2), (10_000, ["fail"] * 2)):
+        found = paused(BUILT, {"gpu01": {RAIL1.interface: (7, 7 + frames)}})
+        assert [verdict for verdict, *_ in said(found, "pfc.rate")] == verdicts
+
+
+def test_time_decides_where_it_is_told() -> None:
+    seen = observation("leaf01", rx_pause={"swp1s0/3": (0, 5)}, rx_pause_us={"swp1s0/3": (0, 600_000)})
+    assert said(scene(BUILT, seen), "pfc.rate") == [
+        ("fail", "leaf01", "swp1s0/3", "is held up by gpu01:rail0: 0 pauses a second, 6.0% of the time")
+    ]
+
+
+def test_pauses_of_another_priority_are_a_fault() -> None:
+    seen = observation("leaf01", rx_pause={"swp1s0/0": (0, 3), "swp1s0/3": (0, 3), "swp63/1": (0, 9)})
+    assert said(scene(BUILT, seen), "pfc.priority") == [
+        ("fail", "leaf01", "swp1s0/0", "pauses arrive on priority 0, which is not lossless: 3")
+    ]
+
+
+def test_ends_that_do_not_agree_are_told() -> None:
+    host = observation("gpu01", tx_pause={"rail0/3": (0, 5_000)}, rx_pause={"rail0/3": (0, 0)})
+    leaf = observation("leaf01", rx_pause={"swp1s0/3": (0, 100)}, tx_pause={"swp1s0/3": (0, 90)})
+    assert said(scene(BUILT, host, leaf), "pfc.symmetry") == [
+        ("warn", "leaf01", "swp1s0/3", "gpu01:rail0 sends 500 pauses a second, 10 arrive")
+    ]
+
+
+def test_what_is_not_told_is_skipped() -> None:
+    seen = observation("leaf01", rx_bytes={"swp1s0": (0, 3)})
+    (found,) = [one for one in results(scene(BUILT, seen), "pfc.rate").values() if one.device == "leaf01"]
+    assert found.examined == 0
+    assert {one.text for one in found.findings} == {"pauses are not known: missing"}
+
+
+def test_a_nic_that_storms_is_told() -> None:
+    seen = observation("gpu01", pause_storm_warnings={"rail0": (1, 3)}, pause_storm_errors={"rail0": (0, 0)})
+    assert said(scene(BUILT, seen), "pfc.storms") == [
+        ("fail", "gpu01", "rail0", "paused its leaf without end: 2 alarms")
+    ]
