@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from netkit.facts.qos import PortQos
 from netkit.platforms.linux.facts.reading import whole
 
+APP_SHOWN = "app was shown"
+"""Said after it: without entries it is empty."""
 ROWS = ("dscp-prio", "prio-pfc", "tc-tsa", "tc-bw", "prio-tc", "prio-buffer")
 PAIR = re.compile(r"([0-9]{1,2}):(\S+)")
 
@@ -21,7 +23,7 @@ def parse(text: str) -> PortQos:
     mapping = _numbers(rows.get("dscp-prio", {}))
     return PortQos(
         # The driver trusts DSCP from the first entry on, and PCP again when the last one is gone.
-        trust="dscp" if mapping else "pcp",
+        trust="dscp" if mapping else "pcp" if APP_SHOWN in text else "",
         dscp_to_priority=mapping or None,
         pfc_rx=pfc,
         pfc_tx=pfc,

@@ -27,11 +27,13 @@ def in_use(lanes: Mapping[int, Lane], count: int | None = None) -> Mapping[int, 
 
 
 def measured(lanes: Mapping[int, Lane]) -> Mapping[int, Lane]:
-    """Return lanes without light where no lane has any: cables of a kind that does not measure say so with zeros."""
+    """Return lanes without what no lane has any of: cables of a kind that does not measure say so with zeros."""
     lights = [light for lane in lanes.values() for light in (lane.rx_dbm, lane.tx_dbm)]
-    if any(light is not None and light != 0 and light > DARK_DBM for light in lights):
-        return lanes
-    return {number: replace(lane, rx_dbm=None, tx_dbm=None, has_rx_loss=None) for number, lane in lanes.items()}
+    has_light = any(light is not None and light != 0 and light > DARK_DBM for light in lights)
+    has_current = any(lane.bias_ma for lane in lanes.values())
+    unlit = {} if has_light else {"rx_dbm": None, "tx_dbm": None, "has_rx_loss": None}
+    dead = {} if has_current else {"bias_ma": None}
+    return {number: replace(lane, **unlit, **dead) for number, lane in lanes.items()}
 
 
 def limits(low: float | None, high: float | None) -> Limits | None:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from netkit.facts.optic import Line, Module
@@ -45,9 +46,8 @@ def _sections(text: str) -> Mapping[str, Any]:
 def _of_text(text: str) -> Mapping[str, Any]:
     """Return the text form in the shape of the JSON: headings are underlined, lanes are separated by commas."""
     found: dict[str, dict[str, object]] = {}
-    lines = plain(text).splitlines()
     rows: dict[str, object] = {}
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+    for line, after in pairwise([*plain(text).splitlines(), ""]):
         key, colon, value = line.partition(":")
         if DASHES.match(after.strip()) and line.strip():
             rows = found.setdefault(line.strip(), {})

@@ -11,7 +11,7 @@ from netkit.platforms.linux.facts.reading import number, pairs, plain, whole
 from netkit.platforms.linux.facts.tree import Card, Tree, settings
 
 GIDS = range(16)
-SETTING = re.compile(r"^[* ]?(?:RO)?\s+([A-Z][A-Z0-9_]+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+SETTING = re.compile(r"^\*?\s*(?:RO)?\s+([A-Z][A-Z0-9_]+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 """Default, current, and next boot."""
 NAMED = re.compile(r"\S*\(([0-9]+)\)\Z")
 Settings = tuple[Mapping[str, str], Mapping[str, str]]

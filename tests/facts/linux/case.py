@@ -1,0 +1,58 @@
+"""Outputs of hosts as files, each beside what is to be read from it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from netkit.platforms.linux.facts import (
+    counter,
+    dcb,
+    lldp,
+    lookup,
+    mlnx_qos,
+    mlxlink,
+    nic,
+    optic,
+    pci,
+)
+from netkit.platforms.linux.facts.tree import LAST, Card, Tree, parse
+
+FOLDER = Path(__file__).parent / "cases"
+ASKED = tuple(("10.128.0.1", "rail0", f"10.0.0.{number}") for number in range(1, 7))
+DEVICES = "/sys/bus/pci/devices"
+PCIS = {"rail0": "0000:18:00.0", "rail1": "0000:40:00.0", "rail2": "0000:4f:00.0"}
+CARDS = tuple(Card(name, pci, f"mlx5_{pci[5:7]}", f"{DEVICES}/{pci}") for name, pci in PCIS.items())
+
+
+def tree(files: Mapping[str, str]) -> Tree:
+    """Return a tree as the command would have printed it."""
+    return parse(
+        "".join(f"{path}\0{line}\n" for path, text in {**files, LAST: ""}.items() for line in text.split("\n"))
+    )
+
+
+def _statistics(text: str) -> object:
+    kernel = {f"{card.net}/statistics/rx_bytes": "55" for card in CARDS}
+    return counter.counters(tree(kernel), CARDS, text, "")
+
+
+READERS: Mapping[str, Callable[[str], object]] = {
+    "modules": optic.modules,
+    "mlxlink": mlxlink.shown,
+    "mlnx_qos": mlnx_qos.parse,
+    "dcb": dcb.parse,
+    "lldp": lldp.neighbors,
+    "lookups": lambda text: lookup.lookups(text, ASKED),
+    "statistics": _statistics,
+    "lspci": pci.devices,
+    "mlxconfig": nic.firmware,
+}
+CASES = tuple(sorted(FOLDER.glob("*/*.txt")))
+
+
+def read(folder: str, text: str) -> Any:
+    """Return what a reader finds in a text, as JSON would hold it; what is not told is left out."""
+    found = READERS[folder](text)
+    return TypeAdapter(type(found)).dump_python(found, mode="json", exclude_defaults=True)

@@ -1,0 +1,131 @@
+"""What is read from what hosts print: real shapes, older and newer ones, and whatever else may come."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.facts import Absent, Facts
+from netkit.facts.counter import COUNTERS
+from netkit.facts.optic import Lane
+from netkit.platforms.linux.facts import lookup, mlnx_qos, optic, views
+from netkit.platforms.linux.facts.lane import in_use
+from netkit.platforms.view import Subject, SubjectNic
+from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, read
+
+SUBJECT = Subject(
+    "gpu01",
+    nics=tuple(SubjectNic(name, pci, f"mlx5_{pci[5:7]}") for name, pci in PCIS.items()),
+    lookups=ASKED,
+    lossless=(3,),
+)
+VIEWS = views(SUBJECT)
+SHAPES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+KEYS = (
+    *("lldp", "interface", "name", "age", "chassis", "port", "id", "descr", "value", "result", "output", "Module Info"),
+    *("Operational Info", "Physical Counters and BER Info", "Histogram of FEC Errors", "Bin 1", "values", "ifname"),
+    *("Identifier", "Rx Power Current [dBm]", "Rx LOS [per lane]", "Raw Physical BER", "addr_info", "flags", "mtu"),
+)
+NESTED = st.recursive(
+    SHAPES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
+)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.stem}")
+def test_an_output_is_read_as_its_file_says(case: Path) -> None:
+    expected = json.loads(case.with_suffix(".json").read_text(encoding="utf-8"))
+    assert json.loads(json.dumps(read(case.parent.name, case.read_text(encoding="utf-8")))) == expected
+
+
+def test_every_reader_has_cases() -> None:
+    assert {case.parent.name for case in CASES} == set(READERS)
+
+
+def everywhere(text: str) -> None:
+    """Let every reader and every view read a text; none may raise, and all yield what they say or a reason."""
+    for reader in READERS.values():
+        reader(text)
+    for view in VIEWS:
+        found = view.parse(*(text for _ in view.commands))
+        for kind in view.yields:
+            assert getattr(found, kind) != getattr(Facts(), kind), kind
+
+
+@given(st.text())
+def test_no_text_upsets_a_reader(text: str) -> None:
+    everywhere(text)
+
+
+@given(NESTED)
+def test_no_document_upsets_a_reader(found: Any) -> None:
+    everywhere(json.dumps(found))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[" * 100_000,
+        '{"lldp":' * 2000 + "1" + "}" * 2000,
+        '{"lldp": [{"interface": [{"name": "rail0", "age": NaN}]}]}',
+        '[{"ifname": "rail0", "mtu": 1e999, "flags": [NaN], "addr_info": [{"local": "1", "prefixlen": Infinity}]}]',
+        f'{{"result": {{"output": {{"Module Info": {{"Identifier": "x", "Temperature [C]": "{"9" * 5000}"}}}}}}}}',
+        f"#@ rail0\n rx_bytes_phy: {'9' * 5000}\n#= 0\n",
+        "#@ rail0\n Identifier : x\n Laser tx bias current (Channel 99) : nan mA\n Module temperature : inf\n#= 0\n",
+        "\x1b[31m#@ rail0\x1b[0m\n\x00\ufffd\n#= 0",
+        "Données : oui\nState : Aktiv\nÄnderung: ja\n",
+    ],
+)
+def test_no_extreme_upsets_a_reader(text: str) -> None:
+    everywhere(text)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}-{case.stem}")
+def test_no_reader_minds_where_an_output_is_cut_off_or_mixed_up(case: Path) -> None:
+    text, reader = case.read_text(encoding="utf-8"), READERS[case.parent.name]
+    for end in range(0, len(text), 5):
+        reader(text[:end])
+    dice = random.Random(7)  # noqa: S311 - the same mixtures each time
+    for _ in range(100):
+        lines = text.splitlines(keepends=True)
+        dice.shuffle(lines)
+        reader("".join(lines))
+
+
+def test_what_is_yielded_has_known_names() -> None:
+    text = Path(CASES[0].parent.parent / "statistics/physical.txt").read_text(encoding="utf-8")
+    assert set(read("statistics", text)) <= set(COUNTERS)
+
+
+def test_colours_change_nothing() -> None:
+    text = (CASES[0].parent.parent / "mlnx_qos/os_controlled.txt").read_text(encoding="utf-8")
+    coloured = "".join(f"\x1b[36m{line}\x1b[0m\n" for line in text.splitlines())
+    assert mlnx_qos.parse(coloured) == mlnx_qos.parse(text)
+
+
+def test_lookups_that_were_not_all_answered_are_absent() -> None:
+    assert lookup.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer all that was asked")
+    assert isinstance(lookup.lookups("", ASKED), Absent)
+
+
+@pytest.mark.parametrize(
+    ("lit", "told", "kept"), [(4, None, 4), (3, None, 4), (1, None, 1), (2, 4, 4), (0, 4, 4), (0, None, 8), (8, 4, 8)]
+)
+def test_lanes_in_use_are_those_of_the_media_or_up_to_the_last_that_is_lit(
+    lit: int, told: int | None, kept: int
+) -> None:
+    lanes = {number: Lane(-40.0, -40.0, 50.0 if number <= lit else 0.0) for number in range(1, 9)}
+    assert list(in_use(lanes, told)) == list(range(1, kept + 1))
+
+
+def test_light_of_none_is_dark_and_of_garbage_is_not_told() -> None:
+    values = ("0.0000 mW / -inf dBm", "0.0001 mW / -40.00 dBm", "1.0000 mW / 0.00 dBm", "?", "x dBm", "0 mW / nan dBm")
+    assert [optic.light(value) for value in values] == [-40.0, -40.0, 0.0, None, None, None]
