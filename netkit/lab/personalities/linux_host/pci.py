@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from netkit.lab.personalities.linux_host import sysfs
+from netkit.lab.personalities.linux_host import slots, sysfs
 from netkit.lab.personalities.linux_host.machine import Card, Machine
 from netkit.lab.personality import Call
 
@@ -18,8 +18,7 @@ SETTING = re.compile(r"([A-Z0-9_]+\+[0-9a-f]+)\.w(?:=([0-9a-f]{1,4})(?::([0-9a-f
 
 def bridge(card: Card) -> str:
     """Return the address of the port above a NIC."""
-    bus = int(card.pci.split(":")[1], 16)
-    return f"0000:{bus - 1:02x}:00.0"
+    return slots.nic_bridge(card.pci)
 
 
 def lspci(machine: Machine, call: Call) -> int:
@@ -91,7 +90,16 @@ def _device(machine: Machine, address: str, card: Card, flags: str, *, is_nic: b
             "\t\tACSCtl:\t" + " ".join(f"{name}{bits if at in {0, 2, 3, 4} else '-'}" for at, name in enumerate(names)),
         ]
     else:
-        lines += ["\tKernel driver in use: mlx5_core", "\tKernel modules: mlx5_core"]
+        reading = machine.reading(card)
+        lines += [
+            "\tCapabilities: [48] Vital Product Data",
+            "\t\tProduct Name: NVIDIA ConnectX-7 HHHL Adapter Card",
+            "\t\tRead-only fields:",
+            f"\t\t\t[PN] Part number: {reading.part}",
+            "\t\tEnd",
+            "\tKernel driver in use: mlx5_core",
+            "\tKernel modules: mlx5_core",
+        ]
     return head + "\n".join(lines) + "\n\n"
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from netkit.lab.node import Node
+from netkit.lab.personalities.linux_host import slots
 from netkit.lab.personalities.linux_host.firmware import Firmware
 from netkit.lab.personalities.linux_host.machine import Card
 from netkit.lab.personalities.linux_host.nic import PRIORITIES
@@ -54,6 +55,7 @@ done
 echo systemd >/run/netkit/init
 mount --bind /run/netkit/init /proc/1/comm
 """
+BOARD = "MT_0000000838"
 PCI_DEVICES = {"ConnectX-6": "0x101b", "ConnectX-7": "0x1021", "ConnectX-8": "0x1023", "BlueField-3": "0xa2dc"}
 RDMA_TYPES = {"0x101b": "MT4123", "0x1021": "MT4129", "0x1023": "MT4131", "0xa2dc": "MT41692"}
 REACTION: Mapping[str, str] = {
@@ -83,7 +85,7 @@ def pci_device(card_kind: str) -> str:
 
 def pci_folder(card: Card) -> str:
     """Return where a NIC stands among the devices."""
-    return f"devices/pci0000:{card.pci.split(':')[1]}/{card.pci}"
+    return f"{slots.folder(slots.nic_bridge(card.pci), slots.switch(card.pci))}/{card.pci}"
 
 
 def ecn_folder(card: Card) -> str:
@@ -137,6 +139,7 @@ def identity(card: Card, kind: str, reading: NicReading) -> Iterator[tuple[str, 
     yield f"{pci}/net/{card.interface}/duplex", "full"
     yield f"{pci}/net/{card.interface}/phys_port_name", "p0"
     yield f"{rdma}/fw_ver", reading.firmware
+    yield f"{rdma}/board_id", BOARD
     yield f"{rdma}/hca_type", RDMA_TYPES.get(device, "MT4129")
     yield f"{rdma}/node_desc", f"{card.rdma}"
     yield f"{rdma}/node_guid", guid(reading.mac)
@@ -159,18 +162,19 @@ def guid(mac: str) -> str:
 def links(card: Card) -> Iterator[tuple[str, str]]:
     """Yield the links that lead from the classes to a NIC, and from a NIC to what the kernel shows of it."""
     pci, interface = pci_folder(card), card.interface
+    up = "../" * (pci.count("/") + 1)
     yield f"class/net/{interface}", f"../../{pci}/net/{interface}"
     yield f"class/infiniband/{card.rdma}", f"../../{rdma_folder(card)}"
     yield f"bus/pci/devices/{card.pci}", f"../../../{pci}"
     yield f"bus/pci/drivers/mlx5_core/{card.pci}", f"../../../../{pci}"
-    yield f"{pci}/driver", "../../../bus/pci/drivers/mlx5_core"
+    yield f"{pci}/driver", f"{up}bus/pci/drivers/mlx5_core"
     yield "bus/pci/drivers/mlx5_core/module", "../../../../module/mlx5_core"
-    yield f"{pci}/subsystem", "../../../bus/pci"
+    yield f"{pci}/subsystem", f"{up}bus/pci"
     yield f"{pci}/net/{interface}/device", f"../../../{card.pci}"
-    yield f"{pci}/net/{interface}/subsystem", "../../../../../class/net"
+    yield f"{pci}/net/{interface}/subsystem", f"../../{up}class/net"
     yield f"{rdma_folder(card)}/device", f"../../../{card.pci}"
     for name in FROM_KERNEL:
-        yield f"{pci}/net/{interface}/{name}", f"../../../../virtual/net/{interface}/{name}"
+        yield f"{pci}/net/{interface}/{name}", f"../{up}virtual/net/{interface}/{name}"
 
 
 def readings(card: Card, reading: NicReading) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 import json
 import time
 
-from netkit.lab.personalities.linux_host import sysfs
+from netkit.lab.personalities.linux_host import slots, sysfs
 from netkit.lab.personalities.linux_host.machine import Card, Machine
 from netkit.lab.personalities.linux_host.sysfs import Sysfs
 
@@ -30,6 +30,8 @@ class Tree:
             self.files.write(sysfs.readings(card, readings[card.interface]))
             self.files.link(sysfs.links(card))
             self.reset(card)
+        self.files.write(slots.files(self._machine.host))
+        self.files.link(slots.links(self._machine.host))
         self.files.mount()
 
     def reset(self, card: Card) -> None:
