@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
+from netkit.design.expectation import Expectation, expectations
 from netkit.facts import Facts, Observation, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import MISSING, Delta, deltas
@@ -120,6 +121,11 @@ class Scene:
     def hosts(self) -> tuple[Seen, ...]:
         """Return the hosts."""
         return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Host))
+
+    @cached_property
+    def expected(self) -> Mapping[str, Expectation]:
+        """Return what each switch must reach, and over how many ports, by design."""
+        return expectations(self.fabric)
 
     def _seen(self, name: str) -> Seen:
         device = self.fabric.device(name)

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from netkit.design.expectation import Expectation, expectations
 from netkit.design.fabric import Fabric, Switch
-from netkit.lab.expectation import Expectation, expectations
 from netkit.lab.live import LiveNode
 
 PAUSE_S = 0.5

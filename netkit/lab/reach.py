@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from netkit.design.expectation import Expectation, expectations
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.lab.convergence import ASKERS, Shortfall
-from netkit.lab.expectation import Expectation, expectations
 from netkit.lab.live import LiveNode
 
 PATIENCE_S = 300.0

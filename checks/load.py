@@ -1,0 +1,103 @@
+"""Load: the lossless class loses nothing, uplinks share, and adaptive routing works everywhere or nowhere."""
+
+from collections.abc import Iterator
+from statistics import mean
+
+from netkit.design import Switch
+from netkit.facts import Absent
+from netkit.facts.counter import place
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+
+LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
+
+
+@device_check(layer="congestion", needs=["counters"], window=True)
+def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The lossless class loses no packet.
+
+    One lost packet makes RDMA send much of a message again. On the way in it is lost for want of headroom: PFC is off
+    or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless.
+    """
+    for port in (*seen.ports, *seen.nics):
+        for priority in _lossless(scene):
+            at = place(port, priority)
+            counted = {name: seen.delta(name, at) for name in ("buffer_drops", "queue_drops")}
+            known = {name: delta for name, delta in counted.items() if delta.is_known}
+            if not known:
+                yield skip(at, "drops by priority are not told")
+            elif any(delta.value for delta in known.values()):
+                shown = ", ".join(f"{name.replace('_', ' ')} {delta.value}" for name, delta in known.items())
+                yield fail(at, f"packets of the lossless class were lost: {shown}", LOST)
+            else:
+                yield PASSED
+
+
+@device_check(layer="link", needs=["counters"], window=True)
+def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No packets arrive damaged.
+
+    A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
+    """
+    del scene
+    for port in (*seen.ports, *seen.nics):
+        damaged = seen.delta("rx_errors", port)
+        if not damaged.is_known:
+            yield skip(port, f"damaged packets are not known: {damaged.state}")
+        elif damaged.value:
+            text = f"{damaged.value} packets arrived damaged in {damaged.seconds:.0f} s"
+            yield fail(port, text, "see netkit check optics for both ends")
+        else:
+            yield PASSED
+
+
+@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The uplinks of a switch carry alike.
+
+    A few large flows that hash onto one uplink congest it while its neighbours idle. Adaptive routing, or more queue
+    pairs per connection, spread them.
+    """
+    ups = [port for port in seen.ports.values() if port.role == "up"]
+    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ups}
+    known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
+    if len(known) < 2:
+        yield skip("", "fewer than two uplinks are counted")
+        return
+    usual_gbps = mean(known.values())
+    capacity_gbps = mean(port.speed_gbps for port in ups)
+    if usual_gbps * 100 < scene.limits.balance_minimum_percent * capacity_gbps:
+        yield PASSED
+        return
+    for name, gbps in known.items():
+        off_percent = abs(gbps - usual_gbps) / usual_gbps * 100
+        if off_percent > scene.limits.balance_percent:
+            text = f"sends {gbps:.1f} Gb/s, the uplinks of this switch {usual_gbps:.1f} Gb/s on average"
+            yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=f"uplinks of {seen.name}")
+        else:
+            yield PASSED
+
+
+@device_check(layer="qos", needs=["adaptive_routing"], on="switch")
+def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Adaptive routing works on all ports to other switches, or on none, as the intent says.
+
+    Half on, it moves flows around congestion onto paths that do not, and packets arrive out of order for nothing.
+    """
+    del scene
+    found = seen.facts.adaptive_routing
+    if isinstance(found, Absent) or not isinstance(seen.device, Switch):
+        return
+    wanted = seen.device.adaptive_routing
+    for port in seen.device.fabric_ports:
+        if port.name not in found:
+            yield skip(port.name, "the device does not tell whether adaptive routing works there")
+        elif found[port.name] != wanted:
+            is_on = "on, and" if found[port.name] else "off, and"
+            text = f"adaptive routing is {is_on} should be {'on' if wanted else 'off'} everywhere"
+            yield fail(port.name, text, "netkit plan shows whether it is configured so", cause=f"adaptive {seen.name}")
+        else:
+            yield PASSED
+
+
+def _lossless(scene: Scene) -> tuple[int, ...]:
+    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)
