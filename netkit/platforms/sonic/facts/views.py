@@ -23,9 +23,11 @@ CONFIG = dump("CONFIG_DB", "[BCDMPQSTW][ACEFORSU][BCEFHPRV_][DEFILPTU_][CDEOPW_|
 
 
 def views(subject: Subject) -> tuple[View, ...]:
-    """Return what to ask a switch, and how to read it."""
+    """Return what to ask a switch, and how to read it: first what needs no database, which may hang."""
     wanted = subject.ports
     return (
+        View((routing.ROUTES,), frozenset({"routes"}), routing.routes),
+        View((routing.SESSIONS,), frozenset({"sessions"}), routing.sessions),
         View((COUNTERS, PORTS), frozenset({"counters"}), partial(counter.counters, wanted=wanted)),
         View((COUNTERS, STATE), frozenset({"lines"}), partial(gauge.lines, wanted=wanted)),
         View((COUNTERS,), frozenset({"watchdogs"}), partial(gauge.watchdogs, wanted=wanted, lossless=subject.lossless)),
@@ -34,7 +36,5 @@ def views(subject: Subject) -> tuple[View, ...]:
         View((MADE,), frozenset({"neighbors"}), port.neighbors),
         View((STATE, CONFIG), frozenset({"modules"}), module.modules),
         View((CONFIG, MADE), frozenset({"qos", "adaptive_routing"}), partial(qos.qos, wanted=wanted)),
-        View((routing.SESSIONS,), frozenset({"sessions"}), routing.sessions),
-        View((routing.ROUTES,), frozenset({"routes"}), routing.routes),
         View((system.IDENTITY, CONFIG, STATE), frozenset({"system"}), system.system),
     )
