@@ -57,7 +57,7 @@ COUNTERS: Mapping[str, CounterKind] = {
     "rx_pause_us": CounterKind("priority", "microseconds", "time it was held up by the other end"),
     "tx_pause_us": CounterKind("priority", "microseconds", "time it held up the other end"),
     "buffer_drops": CounterKind("priority", "packets", "received and lost for want of buffer: the headroom overran"),
-    "port_buffer_drops": CounterKind("port", "packets", "received and lost for want of buffer, all priorities together"),
+    "port_buffer_drops": CounterKind("port", "packets", "received and lost for want of buffer, of all priorities"),
     # Queues
     "queue_tx_packets": CounterKind("queue", "packets", "sent from the queue"),
     "queue_tx_bytes": CounterKind("queue", "bytes", "sent from the queue"),

@@ -1,11 +1,11 @@
-"""Tables in words: a line of heads that begins with Port, and rows below it."""
+"""Tables in words: a line of heads that begins with Port, each one word, and rows below it."""
 
 import re
 from collections.abc import Iterator, Mapping
 
 from netkit.platforms.eos.facts.port import is_port, long_name
 
-HEAD = re.compile(r"\S+(?: \S+)*")
+HEAD = re.compile(r"\S+")
 PORT = "Port"
 
 

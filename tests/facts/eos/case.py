@@ -1,0 +1,34 @@
+"""What a switch answered, in files: a command's JSON as it is, its words as lines, nothing where it refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from netkit.facts import Facts
+from netkit.observe.assemble import facts
+from netkit.platforms.eos.facts.views import views
+from netkit.platforms.view import Reply, Subject, View
+
+FOLDER = Path(__file__).parent / "cases"
+CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json") if not path.name.endswith(".facts.json")))
+UNSUPPORTED = "Unavailable command (not supported on this hardware platform)"
+
+
+def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
+    """Return the views of a case, and its answers as text."""
+    found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
+    told = found["subject"]
+    subject = Subject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    return views(subject), {command: _text(answer) for command, answer in found["answers"].items()}
+
+
+def _text(answer: Any) -> str:
+    if isinstance(answer, list):
+        return "".join(f"{line}\n" for line in answer)
+    return "" if answer is None else json.dumps(answer)
+
+
+def seen(case: str) -> Facts:
+    """Return the facts of a case."""
+    found, answers = read(case)
+    return facts(found, {one: Reply(text, "" if text else UNSUPPORTED, 1.0) for one, text in answers.items()})

@@ -1,0 +1,114 @@
+"""What EOS answers, and what netkit makes of it: whole, of several releases, refused, and what it should never be."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from netkit.facts import Absent, Facts
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
+from netkit.platforms.view import View
+from tests.conftest import UPDATE
+from tests.facts.eos.case import CASES, FOLDER, read, seen
+from tests.facts.hostile import STRANGE, changed
+
+ADAPTER = TypeAdapter(Facts)
+WHOLE = "4.35.1F-whole"
+VIEWS, ANSWERS = read(WHOLE)
+NEVER = {"lookups", "nics", "host", "buffers"}
+NAMES = [f"{number}:{'+'.join(sorted(view.yields))}" for number, view in enumerate(VIEWS)]
+STEP = 29
+
+
+def texts(view: View) -> tuple[str, ...]:
+    return tuple(ANSWERS[command] for command in view.commands)
+
+
+def told(view: View, *given_: str) -> Facts:
+    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
+    found = view.parse(*given_)
+    assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
+    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
+    ADAPTER.dump_json(found)
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_facts_are_as_written(case: str) -> None:
+    file = FOLDER / f"{case}.facts.json"
+    found = json.loads(ADAPTER.dump_json(seen(case), exclude_defaults=True))
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_a_healthy_switch_tells_every_kind_but_queue_lengths() -> None:
+    found = seen(WHOLE)
+    assert {kind for kind in KINDS if isinstance(getattr(found, kind), Absent)} == NEVER
+
+
+def test_every_command_has_an_answer_in_every_case() -> None:
+    asked = {command for view in VIEWS for command in view.commands}
+    assert len(CASES) >= 3
+    assert asked >= set(REVISIONS) | IN_WORDS
+    for case in CASES:
+        assert set(read(case)[1]) == asked, case
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
+def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+    found = told(view, *(text for _ in view.commands))
+    if text in {"", "null", "{}"}:
+        assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+def test_an_answer_may_end_anywhere(view: View) -> None:
+    given_ = texts(view)
+    for index, text in enumerate(given_):
+        for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 20), len(text))):
+            told(view, *given_[:index], text[:end], *given_[index + 1 :])
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+def test_an_answer_of_json_that_is_cut_off_is_absent_not_short(view: View) -> None:
+    if view.commands[0] not in IN_WORDS and len(view.commands) == 1:
+        found = told(view, texts(view)[0][:-1])
+        assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
+    view = data.draw(st.sampled_from(VIEWS))
+    given_ = list(texts(view))
+    index = data.draw(st.integers(0, len(given_) - 1))
+    given_[index] = data.draw(changed(given_[index]))
+    told(view, *given_)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=120), st.sampled_from(VIEWS))
+def test_any_text_is_taken(text: str, view: View) -> None:
+    told(view, *(text for _ in view.commands))
+
+
+def test_a_whole_running_configuration_ends_with_end() -> None:
+    view = next(view for view in VIEWS if "qos" in view.yields)
+    running, *rest = texts(view)
+    shorter = running.removesuffix("end\n")
+    assert shorter != running
+    assert isinstance(told(view, shorter, *rest).qos, Absent)
+
+
+def test_a_mark_that_nobody_counts_is_not_zero() -> None:
+    marked = replace(seen("4.32.3F-worn")).counters
+    assert not isinstance(marked, Absent)
+    assert marked["queue_ecn_marked"] == {"Ethernet1/1/3": 12}
