@@ -12,20 +12,26 @@ MOST_STREAMS = 4
 """As many as others poll a switch with and leave its control CPU alive; sshd takes up to ten."""
 WORTH = 32
 """Below as many commands a stream of its own costs more than it saves."""
+NVUE = "nv "
 
 
 def ask(line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
     """Return the answer to each command, in order. AccessError only when the connection is gone."""
-    count = min(MOST_STREAMS, len(commands) // WORTH)
-    if count <= 1:
-        return shell_batch.ask(line, commands)
-    hands = [commands[at::count] for at in range(count)]
+    # What needs no nvued comes first, to be told even where nvued hangs.
+    wanted = sorted(dict.fromkeys(commands), key=lambda command: command.startswith(NVUE))
+    count = max(1, min(MOST_STREAMS, len(wanted) // WORTH))
+    hands = [wanted[at::count] for at in range(count)]
     with ThreadPoolExecutor(count) as pool:
         answered = list(pool.map(lambda hand: _stream(line, hand), hands))
     lost = [one for one in answered if isinstance(one, AccessError)]
     if len(lost) == count:
         raise lost[0]
-    return tuple(_reply(answered[at % count], at // count) for at in range(len(commands)))
+    told = {
+        command: reply
+        for hand, one in zip(hands, answered, strict=True)
+        for command, reply in zip(hand, _replies(one, len(hand)), strict=True)
+    }
+    return tuple(told[command] for command in commands)
 
 
 def _stream(line: SshLine, hand: Sequence[str]) -> tuple[Reply, ...] | AccessError:
@@ -36,7 +42,7 @@ def _stream(line: SshLine, hand: Sequence[str]) -> tuple[Reply, ...] | AccessErr
         return error
 
 
-def _reply(answered: tuple[Reply, ...] | AccessError, at: int) -> Reply:
+def _replies(answered: tuple[Reply, ...] | AccessError, count: int) -> tuple[Reply, ...]:
     if isinstance(answered, AccessError):
-        return Reply("", f"not answered: {answered.problems[0].message}")
-    return answered[at]
+        return (Reply("", f"not answered: {answered.problems[0].message}"),) * count
+    return answered

@@ -1,5 +1,6 @@
 """The switch itself."""
 
+import re
 from dataclasses import replace
 
 from netkit.facts import Absent, Facts
@@ -8,7 +9,10 @@ from netkit.platforms.nvue.facts.shown import duration_s, tree, unread, word
 from netkit.platforms.nvue.reply import version_of
 from netkit.platforms.view import View
 
-COMMANDS = ("nv show system -o json", "nv show platform -o json", "uname -r")
+KERNEL = "cat /proc/sys/kernel/random/boot_id /proc/sys/kernel/osrelease"
+COMMANDS = ("nv show system -o json", "nv show platform -o json", KERNEL)
+
+LINUX = re.compile(r"\s*([0-9a-f-]{36})\s+([0-9][!-~]{0,79})\s*")
 
 
 def parse(system_text: str, platform_text: str, kernel_text: str) -> Facts:
@@ -26,13 +30,14 @@ def parse(system_text: str, platform_text: str, kernel_text: str) -> Facts:
     )
     if found == System():
         return Facts(system=Absent(f"{COMMANDS[0]}: tells neither a name nor a release"))
-    return Facts(system=replace(found, kernel=_kernel(kernel_text)))
+    boot, kernel = _kernel(kernel_text)
+    return Facts(system=replace(found, boot=boot, kernel=kernel))
 
 
-def _kernel(text: str) -> str:
-    """Return a release of Linux; anything else is none."""
-    lines = text.strip().splitlines()
-    return lines[0] if len(lines) == 1 and lines[0][:1].isdigit() and len(lines[0]) < 80 else ""
+def _kernel(text: str) -> tuple[str, str]:
+    """Return the boot id and the release of Linux; both empty where the text is anything else."""
+    found = LINUX.fullmatch(text)
+    return (found[1], found[2]) if found else ("", "")
 
 
 VIEW = View(COMMANDS, frozenset({"system"}), parse)

@@ -1,0 +1,94 @@
+"""How commands are asked: over REST as requests, over SSH in a few streams."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from netkit.errors import AccessError, Problem
+from netkit.platforms import shell_batch
+from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.nvue.rest_ask import request
+from netkit.platforms.nvue.shell_ask import MOST_STREAMS, WORTH, ask
+from netkit.platforms.ssh import SshLine, SshTarget
+from netkit.platforms.view import Reply, Subject
+
+LINE = SshLine(SshTarget("leaf01", "192.0.2.1", "cumulus"))
+
+
+@pytest.mark.parametrize(
+    ("command", "place", "query"),
+    [
+        ("nv show system -o json", "/system", {}),
+        ("nv show interface -o json", "/interface", {}),
+        ("nv show interface lldp -o json", "/interface", {"view": "lldp"}),
+        ("nv show interface qos-roce-counters -o json", "/interface", {"view": "qos-roce-counters"}),
+        ("nv show interface swp1s0 link phy health -o json", "/interface/swp1s0/link/phy/health", {}),
+        ("nv show interface a/b lldp -o json", "/interface/a%2Fb/lldp", {}),
+        ("nv show router bgp --applied -o json", "/router/bgp", {"rev": "applied"}),
+        (
+            "nv show vrf default router bgp neighbor --view=detail -o json",
+            "/vrf/default/router/bgp/neighbor",
+            {"view": "detail"},
+        ),
+        ("nv config show -o json", "", {}),
+        ("nv show system", "", {}),
+        ("ip -j nexthop show", "", {}),
+        ("nv show system -o json; reboot", "", {}),
+    ],
+)
+def test_a_command_is_a_request(command: str, place: str, query: dict[str, str]) -> None:
+    assert request(command) == (place, query)
+
+
+def test_every_command_of_nvue_has_a_request() -> None:
+    subject = Subject("leaf01", "5.16.1", ("swp1s0",), lossless=(3,))
+    commands = {command for view in views(subject) for command in view.commands}
+    assert {command for command in commands if not request(command)[0]} == {
+        command for command in commands if not command.startswith("nv ")
+    }
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, lost: Sequence[str] = ()) -> list[list[str]]:
+    """Let each stream answer with the command itself, but for those that hold a command that loses the connection."""
+    streams: list[list[str]] = []
+
+    def batch(_line: SshLine, commands: Sequence[str], **_: Any) -> tuple[Reply, ...]:
+        streams.append(list(commands))
+        if set(lost) & set(commands):
+            raise AccessError(Problem("leaf01: the connection is lost"))
+        return tuple(Reply(command) for command in commands)
+
+    monkeypatch.setattr(shell_batch, "ask", batch)
+    return streams
+
+
+@pytest.mark.parametrize(
+    ("count", "streams"), [(0, 1), (1, 1), (2 * WORTH - 1, 1), (2 * WORTH, 2), (1000, MOST_STREAMS)]
+)
+def test_many_commands_are_asked_in_a_few_streams(count: int, streams: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = answering(monkeypatch)
+    commands = [f"nv show {number} -o json" for number in range(count)]
+    assert [reply.text for reply in ask(LINE, commands)] == commands
+    assert len(made) == streams
+
+
+def test_what_needs_no_nvued_comes_first_and_twice_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = answering(monkeypatch)
+    commands = ["nv show a", "ip route", "nv show b", "nv show a"]
+    assert [reply.text for reply in ask(LINE, commands)] == commands
+    assert made == [["ip route", "nv show a", "nv show b"]]
+
+
+def test_a_stream_that_is_lost_takes_no_other_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, lost=["nv show 1"])
+    commands = [f"nv show {number}" for number in range(2 * WORTH)]
+    found = ask(LINE, commands)
+    assert [reply.text for reply in found] == [text if at % 2 == 0 else "" for at, text in enumerate(commands)]
+    assert {reply.failure for reply in found[1::2]} == {"not answered: leaf01: the connection is lost"}
+
+
+def test_a_connection_that_is_gone_is_an_access_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    answering(monkeypatch, lost=["nv show 0", "nv show 1"])
+    with pytest.raises(AccessError):
+        ask(LINE, [f"nv show {number}" for number in range(2 * WORTH)])
