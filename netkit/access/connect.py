@@ -1,6 +1,8 @@
 """Endpoint → the driver of its platform. Each driver is imported only when one of its devices is opened."""
 
 import importlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from netkit.access.endpoint import Endpoint
@@ -10,9 +12,12 @@ from netkit.platforms.view import Viewer
 DRIVERS = {"nvue": "NvueDriver", "sonic": "SonicDriver", "eos": "EosDriver", "frr": "FrrDriver", "linux": "LinuxDriver"}
 
 
-def connect(endpoint: Endpoint, secrets: Secrets) -> Driver:
-    """Return a driver for a device; nothing is sent before its `open`."""
-    driver: Driver = _made(endpoint, secrets)
+def connect(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Driver:
+    """Return a driver for a device; nothing is sent before its `open`.
+
+    `playbooks` are a user's own folders, whose files come before netkit's when a host is changed.
+    """
+    driver: Driver = _made(endpoint, secrets, playbooks)
     return driver
 
 
@@ -22,7 +27,7 @@ def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
     return made
 
 
-def _made(endpoint: Endpoint, secrets: Secrets) -> Any:
+def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Any:
     module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
     kind = getattr(module, DRIVERS[endpoint.platform])
     return kind(
@@ -30,7 +35,7 @@ def _made(endpoint: Endpoint, secrets: Secrets) -> Any:
         endpoint.user,
         endpoint.password,
         timeout=endpoint.timeout_s,
-        optional_args=arguments(endpoint, secrets),
+        optional_args=arguments(endpoint, secrets) | ({"playbooks": tuple(playbooks)} if playbooks else {}),
     )
 
 

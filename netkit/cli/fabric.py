@@ -12,7 +12,7 @@ from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
 from netkit.intent import Loaded
 
-MODELS, TEMPLATES, CHECKS = "models", "templates", "checks"
+MODELS, TEMPLATES, CHECKS, PLAYBOOKS = "models", "templates", "checks", "playbooks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from netkit.access import connect, settings
 from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.secrets import SecretStore
-from netkit.cli.fabric import Project
+from netkit.cli.fabric import PLAYBOOKS, Project, beside
 from netkit.design import Switch
 from netkit.errors import AccessError, LabError, Problem
 from netkit.lab.folder import lab_folder
@@ -28,6 +28,8 @@ class Fleet:
     secrets: SecretStore
     lab: str = ""
     """The lab they belong to; empty for real devices."""
+    playbooks: tuple[Path, ...] = ()
+    """The user's own folders of playbooks."""
 
     def endpoint(self, device: str) -> Endpoint:
         """Return where a device is; AccessError when it is nowhere."""
@@ -35,7 +37,7 @@ class Fleet:
 
     def connect(self, device: str) -> Driver:
         """Return the driver of a device, not opened yet."""
-        return connect.connect(self.endpoint(device), self.secrets)
+        return connect.connect(self.endpoint(device), self.secrets, self.playbooks)
 
     def viewer(self, device: str) -> Viewer:
         """Return what looks at a device, not opened yet."""
@@ -46,10 +48,11 @@ def fleet(project: Project, lab: str) -> Fleet:
     """Return the devices of a fabric, or those of its lab."""
     access = settings.load(project.loaded.folder)
     secrets = SecretStore(access.secrets)
+    playbooks = beside(project.loaded.folder, PLAYBOOKS)
     name = project.fabric.name if lab == OF_THE_FABRIC else lab
     if name:
-        return Fleet(_of_lab(project, name, access), secrets, name)
-    return Fleet(endpoints(project.fabric, access, project.loaded.folder), secrets)
+        return Fleet(_of_lab(project, name, access), secrets, name, playbooks)
+    return Fleet(endpoints(project.fabric, access, project.loaded.folder), secrets, playbooks=playbooks)
 
 
 def lab_path(name: str) -> Path:

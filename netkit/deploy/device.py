@@ -27,6 +27,7 @@ class Device:
         self._turn = Turn(job, task, wave)
         self._job, self._task, self._name = job, task, task.name
         self._driver: Driver | None = None
+        self._earliest_s = 0.0
 
     def prepare(self, *, is_rehearsal: bool = False) -> DeviceOutcome | None:
         """Look at the device; None when it can be changed. It stays connected, unless this is only a rehearsal."""
@@ -42,21 +43,56 @@ class Device:
             self.release()
         return None
 
-    def change(self) -> DeviceOutcome:
-        """Change the prepared device, or leave it as it was."""
+    @property
+    def name(self) -> str:
+        """Return the name of the device."""
+        return self._name
+
+    @property
+    def driver(self) -> Driver:
+        """Return the open connection of a prepared device."""
         if self._driver is None:
             raise RuntimeError(f"{self._name} is changed before it is prepared")
+        return self._driver
+
+    def change(self) -> DeviceOutcome:
+        """Change the prepared device, or leave it as it was."""
+        return self.stage() or self._applied()
+
+    def stage(self) -> DeviceOutcome | None:
+        """Drain the prepared device and stage the change on it; None when it can be applied."""
         try:
-            self._change(self._driver)
-            outcome = self._turn.done()
+            self._stage(self.driver)
         except StoppedError as error:
             self.release()
             outcome = self._turn.put_back(self._turn.failure(error))
             if outcome.state is State.AS_BEFORE:  # the journal says nothing of an end: it may have its turn again
                 return replace(outcome, result=Result.NOT_STARTED)
+            return self._turn.ended(outcome)
         except Exception as error:
+            return self.give_up(error)
+        return None
+
+    def give_up(self, error: Exception) -> DeviceOutcome:
+        """Leave the device as it is, for what was found before anything was applied."""
+        self.release()
+        return self._turn.ended(self._turn.recovered(error))
+
+    def begin(self) -> None:
+        """Write down that the staged change is about to be applied."""
+        options, clock = self._job.options, self._job.clock
+        self._earliest_s = clock.wall_s() + options.revert_s
+        self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
+        self._job.show(Phase.COMMIT, self._name, self._turn.wave)
+
+    def conclude(self, error: Exception | None) -> DeviceOutcome:
+        """Verify and keep what was applied; with an error of applying it, find out what the device runs."""
+        try:
+            self._conclude(error)
+            outcome = self._turn.done()
+        except Exception as failure:
             self.release()
-            outcome = self._turn.recovered(error)
+            outcome = self._turn.recovered(failure)
         finally:
             self.release()
         return self._turn.ended(outcome)
@@ -80,7 +116,7 @@ class Device:
         self._turn.sample = self._turn.ask(driver, Moment.BEFORE, 0.0).sample
         self._job.journal.step(SAMPLE, self._name, wave=self._turn.wave, note=self._turn.sample)
 
-    def _change(self, driver: Driver) -> None:
+    def _stage(self, driver: Driver) -> None:
         turn, planned = self._turn, self._task.plan
         if self._job.is_drained_first(self._name):
             turn.step(Phase.DRAIN)
@@ -92,30 +128,27 @@ class Device:
         driver.load_candidate(Candidate(self._task.intended, planned.changes, planned.way.method))
         if self._job.is_stopping():
             raise StoppedError(Problem("the deploy was asked to end"))
-        window, lost = self._commit(driver)
-        turn.step(Phase.CONNECT)
-        until_s = self._job.clock.wall_s() + min(self._job.options.settle_s, turn.left_s(window))
-        with closing(reopened(self._job, self._name, until_s)) as fresh:
-            if lost is not None and not fresh.has_pending_commit():
-                raise lost
-            turn.finish(fresh, window)
 
-    def _commit(self, driver: Driver) -> tuple[Window, AccessError | None]:
-        """Apply the change. A connection that is lost on the way says nothing: the device may have applied it."""
-        options, clock = self._job.options, self._job.clock
-        earliest_s = clock.wall_s() + options.revert_s
-        self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
-        self._job.show(Phase.COMMIT, self._name, self._turn.wave)
-        lost, applying_s = None, options.settle_s
+    def _applied(self) -> DeviceOutcome:
+        options, error = self._job.options, None
         try:
-            driver.commit_config(message=f"netkit {self._job.journal.run}", revert_in=options.revert_s)
-            applying_s = 0.0
-        except DeviceError:
-            applying_s = 0.0  # it has said that it does not apply it
-            raise
-        except AccessError as error:
-            lost = error
-        finally:
-            now_s = clock.wall_s()
-            window = self._turn.window = Window(earliest_s, now_s + options.revert_s, now_s + applying_s)
-        return window, lost
+            self.begin()
+            self.driver.commit_config(message=f"netkit {self._job.journal.run}", revert_in=options.revert_s)
+        except Exception as failure:
+            error = failure
+        return self.conclude(error)
+
+    def _conclude(self, error: Exception | None) -> None:
+        """Finish. A connection that is lost on the way says nothing: the device may have applied the change."""
+        turn, options, now_s = self._turn, self._job.options, self._job.clock.wall_s()
+        has_answered = error is None or isinstance(error, DeviceError)
+        applied_by_s = now_s + (0.0 if has_answered else options.settle_s)
+        window = turn.window = Window(self._earliest_s, now_s + options.revert_s, applied_by_s)
+        if error is not None and not isinstance(error, AccessError):
+            raise error
+        turn.step(Phase.CONNECT)
+        until_s = now_s + min(options.settle_s, turn.left_s(window))
+        with closing(reopened(self._job, self._name, until_s)) as fresh:
+            if error is not None and not fresh.has_pending_commit():
+                raise error
+            turn.finish(fresh, window)

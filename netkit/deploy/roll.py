@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from netkit.deploy import in_step
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
@@ -53,16 +54,24 @@ class Rollout:
         devices = {name: self._device(name, wave.number) for name in wave.devices}
         try:
             self._take(each(self._job.runner, wave.devices, lambda name: devices[name].prepare()))
-            ready = [name for name in wave.devices if name not in self.ended]
-            if self.stopped:
-                return
-            found = each(self._job.runner, ready, lambda name: devices[name].change())
+            ready = {name: device for name, device in devices.items() if name not in self.ended}
+            self._change(ready)
         finally:
             for device in devices.values():
                 device.release()
-        self._take(found)
-        if any(self.ended[name].is_failure for name in ready) and wave.is_canary:
-            self.stopped = self.stopped or f"the first device, {ready[0]}, failed"
+        if self.stopped:
+            return
+        if wave.is_canary and any(self.ended[name].is_failure for name in ready):
+            self.stopped = f"the first device, {wave.devices[0]}, failed"
+
+    def _change(self, ready: Mapping[str, Device]) -> None:
+        """Change prepared devices; hosts last, and in step."""
+        together = {name: device for name, device in ready.items() if in_step.is_in_step(device)}
+        alone = {name: device for name, device in ready.items() if name not in together}
+        if not self.stopped:
+            self._take(each(self._job.runner, alone, lambda name: alone[name].change()))
+        if together and not self.stopped:
+            self._take(in_step.change(self._job, together))
 
     def _device(self, name: str, wave: int) -> Device:
         return Device(self._job, self._job.tasks[name], wave)

@@ -1,9 +1,10 @@
 """What netkit asks of a device, whatever its NOS: NAPALM's contract for changes, and reading that cannot change."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self, runtime_checkable
 
+from netkit.errors import NetkitError
 from netkit.platforms.change import Change
 from netkit.platforms.config import Files
 
@@ -28,6 +29,20 @@ class SessionState:
     is_established: bool
     received_prefixes: int
     uptime_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class RailState:
+    """A rail as its host sees it."""
+
+    interface: str
+    is_configured: bool
+    is_dark: bool
+    """Whether it has no carrier, or is not there at all: then nothing else is asked."""
+    problems: tuple[str, ...]
+    """How its link, its address and its routes are not what they are configured to be."""
+    answers: tuple[str, ...]
+    """Who of those that were called over it answered."""
 
 
 class Reader(Protocol):
@@ -78,3 +93,22 @@ class Driver(Reader, Protocol):
 
     def undrain(self) -> None:
         """End a drain."""
+
+
+@runtime_checkable
+class RailReader(Protocol):
+    """What a driver of hosts can read beside configuration."""
+
+    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+        """Return how the rails are, and who of some addresses answers on which interface."""
+
+
+@runtime_checkable
+class InStep(Protocol):
+    """A driver whose devices change together: each rail on all of them, then the next, so that no job loses two."""
+
+    def check_in_step(self, others: Sequence[Self]) -> Mapping[str, NetkitError]:
+        """Try what is staged here and on others without writing anything; return what stands against it where."""
+
+    def commit_in_step(self, others: Sequence[Self], revert_in: int | None = None) -> Mapping[str, NetkitError]:
+        """Apply what is staged here and on others as `commit_config` does; return what went wrong on which device."""

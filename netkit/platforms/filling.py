@@ -18,6 +18,11 @@ class Filling:
     def __repr__(self) -> str:
         return "Filling()"
 
+    @property
+    def values(self) -> frozenset[str]:
+        """Return the secrets that were filled in."""
+        return frozenset(self._seen)
+
     def text(self, text: str) -> str:
         """Return a text with its secrets."""
         return PLACEHOLDER.sub(lambda found: self._value(found[0]), text) if has_placeholder(text) else text

@@ -37,7 +37,7 @@ options:
     description: For begin, the text of the program.
     type: str
   change:
-    description: What the change is called.
+    description: What the change is called. With a name, no step touches another change.
     type: str
   revert_in:
     description: For begin, seconds until the change goes back by itself.
@@ -82,7 +82,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     step = module.params["step"]
-    arguments = {"rail": [module.params["rail"]], "confirm": [module.params["change"]]}.get(step, [])
+    arguments = [module.params["rail"], module.params["change"]][step != "rail" :]
     if step == "begin":
         begin(module)
     elif module.check_mode and step != "state":
@@ -103,13 +103,17 @@ def begin(module: AnsibleModule) -> None:
     ]
     result = {
         "changed": bool(differing),
-        "diff": [shown(*one) for one in differing],
+        "diff": [shown(*one) for one in differing] if module._diff else [],  # noqa: SLF001 (so Ansible calls it)
         "files": [entry["path"] for entry, _, _ in differing],
         "rails": [],
     }
-    if not differing or module.check_mode:
+    if module.check_mode:
         module.exit_json(**result)
-    folder = stage(module, files)
+    folder = stage(module, files) if differing else FOLDER
+    if module.params["staged"]:
+        Path(module.params["staged"]).unlink(missing_ok=True)
+    if not differing:
+        module.exit_json(**result)
     run(module, ["begin", module.params["change"], str(module.params["revert_in"])], folder, **result)
 
 
@@ -118,7 +122,9 @@ def wanted(module: AnsibleModule) -> list[dict[str, str]]:
     files = module.params["files"]
     if module.params["staged"]:
         try:
-            files = json.loads(Path(module.params["staged"]).read_text(encoding="utf-8"))
+            staged = json.loads(Path(module.params["staged"]).read_text(encoding="utf-8"))
+            files = staged["files"]
+            module.no_log_values.update(staged["secrets"])  # whatever the answer holds of them becomes asterisks
         except (OSError, ValueError) as error:
             module.fail_json(msg=f"nothing is staged on the host: {error}")
     paths = {entry["path"] for entry in files}
@@ -192,7 +198,7 @@ def run(module: AnsibleModule, arguments: list[str], folder: Path, **result: obj
     """Run the program that came with the change; what it prints are rails, or a state."""
     program = folder / "program"
     if not program.exists():
-        if arguments == ["state"]:
+        if arguments[0] == "state":
             module.exit_json(printed="none", **result)
         module.fail_json(msg="there is no change on this host", **{**result, "changed": False})
     done = subprocess.run(  # noqa: S603

@@ -1,11 +1,11 @@
 """A fabric of devices in memory that fail as real ones do, and a clock that lets hours pass at once."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from netkit.deploy.clock import Clock
-from netkit.errors import AccessError, DeviceError, Problem
+from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, SessionState
 
 TIMEOUT_S, LATE_S = 30.0, 8.0
@@ -30,6 +30,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "running_files": ("hang", "garbage", "slow", "bug"),
     "sessions": ("hang", "slow", "bug"),
     "load_candidate": ("hang", "refused", "lost", "slow", "bug"),
+    "check_in_step": ("hang", "refused", "unreachable", "bug"),
     "commit_config": ("hang", "refused", "lost", "late", "quiet", "half", "slow", "bug"),
     "has_pending_commit": ("hang", "slow"),
     "confirm_commit": ("hang", "refused", "lost", "unsaved", "slow", "bug"),
@@ -73,6 +74,8 @@ class FakeDevice:
     late: tuple[float, dict[str, str], int] | None = None
     """A change that is still on its way when nobody waits for it any more."""
     is_drained: bool = False
+    in_step: tuple[str, ...] = ()
+    """The devices it was last changed together with."""
     commits: int = 0
     writes: int = 0
 
@@ -220,3 +223,31 @@ class FakeDriver:
         kind = self._begin("undrain")
         self.device.is_drained = False
         self._end("undrain", kind)
+
+
+class FakeHostDriver(FakeDriver):
+    """A driver whose devices change together."""
+
+    def check(self) -> None:
+        self._begin("check_in_step")
+
+    def check_in_step(self, others: Sequence["FakeHostDriver"]) -> Mapping[str, NetkitError]:
+        errors: dict[str, NetkitError] = {}
+        for driver in (self, *others):
+            try:
+                driver.check()
+            except NetkitError as error:
+                errors[driver.name] = error
+        return errors
+
+    def commit_in_step(
+        self, others: Sequence["FakeHostDriver"], revert_in: int | None = None
+    ) -> Mapping[str, NetkitError]:
+        errors: dict[str, NetkitError] = {}
+        for driver in (self, *others):
+            driver.device.in_step = tuple(one.name for one in (self, *others))
+            try:
+                driver.commit_config("in step", revert_in)
+            except NetkitError as error:
+                errors[driver.name] = error
+        return errors

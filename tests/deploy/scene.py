@@ -16,7 +16,7 @@ from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
-from tests.deploy.fake import FakeDevice, FakeDriver, Time
+from tests.deploy.fake import FakeDevice, FakeDriver, FakeHostDriver, Time
 from tests.plan.scenes import Staged, staged
 
 OPTIONS = Options(parallel=4, revert_s=120, settle_s=20, drain_s=5, poll_s=2, is_disruptive_allowed=True)
@@ -33,7 +33,7 @@ def no_strike(_device: str, _operation: str) -> None:
 
 @lru_cache
 def change(name: str) -> Staged:
-    """Return a change of every switch and host: `asn` takes sessions down, `words` only changes descriptions."""
+    """Return a change: `asn` takes sessions down, `words` only changes descriptions, `rails` changes hosts as well."""
     found = staged("eos", "asn" if name == "asn" else "description")
     read: dict[str, Files] = {
         device: {file: text for file, text in files.items() if _is_read(found.fabric, device, file)}
@@ -47,6 +47,10 @@ def change(name: str) -> Staged:
         running = {
             device: Running(dict(map(_other_words, one.files.items())), one.version) for device, one in running.items()
         }
+    if name == "rails":
+        running = {
+            device: Running(dict(map(_other_mtu, one.files.items())), one.version) for device, one in running.items()
+        }
     return Staged(found.fabric, running, read)
 
 
@@ -57,6 +61,10 @@ def _is_read(fabric: Fabric, device: str, file: str) -> bool:
 
 def _other_words(item: tuple[str, str | None]) -> tuple[str, str | None]:
     return item[0], (item[1] or "").replace("description ", "description was ")
+
+
+def _other_mtu(item: tuple[str, str | None]) -> tuple[str, str | None]:
+    return item[0], (item[1] or "").replace("mtu: 9000", "mtu: 4200") if item[0] == "netplan.yaml" else item[1]
 
 
 @dataclass
@@ -78,7 +86,8 @@ class Scene:
 
     def connect(self, name: str) -> FakeDriver:
         self.connects.append(name)
-        return FakeDriver(name, self.devices[name], self.strike)
+        kind = FakeDriver if isinstance(self.fabric.device(name), Switch) else FakeHostDriver
+        return kind(name, self.devices[name], self.strike)
 
     def apply(self, journal: Journal | None = None, **changes: object) -> Outcome:
         return deploy.apply(

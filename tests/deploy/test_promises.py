@@ -5,16 +5,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import Journal, Result, State
-from netkit.errors import DeployError
+from netkit.deploy.journal import JournalError
+from netkit.errors import DeployError, Problem
 from tests.deploy import promise
 from tests.deploy.fake import KINDS, Fault, Killed
 from tests.deploy.scene import Scene, scene
 
-SWITCHES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02")
+DEVICES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02", "gpu02", "gpu05")
 FAULTS = st.sampled_from([(operation, kind) for operation, kinds in KINDS.items() for kind in kinds])
 FAULT = st.builds(lambda pair, times: Fault(pair[0], pair[1], times), FAULTS, st.sampled_from((1, 1, 1, 2, 1000)))
-BROKEN = st.dictionaries(st.sampled_from(SWITCHES), st.lists(FAULT, min_size=1, max_size=4), max_size=3)
-CHANGE = st.sampled_from(("words", "asn"))
+BROKEN = st.dictionaries(st.sampled_from(DEVICES), st.lists(FAULT, min_size=1, max_size=4), max_size=3)
+CHANGE = st.sampled_from(("words", "asn", "rails"))
 SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -139,6 +140,36 @@ def test_a_run_killed_again_and_again_is_finished_by_resume(lines: list[int], la
         assert outcome is not None
         promise.check(found, outcome)
         assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, outcome
+
+
+class Full(Journal):
+    """A journal whose disk is full after some lines."""
+
+    left = 0
+
+    def _write(self, entry):  # type: ignore[no-untyped-def]
+        self.left -= 1
+        if self.left < 0:
+            raise JournalError(Problem("no space left"))
+        super()._write(entry)
+
+
+@SETTINGS
+@given(change=CHANGE, line=st.integers(0, 90), faults=st.one_of(st.just({}), BROKEN))
+def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, faults: dict[str, list[Fault]]) -> None:
+    with scene(change) as found:
+        broken(found, faults)
+        journal = Full(found.journal().folder, found.time.clock)
+        journal.left = line
+        outcome = found.apply(journal, max_fail=6)
+        promise.check(found, outcome)
+        assert (Journal(journal.folder).outcome() == outcome) == ("no space left" not in outcome.stopped)
+        if Journal(journal.folder).outcome() is None:
+            assert outcome.exit_code != 0
+            resumed = found.resume(journal)
+            promise.check(found, resumed)
+            if not faults:
+                assert {one.result for one in resumed.devices} <= {Result.DONE, Result.UNCHANGED}, resumed
 
 
 @SETTINGS

@@ -14,9 +14,9 @@ from typing import Any
 from netkit.errors import DeviceError, NetkitError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.config import Files
-from netkit.platforms.driver import Candidate, SessionState
+from netkit.platforms.driver import Candidate, RailState, SessionState
 from netkit.platforms.filling import Filling
-from netkit.platforms.linux import install, rails, reach
+from netkit.platforms.linux import health, install, rails, reach
 from netkit.platforms.linux.facts.command import is_slow
 from netkit.platforms.linux.transport import HostResult, play
 from netkit.platforms.ssh import SshLine, SshTarget
@@ -45,7 +45,7 @@ class LinuxDriver:
         given = optional_args or {}
         self.target = SshTarget.of(hostname, username, password, timeout, given)
         self.device = self.target.device
-        self.own_playbooks = Path(given["playbooks"]).expanduser() if given.get("playbooks") else None
+        self.own_playbooks = tuple(map(Path, given.get("playbooks") or ()))
         self._line = SshLine(self.target)
         self._filling = Filling(given.get("secrets"))
         self._files: Files | None = None
@@ -76,6 +76,12 @@ class LinuxDriver:
         """Return nothing: a host has no BGP sessions."""
         return ()
 
+    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+        """Return how the rails are that its files describe, and who of some addresses answers on which interface."""
+        found = rails.described({name: text for name, text in self.running_files().items() if text is not None})
+        printed = self._run(health.command(found, far))
+        return health.states(printed, found, far, self.device)
+
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order."""
         shell = install.as_root("/bin/sh", self.target.user)
@@ -84,21 +90,34 @@ class LinuxDriver:
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage files on the host, where the playbook finds them; nothing is applied."""
         filled = {name: self._filling.text(text) for name, text in candidate.files.items()}
-        text = install.staged(install.entries(filled, self.device))
+        text = install.staged(install.entries(filled, self.device), self._filling.values)
         place = f"{STAGED}.new"
         self._run(f"umask 077; mkdir -p /etc/netkit && cat >{place} && mv {place} {STAGED}", stdin=text)
         self._files = candidate.files
 
     def compare_config(self) -> str:
         """Return what the playbook in check mode says that it would change."""
-        result = self._played(is_check=True)
+        result = _play((self,), {self.device: self.variables()}, checks="--check --diff")[self.device]
+        error = self.failure(result)
+        if error is not None:
+            raise error
         return self._filling.hidden("".join(map(_unified, result.differences)))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply and verify; with `revert_in` seconds the host takes it back by itself unless confirmed in time."""
         del message  # a host keeps no log of changes
-        for error in commit_together((self,), revert_in).values():
+        for error in (check_together((self,)) or commit_together((self,), revert_in)).values():
             raise error
+
+    def check_in_step(self, others: Sequence["LinuxDriver"]) -> Mapping[str, NetkitError]:
+        """Run the playbook in check mode on this host and on others; return what stands against a change where."""
+        return check_together((self, *others))
+
+    def commit_in_step(
+        self, others: Sequence["LinuxDriver"], revert_in: int | None = None
+    ) -> Mapping[str, NetkitError]:
+        """Apply what is staged on this host and on others, the same rail at a time; return what went wrong where."""
+        return commit_together((self, *others), revert_in)
 
     def has_pending_commit(self) -> bool:
         """Whether the host waits for a confirmation."""
@@ -149,18 +168,15 @@ class LinuxDriver:
     def end_change(self, result: HostResult) -> NetkitError | None:
         """Take note of what became of a change."""
         self._files = None
-        error = result.error()
+        error = self.failure(result)
         if error is not None or not result.is_changed:
             self._change = ""
         return error
 
-    def _played(self, *, is_check: bool) -> HostResult:
-        hosts = {self.device: self.variables()}
-        results = play(APPLY, hosts, {}, is_check=is_check, password=self.target.password, own=self.own_playbooks)
-        error = results[self.device].error()
-        if error is not None:
-            raise error
-        return results[self.device]
+    def failure(self, result: HostResult) -> NetkitError | None:
+        """Return what went wrong in a run, without the secrets of this host."""
+        result.failure = self._filling.hidden(result.failure)
+        return result.error()
 
     def _state(self) -> tuple[str, str]:
         """Return what the host says of its last change, and what that is called."""
@@ -176,26 +192,43 @@ class LinuxDriver:
         return done.stdout
 
 
+def check_together(drivers: Sequence[LinuxDriver]) -> dict[str, NetkitError]:
+    """Run the playbook in check mode on several hosts; return what stands against changing which of them."""
+    results = _play(drivers, {driver.device: driver.variables() for driver in drivers}, checks="--check")
+    errors = {driver.device: driver.failure(results[driver.device]) for driver in drivers}
+    return {device: error for device, error in errors.items() if error is not None}
+
+
 def commit_together(drivers: Sequence[LinuxDriver], revert_in: int | None = None) -> dict[str, NetkitError]:
     """Apply what is staged on several hosts in one run, the same rail at a time on all; return what went wrong where.
 
     One Ansible for all costs little more than one for each. With `revert_in` seconds each waits for its confirmation.
     """
-    hosts = {}
-    for driver in drivers:
-        hosts[driver.device] = {
+    variables = {
+        driver.device: {
             **driver.variables(),
             "netkit_change": driver.begin_change(),
             "netkit_revert_in": revert_in or UNCONFIRMED_S,
             "netkit_confirm": not revert_in,
         }
+        for driver in drivers
+    }
+    results = _play(drivers, variables)
+    errors = {driver.device: driver.end_change(results[driver.device]) for driver in drivers}
+    return {device: error for device, error in errors.items() if error is not None}
+
+
+def _play(
+    drivers: Sequence[LinuxDriver], variables: Mapping[str, Mapping[str, object]], *, checks: str = ""
+) -> dict[str, HostResult]:
+    """Run the playbook on some hosts, all in one batch."""
     passwords = {driver.target.password for driver in drivers}
     if len(passwords) > 1:
         raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
-    own = next((driver.own_playbooks for driver in drivers), None)
-    results = play(APPLY, hosts, {"netkit_batch": ["100%"]}, password=next(iter(passwords), ""), own=own)
-    ends = {driver.device: driver.end_change(results[driver.device]) for driver in drivers}
-    return {device: error for device, error in ends.items() if error is not None}
+    own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
+    hosts = {driver.device: variables[driver.device] for driver in drivers}
+    extra = {"netkit_batch": ["100%"]}
+    return play(APPLY, hosts, extra, checks=checks, password=next(iter(passwords)), own=own)
 
 
 def _unified(difference: Mapping[str, str]) -> str:

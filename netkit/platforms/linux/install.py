@@ -49,9 +49,9 @@ def entries(files: Files, device: str) -> list[dict[str, str]]:
     return found
 
 
-def staged(found: Iterable[Mapping[str, str]]) -> str:
-    """Return files as the playbook finds them staged on a host."""
-    return json.dumps(list(found))
+def staged(found: Iterable[Mapping[str, str]], secrets: Iterable[str] = ()) -> str:
+    """Return files as the playbook finds them staged on a host, with what of them it must never show."""
+    return json.dumps({"files": list(found), "secrets": sorted(secrets)})
 
 
 def read_command() -> str:

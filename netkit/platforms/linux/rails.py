@@ -98,16 +98,24 @@ def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
 
 def configured(files: Files) -> tuple[Rail, ...]:
     """Return what to ask for each rail that rendered files describe; ConfigError when they describe none."""
-    names = sorted(name for name in files if name.startswith("10-") and name.endswith(".network"))
-    names = [NETPLAN] if NETPLAN in files else names
-    try:
-        found = rails([rail for name in names for rail in _of(name, files[name])])
-    except (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        found = ()
+    found = described(files)
     if not found:
         what = "say of no rail what its address, MTU and routes are"
-        raise ConfigError(Problem(what, "render them again", file=", ".join(names) or NETPLAN))
+        raise ConfigError(Problem(what, "render them again", file=", ".join(_names(files)) or NETPLAN))
     return found
+
+
+def described(files: Files) -> tuple[Rail, ...]:
+    """Return what to ask for each rail that files describe, if they describe any."""
+    try:
+        return rails([rail for name in _names(files) for rail in _of(name, files[name])])
+    except (yaml.YAMLError, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        return ()
+
+
+def _names(files: Files) -> list[str]:
+    names = sorted(name for name in files if name.startswith("10-") and name.endswith(".network"))
+    return [NETPLAN] if NETPLAN in files else names
 
 
 def _of(name: str, text: str) -> Iterable[Wanted]:

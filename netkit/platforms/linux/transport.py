@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,21 +49,23 @@ def play(
     hosts: Mapping[str, Mapping[str, object]],
     extra: Mapping[str, object],
     *,
-    is_check: bool = False,
+    checks: str = "",
     password: str = "",
-    own: Path | None = None,
+    own: Sequence[Path] = (),
 ) -> dict[str, HostResult]:
-    """Run a playbook on hosts, by the inventory variables of each; a user's own folder comes before netkit's."""
+    """Run a playbook on hosts, by the inventory variables of each; `checks` are options such as `--check --diff`.
+
+    Of a user's own folders each file comes in the place of netkit's, or beside it; those of the first come first.
+    """
     results = {name: HostResult(name) for name in hosts}
     with tempfile.TemporaryDirectory(prefix="netkit-ansible-") as place:
         folder = Path(place)
         project = folder / "project"
-        shutil.copytree(shipped_playbooks(), project)
-        if own is not None and own.is_dir():
-            shutil.copytree(own, project, dirs_exist_ok=True)
+        for source in (shipped_playbooks(), *reversed(own)):
+            shutil.copytree(source, project, dirs_exist_ok=True)
         (project / "ansible.cfg").write_text(CONFIG, encoding="utf-8")
         options = {"playbook": playbook, "extravars": dict(extra), "inventory": _inventory(hosts)}
-        said = _run(folder, options, results, is_check=is_check, password=password)
+        said = _run(folder, options, results, checks=checks, password=password)
     for result in results.values():
         if not result.is_seen and not result.failure:
             result.failure = f"its turn never came: {said}"
@@ -71,7 +73,7 @@ def play(
 
 
 def _run(
-    folder: Path, options: Mapping[str, object], results: Mapping[str, HostResult], *, is_check: bool, password: str
+    folder: Path, options: Mapping[str, object], results: Mapping[str, HostResult], *, checks: str, password: str
 ) -> str:
     """Run ansible-playbook; return the last it said."""
     import ansible_runner  # noqa: PLC0415 (half a second that only a deploy to hosts needs)
@@ -80,10 +82,10 @@ def _run(
         _note(event, results)
         return False  # nothing of it goes to disk
 
-    words = [*(["--check", "--diff"] if is_check else []), *(["--ask-pass"] if password else [])]
+    words = f"{checks}{' --ask-pass' * bool(password)}".strip()
     runner = ansible_runner.interface.init_runner(
         private_data_dir=str(folder),
-        cmdline=" ".join(words) or None,
+        cmdline=words or None,
         passwords={ASKED: password} if password else None,
         suppress_env_files=True,
         suppress_output_file=True,

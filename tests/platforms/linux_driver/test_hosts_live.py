@@ -9,7 +9,6 @@ from netkit.errors import DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.linux.driver import commit_together
 from netkit.platforms.models import MODELS
-from netkit.platforms.secret import SECRET
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import Bench, bench
 
@@ -233,7 +232,7 @@ def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench) -> None:
     assert "s3cr3t" in up.lab.shell("gpu01", "cat /etc/netkit/staged.json")
     assert up.lab.shell("gpu01", "stat -c %a /etc/netkit/staged.json") == "600\n"
     shown = driver.compare_config()
-    assert f"+# {SECRET}\n" in shown
+    assert "+# ********\n" in shown
     assert "s3cr3t" not in shown
     driver.discard_config()
     assert up.lab.ssh("gpu01", "test -e /etc/netkit/staged.json").returncode == 1

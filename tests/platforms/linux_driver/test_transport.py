@@ -45,7 +45,7 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
     own = tmp_path / "playbooks"
     own.mkdir()
     (own / "hosts-verify.yml").write_text(OWN, encoding="utf-8")
-    results = play("hosts-verify.yml", {"gpu01": LOCAL, "gpu02": LOCAL}, {"batch": 7}, own=own)
+    results = play("hosts-verify.yml", {"gpu01": LOCAL, "gpu02": LOCAL}, {"batch": 7}, own=[own])
     assert results["gpu01"].error() is None
     error = results["gpu02"].error()
     assert isinstance(error, DeviceError)
@@ -55,6 +55,6 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
 
 def test_a_playbook_that_cannot_be_read_leaves_no_host_for_done(tmp_path: Path) -> None:
     (tmp_path / "hosts-verify.yml").write_text("- hosts: [", encoding="utf-8")
-    error = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=tmp_path)["gpu01"].error()
+    error = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=[tmp_path])["gpu01"].error()
     assert isinstance(error, DeviceError)
     assert "its turn never came" in str(error)

@@ -1,0 +1,174 @@
+"""What the health gate makes of the rails of a host."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from netkit.deploy import GateAnswer, GateQuestion
+from netkit.deploy.gate import Moment
+from netkit.deploy.host_gate import HostGate
+from netkit.errors import DeviceError
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import RailState
+from netkit.platforms.linux import health
+from netkit.platforms.linux.rails import Lookup, Rail
+from tests import intents
+from tests.deploy.fake import FakeDevice, FakeHostDriver, Time
+
+FABRIC = intents.fabric(intents.values())
+HOST = FABRIC.hosts[0]
+WELL = RailState("rail0", is_configured=True, is_dark=False, problems=(), answers=())
+
+
+@dataclass
+class Reader(FakeHostDriver):
+    """A host with one rail to look at."""
+
+    seen: list[RailState] = field(default_factory=list)
+    asked: list[Mapping[str, Sequence[str]]] = field(default_factory=list)
+
+    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+        self.asked.append(far)
+        return (self.seen.pop(0) if len(self.seen) > 1 else self.seen[0],)
+
+
+def others(question: GateQuestion) -> GateAnswer:
+    return GateAnswer("inconclusive", (f"{question.device} is another's",))
+
+
+def judged(before: RailState, *after: RailState, patience_s: float = 0.0) -> GateAnswer:
+    time = Time()
+    gate = HostGate(FABRIC, others, clock=time.clock)
+    reader = Reader(seen=[before])
+    question = GateQuestion(HOST.name, Moment.BEFORE, reader, (), Risk.PORT)
+    sample = gate(question)
+    assert sample.is_healthy
+    reader.seen = list(after)
+    return gate(replace(question, moment=Moment.AFTER, sample=sample.sample, patience_s=patience_s))
+
+
+def called(rail: int = 0) -> tuple[str, ...]:
+    reader = Reader(seen=[WELL])
+    HostGate(FABRIC, others)(GateQuestion(HOST.name, Moment.BEFORE, reader, (), Risk.PORT))
+    return tuple(reader.asked[0][f"rail{rail}"])
+
+
+def test_the_leaf_and_two_hosts_behind_another_one_are_called() -> None:
+    leaf, *far = called()
+    nic = HOST.nics[0]
+    assert leaf == nic.gateway
+    owners = [one for other in FABRIC.hosts for one in other.nics if one.address in far]
+    assert len(owners) == 2
+    assert all(one.rail == nic.rail and one.leaf != nic.leaf for one in owners)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (WELL, WELL, ""),
+        (WELL, replace(WELL, problems=("its MTU is 1500, not 9000",)), "rail0: its MTU is 1500, not 9000"),
+        (WELL, replace(WELL, is_dark=True), "rail0 has no carrier"),
+        (replace(WELL, is_dark=True), replace(WELL, is_dark=True), ""),
+        (replace(WELL, is_configured=False), replace(WELL, problems=("x",)), "rail0: x"),
+        (WELL, replace(WELL, is_configured=False, is_dark=True), ""),
+    ],
+)
+def test_a_configured_rail_has_to_be_as_its_files_say(before: RailState, after: RailState, reason: str) -> None:
+    expected = GateAnswer("worse", (f"{HOST.name}: {reason}",)) if reason else GateAnswer("healthy")
+    assert judged(before, after) == expected
+
+
+def test_who_answered_before_has_to_answer_and_one_far_rail_is_enough() -> None:
+    leaf, far, other = called()
+    before = replace(WELL, answers=(leaf, far, other))
+    assert judged(before, replace(WELL, answers=(leaf, other))).is_healthy
+    assert judged(before, replace(WELL, answers=(leaf,))).reasons == (
+        f"{HOST.name}: rail0: no far rail answers any more; before, {', '.join(sorted((far, other)))} did",
+    )
+    assert judged(before, replace(WELL, answers=(far,))).reasons == (
+        f"{HOST.name}: rail0: its leaf does not answer any more; before, {leaf} did",
+    )
+    assert judged(WELL, WELL).is_healthy  # nobody answered before
+
+
+def test_it_waits_for_rails_that_come_back() -> None:
+    leaf = called()[0]
+    before = replace(WELL, answers=(leaf,))
+    assert judged(before, WELL, WELL, before, patience_s=5.0).is_healthy
+    assert not judged(before, WELL, patience_s=5.0).is_healthy
+
+
+def test_other_devices_are_left_to_the_other_gate() -> None:
+    time = Time()
+    reader = FakeHostDriver("leaf01", FakeDevice(time, {}, {}), lambda _device, _operation: None)
+    answer = HostGate(FABRIC, others)(GateQuestion("leaf01", Moment.BEFORE, reader, (), Risk.LOW))
+    assert answer.reasons == ("leaf01 is another's",)
+
+
+RAILS = (
+    Rail("rail0", "10.0.0.1/31", 9000, (Lookup("10.0.1.6", "10.0.0.0", unbound=True), Lookup("10.1.0.6", "", False))),
+)
+ADDRESS = '{"family":"inet","local":"10.0.0.1","prefixlen":31}'
+LINK = f'{{"ifname":"rail0","flags":["UP","LOWER_UP"],"mtu":9000,"addr_info":[{ADDRESS}]}}'
+GOOD = '[{"dst":"10.0.1.6","gateway":"10.0.0.0","dev":"rail0"}]'
+
+
+def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
+    return f"[{link}]\nways\n{first}\n{second}\nanswers\nrail0 10.0.0.0\nend\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (printed(), replace(WELL, answers=("10.0.0.0",))),
+        (
+            printed(first=GOOD.replace("rail0", "rail1")),
+            replace(
+                WELL,
+                problems=("the way to 10.0.1.6 from 10.0.0.1 oif rail0 is via 10.0.0.0 on rail1",),
+                answers=("10.0.0.0",),
+            ),
+        ),
+        (
+            printed(first='[{"dst":"10.0.1.6","dev":"rail0"}]'),
+            replace(
+                WELL,
+                problems=("the way to 10.0.1.6 from 10.0.0.1 oif rail0 is via no gateway on rail0",),
+                answers=("10.0.0.0",),
+            ),
+        ),
+        (
+            printed(second=GOOD),
+            replace(
+                WELL,
+                problems=("the way to 10.1.0.6 from 10.0.0.1 is via 10.0.0.0 on rail0",),
+                answers=("10.0.0.0",),
+            ),
+        ),
+        (
+            printed(first="", link=LINK.replace("9000", "1500").replace('"10.0.0.1"', '"10.0.0.3"')),
+            replace(
+                WELL,
+                problems=(
+                    "its MTU is 1500, not 9000",
+                    "its address is 10.0.0.3/31, not 10.0.0.1/31",
+                    "the way to 10.0.1.6 from 10.0.0.1 oif rail0 is refused",
+                ),
+                answers=("10.0.0.0",),
+            ),
+        ),
+        (printed(link=LINK.replace(',"LOWER_UP"', "")), replace(WELL, is_dark=True, answers=("10.0.0.0",))),
+    ],
+)
+def test_what_a_host_says_of_its_rails(text: str, expected: RailState) -> None:
+    assert health.states(text, RAILS, {"rail0": ("10.0.0.0",)}, "gpu01") == (expected,)
+
+
+Broken = Callable[[str], str]
+
+
+@pytest.mark.parametrize("broken", [lambda _text: "", lambda text: text[:-5], lambda text: text.replace("{", "<", 1)])
+def test_what_makes_no_sense_is_told(broken: Broken) -> None:
+    with pytest.raises(DeviceError, match="gpu01: what it says of its rails cannot be read"):
+        health.states(broken(printed()), RAILS, {}, "gpu01")

@@ -1,0 +1,92 @@
+"""Hosts that change together: applied in one run, and each for itself in all else."""
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from netkit.deploy import Journal, Outcome, Result
+from netkit.errors import AccessError, NetkitError, Problem
+from tests.deploy.fake import FakeHostDriver, Fault, Killed
+from tests.deploy.scene import Scene, scene
+
+HOSTS = ("gpu01", "gpu02", "gpu05", "gpu06")
+
+
+@pytest.fixture
+def found() -> Iterator[Scene]:
+    with scene("rails") as made:
+        yield made
+
+
+def results(outcome: Outcome) -> dict[str, str]:
+    return {one.device: one.result.value for one in outcome.devices if one.device in HOSTS}
+
+
+def steps(journal: Journal) -> list[tuple[str, str]]:
+    return [(entry.step, entry.device) for entry in Journal(journal.folder).entries() if entry.device in HOSTS[:2]]
+
+
+def test_hosts_of_a_wave_are_applied_in_one_run(found: Scene) -> None:
+    journal = found.journal()
+    assert results(found.apply(journal, limit=HOSTS[:2], has_canary=False)) == {
+        **dict.fromkeys(HOSTS, "excluded"),
+        "gpu01": "done",
+        "gpu02": "done",
+    }
+    assert [found.devices[name].in_step for name in HOSTS[:2]] == [HOSTS[:2]] * 2
+    order = ("preflight", "sample", "load", "commit")
+    each = [(step, name) for step in order for name in HOSTS[:2]]
+    begun = [one for one in steps(journal) if one[0] in order]
+    assert sorted(begun) == sorted(each)
+    assert begun[-2:] == [("commit", "gpu01"), ("commit", "gpu02")]
+    rest = ("connect", "verify", "gate", "confirm", "confirmed", "end")
+    for name in HOSTS[:2]:
+        assert [step for step, device in steps(journal) if device == name and step not in order][-6:] == list(rest)
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [("load_candidate", "refused"), ("check_in_step", "unreachable"), ("commit_config", "refused")],
+)
+def test_one_that_fails_goes_back_and_the_others_are_done(found: Scene, operation: str, kind: str) -> None:
+    found.devices["gpu02"].faults = [Fault(operation, kind)]
+    outcome = found.apply(max_fail=1)
+    assert {name for name, result in results(outcome).items() if result == "done"} == {"gpu01", "gpu05", "gpu06"}
+    assert found.is_as_before("gpu02")
+    assert all(map(found.is_intended, ("gpu01", "gpu05", "gpu06")))
+
+
+def test_a_host_that_is_lost_on_the_way_may_have_applied_the_change(found: Scene) -> None:
+    found.devices["gpu02"].faults = [Fault("commit_config", "lost")]
+    assert set(results(found.apply()).values()) == {"done"}
+
+
+def test_a_run_that_cannot_be_made_is_taken_back_on_every_host(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_self: object, _others: object, _revert_in: object) -> Mapping[str, NetkitError]:
+        raise AccessError(Problem("there is no Ansible here"))
+
+    monkeypatch.setattr(FakeHostDriver, "commit_in_step", fail)
+    outcome = found.apply(max_fail=4)
+    assert set(results(outcome).values()) <= {"failed", "reverted"}
+    assert "there is no Ansible here" in outcome.devices[-1].reasons[0]
+    assert outcome.exit_code == 4
+    assert all(map(found.is_as_before, HOSTS))
+
+
+def test_hosts_that_were_being_applied_when_netkit_died_are_brought_in_order(found: Scene) -> None:
+    def strike(device: str, operation: str) -> None:
+        if (device, operation) == ("gpu05", "commit_config"):
+            raise Killed
+
+    found.strike = strike
+    journal = found.journal()
+    with pytest.raises(Killed):
+        found.apply(journal)
+    assert not found.is_as_before("gpu01")  # gpu05 and gpu06 had not come to it
+    assert found.is_as_before("gpu06")
+    found.strike = lambda _device, _operation: None
+    outcome = found.resume(journal)
+    assert set(results(outcome).values()) == {"done"}
+    assert all(map(found.is_intended, HOSTS))
+    assert outcome.device("leaf01") is not None
+    assert all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
