@@ -1,0 +1,200 @@
+"""GPU hosts: kernel, PCIe and NIC settings that RDMA at line rate depends on."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from netkit.facts import Absent
+from netkit.facts.host import HostFacts, NicFacts
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+
+DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
+LEAST_READ_BYTES = 4096
+RDMA_MTUS = (256, 512, 1024, 2048, 4096)
+
+
+@device_check(layer="host", needs=["host"], on="host")
+def sysctls(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
+
+    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives.
+    """
+    del scene
+    found = seen.facts.host
+    if isinstance(found, Absent):
+        return
+    for name in seen.nics:
+        for key, is_right, wanted in (
+            ("rp_filter", lambda value: value in {0, 2}, "0 or 2"),
+            ("arp_ignore", lambda value: value >= 1, "1 or more"),
+            ("arp_announce", lambda value: value == 2, "2"),
+        ):
+            value = _effective(found, name, key)
+            if value is None:
+                yield skip(name, f"{key} was not read")
+            elif not is_right(value):
+                yield fail(name, f"{key} is {value} in effect, not {wanted}", DEPLOY)
+            else:
+                yield PASSED
+
+
+def _effective(host: HostFacts, name: str, key: str) -> int | None:
+    """Return what holds for an interface: the kernel takes the higher value of `all` and of its own."""
+    texts = [host.sysctls.get(f"net.ipv4.conf.{one}.{key}", "") for one in ("all", name)]
+    values = [int(text) for text in texts if text.isdecimal()]
+    return max(values) if values else None
+
+
+@device_check(layer="host", needs=["host"], on="host")
+def acs(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No PCI bridge between GPUs and NICs sends their traffic to the root complex first (ACS).
+
+    With ACS on, GPUDirect takes the long way through the CPU: a third of the bandwidth, and pauses to the leaf. Turn it
+    off in the BIOS, or at boot with setpci; with virtual machines in need of it, use ATS.
+    """
+    del scene
+    found = seen.facts.host
+    if isinstance(found, Absent):
+        return
+    if found.bridges_with_acs is None:
+        yield skip("", "what its PCI bridges redirect could not be seen; lspci needs root")
+    elif found.bridges_with_acs:
+        bridges = ", ".join(found.bridges_with_acs[:4])
+        text = f"ACS redirects on {len(found.bridges_with_acs)} PCI bridges: {bridges}"
+        yield fail("", text, "turn ACS off in the BIOS, or at boot")
+    else:
+        yield PASSED
+
+
+@device_check(layer="host", needs=["nics"], on="host")
+def pcie(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every NIC has all of its PCIe lanes at full speed, large reads, and relaxed ordering.
+
+    A slot that trained at half its width halves the rail; the NIC then holds up its leaf with pauses. Reseat the card.
+    """
+    del scene
+    for name, nic in _cards(seen):
+        yield from _link(name, nic)
+        if nic.read_request_bytes is not None and nic.read_request_bytes < LEAST_READ_BYTES:
+            text = f"asks for {nic.read_request_bytes} bytes of PCIe at a time, not for {LEAST_READ_BYTES}"
+            yield warn(name, text, "set MaxReadReq to 4096 with setpci or in the BIOS")
+        if nic.has_relaxed_ordering is False:
+            yield warn(name, "relaxed ordering is off", "set PCI_WR_ORDERING in the firmware: mlxconfig")
+
+
+def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
+    now, full = (nic.pci_gt_s, nic.pci_width), (nic.pci_full_gt_s, nic.pci_full_width)
+    if None in now or None in full:
+        yield skip(name, "the host does not tell the PCIe link of this NIC")
+    elif now != full:
+        text = f"its PCIe link runs at {now[0]:g} GT/s × {now[1]}, it could run at {full[0]:g} GT/s × {full[1]}"
+        yield fail(name, text, "reseat the card; see the slot's settings in the BIOS")
+    else:
+        yield PASSED
+
+
+@device_check(layer="host", needs=["nics"], on="host")
+def rdma(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """RDMA uses the largest packets that fit the MTU, and the RoCEv2 address has one index on all NICs of a host.
+
+    A smaller RDMA MTU costs bandwidth; an index that differs sends a job's traffic as RoCEv1, which switches drop.
+    """
+    del scene
+    wanted = max(mtu for mtu in RDMA_MTUS if mtu < seen.device.mtu_bytes)
+    cards = list(_cards(seen))
+    usual = _usual([nic.roce_gid_index for _, nic in cards])
+    for name, nic in cards:
+        if nic.active_mtu_bytes is None:
+            yield skip(name, "the host does not tell the RDMA MTU")
+        elif nic.active_mtu_bytes != wanted:
+            yield fail(name, f"RDMA packets carry {nic.active_mtu_bytes} bytes, not {wanted}", "see the MTU of the NIC")
+        else:
+            yield PASSED
+        if nic.roce_gid_index is None:
+            yield skip(name, "no RoCEv2 index of its address was found")
+        elif nic.roce_gid_index != usual:
+            text = f"the RoCEv2 index of its address is {nic.roce_gid_index}, on the other NICs {usual}"
+            yield fail(name, text, "see stale addresses of the NIC; reload its driver")
+        else:
+            yield PASSED
+
+
+def _usual(values: list[int | None]) -> int | None:
+    counts = Counter(value for value in values if value is not None)
+    return counts.most_common(1)[0][0] if counts else None
+
+
+@device_check(layer="host", needs=["host", "nics"], on="host")
+def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every GPU shares a PCIe switch with the NIC of its rail.
+
+    A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail.
+    """
+    del scene
+    found = seen.facts.host
+    if isinstance(found, Absent):
+        return
+    if not found.nearest_nic:
+        yield skip("", "which NIC is nearest to each GPU could not be seen")
+        return
+    served = Counter(found.nearest_nic.values())
+    for name in seen.nics:
+        if served[name] == 1:
+            yield PASSED
+        else:
+            yield fail(name, f"is the nearest NIC of {served[name]} GPUs, not of one", "see the host model's PCI list")
+
+
+@device_check(layer="host", needs=["nics"], on="host")
+def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """What is set in the firmware of a NIC is also in force.
+
+    Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
+    """
+    del scene
+    for name, nic in _cards(seen):
+        waiting = {
+            key: (nic.settings[key], value)
+            for key, value in nic.next_settings.items()
+            if key in nic.settings and nic.settings[key] != value
+        }
+        if not nic.settings:
+            yield skip(name, "its firmware settings were not read")
+        elif waiting:
+            shown = ", ".join(f"{key} {now} → {then}" for key, (now, then) in list(waiting.items())[:3])
+            yield warn(name, f"settings wait for a reset: {shown}", "reset the NIC when the host is idle: mlxfwreset")
+        else:
+            yield PASSED
+
+
+@fabric_check(layer="host", needs=["host"])
+def uniform(scene: Scene) -> Iterator[Finding]:
+    """All hosts run the same kernel, drivers and NCCL settings.
+
+    One host that differs is the one that hangs a collective.
+    """
+    hosts = [(seen.name, seen.facts.host) for seen in scene.hosts if not isinstance(seen.facts.host, Absent)]
+    kernels = {seen.name: seen.facts.system.kernel for seen in scene.hosts if not isinstance(seen.facts.system, Absent)}
+    yield from _alike("kernel", kernels)
+    for tool in sorted({tool for _, found in hosts for tool in found.tools}):
+        yield from _alike(tool, {name: found.tools.get(tool, "none") for name, found in hosts})
+    for key in sorted({key for _, found in hosts for key in found.nccl or ()}):
+        yield from _alike(key, {name: (found.nccl or {}).get(key, "not set") for name, found in hosts})
+
+
+def _alike(what: str, values: Mapping[str, str]) -> Iterator[Finding]:
+    told = {name: value for name, value in values.items() if value}
+    if not told:
+        return
+    usual = Counter(told.values()).most_common(1)[0][0]
+    for name, value in told.items():
+        if value != usual:
+            text = f"{what} is {value}, on most hosts {usual}"
+            yield warn("", text, "bring the host to what the others have", device=name, cause=f"{what} of {name}")
+        else:
+            yield PASSED
+
+
+def _cards(seen: Seen) -> Iterator[tuple[str, NicFacts]]:
+    found = seen.facts.nics
+    if not isinstance(found, Absent):
+        yield from ((name, found[name]) for name in seen.nics if name in found)
