@@ -24,6 +24,7 @@ PROGRAMS = {
     "/usr/sbin/snmpd": "snmpd",
     "/usr/sbin/lldpd": "lldpd",
     "/usr/sbin/netplan": "netplan.io",
+    "/usr/bin/perl": "perl-base",
 }
 SUDO_SYSCTLS = {
     "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("0", "kernel.apparmor_restrict_unprivileged_userns"),

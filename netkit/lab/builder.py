@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-import sys
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -36,8 +35,7 @@ class Builder:
         self._files = files
         self._tell = tell
         self._public_key = (world.folder.path / "key.pub").read_text(encoding="utf-8")
-        client = Path(__file__).with_name("client.py").read_text(encoding="utf-8")
-        self._client = f"#!{_interpreter()} -IS\n{client}"
+        self._client = Path(__file__).with_name("client.pl").read_text(encoding="utf-8")
 
     def build(self) -> list[Shortfall]:
         """Bring every node up; return what kept any of them from it."""
@@ -157,9 +155,3 @@ class Builder:
 def _answers(place: tuple[str, int]) -> bool:
     with socket.socket() as line:
         return line.connect_ex(place) == 0
-
-
-def _interpreter() -> str:
-    """Return an interpreter that is not in a folder nodes have of their own."""
-    system = Path("/usr/bin/python3")
-    return str(system if system.exists() else Path(sys.executable).resolve())
