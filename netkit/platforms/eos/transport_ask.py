@@ -56,7 +56,7 @@ class _Batch:
                     return
                 yield from self._alone(left, min(timeout_s, ALONE_S))
                 return
-            if self._goes_on and _code(answer) == INVALID_PARAMS:
+            if self._goes_on and _error(answer).get("code") == INVALID_PARAMS:
                 self._goes_on = False
                 continue
             found = self._read(answer, len(left))
@@ -79,11 +79,11 @@ class _Batch:
 
     def _read(self, answer: Answer, asked: int) -> list[Reply]:
         """Return at least one answer: a failure that says not of what is the first command's."""
-        error = answer.get("error")
-        found = answer.get("result") if error is None else error.get("data")
+        error = _error(answer)
+        found = answer.get("result") if "error" not in answer else error.get("data")
         results = found[1 : asked + 1] if isinstance(found, list) else []
-        replies = [self._reply(one, is_error=error is not None) for one in results]
-        return replies or [_failed(str(error.get("message", error)) if isinstance(error, dict) else "no answer")]
+        replies = [self._reply(one, is_error="error" in answer) for one in results]
+        return replies or [_failed(str(error.get("message") or "no answer"))]
 
     def _reply(self, result: object, *, is_error: bool) -> Reply:
         shown = result if isinstance(result, dict) else {}
@@ -94,6 +94,6 @@ class _Batch:
         return Reply(text, at_s=time.time())
 
 
-def _code(answer: Answer) -> object:
+def _error(answer: Answer) -> Answer:
     error = answer.get("error")
-    return error.get("code") if isinstance(error, dict) else None
+    return error if isinstance(error, dict) else {}

@@ -9,6 +9,7 @@ from netkit.platforms.eos.facts.interface import fec_word
 from netkit.platforms.eos.facts.port import is_port
 from netkit.platforms.shown import Shown, named, number, parsed, rows, table, text, whole
 
+DOWN = "linkDown"
 Counts = dict[str, dict[str, int]]
 
 
@@ -34,7 +35,12 @@ def _location(chip: Shown) -> str:
 
 
 def _line(chip: Shown) -> Line:
-    return Line(fec=fec_word(table(chip, "fec").get("encoding")), ber=number(table(chip, "preFecBer").get("value")))
+    """Return what arrives. A line that is down has no error rate, whatever its register still says."""
+    is_down = text(table(chip, "phyState").get("value")) == DOWN
+    return Line(
+        fec=fec_word(table(chip, "fec").get("encoding")),
+        ber=None if is_down else number(table(chip, "preFecBer").get("value")),
+    )
 
 
 def _counters(chips: dict[str, Shown]) -> Counts:

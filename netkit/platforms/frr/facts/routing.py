@@ -49,7 +49,7 @@ def _session(name: str, peer: Shown, alive: Mapping[str, bool] | None, drained: 
     return BgpSession(
         is_established=is_established,
         state=state,
-        peer_asn=whole(peer.get("remoteAs")),
+        peer_asn=whole(peer.get("remoteAs")) or None,  # 0 until the first OPEN of a neighbour
         received_prefixes=whole(peer.get("pfxRcd")),
         sent_prefixes=whole(peer.get("pfxSnt")),
         uptime_s=uptime_ms / MS_PER_S if is_established and uptime_ms is not None else None,

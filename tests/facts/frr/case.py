@@ -1,0 +1,37 @@
+"""What a Linux switch printed, in files: under the names the commands have, JSON as it is, words as lines."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from netkit.facts import Facts
+from netkit.observe.assemble import facts
+from netkit.platforms.frr.facts import command
+from netkit.platforms.frr.facts.views import views
+from netkit.platforms.view import Reply, Subject, View
+
+FOLDER = Path(__file__).parent / "cases"
+NOT_FOUND = "exit code 127: not found"
+CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json") if not path.name.endswith(".facts.json")))
+
+
+def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
+    """Return the views of a case, and what was printed, by command."""
+    found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
+    told = found["subject"]
+    subject = Subject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    return views(subject), {getattr(command, name): _text(shown) for name, shown in found["answers"].items()}
+
+
+def _text(shown: Any) -> str:
+    if isinstance(shown, list) and all(isinstance(line, str) for line in shown):
+        return "".join(f"{line}\n" for line in shown)
+    return "" if shown is None else json.dumps(shown)
+
+
+def seen(case: str) -> Facts:
+    """Return the facts of a case."""
+    found, printed = read(case)
+    return facts(
+        found, {one: Reply(text, "" if text else "exit code 127: not found", 1.0) for one, text in printed.items()}
+    )

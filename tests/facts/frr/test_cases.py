@@ -1,0 +1,106 @@
+"""What a Linux switch with FRR prints, and what netkit makes of it: in a lab, of iron, refused, and cut or changed."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from netkit.facts import Absent, Facts
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.platforms.frr.facts.views import CHIP
+from netkit.platforms.view import View
+from tests.conftest import UPDATE
+from tests.facts.frr.case import CASES, FOLDER, read, seen
+from tests.facts.hostile import STRANGE, changed
+
+ADAPTER = TypeAdapter(Facts)
+OF_HOSTS = {"lookups", "nics", "host"}
+VIRTUAL = {"modules", "lines"}
+VIEWS, PRINTED = read("10.2-iron")
+NAMES = ["+".join(sorted(view.yields)) for view in VIEWS]
+STEP = 23
+
+
+def texts(view: View) -> tuple[str, ...]:
+    return tuple(PRINTED[command] for command in view.commands)
+
+
+def told(view: View, *given_: str) -> Facts:
+    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
+    found = view.parse(*given_)
+    assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
+    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
+    ADAPTER.dump_json(found)
+    return found
+
+
+def absent(found: Facts) -> set[str]:
+    return {kind for kind in KINDS if isinstance(getattr(found, kind), Absent)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_facts_are_as_written(case: str) -> None:
+    file = FOLDER / f"{case}.facts.json"
+    found = json.loads(ADAPTER.dump_json(seen(case), exclude_defaults=True))
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
+
+
+def test_what_a_plain_linux_switch_cannot_tell_is_absent() -> None:
+    assert len(CASES) >= 3
+    assert absent(seen("10.2-iron")) == {*OF_HOSTS, *CHIP}
+    assert absent(seen("8.4.4-lab")) == {*OF_HOSTS, *CHIP, *VIRTUAL}
+    assert absent(seen("refused")) == set(KINDS)
+
+
+def test_a_virtual_cable_has_no_speed() -> None:
+    found = seen("8.4.4-lab").interfaces
+    assert not isinstance(found, Absent)
+    assert {name: one.speed_gbps for name, one in found.items()} == {"swp1s1": None, "swp33s0": None}
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=NAMES)
+@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
+def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> None:
+    found = told(view, *(text for _ in view.commands))
+    if text in {"", "null", "{}"}:
+        assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
+
+
+@pytest.mark.parametrize("case", ["10.2-iron", "8.4.4-lab"])
+def test_what_is_printed_may_end_anywhere(case: str) -> None:
+    views, printed = read(case)
+    for view in views:
+        given_ = tuple(printed[command] for command in view.commands)
+        for index, text in enumerate(given_):
+            for end in (*range(0, len(text), STEP), *range(max(0, len(text) - 20), len(text))):
+                told(view, *given_[:index], text[:end], *given_[index + 1 :])
+
+
+def test_a_configuration_that_is_cut_off_says_nothing_of_drains() -> None:
+    view = next(view for view in VIEWS if "sessions" in view.yields)
+    (text,) = texts(view)
+    found = told(view, text.removesuffix("end\n")).sessions
+    assert not isinstance(found, Absent)
+    assert {name: one.is_draining for name, one in found.items()} == {"swp1": None, "swp2": None, "swp3": None}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
+    view = data.draw(st.sampled_from(VIEWS))
+    given_ = list(texts(view))
+    index = data.draw(st.integers(0, len(given_) - 1))
+    given_[index] = data.draw(changed(given_[index]))
+    told(view, *given_)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=120), st.sampled_from(VIEWS))
+def test_any_text_is_taken(text: str, view: View) -> None:
+    told(view, *(text for _ in view.commands))

@@ -1,0 +1,122 @@
+"""Asking over eAPI: one request for many commands, and what becomes of those that fail, hang or are not understood."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from netkit.errors import AccessError, Problem
+from netkit.platforms.eos import transport_ask
+from netkit.platforms.eos.facts.command import BGP, RUNNING, VERSION
+
+HOSTNAME, BOGUS, SLOW = "show hostname", "show bogus", "show slow"
+TIMEOUT_S = 30.0
+
+
+class Switch:
+    """eAPI as EOS documents it, of one release or another: what is posted to it is kept."""
+
+    def __init__(self, *, goes_on: bool = True, knows_going_on: bool = True, lost_after: int = 99) -> None:
+        self.goes_on, self.knows_going_on, self.lost_after = goes_on, knows_going_on, lost_after
+        self.posted: list[list[Any]] = []
+        self.limits_s: list[float] = []
+
+    def post(self, request: str, timeout_s: float) -> Mapping[str, Any]:
+        params = json.loads(request)["params"]
+        self.posted.append(params["cmds"][1:])
+        self.limits_s.append(timeout_s)
+        if len(self.posted) > self.lost_after:
+            raise AccessError(Problem("leaf01: the connection is lost"))
+        if SLOW in params["cmds"]:
+            raise TimeoutError
+        if "stopOnError" in params and not self.knows_going_on:
+            return {"error": {"code": -32602, "message": "unexpected keyword argument 'stopOnError'"}}
+        results: list[Any] = []
+        for command in params["cmds"]:
+            if command == BOGUS:
+                results.append({"errors": ["Invalid input (at token 1: 'bogus')"]})
+                if not (self.goes_on and "stopOnError" in params):
+                    break
+            else:
+                name = command["cmd"] if isinstance(command, dict) else command
+                results.append({"output": name} if params["format"] == "text" else {"name": name})
+        if {"errors": ["Invalid input (at token 1: 'bogus')"]} in results:
+            return {"error": {"code": 1002, "message": "invalid command", "data": results}}
+        return {"result": results}
+
+    def ask(self, *commands: str) -> list[tuple[str, str]]:
+        replies = transport_ask.ask(self.post, commands, TIMEOUT_S, "")
+        assert all(reply.at_s > 1.7e9 for reply in replies)
+        return [(reply.text, reply.failure) for reply in replies]
+
+
+def told(name: str) -> tuple[str, str]:
+    return json.dumps({"name": name}), ""
+
+
+REFUSED = ("", "Invalid input (at token 1: 'bogus')")
+
+
+def test_all_json_is_one_request_and_all_words_another() -> None:
+    switch = Switch()
+    assert switch.ask(RUNNING, VERSION, HOSTNAME) == [(RUNNING, ""), told(VERSION), told(HOSTNAME)]
+    assert switch.posted == [[VERSION, HOSTNAME], [RUNNING]]
+
+
+def test_revisions_are_pinned() -> None:
+    switch = Switch()
+    assert switch.ask(BGP, VERSION) == [told(BGP), told(VERSION)]
+    assert switch.posted == [[{"cmd": BGP, "revision": 2}, VERSION]]
+
+
+@pytest.mark.parametrize(
+    ("make", "requests"),
+    [
+        (Switch, 1),
+        (lambda: Switch(goes_on=False), 2),
+        (lambda: Switch(knows_going_on=False), 3),
+    ],
+    ids=["goes on", "stops", "knows no going on"],
+)
+def test_a_refused_command_loses_no_other_on_any_release(make: Callable[[], Switch], requests: int) -> None:
+    switch = make()
+    found = switch.ask(VERSION, BOGUS, HOSTNAME, BOGUS, BGP)
+    assert found == [told(VERSION), REFUSED, told(HOSTNAME), REFUSED, told(BGP)]
+    assert len(switch.posted) == requests
+
+
+def test_a_command_that_never_ends_is_asked_alone_and_loses_no_other() -> None:
+    switch = Switch()
+    assert switch.ask(VERSION, SLOW, HOSTNAME) == [told(VERSION), ("", "does not end"), told(HOSTNAME)]
+    assert switch.posted == [[VERSION, SLOW, HOSTNAME], [VERSION], [SLOW], [HOSTNAME]]
+    assert switch.limits_s == [TIMEOUT_S, 10.0, 10.0, 10.0]
+
+
+def test_a_connection_that_is_lost_keeps_what_was_answered() -> None:
+    found = Switch(lost_after=1).ask(VERSION, RUNNING)
+    assert found == [told(VERSION), ("", "leaf01: the connection is lost")]
+    with pytest.raises(AccessError, match="the connection is lost"):
+        Switch(lost_after=0).ask(VERSION, RUNNING)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{}, {"error": 7}, {"result": None}, {"result": [{}]}, {"error": {"message": "no"}}, {"error": {"data": {}}}],
+)
+def test_an_answer_of_another_shape_is_a_failure_of_each_command(answer: Mapping[str, Any]) -> None:
+    replies = transport_ask.ask(lambda _request, _limit_s: answer, (VERSION, HOSTNAME), TIMEOUT_S, "")
+    assert [reply.text for reply in replies] == ["", ""]
+    assert all(reply.failure for reply in replies)
+
+
+def test_the_password_of_enable_is_given_and_nothing_is_asked_for_nothing() -> None:
+    posted = []
+
+    def post(request: str, _timeout_s: float) -> Mapping[str, Any]:
+        posted.append(json.loads(request)["params"]["cmds"])
+        return {"result": [{}, {}]}
+
+    assert transport_ask.ask(post, (), TIMEOUT_S, "word") == ()
+    transport_ask.ask(post, (VERSION,), TIMEOUT_S, "word")
+    assert posted == [[{"cmd": "enable", "input": "word"}, VERSION]]
