@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
+from netkit.platforms.sonic.facts import routing
 from netkit.platforms.sonic.facts.views import CONFIG, views
 from netkit.platforms.view import Subject, View
 from tests.conftest import UPDATE
@@ -142,6 +143,11 @@ def bent(document: Any, data: st.DataObject) -> Any:
     changed = dict(document) if isinstance(document, dict) else list(document)
     changed[key] = bent(changed[key], data)
     return changed
+
+
+def test_without_bgpd_the_reason_says_so() -> None:
+    said = "bgpd is not running\nBuilding configuration...\n\nCurrent configuration:\n!\nend\n"
+    assert routing.sessions(said).sessions == Absent("bgpd does not run")
 
 
 def test_no_table_that_holds_a_secret_is_asked_for() -> None:

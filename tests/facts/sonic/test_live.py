@@ -242,6 +242,14 @@ def shown(facts: Facts) -> dict[str, set[object]]:
     }
 
 
+def test_a_drain_shows_until_it_ends(lab: RunningLab, driver: SonicDriver, fabric: Fabric) -> None:
+    for change, is_draining in ((driver.drain, True), (driver.undrain, False)):
+        change()
+        sessions = look(lab, fabric, "leaf01").sessions
+        assert not isinstance(sessions, Absent)
+        assert {session.is_draining for session in sessions.values()} == {is_draining}
+
+
 def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
     breaking("hangs", "leaf01")
     hasty = opened(lab, "leaf01", timeout_s=SHORT_S)

@@ -40,6 +40,7 @@ def _interface(row: Row, state: Row, mac: str) -> Interface:
         fec=word(state.get("fec")) or word(row.get("fec")),
         mac=mac.lower(),
         description=word(row.get("description")),
+        alias=word(row.get("alias")),
     )
 
 

@@ -12,7 +12,7 @@ MS_PER_S = 1000
 MOST = 1 << 63
 SESSIONS = (
     "vtysh -c 'show bgp ipv4 unicast summary json' -c 'show bfd peers json' -c 'show running-config bgpd' "
-    "| sed '/ password /d'"
+    "2>&1 | sed '/ password /d'"
 )
 """One call, because each goes through the container. Passwords of sessions stay on the switch."""
 ROUTES = "ip -j -4 route show proto bgp"
