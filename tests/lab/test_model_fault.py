@@ -201,6 +201,15 @@ def test_counters_that_were_reset_count_on_from_zero() -> None:
     assert 0 < later.fec.histogram[0] < was.fec.histogram[0]
 
 
+def test_counters_of_a_nic_that_were_reset_count_on_from_zero() -> None:
+    bed = broken("counter-reset", "gpu01:rail0")
+    assert set(bed.nics("gpu01", BROKEN_S)["rail0"].ethtool.values()) == {0}
+    later, was = bed.nics("gpu01", READ_S)["rail0"].ethtool, HEALTHY["gpu01"]["rail0"].ethtool
+
+    for name in ("rx_bits_phy", "rx_corrected_bits_phy", "rx_err_lane_0_phy", "rx_bytes_phy"):
+        assert 0 < later[name] < was[name]
+
+
 def test_a_clear_by_command_resets_one_port_and_what_the_kernel_counted_there() -> None:
     bed = Bed(FABRIC)
     port = KernelPort(mtu_bytes=9216, ecn_marked_packets=90, traffic=TrafficReading(rx_bytes=500, tx_packets=7))

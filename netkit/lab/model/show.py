@@ -85,6 +85,8 @@ def nic_reading(
 ) -> NicReading:
     """Return what a host NIC shows."""
     way = plant.wiring.way_out[end]
+    if account is not None and account.is_to_reset:
+        plant.clear(end, now_s)  # before its line is read, or what the line forgets would be taken off twice
     state = _nic_state(plant, end, kernel, traffic, now_s)
     groups = [nics.hw_counters(state), nics.port_counters(state), nics.ethtool(state)]
     if account is not None:
