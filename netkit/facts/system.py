@@ -29,6 +29,8 @@ class Interface:
     """`rs`, `fc`, `none`, or as the device says it; empty when it does not tell."""
     mac: str = ""
     description: str = ""
+    alias: str = ""
+    """What the device calls the port beside, such as the name it announces to its neighbours."""
     link_up_s: float | None = None
     """How long the link took to come up the last time."""
 
