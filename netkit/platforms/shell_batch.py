@@ -34,13 +34,13 @@ def ask(
     *,
     shell: str = "/bin/sh",
     timeout_s: float | None = None,
-    is_slow: Callable[[str], bool] = lambda _command: False,
+    slowness: Callable[[str], int] = lambda _command: 0,
 ) -> tuple[Reply, ...]:
-    """Return the answer to each command, in order; one that stands there twice is asked once, a slow one last.
+    """Return the answer to each command, in order; one that stands there twice is asked once, the slowest last.
 
     AccessError only when the connection is gone.
     """
-    once = tuple(sorted(dict.fromkeys(commands), key=is_slow))
+    once = tuple(sorted(dict.fromkeys(commands), key=slowness))
     told = dict(zip(once, _asked(line, once, shell, timeout_s), strict=True)) if once else {}
     return tuple(told[command] for command in commands)
 

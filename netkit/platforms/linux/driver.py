@@ -17,7 +17,7 @@ from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, RailState, SessionState
 from netkit.platforms.filling import Filling
 from netkit.platforms.linux import health, install, rails, reach
-from netkit.platforms.linux.facts.command import is_slow
+from netkit.platforms.linux.facts.command import slowness
 from netkit.platforms.linux.transport import HostResult, play
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
@@ -85,7 +85,7 @@ class LinuxDriver:
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order."""
         shell = install.as_root("/bin/sh", self.target.user)
-        return shell_batch.ask(self._line, commands, shell=shell, is_slow=is_slow)
+        return shell_batch.ask(self._line, commands, shell=shell, slowness=slowness)
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage files on the host, where the playbook finds them; nothing is applied."""

@@ -20,6 +20,7 @@ FIRMWARE = (
 )
 FIRMWARE_TOOL = "t=$(command -v "
 """How a command begins that asks the firmware of a card."""
+OF_KERNEL = ("grep ", "ip ", "exec 3>&1", "lldpcli ", "readlink ")
 LLDP = "lldpcli -f json0 show neighbors details"
 ADDRESSES = "ip -j -d address show"
 TOPOLOGY = f"readlink -f {PCI}/*; echo '#@ gpus'; grep -slE '^0x(0302|1200)' {PCI}/*/class; echo '#= end'"
@@ -89,9 +90,11 @@ def qos(subject: Subject) -> str:
     return f"if command -v mlnx_qos >/dev/null; then {_each(subject, own)}; else {_each(subject, parts)}; fi"
 
 
-def is_slow(command: str) -> bool:
-    """Whether a command may keep a card busy for a second or more: asked last, it holds up nothing else."""
-    return command.startswith(FIRMWARE_TOOL)
+def slowness(command: str) -> int:
+    """Return how likely a command is to keep others waiting: the kernel, then tools of NICs, then their firmware."""
+    if command.startswith(FIRMWARE_TOOL):
+        return 2
+    return 0 if command.startswith(OF_KERNEL) else 1
 
 
 def mlxlink(nic: SubjectNic) -> str:
