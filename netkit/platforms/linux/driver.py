@@ -157,7 +157,7 @@ class LinuxDriver:
         """Return what the playbook is told of this host."""
         if self._files is None:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
-        wanted = rails.as_variables(rails.configured(self._files))
+        wanted = rails.as_variables(rails.configured(self._files)) if rails.has_rails(self._files) else []
         return {**reach.variables(self.target), "netkit_staged": STAGED, "netkit_rails": wanted}
 
     def begin_change(self) -> str:

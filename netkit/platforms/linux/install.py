@@ -29,8 +29,10 @@ PLACES: Mapping[str, str] = {
 MOST_RAILS = 16
 RAIL = re.compile(r"^    (\w+):", re.MULTILINE)
 DROP_IN = re.compile(rf"{NETWORKD}/10-netplan-(.+)\.network\.d/oif\.conf")
-READ = "for f in {places}; do if [ -f $f ]; then echo $f $(base64 -w0 $f); fi; done; echo end"
+READ = "for f in {places}; do if [ -f $f ]; then echo $(stat -c %04a $f) $f $(base64 -w0 $f); fi; done; echo end"
 """Prints each file on a line, as base64: whatever is in it, it cannot be taken for another."""
+NOTHING = "# None of netkit's files is there.\n"
+"""The list of a host that has nothing of netkit's: what is to be as there has no files, and lacks none."""
 
 
 def entries(files: Files, device: str) -> list[dict[str, str]]:
@@ -42,7 +44,7 @@ def entries(files: Files, device: str) -> list[dict[str, str]]:
             if match is None or match[2] not in files:
                 raise DeviceError(Problem(f"{device}: {LIST}: {line!r} is not `mode file place`", "render it again"))
             found.append({"path": match[3], "mode": match[1], "content": files[match[2]]})
-    if not found:
+    if not found and files.get(LIST) != NOTHING:
         raise DeviceError(
             Problem(f"{device}: {LIST} is missing, so nothing says where its files go", "render it again")
         )
@@ -60,7 +62,10 @@ def read_command() -> str:
 
 
 def running(printed: str, device: str) -> dict[str, str | None]:
-    """Return what the command printed as files by their rendered names; None for what is not there."""
+    """Return what the command printed as files by their rendered names; None for what is not there.
+
+    The list of where they go is among them, so that a host can be brought back to what was read, to the byte.
+    """
     lines = printed.splitlines()
     try:
         there = dict(map(_file, lines[:-1]))
@@ -69,14 +74,15 @@ def running(printed: str, device: str) -> dict[str, str | None]:
     if lines[-1:] != ["end"]:
         raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk"))
     found = _absent()
-    found.update({_name(place): text for place, text in there.items() if not DROP_IN.fullmatch(place)})
-    found[OIF] = _drop_in(there, found[NETPLAN])
+    names = _names({place: text for place, (_, text) in there.items()})
+    found.update({names[place]: text for place, (_, text) in there.items()})
+    found[LIST] = "".join(f"{mode} {names[place]} {place}\n" for place, (mode, _) in there.items()) or NOTHING
     return found
 
 
-def _file(line: str) -> tuple[str, str]:
-    place, _, text = line.partition(" ")
-    return place, base64.b64decode(text, validate=True).decode("utf-8", "replace")
+def _file(line: str) -> tuple[str, tuple[str, str]]:
+    mode, place, *text = line.split(" ")
+    return place, (mode, base64.b64decode("".join(text), validate=True).decode("utf-8", "replace"))
 
 
 def _absent() -> dict[str, str | None]:
@@ -85,15 +91,14 @@ def _absent() -> dict[str, str | None]:
     return dict.fromkeys([*names, *rails, OIF])
 
 
-def _name(place: str) -> str:
-    return PLACES.get(place) or place.rpartition("/")[2]
-
-
-def _drop_in(there: Mapping[str, str], netplan: str | None) -> str | None:
-    """Return the one text of all drop-ins, or all of their texts; None when a rail lacks its own."""
-    texts = {match[1]: text for place, text in there.items() if (match := DROP_IN.fullmatch(place))}
-    rails = set(RAIL.findall(netplan or "")) or set(texts)
-    return "\n".join(dict.fromkeys(texts.values())) if texts and rails == set(texts) else None
+def _names(there: Mapping[str, str]) -> dict[str, str]:
+    """Return the rendered name of each file. Drop-ins have one name if they are alike, and every rail has its own."""
+    drop_ins = {match[1]: place for place in there if (match := DROP_IN.fullmatch(place))}
+    netplan = next((there[place] for place, name in PLACES.items() if name == NETPLAN and place in there), "")
+    rails = set(RAIL.findall(netplan)) or set(drop_ins)
+    is_whole = rails == set(drop_ins) and len({there[place] for place in drop_ins.values()}) == 1
+    names = {place: PLACES.get(place) or place.rpartition("/")[2] for place in there}
+    return names | {place: OIF if is_whole else f"{rail}.{OIF}" for rail, place in drop_ins.items()}
 
 
 def as_root(command: str, user: str) -> str:

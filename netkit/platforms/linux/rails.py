@@ -105,6 +105,11 @@ def configured(files: Files) -> tuple[Rail, ...]:
     return found
 
 
+def has_rails(files: Files) -> bool:
+    """Whether there is a file that configures rails, as there is none on a host netkit never changed."""
+    return bool(_names(files))
+
+
 def described(files: Files) -> tuple[Rail, ...]:
     """Return what to ask for each rail that files describe, if they describe any."""
     try:

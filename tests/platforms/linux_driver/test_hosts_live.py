@@ -8,6 +8,7 @@ import pytest
 from netkit.errors import DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.linux.driver import commit_together
+from netkit.platforms.linux.install import LIST
 from netkit.platforms.models import MODELS
 from tests.lab.running import intent, needs_lab, running, until, write_fabric
 from tests.platforms.linux_driver.bench import Bench, bench
@@ -47,7 +48,7 @@ def wider(text: str) -> str:
 
 def is_as(bench: Bench, device: str, files: dict[str, str]) -> bool:
     driver = bench.driver(device)
-    found = {name: text for name, text in driver.running_files().items() if text is not None}
+    found = {name: text for name, text in driver.running_files().items() if text is not None and name != LIST}
     driver.close()
     return found == {name: text for name, text in files.items() if MODELS["linux"].reads(name)}
 

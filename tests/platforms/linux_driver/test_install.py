@@ -29,7 +29,7 @@ SHAPES = [
 
 
 def printed(there: dict[str, str]) -> str:
-    lines = [f"{place} {base64.b64encode(text.encode()).decode()}\n" for place, text in there.items()]
+    lines = [f"0640 {place} {base64.b64encode(text.encode()).decode()}\n" for place, text in there.items()]
     return "".join([*lines, "end\n"])
 
 
@@ -43,26 +43,33 @@ def test_what_is_installed_is_read_back_as_it_was_rendered(shape: dict[str, obje
     for host in built.hosts:
         files = rendered(built, host)
         found = install.running(printed(places(files)), host.name)
-        there = {name: text for name, text in found.items() if text is not None}
+        there = {name: text for name, text in found.items() if text is not None and name != install.LIST}
         assert there == {name: text for name, text in files.items() if MODELS["linux"].reads(name)}
+        back = install.entries({name: text for name, text in found.items() if text is not None}, host.name)
+        assert {entry["path"]: entry["content"] for entry in back} == places(files)
+        assert {entry["mode"] for entry in back} == {"0640"}
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_rendered_name_is_known_on_a_host_that_has_nothing(shape: dict[str, object]) -> None:
     built = fabric(shape)
     found = install.running(printed({}), "gpu01")
-    assert set(found.values()) == {None}
+    assert {name for name, text in found.items() if text is not None} == {install.LIST}
+    assert install.entries({install.LIST: found[install.LIST] or ""}, "gpu01") == []
     assert {name for name in rendered(built, built.hosts[0]) if MODELS["linux"].reads(name)} <= set(found)
 
 
-def test_a_rail_without_its_drop_in_shows() -> None:
+def test_drop_ins_that_are_missing_or_differ_show_and_can_be_brought_back() -> None:
     built = fabric(values({}))
     there = places(rendered(built, built.hosts[0]))
     missing = next(place for place in there if place.endswith("rail1.network.d/oif.conf"))
     del there[missing]
-    assert install.running(printed(there), "gpu01")["oif.conf"] is None
-    there[missing] = "[RoutingPolicyRule]\nTable=7\n"
-    assert "Table=7" in (install.running(printed(there), "gpu01")["oif.conf"] or "")
+    for _ in range(2):
+        found = install.running(printed(there), "gpu01")
+        assert found["oif.conf"] is None
+        back = install.entries({name: text for name, text in found.items() if text is not None}, "gpu01")
+        assert {entry["path"]: entry["content"] for entry in back} == there
+        there[missing] = "[RoutingPolicyRule]\nTable=7\n"
 
 
 @given(st.text().filter(lambda text: text.splitlines()[-1:] != ["end"]))
