@@ -38,7 +38,7 @@ def answering(folder: Path, version: str) -> Desk:
 def test_views_are_as_written(version: str, tmp_path: Path) -> None:
     terminal = answering(tmp_path, version)
     shown = {path: terminal.show(path) for path in asked(terminal)}
-    for path, aspects in ASPECTS.items():
+    for path, aspects in ((path, aspects) for path, aspects in ASPECTS.items() if path in shown):
         shown |= {f"{path} --view {aspect}": terminal.show(f"{path} --view {aspect}") for aspect in sorted(aspects)}
     for path in [path for path in shown if path.partition(" --")[0] in {"interface", "interface lldp"}]:
         shown[path] = {name: shown[path][name] for name in ("lo", "swp33s0", "swp33", "vlan100") if name in shown[path]}

@@ -26,10 +26,9 @@ from netkit.platforms.nvue.facts.shown import (
 from netkit.platforms.view import View
 
 ROCE = "nv show qos roce -o json"
-CLASSES = "nv show qos egress-queue-mapping default-global -o json"
-MAPPING = "nv show qos mapping default-global -o json"
-SCHEDULER = "nv show qos egress-scheduler default-global -o json"
-DEVICE_WIDE = (ROCE, MAPPING, CLASSES, SCHEDULER)
+QOS = "nv show qos -o json"
+"""All of QoS. What the RoCE mode does is asked for by itself, because no document says that it is shown here."""
+PROFILE = "default-global"
 WHOLE_PERCENT = 100
 """Less than that and the RoCE mode shows some classes only."""
 DWRR = re.compile(r"DWRR-([0-9]{1,3})%", re.IGNORECASE)
@@ -51,13 +50,12 @@ def view(ports: Sequence[str], *, has_aspects: bool) -> View:
     marks = commands_for(ports, "congestion-control", "congestion-control", has_aspects=has_aspects)
 
     def parse(*texts: str) -> Facts:
-        shared, rest = texts[: len(DEVICE_WIDE)], texts[len(DEVICE_WIDE) :]
+        roce, qos, *rest = texts
         status = by_port(ports, rest[: len(statuses)], ("qos", "roce", "status"), has_aspects=has_aspects)
         marking = by_port(ports, rest[len(statuses) :], ("qos", "congestion-control"), has_aspects=has_aspects)
-        return parsed(shared, status, marking)
+        return parsed(roce, qos, status, marking)
 
-    commands = (*DEVICE_WIDE, *statuses, *marks)
-    return View(commands, frozenset({"qos"}), parse, is_costly=not has_aspects)
+    return View((ROCE, QOS, *statuses, *marks), frozenset({"qos"}), parse, is_costly=not has_aspects)
 
 
 def commands_for(ports: Sequence[str], path: str, aspect: str, *, has_aspects: bool) -> tuple[str, ...]:
@@ -76,16 +74,15 @@ def by_port(
     return {port: one for port, text in zip(ports, texts, strict=True) if (one := tree(text)) is not None}
 
 
-def parsed(shared: Sequence[str], status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
+def parsed(roce_text: str, qos_text: str, status: Mapping[str, Shown], marking: Mapping[str, Shown]) -> Facts:
     """Return the QoS of the ports that showed something."""
-    roce, mapping, queues, scheduler = (tree(text) for text in shared)
-    if roce is None and not status:
-        return Facts(qos=unread(ROCE, shared[0]))
-    found = classes(roce or {}, queues or {}, scheduler or {})
-    dscps = _dscps(roce or {}, mapping or {})
+    qos = tree(qos_text) or {}
+    roce = tree(roce_text) or under(qos, "roce")
+    if not roce and not status:
+        return Facts(qos=unread(ROCE, roce_text))
+    found, dscps = classes(roce, qos), _dscps(roce, under(qos, "mapping", PROFILE))
     ports = {
-        port: _port(status.get(port, {}), marking.get(port), roce or {}, dscps, found)
-        for port in sorted({*status, *marking})
+        port: _port(status.get(port, {}), marking.get(port), roce, dscps, found) for port in sorted({*status, *marking})
     }
     return Facts(qos=ports or Absent(f"{ROCE}: no port shows its QoS"))
 
@@ -157,8 +154,9 @@ def _dscps(roce: Shown, mapping: Shown) -> dict[int, int] | None:
     return dict(sorted(found.items())) or None
 
 
-def classes(roce: Shown, queues: Shown, scheduler: Shown) -> Classes:
+def classes(roce: Shown, qos: Shown) -> Classes:
     """Return traffic classes: as the RoCE mode shows them, and as the profiles do, which know all of them."""
+    queues, scheduler = under(qos, "egress-queue-mapping", PROFILE), under(qos, "egress-scheduler", PROFILE)
     of_priority, weights, strict = _roce_classes(roce)
     for name, row in objects(queues.get("switch-priority")):
         priority, chosen = index(name), index(row.get("traffic-class"))

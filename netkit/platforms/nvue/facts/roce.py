@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Buffer
-from netkit.platforms.nvue.facts.qos import CLASSES, ROCE, Classes, by_port, classes, commands_for
+from netkit.platforms.nvue.facts.qos import ROCE, Classes, by_port, classes, commands_for
 from netkit.platforms.nvue.facts.shown import Shown, counted, numbers, size, tree, under, unread, whole
 from netkit.platforms.view import View
 
@@ -15,17 +15,17 @@ def view(ports: Sequence[str], *, has_aspects: bool) -> View:
     counting = commands_for(ports, "roce counters", "roce-counters", has_aspects=has_aspects)
 
     def parse(*texts: str) -> Facts:
-        roce, queues, *rest = texts
+        roce, *rest = texts
         shown = by_port(ports, rest, ("qos", "roce", "counters"), has_aspects=has_aspects)
         if not shown:
             why = unread(counting[0], rest[0] if rest else "")
             return Facts(buffers=why, counters=why)
-        return parsed(tree(roce), tree(queues) or {}, shown)
+        return parsed(tree(roce) or {}, shown)
 
-    return View((ROCE, CLASSES, *counting), frozenset({"buffers", "counters"}), parse, is_costly=not has_aspects)
+    return View((ROCE, *counting), frozenset({"buffers", "counters"}), parse, is_costly=not has_aspects)
 
 
-def parsed(roce: Shown | None, queues: Shown, shown: Mapping[str, Shown]) -> Facts:
+def parsed(roce: Shown, shown: Mapping[str, Shown]) -> Facts:
     """Return counters and buffers. The counts are sums over the lossless priorities, so that there must be one."""
     counters: dict[str, dict[str, int]] = {}
     for port, found in shown.items():
@@ -35,7 +35,7 @@ def parsed(roce: Shown | None, queues: Shown, shown: Mapping[str, Shown]) -> Fac
         why = Absent(f"{ROCE}: not one lossless priority, so that sums over them tell of none")
         return Facts(buffers=why, counters=counted(ROCE, counters))
     (priority,) = priorities
-    found_classes = classes(roce or {}, queues, {})
+    found_classes = classes(roce, {})
     for port, found in shown.items():
         _lossless(counters, place(port, priority), found)
         for number, stats in _queues(found_classes, priority, found):

@@ -1,19 +1,34 @@
 """BGP sessions, with what BFD and a drain say of them."""
 
+from collections.abc import Iterator
+
 from netkit.facts import Facts
 from netkit.facts.routing import BgpSession
-from netkit.platforms.nvue.facts.shown import Shown, duration_s, objects, switched, tree, under, unread, whole, word
+from netkit.platforms.nvue.facts.shown import (
+    Shown,
+    document,
+    duration_s,
+    objects,
+    switched,
+    tree,
+    under,
+    unread,
+    whole,
+    word,
+)
 from netkit.platforms.view import View
 
 NEIGHBORS = "nv show vrf default router bgp neighbor"
 BFD = "nv show vrf default router bfd peers -o json"
+BFD_BEFORE = "sudo -n vtysh -c 'show bfd peers json'"
+"""What tells of BFD in releases whose NVUE does not."""
 BGP = "nv show router bgp --applied -o json"
 
 
-def view(*, is_brief: bool) -> View:
+def view(*, is_brief: bool, has_bfd: bool) -> View:
     """Return the view; releases that show neighbours in brief are asked for detail."""
     neighbors = f"{NEIGHBORS}{' --view=detail' if is_brief else ''} -o json"
-    return View((neighbors, BFD, BGP), frozenset({"sessions"}), parse)
+    return View((neighbors, BFD if has_bfd else BFD_BEFORE, BGP), frozenset({"sessions"}), parse)
 
 
 def parse(neighbor_text: str, bfd_text: str, bgp_text: str) -> Facts:
@@ -21,19 +36,19 @@ def parse(neighbor_text: str, bfd_text: str, bgp_text: str) -> Facts:
     shown = tree(neighbor_text)
     if shown is None:
         return Facts(sessions=unread(NEIGHBORS, neighbor_text))
-    bfd, bgp = _bfd(tree(bfd_text) or {}), tree(bgp_text)
+    bfd, bgp = dict(_bfd(document(bfd_text))), tree(bgp_text)
     is_draining = None if bgp is None else bool(switched(bgp.get("graceful-shutdown")))
     sessions = {name: _session(found, bfd.get(name), is_draining=is_draining) for name, found in objects(shown)}
     return Facts(sessions=sessions)
 
 
-def _bfd(peers: Shown) -> dict[str, bool]:
-    """Return whether BFD is up, by interface. Peers are listed by address or discriminator."""
-    return {
-        interface: word(peer, "status", "state", "session-state").lower() == "up"
-        for _, peer in objects(peers)
-        if (interface := word(peer, "interface", "local-interface"))
-    }
+def _bfd(found: object) -> Iterator[tuple[str, bool]]:
+    """Yield whether BFD is up, by interface. NVUE lists peers by address or discriminator, FRR one by one."""
+    peers = found if isinstance(found, list) else [peer for _, peer in objects(found)]
+    for peer in peers:
+        interface = word(peer, "interface", "local-interface") if isinstance(peer, dict) else ""
+        if interface:
+            yield interface, word(peer, "status", "state", "session-state").lower() == "up"
 
 
 def _session(found: Shown, is_bfd_up: bool | None, *, is_draining: bool | None) -> BgpSession:

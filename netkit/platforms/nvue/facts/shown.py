@@ -41,7 +41,8 @@ def tree(text: str) -> Shown | None:
 
 def unread(command: str, text: str) -> Absent:
     """Return why an answer tells nothing."""
-    return Absent(f"{command}: answers with {'what is not JSON as NVUE shows it' if text.strip() else 'nothing'}")
+    is_empty = not text.strip() or document(text) in ({}, [])
+    return Absent(f"{command}: answers with {'nothing' if is_empty else 'what is not JSON as NVUE shows it'}")
 
 
 def counted(command: str, counters: dict[str, dict[str, int]]) -> Counters | Absent:

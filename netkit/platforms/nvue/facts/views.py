@@ -7,6 +7,7 @@ from netkit.platforms.view import Subject, View
 # What moved between releases (Cumulus Linux: new and changed commands).
 DETAIL_SINCE = (5, 12)
 ASPECTS_SINCE = (5, 14)
+BFD_SINCE = (5, 15)
 PHY_HEALTH_SINCE = (5, 15)
 COUNTERS_QOS_SINCE = (5, 5)
 
@@ -19,7 +20,7 @@ def views(subject: Subject) -> tuple[View, ...]:
         link.view(subject.ports),
         neighbor.VIEW,
         module.VIEW,
-        session.view(is_brief=_is_since(subject, DETAIL_SINCE)),
+        session.view(is_brief=_is_since(subject, DETAIL_SINCE), has_bfd=_is_since(subject, BFD_SINCE)),
         route.VIEW,
         qos.view(subject.ports, has_aspects=has_aspects),
         roce.view(subject.ports, has_aspects=has_aspects),

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Watchdog
-from netkit.platforms.nvue.facts.qos import CLASSES, ROCE, classes
-from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, switched, tree, unread, whole, word
+from netkit.platforms.nvue.facts.qos import QOS, ROCE, classes
+from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, switched, tree, under, unread, whole, word
 from netkit.platforms.view import View
 
-TIMING = "nv show qos pfc-watchdog -o json"
 OWN = "nv show interface PORT qos pfc-watchdog -o json"
 ACTION = "drop"
 """All that a watchdog of Cumulus Linux does."""
@@ -19,17 +18,18 @@ def view(ports: Sequence[str], lossless: Sequence[int]) -> View:
     """Return the view."""
     own = tuple(OWN.replace("PORT", port) for port in ports)
 
-    def parse(timing: str, roce: str, queues: str, *texts: str) -> Facts:
+    def parse(roce_text: str, qos_text: str, *texts: str) -> Facts:
         ports_shown = {
             port: shown for port, text in zip(ports, texts, strict=True) if (shown := tree(text)) is not None
         }
         if not ports_shown:
             why = unread(own[0], texts[0])
             return Facts(watchdogs=why, counters=why)
-        of_priority = classes(tree(roce) or {}, tree(queues) or {}, {}).of_priority or {}
-        return parsed(tree(timing) or {}, {at: of_priority.get(at, at) for at in lossless}, ports_shown)
+        qos = tree(qos_text) or {}
+        of_priority = classes(tree(roce_text) or {}, qos).of_priority or {}
+        return parsed(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports_shown)
 
-    return View((TIMING, ROCE, CLASSES, *own), frozenset({"watchdogs", "counters"}), parse, is_costly=True)
+    return View((ROCE, QOS, *own), frozenset({"watchdogs", "counters"}), parse, is_costly=True)
 
 
 def parsed(timing: Shown, class_of: Mapping[int, int], ports: Mapping[str, Shown]) -> Facts:

@@ -1,6 +1,6 @@
 """QoS of the switch and of its ports, as it works now."""
 
-from netkit.lab.personalities.nvue.qos import port_qos
+from netkit.lab.personalities.nvue.qos import POLL_MS, ROBUSTNESS, port_qos
 from netkit.lab.personalities.nvue.show.look import Look, Shown
 from netkit.lab.personalities.nvue.tree import child, is_on, number, text
 from netkit.lab.state import QosState, SchedulerState
@@ -159,3 +159,12 @@ def queue_mapping(look: Look) -> Shown:
     """Return which traffic class each priority is in."""
     classes = port_qos(look.tree, {}).class_of_priority
     return {"switch-priority": {str(at): {"traffic-class": chosen} for at, chosen in enumerate(classes)}}
+
+
+def whole(look: Look) -> Shown:
+    """Return all of QoS: what is configured, and what works for ports without profiles of their own."""
+    configured = child(look.tree, "qos")
+    timing = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}
+    working = {"egress-queue-mapping": queue_mapping, "egress-scheduler": scheduler, "mapping": mapping}
+    profiles = {name: {**child(configured, name), "default-global": view(look)} for name, view in working.items()}
+    return {**configured, **profiles, "pfc-watchdog": timing, "roce": roce(look)}
