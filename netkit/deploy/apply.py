@@ -1,6 +1,8 @@
 """The ways into a deploy: do it, finish one that was killed, take one back, or only try it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 
 from nornir.core.plugins.runners import RunnerPlugin
 
@@ -10,7 +12,7 @@ from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job
-from netkit.deploy.journal import FINISHED, Entry, Journal, Orders
+from netkit.deploy.journal import FINISHED, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
@@ -182,13 +184,25 @@ def _job(
 
 def _rolled(job: Job, earlier: Iterable[DeviceOutcome]) -> Outcome:
     rollout = Rollout(job, earlier)
-    rollout.run()
+    with _while_written(rollout):
+        rollout.run()
     ended = {**{one.device: one for one in not_started(job.plan, rollout.ended)}, **rollout.ended}
     names = [*(device.name for device in job.plan.devices), *(missed.name for missed in job.plan.unreachable)]
     outcome = Outcome(job.journal.run, job.plan.fabric, tuple(ended[name] for name in names), rollout.stopped)
-    if rollout.stopped != INTERRUPTED:
+    if rollout.stopped == INTERRUPTED:
+        return outcome
+    with _while_written(rollout):
         job.journal.finish(outcome)
-    return outcome
+    return replace(outcome, stopped=rollout.stopped)
+
+
+@contextmanager
+def _while_written(rollout: Rollout) -> Iterator[None]:
+    """Stop a rollout whose journal cannot be written any more; it stays to be resumed."""
+    try:
+        yield
+    except JournalError as error:
+        rollout.stopped = str(error)
 
 
 def _left_behind(job: Job, entries: Iterable[Entry]) -> list[DeviceOutcome]:

@@ -6,9 +6,11 @@ The folder is its owner's alone: what a device ran before may hold hashes of pas
 import json
 import os
 import secrets
+import shutil
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from netkit import plan as planning
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
-from netkit.deploy.shape import DeviceOutcome, Options, Outcome, Phase
+from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -27,6 +29,12 @@ JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", 
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 SAMPLE, CONFIRMED, FINISHED = "sample", "confirmed", "finished"
 Owner = Mapping[str, Files]
+
+
+class JournalError(DeployError):
+    """The journal cannot be written: what it would have announced must not happen."""
+
+    exit_code = FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +80,17 @@ class Journal:
         return cls(root / f"{began}-{secrets.token_hex(2)}", clock)
 
     def start(self, orders: Orders) -> None:
-        """Write down what is to be done."""
-        (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
-        self.folder.chmod(0o700)
+        """Write down what is to be done; DeployError when that cannot be: then there is no such run."""
+        try:
+            self._start(orders)
+        except JournalError as error:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise DeployError(error.problems) from None
+
+    def _start(self, orders: Orders) -> None:
+        with _written(self.folder):
+            (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
+            self.folder.chmod(0o700)
         self._save(PLAN, planning.write(orders.plan))
         self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
         if orders.owner is not None:
@@ -144,9 +160,10 @@ class Journal:
 
     def _write(self, entry: Entry) -> None:
         plain = {key: value for key, value in asdict(entry).items() if value or key == "at_s"}
-        with self._opening:
-            ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
-        ledger.add(json.dumps(plain))
+        with _written(self.folder / JOURNAL):
+            with self._opening:
+                ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
+            ledger.add(json.dumps(plain))
 
     def _text(self, name: str) -> str:
         return (self.folder / name).read_text(encoding="utf-8")
@@ -155,12 +172,28 @@ class Journal:
         """Write a file whole or not at all, for nobody else to read."""
         file = self.folder / name
         partial = file.with_name(f".{file.name}")
-        handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(file)
+        with _written(file):
+            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+                stream.flush()
+                os.fsync(stream.fileno())
+            partial.replace(file)
+
+
+@contextmanager
+def _written(file: Path) -> Iterator[None]:
+    """Tell of a file that cannot be written within a block."""
+    try:
+        yield
+    except OSError as error:
+        raise JournalError(unwritable(file, error)) from None
+
+
+def unwritable(file: Path, error: OSError) -> Problem:
+    """Return what to say of a file of a run that cannot be written."""
+    what = f"cannot be written: {(error.strerror or str(error)).lower()}"
+    return Problem(what, "make room or check permissions, or choose another folder: $NETKIT_STATE_DIR", file=str(file))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """A file that only grows: each line is on disk before what it announces happens."""
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -13,13 +14,25 @@ class Ledger:
         self._handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._adding, self._syncing = threading.Lock(), threading.Lock()
         self._written = self._synced = 0
+        self._is_broken = False
         if os.fstat(self._handle).st_size and not _ends_whole(file):
             os.write(self._handle, b"\n")  # the end of a line a killed process left half written
 
     def add(self, line: str) -> None:
-        """Write a line, and return when it is on disk."""
+        """Write a line, and return when it is on disk; OSError when it is not, and of every line after that.
+
+        A disk that took less than it was given may have lost more, and tells only once.
+        """
+        try:
+            self._add(line.encode() + b"\n")
+        except OSError:
+            self._is_broken = True
+            raise
+
+    def _add(self, line: bytes) -> None:
         with self._adding:
-            os.write(self._handle, line.encode() + b"\n")
+            if self._is_broken or os.write(self._handle, line) < len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._written += 1
             mine = self._written
         with self._syncing:

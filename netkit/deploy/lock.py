@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from netkit.deploy.journal import unwritable
 from netkit.errors import DeployError, Problem
 
 UNSAFE = re.compile(r"[^\w.-]")
@@ -29,15 +30,17 @@ class LockedError(DeployError):
 @contextmanager
 def held(folder: Path, fabric: str, run: str) -> Iterator[None]:
     """Hold the lock of a fabric for the length of a block; LockedError names who has it already."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
-    handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = _opened(file)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise LockedError(Problem(f"{fabric} is being deployed by {_holder(file)}", REMEDY)) from None
-        _write(handle, _me(run))
+        try:
+            _write(handle, _me(run))
+        except OSError as error:
+            raise DeployError(unwritable(file, error)) from None
         yield
         _write(handle, "")
     finally:
@@ -60,6 +63,14 @@ def held_for_all(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _opened(file: Path) -> int:
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise DeployError(unwritable(file, error)) from None
 
 
 def _write(handle: int, text: str) -> None:

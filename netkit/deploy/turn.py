@@ -1,11 +1,12 @@
 """A device's turn: what has happened to it so far, the steps every way through shares, and how it came out."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from netkit.deploy.connection import discard
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, asked
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
-from netkit.deploy.journal import CONFIRMED
+from netkit.deploy.journal import CONFIRMED, JournalError
 from netkit.deploy.look import Task, differences, look
 from netkit.deploy.settle import Ending, Settling, Window
 from netkit.deploy.shape import DeviceOutcome, Phase, Result, State, weightiest
@@ -87,7 +88,8 @@ class Turn:
     def recovered(self, error: Exception) -> DeviceOutcome:
         """Return how the device came out after a failure, once that is known."""
         failure = self.failure(error)
-        self.job.journal.failed(failure)
+        with suppress(JournalError):  # on the way back nothing waits for a journal
+            self.job.journal.failed(failure)
         self.job.show(Phase.SETTLE, self.name, self.wave)
         return self.put_back(failure)
 
@@ -103,7 +105,7 @@ class Turn:
         """Return what the device runs, once that is known."""
         now_s = self.job.clock.wall_s()
         window = self.window or Window(now_s, now_s, now_s)
-        return Settling(self.job, self.task, window, self.step, is_drained=self.is_drained).settle()
+        return Settling(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
 
     def outcome_after(self, failure: DeviceOutcome, ending: Ending) -> DeviceOutcome:
         """Return how a device that failed came out."""
@@ -136,9 +138,15 @@ class Turn:
 
     def ended(self, outcome: DeviceOutcome) -> DeviceOutcome:
         """Write down and show how the device came out."""
-        self.job.journal.end(outcome)
+        with suppress(JournalError):
+            self.job.journal.end(outcome)
         self.job.show(Phase.END, self.name, self.wave, outcome)
         return outcome
+
+    def _step_back(self, phase: Phase) -> None:
+        with suppress(JournalError):
+            self.job.journal.step(phase, self.name, wave=self.wave)
+        self.job.show(phase, self.name, self.wave)
 
     def _verify(self, fresh: Driver) -> None:
         for left in reversed(range(LOOKS)):

@@ -32,5 +32,5 @@ def check(scene: Scene, outcome: Outcome) -> None:
             assert one.exit_code != 0, one
         if one.result is Result.NOT_STARTED:
             assert outcome.stopped
-    is_good = all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
+    is_good = not outcome.stopped and all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
     assert (outcome.exit_code == 0) == is_good

@@ -1,15 +1,36 @@
 """A run on disk: whole lines only, whatever happened to the process that wrote them."""
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import DeviceOutcome, Journal, Result, State
-from netkit.deploy.journal import JOURNAL
+from netkit.deploy.journal import JOURNAL, JournalError
 from netkit.deploy.ledger import Ledger, lines
+from netkit.errors import DeployError, Problem
 from netkit.plan import Running
+from tests.command import ROOT
+from tests.deploy.scene import scene
+
+FILL = """
+import resource, signal, sys
+from pathlib import Path
+from netkit.deploy.ledger import Ledger
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+ledger = Ledger(Path(sys.argv[1]))
+for letter in "xyz":
+    try:
+        ledger.add(letter * 60)
+        print("taken")
+    except OSError:
+        print("refused")
+"""
 
 
 def journal(folder: Path) -> Journal:
@@ -63,3 +84,48 @@ def test_what_ran_before_is_kept_with_files_that_were_not_there(tmp_path: Path) 
     found.keep("leaf01", running)
     assert Journal(found.folder).before("leaf01") == running
     assert found.before("leaf02") is None
+
+
+def test_a_full_disk_is_told_and_no_later_line_is_taken(tmp_path: Path) -> None:
+    found = journal(tmp_path)
+    (found.folder / JOURNAL).symlink_to("/dev/full")
+    for _ in range(2):
+        with pytest.raises(JournalError) as caught:
+            found.step("load", "leaf01")
+        said = f"{found.folder / JOURNAL}: cannot be written: no space left on device; make room"
+        assert str(caught.value).startswith(said)
+    found.close()
+
+
+def test_a_disk_that_takes_less_than_a_line_counts_as_full(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", FILL, str(tmp_path / "lines")], cwd=ROOT, stdout=subprocess.PIPE) as p:
+        said, _ = p.communicate()
+    assert said.decode().split() == ["taken", "refused", "refused"]
+    assert next(lines(tmp_path / "lines")).strip() == "x" * 60
+    again = Ledger(tmp_path / "lines")
+    again.add("whole")
+    again.close()
+    assert [line.strip() for line in lines(tmp_path / "lines")][-1] == "whole"
+
+
+@pytest.mark.parametrize("place", ["file/runs/run", "file"])
+def test_a_run_that_cannot_be_kept_does_not_begin(tmp_path: Path, place: str) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with scene() as found, pytest.raises(DeployError, match=r"cannot be written: .*; make room or check permissions"):
+        found.apply(Journal(tmp_path / place / "run"))
+    assert found.connects == []
+
+
+class Full(Journal):
+    """A journal on a disk that is full."""
+
+    def _save(self, name: str, _text: str) -> None:
+        raise JournalError(Problem(f"no space left for {name}"))
+
+
+def test_a_run_that_began_to_be_kept_leaves_nothing() -> None:
+    with scene() as found:
+        with pytest.raises(DeployError) as caught:
+            found.apply(Full(found.journal().folder))
+        assert (caught.value.exit_code, found.connects) == (3, [])
+        assert [*found.root.glob("*/")] == []
