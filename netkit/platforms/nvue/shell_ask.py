@@ -12,6 +12,8 @@ MOST_STREAMS = 4
 """As many as others poll a switch with and leave its control CPU alive; sshd takes up to ten."""
 WORTH = 32
 """Below as many commands a stream of its own costs more than it saves."""
+PACE_S = 0.5
+"""What each command beyond that adds to the time a stream may take."""
 NVUE = "nv "
 
 
@@ -36,8 +38,9 @@ def ask(line: SshLine, commands: Sequence[str]) -> tuple[Reply, ...]:
 
 def _stream(line: SshLine, hand: Sequence[str]) -> tuple[Reply, ...] | AccessError:
     """Return the answers of one stream, or why there are none: the others may have theirs."""
+    limit_s = line.target.timeout_s + PACE_S * max(0, len(hand) - WORTH)
     try:
-        return shell_batch.ask(line, hand)
+        return shell_batch.ask(line, hand, timeout_s=limit_s)
     except AccessError as error:
         return error
 
