@@ -128,7 +128,7 @@ class Builder:
         serve(node, mind, world.trouble.answer)
         if kind.https_port:
             world.certificates[node.name] = https.make_certificate(node)
-            https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate)
+            https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate, world.trouble.cut)
         if isinstance(node.device, Switch):
             node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
         return mind

@@ -34,7 +34,11 @@ def make_certificate(node: LiveNode) -> str:
     return hashlib.sha256(base64.b64decode(body)).hexdigest()
 
 
-def serve(node: LiveNode, personality: Personality, port: int, password: str, gate: Gate) -> None:
+Cut = Callable[[LiveNode, int], bool]
+"""Node, and how often it had changed before a request → whether nobody is to hear of the answer."""
+
+
+def serve(node: LiveNode, personality: Personality, port: int, password: str, gate: Gate, cut: Cut) -> None:
     """Answer requests for as long as the lab runs."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -52,8 +56,12 @@ def serve(node: LiveNode, personality: Personality, port: int, password: str, ga
             if not user:
                 self._send(401, {"WWW-Authenticate": 'Basic realm="netkit lab"'}, b"")
                 return
+            before = node.changes
             with node.lock:
                 answer = personality.https(self.command, self.path, dict(self.headers.items()), body, user)
+            if cut(node, before):
+                self.close_connection = True
+                return
             self._send(*answer)
 
         do_GET = do_POST = do_PATCH = do_DELETE = do_PUT = _answer  # noqa: N815

@@ -117,10 +117,17 @@ class Trouble:
         before = node.changes
         code = self._run(node, personality, call)
         patient.settle(node)
-        if node.changes != before and (dropping := self._faults.of("drops-after-commit", node.name)):
-            self._go_away(patient, dropping.number("seconds"))
+        if self.cut(node, before):
             raise HungUpError
         return code
+
+    def cut(self, node: LiveNode, before: int) -> bool:
+        """Cut a node off that has just become something else, where a fault says so: its answer is lost."""
+        dropping = self._faults.of("drops-after-commit", node.name)
+        if dropping is None or node.changes == before:
+            return False
+        self._go_away(self._patients[node.name], dropping.number("seconds"))
+        return True
 
     def gate(self, device: str) -> float:
         """Return how long an HTTPS request waits; raises ConnectionError when it gets no answer."""

@@ -88,6 +88,20 @@ def test_an_apply_the_routing_daemons_refuse_changes_nothing(terminal: Desk) -> 
     assert terminal.type("nv show interface swp33s0 link mtu --applied") == (0, "9216\n")
 
 
+def test_the_account_lives_as_long_as_its_entry(terminal: Desk) -> None:
+    passwd = terminal.node.file("/etc/passwd")
+    passwd.parent.mkdir(parents=True)
+    passwd.write_text("root:x:0\ncumulus:x:0\nsshd:x:7\n", encoding="utf-8")
+    assert apply(terminal, "set system aaa user other role system-admin")[0] == 0
+    assert passwd.read_text() == "root:x:0\ncumulus:x:0\nsshd:x:7\n"
+    assert apply(terminal, "unset system aaa user cumulus")[0] == 0
+    assert passwd.read_text() == "root:x:0\nsshd:x:7\n"
+    assert terminal.switch.https("GET", "/nvue_v1/system", {}, b"", "cumulus")[0] == 401
+    assert apply(terminal, "set system aaa user cumulus role system-admin")[0] == 0
+    assert passwd.read_text() == "root:x:0\ncumulus:x:0\nsshd:x:7\n"
+    assert terminal.switch.https("GET", "/nvue_v1/system", {}, b"", "cumulus")[0] == 200
+
+
 def test_an_apply_that_fails_quietly_says_so_and_exits_with_0(terminal: Desk) -> None:
     before = terminal.node.told[-1]
     terminal.switch.fail_apply_quietly = True

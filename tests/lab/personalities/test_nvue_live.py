@@ -154,6 +154,15 @@ def test_an_apply_asks_first(lab: RunningLab) -> None:
     assert shown(lab, "spine01", "interface swp1s0 description") == "asked"
 
 
+def test_a_configuration_without_the_account_deletes_it(lab: RunningLab) -> None:
+    own = "{set: {system: {hostname: spine02, config: {auto-save: {state: enabled}}}}}"
+    stage = "cat > /tmp/own.yaml && nv config replace /tmp/own.yaml && nv config apply -y --confirm 20s"
+    lab.ssh("spine02", stage, stdin=f"[{own}]")
+    until(lambda: lab.ssh("spine02", "true").returncode == 255, "nobody can log in")
+    until(lambda: lab.ssh("spine02", "true").returncode == 0, "the account is back with what ran before")
+    until(lambda: is_established(lab, "spine02"), "its sessions are back")
+
+
 def test_the_rest_interface_changes_the_same_switch(lab: RunningLab) -> None:
     record = json.loads((lab.home / lab.name / "lab.json").read_text(encoding="utf-8"))["devices"]["spine02"]
     place = (record["address"], record["https_port"])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.personalities.nvue.tree import Tree, load
+from netkit.lab.personalities.nvue.tree import Tree, child, load
 from tests import intents
 from tests.lab.personalities.nvue.bench import Desk, desk, rendered
 
@@ -68,6 +68,7 @@ def test_a_whole_configuration_replaces_the_other(terminal: Desk) -> None:
     )
     assert isinstance(items, list)
     whole: Tree = items[0]["set"]
+    whole["system"] = {**child(whole, "system"), "aaa": {"user": {"cumulus": {"role": "system-admin"}}}}
     number = begin(terminal)
     assert call(terminal, "DELETE", f"/?rev={number}") == (204, None)
     assert call(terminal, "PATCH", f"/?rev={number}", whole)[0] == 200

@@ -18,6 +18,7 @@ from netkit.lab.personalities.sonic.permissions import permissions
 from netkit.lab.personalities.sonic.schema import schema
 from netkit.lab.personalities.sonic.tables import Tables, dump, natural, parse
 from netkit.lab.personalities.sonic.updater import change
+from netkit.lab.state import SwitchState
 from tests.lab.personalities.sonic.bench import TRADITIONAL, UNIFIED, Bench, fabric, files
 
 SN5600, TH5, UNLISTED = "Mellanox-SN5600-O128", "Arista-7060X6-64PE", "DS5000"
@@ -279,6 +280,28 @@ def test_faults_of_the_updater(tmp_path: Path) -> None:
     bench.sonic.fail_after_steps = None
     bench.sonic.refuse_rollback = True
     assert bench.type("config rollback before")[0] == 2
+
+
+def test_a_reload_that_cannot_be_made_leaves_all_of_the_switch_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench(tmp_path, fabric())
+    before, realise = bench.node.states[-1], bench.node.realise
+
+    def picky(state: SwitchState) -> None:
+        if state.hostname == "broken":
+            raise RefusedError("no such name")
+        realise(state)
+
+    monkeypatch.setattr(bench.node, "realise", picky)
+    tables = json.loads(json.dumps(bench.sonic.running))
+    tables["DEVICE_METADATA"]["localhost"] |= {"hostname": "broken", "docker_routing_config_mode": "separated"}
+    bench.node.file("/home/admin/other.json").write_text(json.dumps(tables))
+    code, _, said = bench.type("config reload -y /home/admin/other.json")
+    assert (code, "no such name" in said) == (1, True), said
+    assert bench.node.states[-1] == before
+    assert bench.patch(replace("/PORT/Ethernet0/description", "later"))[0] == 0
+    assert bench.node.states[-1].frr == before.frr
 
 
 def test_a_full_disk_loses_nothing_that_was_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,6 +191,21 @@ def test_a_commit_that_changes_nothing_is_found(lab: RunningLab) -> None:
         assert driven.candidate("eos", device, files()).changes == ()
 
 
+def test_a_commit_whose_answer_is_lost_waits_for_its_timer(lab: RunningLab) -> None:
+    with eos(lab, "leaf02") as device:
+        before = text(device)
+        changed = edited("leaf02", "maximum-paths 64", "maximum-paths 3")
+        device.load_candidate(driven.candidate("eos", device, changed))
+        with driven.broken(lab, "drops-after-commit", "leaf02", "seconds=2"), pytest.raises(AccessError):
+            device.commit_config(revert_in=600)
+    until(lambda: driven.is_reachable(lab, "leaf02", "eos"), "it is reachable again")
+    with eos(lab, "leaf02") as other:
+        assert other.has_pending_commit()
+        assert "maximum-paths 3" in text(other)
+        other.rollback()
+        assert text(other) == before
+
+
 def test_another_certificate_is_refused_before_the_password_is_sent(lab: RunningLab) -> None:
     wrong = driven.endpoint(lab, "leaf02", "eos").certificate
     with (

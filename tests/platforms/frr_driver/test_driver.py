@@ -304,6 +304,29 @@ def test_a_full_disk_is_found_before_anything_is_kept(lab: RunningLab) -> None:
     assert leaves_nothing(lab, "leaf01")
 
 
+@pytest.mark.parametrize(
+    ("file", "before", "after", "left"),
+    [
+        ("frr.conf", "maximum-paths 64", "maximum-paths 2", r"frr\.conf / router bgp .*maximum-paths"),
+        ("netplan.yaml", "mtu: 9216", "mtu: 9000", "mtu"),
+    ],
+)
+def test_what_has_no_effect_is_found_whatever_the_switch_says(
+    lab: RunningLab, file: str, before: str, after: str, left: str
+) -> None:
+    with frr(lab, "leaf01") as device:
+        was = dict(device.running_files())
+        device.load_candidate(driven.candidate("frr", device, edited("leaf01", file, before, after)))
+        with (
+            driven.broken(lab, "apply-fails-quietly", "leaf01"),
+            pytest.raises(DeviceError, match=f"says the change is applied, but does not run it: .*{left}"),
+        ):
+            device.commit_config(revert_in=600)
+        device.rollback()
+        assert dict(device.running_files()) == was
+    assert leaves_nothing(lab, "leaf01")
+
+
 def test_a_timer_of_another_change_leaves_this_one_alone(lab: RunningLab) -> None:
     changed = edited("leaf01", "frr.conf", "maximum-paths 64", "maximum-paths 2")
     with frr(lab, "leaf01") as device:

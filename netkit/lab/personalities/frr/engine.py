@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 
 from netkit.lab import routing
+from netkit.lab.holder import OWN
 from netkit.lab.node import Done, Node, RefusedError
 from netkit.lab.personalities.frr import files, told
 from netkit.lab.personalities.frr.told import Told
@@ -11,6 +12,12 @@ from netkit.lab.personalities.frr.told import Told
 RELOAD = ("/usr/lib/frr/frr-reload.py", "--reload", files.FRR_CONF)
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
 HOSTNAME = "/etc/hostname"
+REAL, STANDIN = f"{OWN}/frr-reload.py", f"{OWN}/frr-reload.sh"
+QUIETLY = f"""#!/bin/sh
+case " $* " in *" --test "*) exec python3 {REAL} "$@" ;; esac
+echo 'ERROR: vtysh: the daemons took none of it'
+"""
+"""What stands in for frr-reload.py where a change fails and nothing but a line of output tells."""
 HUNDREDTHS = 100
 # What the lab and its daemons have below /run; all else there is gone after a power cut, as on a switch.
 LASTING = frozenset({"netkit", "frr", "lock", "sshd", "lldpd", "snmpd", "agentx", "systemd", "udev", "dbus"})
@@ -21,6 +28,7 @@ class Engine:
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        self.fails_quietly = False
         self._routing = ""
 
     @property
@@ -77,6 +85,17 @@ class Engine:
         done = self.node.run("vtysh", "-b")
         if done.exit_code != 0:
             raise RefusedError((done.stderr or done.stdout).strip())
+
+    def fail_quietly(self, *, is_wanted: bool) -> None:
+        """Have frr-reload.py, netplan and restarts of services succeed without any effect, or work again."""
+        if is_wanted and not self.fails_quietly:
+            self.node.run("cp", RELOAD[0], REAL)
+            self.node.file(STANDIN).write_text(QUIETLY, encoding="utf-8")
+            self.node.file(STANDIN).chmod(0o755)
+            self.node.run("mount", "--bind", STANDIN, RELOAD[0])
+        elif self.fails_quietly and not is_wanted:
+            self.node.run("umount", RELOAD[0])
+        self.fails_quietly = is_wanted
 
     def stop_routing(self) -> None:
         """End FRR's daemons."""

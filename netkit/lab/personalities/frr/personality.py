@@ -41,6 +41,15 @@ class Frr(Personality):
         self.units.power_up()
         self.engine.boot()
 
+    @property
+    def fail_apply_quietly(self) -> bool:
+        """Whether changes say that they succeeded and have no effect: a fault of the lab."""
+        return self.engine.fails_quietly
+
+    @fail_apply_quietly.setter
+    def fail_apply_quietly(self, is_wanted: bool) -> None:
+        self.engine.fail_quietly(is_wanted=is_wanted)
+
     def run(self, call: Call) -> int:
         """Answer one program."""
         return PROGRAMS[call.program](self, call)
@@ -64,6 +73,9 @@ def _netplan(frr: Frr, call: Call) -> int:
 
 
 def _applied(frr: Frr, call: Call) -> int:
+    if frr.engine.fails_quietly:
+        call.err("Failed to reload network settings: Connection timed out\n")
+        return 0
     try:
         frr.engine.apply()
     except RefusedError as error:

@@ -76,7 +76,8 @@ class SwitchUnits(Units):
 
     def _try(self, name: str, act: Callable[[], None]) -> State:
         try:
-            act()
+            if not self._engine.fails_quietly:
+                act()
         except RefusedError as error:
             self._engine.node.log(f"{name}: {error}")
             self._states[name] = FAILED

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass, replace
 
 from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.nvue import account
 from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.revision import Revision, State, Store
 from netkit.lab.personalities.nvue.rules import broken
@@ -55,7 +56,11 @@ class Applier:
 
     def _resume(self) -> None:
         with self._turn:
-            self.node.realise(self.state(self.store.tree("applied")))
+            self._become(self.store.tree("applied"))
+
+    def _become(self, tree: Tree) -> None:
+        self.node.realise(self.state(tree))
+        account.keep(self.node, tree)
 
     def apply(self, revision: Revision, message: str, confirm_s: float = 0) -> Revision:
         """Apply a revision and return what became of it."""
@@ -78,7 +83,7 @@ class Applier:
         if self.fails_quietly:
             return FRR_FAILED
         try:
-            self.node.realise(self.state(tree))
+            self._become(tree)
         except (RefusedError, RuntimeError) as error:
             self._resume()
             return f"{FRR_FAILED} {error}"

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+from netkit.lab.personalities.nvue import account
 from netkit.lab.personalities.nvue.rest import rest
 from netkit.lab.personalities.nvue.system import System
 from netkit.lab.personalities.nvue.tree import has, is_on
@@ -17,6 +18,8 @@ def answer(
     """Answer one request; nobody answers while the configuration has the interface off."""
     if has(system.applied, "system", "api") and not is_on(system.applied, "system", "api", default=True):
         return 503, {"Content-Type": "text/plain"}, b"the API is not enabled\n"
+    if user == account.LOGIN and not account.exists(system.applied):
+        return 401, {"WWW-Authenticate": 'Basic realm="NVUE"'}, b""
     path, _, query = target.partition("?")
     try:
         given = _body(headers, body)

@@ -26,6 +26,8 @@ READ_BY_ROUTING = ("docker_routing_config_mode", "frr_mgmt_framework_config")
 READ_AT_START = (*READ_BY_ROUTING, "buffer_model")
 """What containers read when they start, and a patch does not change before that."""
 FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
+Taken = tuple[Tables, str, dict[str, Value | None]]
+"""What runs: tables, the text FRR was brought to, and what containers read when they started."""
 
 
 class System(Personality):
@@ -100,25 +102,23 @@ class System(Personality):
         refuse_invalid(found, self.schema)
         if self.running:
             self._realise(_with_ports_down(self._told(), (port.name for port in self._told().state.ports)))
-        self.frr_conf = self.flash.frr_conf()
+        before = self._taken()
+        self.running, self.frr_conf = found, self.flash.frr_conf()
         self._started = {leaf: found["DEVICE_METADATA"]["localhost"].get(leaf) for leaf in READ_AT_START}
-        self._become(found)
+        self._realise_or(before)
 
     def restart_routing(self) -> None:
         """Start the routing container anew: it reads its mode, and its file if it has one."""
-        metadata = self.running["DEVICE_METADATA"]["localhost"]
-        self._started |= {leaf: metadata.get(leaf) for leaf in READ_BY_ROUTING}
-        self.load_routing(self.flash.frr_conf())
+        before, metadata = self._taken(), self.running["DEVICE_METADATA"]["localhost"]
+        self._started = {**self._started, **{leaf: metadata.get(leaf) for leaf in READ_BY_ROUTING}}
+        self.frr_conf = self.flash.frr_conf()
+        self._realise_or(before)
 
     def load_routing(self, frr_conf: str) -> None:
         """Bring FRR to a text; where it does not take it, FRR stays as it was."""
-        before, self.frr_conf = self.frr_conf, frr_conf
-        try:
-            self._realise(self._told())
-        except RefusedError:
-            self.frr_conf = before
-            self._realise(self._told())
-            raise
+        before = self._taken()
+        self.frr_conf = frr_conf
+        self._realise_or(before)
 
     def write(self, tables: Tables) -> None:
         """Make tables the running ones at once, as a command does that writes into CONFIG_DB."""
@@ -148,12 +148,20 @@ class System(Personality):
         return True
 
     def _become(self, tables: Tables) -> None:
-        before, self.running = self.running, tables
+        before = self._taken()
+        self.running = tables
+        self._realise_or(before)
+
+    def _taken(self) -> Taken:
+        return self.running, self.frr_conf, self._started
+
+    def _realise_or(self, before: Taken) -> None:
+        """Become what the switch is told; what cannot be done leaves it as it was, in all of its parts."""
         try:
             self._realise(self._told())
         except RefusedError:
-            self.running = before
-            if before:
+            self.running, self.frr_conf, self._started = before
+            if self.running:
                 self._realise(self._told())
             raise
 
