@@ -163,7 +163,7 @@ def test_traffic_is_treated_as_designed(seen: tuple[Switch, Facts], fabric: Fabr
     assert set(facts.qos) == {port.name for port in switch.ports}
     for port in switch.ports:
         qos, ecn = facts.qos[port.name], port.profile.ecn
-        assert (qos.trust, qos.pfc_rx, qos.pfc_tx) == ("pcp,dscp", frozenset({roce}), frozenset({roce}))
+        assert (qos.trust, qos.pfc_rx, qos.pfc_tx) == ("dscp", frozenset({roce}), frozenset({roce}))
         assert qos.dscp_to_priority is not None
         assert (len(qos.dscp_to_priority), qos.dscp_to_priority[fabric.lossless.data_dscp]) == (64, roce)
         assert qos.priority_to_class is not None

@@ -92,7 +92,7 @@ def _port(
 ) -> PortQos:
     pfc = under(status, "pfc")
     return PortQos(
-        trust=word(under(status, "trust"), "trust-mode") or word(under(roce, "trust"), "trust-mode"),
+        trust=_trust(word(under(status, "trust"), "trust-mode") or word(under(roce, "trust"), "trust-mode")),
         dscp_to_priority=dscps,
         pfc_rx=_paused(pfc, "rx-enabled"),
         pfc_tx=_paused(pfc, "tx-enabled"),
@@ -102,6 +102,11 @@ def _port(
         ecn=_marked(under(marking, "traffic-class")) if marking is not None else _ecn(status),
         cable_m=_meters(pfc.get("cable-length")) or _meters(under(roce, "pfc").get("cable-length")),
     )
+
+
+def _trust(said: str) -> str:
+    """Return what IP packets are classified by: where both are trusted, PCP is for those that are not IP."""
+    return "dscp" if "dscp" in said.split(",") else said
 
 
 def _paused(pfc: Shown, key: str) -> frozenset[int] | None:
