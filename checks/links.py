@@ -206,10 +206,18 @@ def _end(scene: Scene, neighbor: Neighbor, owners: Mapping[str, End]) -> End:
         return owner
     system = neighbor.system if scene.fabric.device(neighbor.system) else neighbor.system.partition(".")[0]
     known = scene.fabric.device(system)
-    names = {port.name for port in known.ports} if isinstance(known, Switch) else set()
-    names |= {nic.interface for nic in known.nics} if isinstance(known, Host) else set()
-    port = next((name for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
+    names = {port.name: port.name for port in known.ports} if isinstance(known, Switch) else {}
+    names |= {nic.interface: nic.interface for nic in known.nics} if isinstance(known, Host) else {}
+    names = _aliases(scene, system) | names
+    port = next((names[name] for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
     return End(system, port)
+
+
+def _aliases(scene: Scene, system: str) -> dict[str, str]:
+    """Return what a device calls its ports when it announces them, where that is not what the design calls them."""
+    seen = scene.devices.get(system)
+    found = {} if seen is None or isinstance(seen.facts.interfaces, Absent) else seen.facts.interfaces
+    return {state.alias: name for name, state in found.items() if state.alias}
 
 
 @device_check(layer="physical", needs=["nics", "neighbors"], on="host")

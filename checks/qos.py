@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from netkit.design import Port
-from netkit.design.traffic import LosslessProfile
+from netkit.design.traffic import Headroom, LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.qos import PortQos
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip
@@ -73,15 +73,24 @@ def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
         return
     for name, port in seen.ports.items():
         qos, wanted = found.get(name), port.profile.headroom
-        if qos is None or wanted is None or not qos.headroom_bytes:
+        room = None if qos is None or wanted is None else _room(qos, wanted)
+        if qos is None or room is None:
             yield skip(name, "the device does not show the headroom of this port")
         elif qos.cable_m is not None and qos.cable_m < port.profile.cable.length_m:
             text = f"its headroom is made for {qos.cable_m:g} m, the cable has {port.profile.cable.length_m:g} m"
             yield fail(name, text, PLAN)
+        elif room[0] < room[1] * (1 - ROUNDED):
+            text = f"its headroom of {room[0]:,} bytes is less than the {room[1]:,} that its cable needs"
+            yield fail(name, text, PLAN)
         else:
-            least = min(qos.headroom_bytes.values())
-            text = f"its headroom of {least:,} bytes is less than the {wanted.size_bytes:,} that its cable needs"
-            yield fail(name, text, PLAN) if least < wanted.size_bytes * (1 - ROUNDED) else PASSED
+            yield PASSED
+
+
+def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
+    """Return what there is and what is needed, in the terms the device uses: with or without what xon keeps."""
+    if qos.xoff_bytes:
+        return min(qos.xoff_bytes.values()), wanted.xoff_bytes
+    return (min(qos.headroom_bytes.values()), wanted.size_bytes) if qos.headroom_bytes else None
 
 
 @device_check(layer="qos", needs=["qos"], on="host")

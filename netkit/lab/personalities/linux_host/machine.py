@@ -18,12 +18,12 @@ class Card:
     nic: Nic
     state: NicState = field(default_factory=NicState)
     relaxed_ordering: bool = True
-    max_read_request_bytes: int = 512
+    max_read_request_bytes: int = 4096
     has_access_control: bool = False
 
     def power_up(self) -> None:
         """Forget what the tools changed."""
-        self.state, self.relaxed_ordering, self.max_read_request_bytes = NicState(), True, 512
+        self.state, self.relaxed_ordering, self.max_read_request_bytes = NicState(), True, 4096
 
     @property
     def interface(self) -> str:
