@@ -85,10 +85,13 @@ class Device:
         self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
         self._job.show(Phase.COMMIT, self._name, self._turn.wave)
 
-    def conclude(self, error: Exception | None) -> DeviceOutcome:
-        """Verify and keep what was applied; with an error of applying it, find out what the device runs."""
+    def conclude(self, error: Exception | None, *, is_half_possible: bool = False) -> DeviceOutcome:
+        """Verify and keep what was applied; with an error of applying it, find out what the device runs.
+
+        Where half of a change is possible, a connection that is lost on the way is an error like any other.
+        """
         try:
-            self._conclude(error)
+            self._conclude(error, is_half_possible=is_half_possible)
             outcome = self._turn.done()
         except Exception as failure:
             self.release()
@@ -138,13 +141,13 @@ class Device:
             error = failure
         return self.conclude(error)
 
-    def _conclude(self, error: Exception | None) -> None:
+    def _conclude(self, error: Exception | None, *, is_half_possible: bool) -> None:
         """Finish. A connection that is lost on the way says nothing: the device may have applied the change."""
         turn, options, now_s = self._turn, self._job.options, self._job.clock.wall_s()
         has_answered = error is None or isinstance(error, DeviceError)
         applied_by_s = now_s + (0.0 if has_answered else options.settle_s)
         window = turn.window = Window(self._earliest_s, now_s + options.revert_s, applied_by_s)
-        if error is not None and not isinstance(error, AccessError):
+        if error is not None and (is_half_possible or not isinstance(error, AccessError)):
             raise error
         turn.step(Phase.CONNECT)
         until_s = now_s + min(options.settle_s, turn.left_s(window))

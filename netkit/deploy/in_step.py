@@ -26,7 +26,7 @@ def change(job: Job, devices: Mapping[str, Device]) -> dict[str, DeviceOutcome]:
     ready = [device for device in able if device.name not in ended]
     errors = _applied(job, ready)
     names = [device.name for device in ready]
-    return ended | each(job.runner, names, lambda name: devices[name].conclude(errors.get(name)))
+    return ended | each(job.runner, names, lambda name: devices[name].conclude(errors.get(name), is_half_possible=True))
 
 
 def _applied(job: Job, devices: Sequence[Device]) -> Mapping[str, Exception]:

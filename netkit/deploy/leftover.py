@@ -10,6 +10,7 @@ from netkit.deploy.settle import Window
 from netkit.deploy.shape import DeviceOutcome, Phase, State
 from netkit.deploy.turn import Turn
 from netkit.errors import DeviceError, Problem
+from netkit.platforms.driver import InStep
 
 INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
 
@@ -69,5 +70,7 @@ def _went_on(turn: Turn, window: Window) -> bool:
     with closing(opened(turn.job, turn.name)) as driver:
         if not driver.has_pending_commit() or not look(driver, turn.task).is_intended():
             return False
+        if isinstance(driver, InStep) and not driver.is_applied():
+            return False  # half a change may look whole in its files
         turn.finish(driver, window)
     return True

@@ -107,6 +107,9 @@ class RailReader(Protocol):
 class InStep(Protocol):
     """A driver whose devices change together: each rail on all of them, then the next, so that no job loses two."""
 
+    def is_applied(self) -> bool:
+        """Whether the change that waits for its confirmation was applied to the end."""
+
     def check_in_step(self, others: Sequence[Self]) -> Mapping[str, NetkitError]:
         """Try what is staged here and on others without writing anything; return what stands against it where."""
 

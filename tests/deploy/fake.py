@@ -74,6 +74,8 @@ class FakeDevice:
     late: tuple[float, dict[str, str], int] | None = None
     """A change that is still on its way when nobody waits for it any more."""
     is_drained: bool = False
+    is_whole: bool = True
+    """Whether the last change was applied to the end."""
     in_step: tuple[str, ...] = ()
     """The devices it was last changed together with."""
     commits: int = 0
@@ -227,6 +229,9 @@ class FakeDriver:
 
 class FakeHostDriver(FakeDriver):
     """A driver whose devices change together."""
+
+    def is_applied(self) -> bool:
+        return self.device.is_whole
 
     def check(self) -> None:
         self._begin("check_in_step")

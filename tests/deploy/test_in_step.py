@@ -56,9 +56,30 @@ def test_one_that_fails_goes_back_and_the_others_are_done(found: Scene, operatio
     assert all(map(found.is_intended, ("gpu01", "gpu05", "gpu06")))
 
 
-def test_a_host_that_is_lost_on_the_way_may_have_applied_the_change(found: Scene) -> None:
+def test_a_host_that_is_lost_on_the_way_goes_back_whatever_it_shows(found: Scene) -> None:
     found.devices["gpu02"].faults = [Fault("commit_config", "lost")]
-    assert set(results(found.apply()).values()) == {"done"}
+    outcome = found.apply()
+    assert results(outcome) == {**dict.fromkeys(HOSTS, "done"), "gpu02": "reverted"}
+    assert found.is_as_before("gpu02")
+    assert outcome.exit_code == 4
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_what_a_killed_run_left_half_applied_is_applied_again(found: Scene, *, is_whole: bool) -> None:
+    def strike(device: str, operation: str) -> None:
+        if (device, operation) == ("gpu06", "commit_config, done"):
+            raise Killed
+
+    found.strike = strike
+    journal = found.journal()
+    with pytest.raises(Killed):
+        found.apply(journal)
+    found.strike = lambda _device, _operation: None
+    found.devices["gpu02"].is_whole = is_whole
+    commits = found.devices["gpu02"].commits
+    assert set(results(found.resume(journal)).values()) == {"done"}
+    assert found.devices["gpu02"].commits == commits + (not is_whole)
+    assert all(map(found.is_intended, HOSTS))
 
 
 def test_a_run_that_cannot_be_made_is_taken_back_on_every_host(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

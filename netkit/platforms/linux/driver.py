@@ -109,6 +109,10 @@ class LinuxDriver:
         for error in (check_together((self,)) or commit_together((self,), revert_in)).values():
             raise error
 
+    def is_applied(self) -> bool:
+        """Whether the change that waits for its confirmation was applied to the end."""
+        return self._run(f"if [ -e {STATE}/applied ]; then echo yes; fi").strip() == "yes"
+
     def check_in_step(self, others: Sequence["LinuxDriver"]) -> Mapping[str, NetkitError]:
         """Run the playbook in check mode on this host and on others; return what stands against a change where."""
         return check_together((self, *others))
