@@ -51,10 +51,11 @@ def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
 
 
 def _weight(device: DevicePlan) -> tuple[object, ...]:
-    """Return a sort key by which the device that harms least comes first."""
+    """Return a sort key by which the device that harms least comes first; a host never before its leaves."""
     blast = device.blast
     sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
-    return (blast.is_disruptive, *sizes, device.risk, ROLES.index(device.role), natural((device.name,)))
+    place = ROLES.index(device.role), natural((device.name,))
+    return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
 def _chunks(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...]]:

@@ -53,6 +53,13 @@ def test_the_first_is_the_one_that_would_harm_least() -> None:
     assert found[0].devices == ("spine01",)
 
 
+def test_a_host_is_never_first_however_little_it_risks() -> None:
+    harmed = {"leaf01": Blast(sessions=("a",), hosts=("gpu01",), is_disruptive=True)}
+    found = waves(planned(SMALL, ("gpu01", "leaf01", "gpu02"), harmed), SMALL, Options())
+    assert names(found) == [("leaf01",), ("gpu01", "gpu02")]
+    assert names(waves(planned(SMALL, ("gpu02", "gpu01")), SMALL, Options()))[0] == ("gpu01",)
+
+
 def test_without_a_canary_and_together_there_are_only_as_many_as_fit() -> None:
     switches = tuple(switch.name for switch in SMALL.switches)
     found = waves(planned(SMALL, switches), SMALL, Options(has_canary=False, is_together=True, parallel=4))
