@@ -12,11 +12,14 @@ from pydantic import TypeAdapter
 from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
+from netkit.observe.assemble import facts
 from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
-from netkit.platforms.view import View
+from netkit.platforms.eos.facts.views import views
+from netkit.platforms.view import Reply, Subject, View
 from tests.conftest import UPDATE
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
+from tests.facts.live_switch import misplaced
 
 ADAPTER = TypeAdapter(Facts)
 WHOLE = "4.35.1F-whole"
@@ -106,6 +109,17 @@ def test_a_whole_running_configuration_ends_with_end() -> None:
     shorter = running.removesuffix("end\n")
     assert shorter != running
     assert isinstance(told(view, shorter, *rest).qos, Absent)
+
+
+def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
+    few = views(Subject("leaf01", ports=("Ethernet33/1",), lossless=(3,)))
+    found = facts(few, {command: Reply(text) for command, text in ANSWERS.items()})
+    assert not isinstance(found.qos, Absent)
+    assert not isinstance(found.lines, Absent)
+    assert not isinstance(found.interfaces, Absent)
+    assert set(found.qos) == set(found.lines) == {"Ethernet33/1"}
+    assert set(found.interfaces) == {"Ethernet1/5", "Ethernet33/1"}
+    assert misplaced(found, {"Ethernet33/1"}) == set()
 
 
 def test_a_mark_that_nobody_counts_is_not_zero() -> None:

@@ -29,68 +29,70 @@ QUEUE = {
 }
 Found = Iterator[tuple[str, str, int]]
 """Name, place, count."""
+Ports = tuple[str, ...]
+"""Those in use: what others count only costs. None named are all."""
 
 
-def ports(shown: str) -> Facts:
+def ports(shown: str, in_use: Ports) -> Facts:
     """Return what ports count."""
-    return _counters(_ports(shown), INTERFACES)
+    return _counters(_ports(shown, in_use), INTERFACES)
 
 
-def _ports(shown: str) -> Found:
+def _ports(shown: str, in_use: Ports) -> Found:
     for port, one in named(parsed(shown), "interfaces"):
         counts = table(one, "interfaceCounters")
-        for name, keys in PORT.items() if is_port(port) else ():
+        for name, keys in PORT.items() if is_port(port, in_use) else ():
             found = [whole(counts.get(key)) for key in keys]
             if None not in found:
                 yield name, port, sum(count or 0 for count in found)
 
 
-def pauses(shown: str) -> Facts:
+def pauses(shown: str, in_use: Ports) -> Facts:
     """Return pause frames by priority."""
     answer = parsed(shown)
     both = (*named(answer, "interfaces"), *named(answer, "interfaceCounters"))
-    return _counters(_numbered(both, "priorities", PRIORITY), PFC_COUNTERS)
+    return _counters(_numbered(both, in_use, "priorities", PRIORITY), PFC_COUNTERS)
 
 
-def storms(shown: str, in_use: tuple[str, ...], lossless: tuple[int, ...]) -> Facts:
+def storms(shown: str, in_use: Ports, lossless: tuple[int, ...]) -> Facts:
     """Return storms by priority. EOS shows a port with its first one: those that are not there have had none."""
     answer = parsed(shown)
     if not isinstance(table(answer).get("interfaces"), dict):
         return Facts(counters=Absent(f"{WATCHDOG} cannot be read"))
     none = ((name, place(port, number), 0) for name in STORM for port in in_use for number in lossless)
-    return _counters((*none, *_numbered(named(answer, "interfaces"), "txQueues", STORM)), WATCHDOG)
+    return _counters((*none, *_numbered(named(answer, "interfaces"), in_use, "txQueues", STORM)), WATCHDOG)
 
 
-def _numbered(shown: Iterable[tuple[str, Shown]], key: str, names: Mapping[str, str]) -> Found:
+def _numbered(shown: Iterable[tuple[str, Shown]], in_use: Ports, key: str, names: Mapping[str, str]) -> Found:
     for port, one in shown:
         for number, counts in named(one, key):
             for name, word in names.items():
                 count = whole(counts.get(word))
-                if count is not None and is_port(port) and number.isdecimal():
+                if count is not None and is_port(port, in_use) and number.isdecimal():
                     yield name, place(port, number), count
 
 
-def marks(shown: str) -> Facts:
+def marks(shown: str, in_use: Ports) -> Facts:
     """Return marked packets by queue. A dash says that nobody counts them, which is not zero."""
     found = (
         ("queue_ecn_marked", place(port, queue), marked)
         for port, one in named(parsed(shown), "intfQueueCounters")
         for queue, count in table(one, "queueCounters").items()
-        if (marked := whole(count)) is not None and is_port(port) and queue.isdecimal()
+        if (marked := whole(count)) is not None and is_port(port, in_use) and queue.isdecimal()
     )
     return _counters(found, ECN_COUNTERS)
 
 
-def queues(shown: str) -> Facts:
+def queues(shown: str, in_use: Ports) -> Facts:
     """Return what queues have sent and dropped. Classes that a modular switch only counts together are left out."""
-    return _counters(_queues(shown), QUEUES)
+    return _counters(_queues(shown, in_use), QUEUES)
 
 
-def _queues(shown: str) -> Found:
+def _queues(shown: str, in_use: Ports) -> Found:
     for port, one in named(parsed(shown), "egressQueueCounters", "interfaces"):
         for name, classes in named(one, "ucastQueues", "trafficClasses"):
             queue = name.removeprefix("TC")
-            if is_port(port) and queue.isascii() and queue.isdecimal():
+            if is_port(port, in_use) and queue.isascii() and queue.isdecimal():
                 yield from ((counter, place(port, queue), count) for counter, count in _summed(classes))
 
 
@@ -103,12 +105,12 @@ def _summed(classes: Shown) -> Iterator[tuple[str, int]]:
             yield name, sum(count or 0 for count in counts)
 
 
-def arrivals(shown: str) -> Facts:
+def arrivals(shown: str, in_use: Ports) -> Facts:
     """Return what ports lost for want of buffer before it was in a queue."""
     found = (
         ("port_buffer_drops", port, dropped)
         for port, row in cells(shown)
-        if (dropped := whole(row.get("InDropped"))) is not None
+        if (dropped := whole(row.get("InDropped"))) is not None and is_port(port, in_use)
     )
     return _counters(found, QUEUE_DROPS)
 

@@ -13,20 +13,20 @@ DOWN = "linkDown"
 Counts = dict[str, dict[str, int]]
 
 
-def lines(phy: str) -> Facts:
+def lines(phy: str, in_use: tuple[str, ...]) -> Facts:
     """Return error rates, and how often errors were corrected or not."""
-    shown = dict(_line_sides(parsed(phy)))
+    shown = dict(_line_sides(parsed(phy), in_use))
     if not shown:
         why = Absent(f"{PHY} shows no physical layer")
         return Facts(lines=why, counters=why)
     return Facts(lines={port: _line(one) for port, one in shown.items()}, counters=_counters(shown))
 
 
-def _line_sides(answer: object) -> Iterator[tuple[str, Shown]]:
+def _line_sides(answer: object, in_use: tuple[str, ...]) -> Iterator[tuple[str, Shown]]:
     """Yield port → the chip that faces the cable; ports have several, and most only pass on."""
     for port, one in named(answer, "interfacePhyStatuses"):
         chips = [chip for chip in rows(one.get("phyStatuses")) if _location(chip) in {"line", ""}]
-        if is_port(port) and chips:
+        if is_port(port, in_use) and chips:
             yield port, next((chip for chip in chips if table(chip, "fec")), chips[0])
 
 

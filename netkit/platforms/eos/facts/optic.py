@@ -19,7 +19,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "temperature": "temperature_c",
     "voltage": "voltage_v",
 }
-EMPTY = "Not Present"
+EMPTY, NOT_TOLD = "Not Present", "N/A"
 COPPER = re.compile(r"CR\d*\b|DAC|copper", re.IGNORECASE)
 ACTIVE = re.compile(r"AOC|-AR\d*\b", re.IGNORECASE)
 # Unverified on a switch: in which words a release tells the firmware of a module.
@@ -105,5 +105,5 @@ def _firmware(shown: str) -> Iterable[tuple[str, str]]:
     for line in shown.splitlines():
         if found := MODULE.fullmatch(line.strip()):
             port = long_name(found[1])
-        elif (told := FIRMWARE.fullmatch(line)) and is_port(port):
+        elif (told := FIRMWARE.fullmatch(line)) and told[1] != NOT_TOLD and is_port(port):
             yield port, told[1]

@@ -17,9 +17,9 @@ def long_name(name: str) -> str:
     return SHORT.sub(LONG, name.strip(), count=1)
 
 
-def is_port(name: str) -> bool:
-    """Whether an interface has a cable."""
-    return NAME.fullmatch(name) is not None
+def is_port(name: str, in_use: tuple[str, ...] = ()) -> bool:
+    """Whether an interface has a cable; of those that are in use, if any are named."""
+    return name in in_use if in_use else NAME.fullmatch(name) is not None
 
 
 def cage(name: str) -> str:

@@ -29,7 +29,7 @@ DYNAMIC = "dynamic"
 NOT_TOLD = Absent(f"{RUNNING} cannot be read")
 
 
-def qos(running: str, status: str, pauses: str) -> Facts:
+def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Facts:
     """Return QoS by port."""
     found, told, whole_port = _sections(running), pfc(status), flow_control(pauses)
     if found is None:
@@ -39,6 +39,7 @@ def qos(running: str, status: str, pauses: str) -> Facts:
         qos={
             port: _port(profile(found, port), told.ports.get(port), maps, whole_port.get(port))
             for port in _ports(found)
+            if is_port(port, in_use)
         }
     )
 

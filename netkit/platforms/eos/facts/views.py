@@ -34,8 +34,8 @@ def views(subject: Subject) -> tuple[View, ...]:
             command.HARDWARE,
             is_costly=True,
         ),
-        _view(line.lines, ("lines", "counters"), command.PHY, is_costly=True),
-        _view(qos.qos, ("qos",), command.RUNNING, command.PFC, command.FLOW_CONTROL),
+        _view(partial(line.lines, in_use=ports), ("lines", "counters"), command.PHY, is_costly=True),
+        _view(partial(qos.qos, in_use=ports), ("qos",), command.RUNNING, command.PFC, command.FLOW_CONTROL),
         _view(
             partial(qos.watchdogs, ports=ports, lossless=lossless),
             ("watchdogs",),
@@ -44,12 +44,12 @@ def views(subject: Subject) -> tuple[View, ...]:
             command.WATCHDOG,
         ),
         _view(qos.adaptive_routing, ("adaptive_routing",), command.RUNNING, command.LOAD_BALANCE),
-        _view(counter.ports, ("counters",), command.INTERFACES),
-        _view(counter.pauses, ("counters",), command.PFC_COUNTERS),
+        _view(partial(counter.ports, in_use=ports), ("counters",), command.INTERFACES),
+        _view(partial(counter.pauses, in_use=ports), ("counters",), command.PFC_COUNTERS),
         _view(partial(counter.storms, in_use=ports, lossless=lossless), ("counters",), command.WATCHDOG),
-        _view(counter.marks, ("counters",), command.ECN_COUNTERS),
-        _view(counter.queues, ("counters",), command.QUEUES),
-        _view(counter.arrivals, ("counters",), command.QUEUE_DROPS),
+        _view(partial(counter.marks, in_use=ports), ("counters",), command.ECN_COUNTERS),
+        _view(partial(counter.queues, in_use=ports), ("counters",), command.QUEUES),
+        _view(partial(counter.arrivals, in_use=ports), ("counters",), command.QUEUE_DROPS),
     )
 
 

@@ -1,6 +1,7 @@
 """All that a Linux switch is asked, and what comes of it."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line
@@ -16,13 +17,13 @@ FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
 NO_MODULE = Absent("ethtool shows no module: virtual ports have none")
 
 
-def views(_: Subject) -> tuple[View, ...]:
+def views(subject: Subject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     about, files, shown, links = command.ABOUT, command.FILES, command.ROUTING, command.LINKS
     return (
         _view(_system, ("system", *CHIP), about, shown, files),
         _view(_interfaces, ("interfaces",), links, files, shown, command.FEC),
-        _view(_counters, ("counters",), links, files),
+        _view(partial(_counters, in_use=subject.ports), ("counters",), links, files),
         _view(lambda text: Facts(neighbors=lldp.neighbors(text)), ("neighbors",), command.NEIGHBORS),
         _view(routing.sessions, ("sessions",), shown),
         _view(routing.routes, ("routes",), command.ROUTES),
@@ -49,8 +50,9 @@ def _interfaces(links: str, files: str, shown: str, fec: str) -> Facts:
     return Facts(interfaces=link.interfaces(link.ports(links), files_of(files), shown, _fecs(fec)))
 
 
-def _counters(links: str, files: str) -> Facts:
-    return Facts(counters=link.counters(link.ports(links), files_of(files)))
+def _counters(links: str, files: str, in_use: tuple[str, ...]) -> Facts:
+    found = {name: one for name, one in link.ports(links).items() if name in in_use or not in_use}
+    return Facts(counters=link.counters(found, files_of(files)))
 
 
 def _modules(shown: str) -> Facts:

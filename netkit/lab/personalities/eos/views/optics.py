@@ -114,15 +114,15 @@ def _light(dbm: float) -> float:
 
 
 def hardware(lens: Lens, captured: Captured) -> Reply:
-    """Show what the modules are made of. That the firmware is among it, and so written, is unknown from a switch."""
+    """Show what is in the cages. That a release tells the firmware here, and in these words, is unverified."""
     rows = [
-        f"Name: {port.replace('Ethernet', 'Et')}\n"
-        f"Media type: {reading.module.media}\n"
-        f"Firmware version: {reading.module.firmware or 'N/A'}\n\n"
-        for port, reading in lens.ports(captured)
+        f"Name: {port}\nMedia type: {reading.module.media}\nModule presence: detected\n"
+        f"Maximum slot power (W): N/A\nFirmware version: {reading.module.firmware or 'N/A'}\n"
         if reading.module
+        else f"Name: {port}\nModule presence: not detected\nMaximum slot power (W): N/A\n"
+        for port, reading in lens.ports(captured)
     ]
-    return Reply(None, "".join(rows))
+    return Reply(None, "\n".join(rows))
 
 
 def phy(lens: Lens, captured: Captured) -> Reply:
