@@ -1,0 +1,115 @@
+"""The health gate of a deploy: what checks know about a device, before its change and after it.
+
+Sessions, and the rails of hosts, are asked by the gates of the deploy itself. This one adds what a lossless fabric
+needs beside: the lossless class loses nothing more than before, no watchdog trips, pauses do not rise, leaves are
+reached over as many ports, and light is what it was.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from typing import cast
+
+from pydantic import TypeAdapter
+
+from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.design import Fabric
+from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
+from netkit.observe.assemble import Replies, facts, sample
+from netkit.platforms.change import Risk
+from netkit.platforms.view import View, Viewer
+
+WINDOW_S, POLL_S = 1.0, 0.5
+SIGNS = frozenset({"counters", "routes"})
+"""Facts that are compared after every change but those of descriptions."""
+LIGHT = frozenset({"modules"})
+"""Compared too after a change that takes links down: reading modules is slow."""
+MOVED_SHARE = 0.05
+"""A drained device may still send this part of what it sent before."""
+ADAPTER = TypeAdapter(Vitals)
+ViewsOf = Callable[[str], Sequence[View]]
+
+
+class HealthGate:
+    """Asks another gate first, then compares the vitals of the device with those from before."""
+
+    def __init__(
+        self, fabric: Fabric, others: Gate, views: ViewsOf, *, trend_db: float = 2.0, clock: Clock = CLOCK
+    ) -> None:
+        self._fabric, self._others, self._views, self._trend_db, self._clock = fabric, others, views, trend_db, clock
+        self._lossless = tuple(one.priority for one in fabric.lossless.classes if one.is_lossless)
+        self._prefixes = frozenset(leaf.leaf_prefix for leaf in fabric.tier("leaf") if leaf.leaf_prefix)
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        """Answer one question."""
+        kept = json.loads(question.sample) if question.sample else {}
+        began_s = self._clock.wall_s()
+        answer = self._others(replace(question, sample=kept.get("others", "")))
+        if not answer.is_healthy or question.risk is Risk.NONE:
+            return GateAnswer(answer.verdict, answer.reasons, json.dumps({"others": answer.sample}))
+        if question.moment is Moment.BEFORE:
+            return self._before(question, answer)
+        if "vitals" not in kept:
+            return GateAnswer("inconclusive", (f"{question.device}: nobody looked at it before the change",))
+        before = ADAPTER.validate_python(kept["vitals"])
+        left_s = max(0.0, question.patience_s - (self._clock.wall_s() - began_s))
+        if question.moment is Moment.DRAINED:
+            return self._drained(question, before, left_s)
+        return self._after(question, before, left_s)
+
+    def _before(self, question: GateQuestion, answer: GateAnswer) -> GateAnswer:
+        now = self._look(question)
+        kept = json.dumps({"others": answer.sample, "vitals": asdict(now)})
+        if not question.needs_idle:
+            return GateAnswer("healthy", sample=kept)
+        moving = busy(now)
+        if moving is None:
+            reason = "does not tell whether lossless traffic moves; --busy goes on without knowing"
+            return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
+        reasons = tuple(f"{question.device}: {one}; --busy goes on all the same" for one in moving)
+        return GateAnswer("worse" if reasons else "healthy", reasons, kept)
+
+    def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
+        """Return the answer once traffic has moved, or when patience is over."""
+        was = moving_bytes_per_s(before)
+        deadline_s = self._clock.wall_s() + left_s
+        while True:
+            rate = moving_bytes_per_s(self._look(question)) if was else 0.0
+            if rate <= MOVED_SHARE * was:
+                return GateAnswer("healthy")
+            if self._clock.wall_s() >= deadline_s:
+                text = f"still sends {rate * 8 / 1e9:.2g} Gb/s of the lossless class though it is drained"
+                return GateAnswer("worse", (f"{question.device}: {text}",))
+
+    def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
+        """Return the answer once all is as it was, or when patience is over."""
+        deadline_s = self._clock.wall_s() + left_s
+        while True:
+            now = self._look(question)
+            found = tuple(worse(before, now, question.ending, self._trend_db))
+            silent = tuple(untold(before, now))
+            if not found and not silent:
+                return GateAnswer("healthy")
+            if self._clock.wall_s() >= deadline_s:
+                reasons = tuple(f"{question.device}: {one}" for one in found or silent)
+                return GateAnswer("worse" if found else "inconclusive", reasons)
+            self._clock.sleep_s(POLL_S)
+
+    def _look(self, question: GateQuestion) -> Vitals:
+        """Return how the device is now: its counters over a moment, its routes, and its light where links went down."""
+        viewer = cast("Viewer", question.reader)
+        wanted = SIGNS | LIGHT if question.risk >= Risk.PORT else SIGNS
+        views = [view for view in self._views(question.device) if view.yields & wanted]
+        counting = [view for view in views if view.counts]
+        first = sample(counting, _asked(viewer, counting))
+        self._clock.sleep_s(WINDOW_S)
+        replies = _asked(viewer, views)
+        last = sample(counting, replies)
+        samples = [one for one in (first, last) if one is not None]
+        return vitals(facts(views, replies), samples, self._prefixes, self._lossless)
+
+
+def _asked(viewer: Viewer, views: Sequence[View]) -> Replies:
+    commands = tuple(dict.fromkeys(command for view in views for command in view.commands))
+    return dict(zip(commands, viewer.ask(commands), strict=True))

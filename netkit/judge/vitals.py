@@ -1,0 +1,124 @@
+"""The signs by which one device is compared with itself: what it loses, pauses, and reaches, at one moment."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from netkit.facts import Absent, Facts, Sample
+from netkit.facts.optic import Module
+from netkit.judge.delta import deltas
+
+LOSSES = ("buffer_drops", "queue_drops")
+TRIPS = "watchdog_detected"
+PAUSES = ("rx_pause", "tx_pause")
+DAMAGE = "rx_errors"
+NEVER = frozenset({*LOSSES, TRIPS, DAMAGE})
+"""Any more of these than before is worse."""
+IDLE_BYTES_PER_S = 100_000
+"""What may still move on a lossless queue that nobody uses: less than a millionth of a port."""
+MANY_PAUSES_PER_S = 100
+WORSE_BY = 2.0
+"""So many times the pauses of before are worse."""
+Rates = Mapping[str, float]
+"""Counter and place → counts a second; what is not known is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """How a device is."""
+
+    rates: Rates = field(default_factory=dict)
+    widths: Mapping[str, int] | None = None
+    """Prefix → ports it is reached over; None when the device does not tell."""
+    light: Mapping[str, float] | None = None
+    """Port → received light of its weakest lane; None when no module tells."""
+
+
+def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lossless: tuple[int, ...]) -> Vitals:
+    """Return the vitals in what was seen; only prefixes of leaves count."""
+    routes, modules = facts.routes, facts.modules
+    light = {} if isinstance(modules, Absent) else dict(_light(modules))
+    return Vitals(
+        dict(_rates(tuple(samples), lossless)),
+        None
+        if isinstance(routes, Absent)
+        else {prefix: len(ways) for prefix, ways in routes.items() if prefix in prefixes},
+        light or None,
+    )
+
+
+def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[tuple[str, float]]:
+    marks = tuple(f"/{priority}" for priority in lossless)
+    for name in (*LOSSES, *PAUSES, TRIPS, DAMAGE, "queue_tx_bytes", "rdma_tx_bytes"):
+        for place, delta in deltas(name, samples).items():
+            if delta.is_known and (name in {DAMAGE, "rdma_tx_bytes"} or place.endswith(marks)):
+                yield f"{name} {place}", delta.per_s
+
+
+def _light(modules: Mapping[str, Module]) -> Iterator[tuple[str, float]]:
+    for port, module in modules.items():
+        values = [lane.rx_dbm for lane in module.lanes.values() if lane.rx_dbm is not None]
+        if values:
+            yield port, min(values)
+
+
+def busy(now: Vitals) -> tuple[str, ...] | None:
+    """Return where lossless traffic moves; None when the device does not tell."""
+    moving = {key: rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes"))}
+    if not moving:
+        return None
+    return tuple(
+        f"{key.partition(' ')[2]} sends {rate * 8 / 1e9:.2g} Gb/s of the lossless class"
+        for key, rate in moving.items()
+        if rate > IDLE_BYTES_PER_S
+    )
+
+
+def moving_bytes_per_s(now: Vitals) -> float:
+    """Return how much lossless traffic a device sends."""
+    return sum(rate for key, rate in now.rates.items() if key.startswith(("queue_tx_bytes", "rdma_tx_bytes")))
+
+
+def worse(before: Vitals, after: Vitals, ending: frozenset[str], trend_db: float) -> Iterator[str]:
+    """Yield how a device is worse than it was."""
+    for key, rate in after.rates.items():
+        name, _, place = key.partition(" ")
+        was = before.rates.get(key, 0.0)
+        most = was if name in NEVER else max(MANY_PAUSES_PER_S, WORSE_BY * was)
+        if name in WORDS and rate > most:
+            yield f"{place}: {WORDS[name]}, {rate:.0f} a second, {was:.0f} before"
+    if not ending and after.widths is not None:
+        yield from _narrower(before.widths or {}, after.widths)
+    for port, dbm in (after.light or {}).items():
+        lost = (before.light or {}).get(port, dbm) - dbm
+        if lost > trend_db:
+            yield f"{port}: receives {lost:.1f} dB less light than before"
+
+
+WORDS = {
+    "buffer_drops": "loses lossless packets for want of buffer",
+    "queue_drops": "drops lossless packets",
+    TRIPS: "its PFC watchdog trips",
+    DAMAGE: "packets arrive damaged",
+    "rx_pause": "is paused",
+    "tx_pause": "pauses its neighbour",
+}
+
+
+def _narrower(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[str]:
+    for prefix, width in before.items():
+        now = after.get(prefix, 0)
+        if now < width:
+            yield f"reaches {prefix} over {now} ports, {width} before" if now else f"does not reach {prefix} any more"
+
+
+def untold(before: Vitals, after: Vitals) -> Iterator[str]:
+    """Yield what a device told before and does not tell any more: that is no sign of health."""
+    for name in (*LOSSES, TRIPS, *PAUSES):
+        if _tells(before, name) and not _tells(after, name):
+            yield f"does not tell {name.replace('_', ' ')} any more"
+    if before.widths and after.widths is None:
+        yield "does not tell its routes any more"
+
+
+def _tells(vital: Vitals, name: str) -> bool:
+    return any(key.startswith(f"{name} ") for key in vital.rates)

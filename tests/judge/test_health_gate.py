@@ -1,0 +1,217 @@
+"""The gate, with a device that answers what each case lets it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from netkit.deploy.clock import Clock
+from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
+from netkit.facts import Absent, Facts
+from netkit.facts.optic import Lane, Module
+from netkit.judge.health_gate import HealthGate
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Reader
+from netkit.platforms.view import Reply, View
+from tests.judge.scenes import fabric
+
+BUILT = fabric()
+FAR = BUILT.switch("leaf02").leaf_prefix
+
+
+def counters(text: str) -> Facts:
+    return Facts(counters=json.loads(text) if text else Absent("nothing"))
+
+
+def routes(text: str) -> Facts:
+    return Facts(routes={prefix: tuple(ways) for prefix, ways in json.loads(text).items()} if text else Absent("?"))
+
+
+def modules(text: str) -> Facts:
+    return Facts(modules={port: Module(lanes={1: Lane(dbm)}) for port, dbm in json.loads(text).items()})
+
+
+VIEWS = (
+    View(("counters",), frozenset({"counters"}), counters),
+    View(("routes",), frozenset({"routes"}), routes),
+    View(("modules",), frozenset({"modules"}), modules),
+)
+
+
+@dataclass
+class Device:
+    """Rates a second by counter and place, and what else it tells; time passes only when somebody sleeps."""
+
+    now_s: float = 0.0
+    rates: dict[str, dict[str, float]] = field(default_factory=lambda: {"buffer_drops": {"swp1s0/3": 0.0}})
+    routes: dict[str, list[str]] | None = field(default_factory=lambda: {FAR: ["swp5", "swp6"], "10.9.0.0/16": ["x"]})
+    modules: dict[str, float] = field(default_factory=lambda: {"swp1s0": -1.0})
+    asked: list[str] = field(default_factory=list)
+    counts: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def sleep_s(self, seconds: float) -> None:
+        self.now_s += seconds
+        for name, places in self.rates.items():
+            row = self.counts.setdefault(name, {})
+            for place, rate in places.items():
+                row[place] = row.get(place, 0.0) + rate * seconds
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        self.asked.extend(commands)
+        whole = {
+            name: {place: int(self.counts.get(name, {}).get(place, 0)) for place in self.rates[name]}
+            for name in self.rates
+        }
+        texts = {
+            "counters": json.dumps(whole) if self.rates else "",
+            "routes": json.dumps(self.routes) if self.routes is not None else "",
+            "modules": json.dumps(self.modules),
+        }
+        return tuple(Reply(texts[command], at_s=self.now_s) for command in commands)
+
+
+@dataclass
+class Scene:
+    device: Device
+    risk: Risk = Risk.LOW
+    sample: str = ""
+    others: GateAnswer = field(default_factory=lambda: GateAnswer("healthy", sample="mine"))
+    told: list[GateQuestion] = field(default_factory=list)
+
+    def ask(self, moment: Moment, **more: Any) -> GateAnswer:
+        def others(question: GateQuestion) -> GateAnswer:
+            self.told.append(question)
+            return self.others
+
+        clock = Clock(lambda: self.device.now_s, self.device.sleep_s)
+        gate = HealthGate(BUILT, others, lambda _name: VIEWS, clock=clock)
+        reader = cast("Reader", self.device)
+        question = GateQuestion("leaf01", moment, reader, (), self.risk, sample=self.sample, **more)
+        answer = gate(question)
+        if moment is Moment.BEFORE:
+            self.sample = answer.sample
+        return answer
+
+
+def test_what_is_as_before_is_healthy_and_the_other_gate_gets_its_own_sample_back() -> None:
+    scene = Scene(Device())
+    assert scene.ask(Moment.BEFORE).is_healthy
+    assert scene.ask(Moment.AFTER, patience_s=5) == GateAnswer("healthy")
+    assert [one.sample for one in scene.told] == ["", "mine"]
+    assert "modules" not in scene.device.asked
+
+
+def test_descriptions_are_left_to_the_other_gate() -> None:
+    scene = Scene(Device(), Risk.NONE)
+    assert scene.ask(Moment.BEFORE).is_healthy
+    assert scene.ask(Moment.AFTER).is_healthy
+    assert scene.device.asked == []
+
+
+def test_what_the_other_gate_says_holds() -> None:
+    scene = Scene(Device(), others=GateAnswer("worse", ("a session is gone",)))
+    assert scene.ask(Moment.AFTER).reasons == ("a session is gone",)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "reason"),
+    [
+        (
+            {"rates": {"buffer_drops": {"swp1s0/3": 7.0}}},
+            "worse",
+            "leaf01: swp1s0/3: loses lossless packets for want of buffer, 7 a second, 0 before",
+        ),
+        (
+            {"rates": {"buffer_drops": {"swp1s0/3": 0.0}, "watchdog_detected": {"swp1s0/3": 2.0}}},
+            "worse",
+            "leaf01: swp1s0/3: its PFC watchdog trips, 2 a second, 0 before",
+        ),
+        (
+            {"rates": {"buffer_drops": {"swp1s0/3": 0.0}, "rx_pause": {"swp1s0/3": 99.0, "swp1s0/0": 900.0}}},
+            "healthy",
+            "",
+        ),
+        (
+            {"rates": {"buffer_drops": {"swp1s0/3": 0.0}, "rx_pause": {"swp1s0/3": 300.0}}},
+            "worse",
+            "leaf01: swp1s0/3: is paused, 300 a second, 0 before",
+        ),
+        ({"rates": {}}, "inconclusive", "leaf01: does not tell buffer drops any more"),
+        ({"routes": {FAR: ["swp5"]}}, "worse", f"leaf01: reaches {FAR} over 1 ports, 2 before"),
+        ({"routes": {}}, "worse", f"leaf01: does not reach {FAR} any more"),
+        ({"routes": None}, "inconclusive", "leaf01: does not tell its routes any more"),
+        ({"modules": {"swp1s0": -3.5}}, "worse", "leaf01: swp1s0: receives 2.5 dB less light than before"),
+        ({"modules": {"swp1s0": -2.5}}, "healthy", ""),
+    ],
+)
+def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str, reason: str) -> None:
+    scene = Scene(Device(), Risk.PORT)
+    assert scene.ask(Moment.BEFORE).is_healthy
+    for name, value in change.items():
+        setattr(scene.device, name, value)
+    answer = scene.ask(Moment.AFTER, patience_s=5)
+    assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
+
+
+def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
+    scene = Scene(Device())
+    scene.ask(Moment.BEFORE)
+    began_s = scene.device.now_s
+    device = scene.device
+    device.rates = {"buffer_drops": {"swp1s0/3": 50.0}}
+    sleep_s = device.sleep_s
+
+    def recovering(seconds: float) -> None:
+        sleep_s(seconds)
+        if device.now_s > began_s + 2:
+            device.rates = {"buffer_drops": {"swp1s0/3": 0.0}}
+
+    device.sleep_s = recovering  # type: ignore[method-assign]
+    assert scene.ask(Moment.AFTER, patience_s=30).is_healthy
+
+
+def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
+    scene = Scene(Device())
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {FAR: ["swp5"]}
+    assert scene.ask(Moment.AFTER, ending=frozenset({"swp6"})).is_healthy
+
+
+@pytest.mark.parametrize(
+    ("rates", "verdict", "reason"),
+    [
+        ({"queue_tx_bytes": {"swp1s0/3": 0.0, "swp1s0/0": 1e9}}, "healthy", ""),
+        (
+            {"queue_tx_bytes": {"swp1s0/3": 1e9}},
+            "worse",
+            "leaf01: swp1s0/3 sends 8 Gb/s of the lossless class; --busy goes on all the same",
+        ),
+        (
+            {"rx_errors": {"swp1s0": 0.0}},
+            "inconclusive",
+            "leaf01: does not tell whether lossless traffic moves; --busy goes on without knowing",
+        ),
+    ],
+)
+def test_a_disruptive_change_wants_an_idle_device(
+    rates: dict[str, dict[str, float]], verdict: str, reason: str
+) -> None:
+    scene = Scene(Device(rates=rates))
+    answer = scene.ask(Moment.BEFORE, needs_idle=True)
+    assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
+    assert Scene(Device(rates=rates)).ask(Moment.BEFORE).is_healthy
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(1e9, "worse"), (1e7, "healthy")])
+def test_a_drained_device_has_to_be_empty(after: float, verdict: str) -> None:
+    scene = Scene(Device(rates={"queue_tx_bytes": {"swp1s0/3": 1e9}}))
+    scene.ask(Moment.BEFORE)
+    scene.device.rates = {"queue_tx_bytes": {"swp1s0/3": after}}
+    assert scene.ask(Moment.DRAINED).verdict == verdict
+
+
+def test_without_a_look_before_nothing_can_be_said() -> None:
+    scene = Scene(Device(), sample=json.dumps({"others": "mine"}))
+    assert scene.ask(Moment.AFTER).verdict == "inconclusive"
