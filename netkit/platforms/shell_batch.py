@@ -10,8 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from netkit.errors import AccessError
-from netkit.platforms.ssh import SshLine
+from netkit.platforms.ssh import CutShortError, SshLine
 from netkit.platforms.view import Reply
 
 SHARE = 3
@@ -52,9 +51,7 @@ def _asked(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float 
     text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))
     try:
         done = line.run(shell, limit_s, text, lambda chunk: heard.append((time.time(), chunk)))
-    except AccessError as error:
-        if not line.is_alive:
-            raise
+    except CutShortError as error:
         failure = error.problems[0].message.removeprefix(f"{line.target.device}: ")
         return replies(heard, "", mark, len(commands), failure)
     failure = last_line(done.stderr) or f"exit code {done.exit_code}"

@@ -79,6 +79,10 @@ class Done:
         return "\n".join(text.strip() for text in (self.stderr, self.stdout) if text.strip())
 
 
+class CutShortError(AccessError):
+    """A command did not come to an end; the connection stands."""
+
+
 class SshLine:
     """The connection. Not for several threads at once."""
 
@@ -125,11 +129,10 @@ class SshLine:
             channel.exec_command(command)
             return _Exchange(channel, deadline_s, heard).run(stdin)
         except TimeoutError:
-            raise self._error(
-                f"did not answer within {limit_s:g} s: {_head(command)}", "see whether its control CPU is busy"
-            ) from None
+            what = f"did not answer within {limit_s:g} s: {_head(command)}"
+            raise CutShortError(self._problem(what, "see whether its control CPU is busy")) from None
         except _TooMuchError:
-            raise self._error(f"answers without end: {_head(command)}", "look at it by hand") from None
+            raise CutShortError(self._problem(f"answers without end: {_head(command)}", "look at it by hand")) from None
         except (OSError, EOFError, paramiko.SSHException):
             raise self._lost() from None
         finally:
@@ -150,10 +153,11 @@ class SshLine:
             )
 
     def _lost(self) -> AccessError:
-        return self._error("the connection is lost", "try again; a change that was not confirmed goes back by itself")
+        remedy = "try again; a change that was not confirmed goes back by itself"
+        return AccessError(self._problem("the connection is lost", remedy))
 
-    def _error(self, what: str, remedy: str) -> AccessError:
-        return AccessError(Problem(f"{self.target.device}: {what}", remedy))
+    def _problem(self, what: str, remedy: str) -> Problem:
+        return Problem(f"{self.target.device}: {what}", remedy)
 
 
 def shown_key(target: SshTarget) -> Any:
