@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
-from netkit.facts.optic import Lane
+from netkit.facts.optic import Lane, Module
 from netkit.platforms.linux.facts import lookup, mlnx_qos, optic, views
 from netkit.platforms.linux.facts.lane import in_use
 from netkit.platforms.view import Subject, SubjectNic
@@ -124,6 +125,15 @@ def test_lanes_in_use_are_those_of_the_media_or_up_to_the_last_that_is_lit(
 ) -> None:
     lanes = {number: Lane(-40.0, -40.0, 50.0 if number <= lit else 0.0) for number in range(1, 9)}
     assert list(in_use(lanes, told)) == list(range(1, kept + 1))
+
+
+def test_of_a_module_that_serves_two_ports_only_the_own_lanes_count() -> None:
+    memory = Module(part="M", lanes={number: Lane(rx_dbm=1.25) for number in range(1, 9)})
+    firmware = Module(part="?", identifier="OSFP 2xDR4", lanes={number: Lane(rx_dbm=1.0) for number in range(1, 5)})
+    assert optic.merged(memory, firmware) == replace(firmware, part="M")
+    assert optic.merged(firmware, Module()) == firmware
+    precise = {number: Lane(rx_dbm=1.25) for number in range(1, 5)}
+    assert optic.merged(Module(lanes=precise), firmware).lanes == precise
 
 
 def test_light_of_none_is_dark_and_of_garbage_is_not_told() -> None:

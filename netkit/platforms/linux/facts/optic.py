@@ -138,4 +138,6 @@ def merged(own: Module, other: Module) -> Module:
         if getattr(own, field.name) == getattr(empty, field.name)
     }
     filled |= {"identifier": other.identifier or own.identifier, "limits": {**other.limits, **own.limits}}
+    if 0 < len(other.lanes) < len(own.lanes):
+        filled["lanes"] = other.lanes  # its memory has those of the other port too, in a module that serves two
     return replace(own, **filled)
