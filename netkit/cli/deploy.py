@@ -16,6 +16,7 @@ from netkit.cli.rollout import (
     UNREACHED,
     Told,
     agreed,
+    changing,
     gate_of,
     limited,
     reader_of,
@@ -26,7 +27,7 @@ from netkit.cli.rollout import (
     watched,
 )
 from netkit.cli.runs import found_run, unfinished_run
-from netkit.deploy import Journal, Options, Outcome
+from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import PlanError, Problem, UsageError
@@ -94,7 +95,7 @@ def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, optio
             is_stopping=is_stopping,
         )
 
-    return watched(told, project.fabric.name, journal, len(planned.plan.changed), work)
+    return watched(told, project.fabric.name, journal, changing(planned.plan, options), work)
 
 
 def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
@@ -111,4 +112,7 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
             is_stopping=is_stopping,
         )
 
-    return watched(told, project.fabric.name, journal, len(journal.orders().plan.changed), work)
+    orders = journal.orders()
+    ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
+    total = changing(orders.plan, orders.options) - len(ended)
+    return watched(told, project.fabric.name, journal, total, work)

@@ -3,11 +3,12 @@
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from netkit.cli.interrupt import ASKED
 from netkit.deploy import DeviceOutcome, Event, Phase
 from netkit.deploy.shape import Tell
 from netkit.report.outcome_text import device_text
@@ -34,15 +35,15 @@ WORDS = {
 
 
 @contextmanager
-def display(total: int) -> Iterator[Tell]:
-    """Yield what a deploy tells its events to."""
+def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
+    """Yield what a deploy tells its events to; `is_stopping` says whether the user has asked it to end."""
     if not sys.stderr.isatty():
         yield Lines(total)
         return
     from rich.console import Console  # noqa: PLC0415 (slow to import, and only a terminal needs it)
     from rich.live import Live  # noqa: PLC0415
 
-    table = LiveTable(total)
+    table = LiveTable(total, is_stopping)
     with Live(table, console=Console(stderr=True), transient=True, refresh_per_second=5):
         yield table
     for line in table.ended:
@@ -84,8 +85,9 @@ class Row:
 class LiveTable:
     """Waves, devices, phase and time, drawn anew a few times a second."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, is_stopping: Callable[[], bool] = bool) -> None:
         self.ended: list[str] = []
+        self._is_stopping = is_stopping
         self._total, self._rows, self._wave, self._waves = total, dict[str, Row](), 0, 0
         self._failed = 0
         self._began_s = time.monotonic()
@@ -121,4 +123,5 @@ class LiveTable:
         for name, row in list(rows.items())[:MOST_ROWS]:
             grid.add_row(Text(f"  {name}"), Text(WORDS[row.phase]), Text(f"{now_s - row.since_s:.0f} s"))
         more = [Text(f"  … and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else []
+        more += [Text(ASKED, style="bold yellow")] if self._is_stopping() else []
         return Group(*(Text(line, style="dim") for line in ended[-3:]), Text(head, style="bold"), grid, *more)

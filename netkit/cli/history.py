@@ -2,16 +2,21 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import check_format, open_project
 from netkit.cli.fleet import OF_THE_FABRIC
 from netkit.cli.runs import found_run, runs_folder
 from netkit.cli.text import columns, write_json
-from netkit.deploy import Journal, Outcome, RunSummary, history
+from netkit.deploy import Journal, Outcome, Phase, Result, RunSummary, State, history
+from netkit.deploy.journal import SAMPLE, Entry
 from netkit.deploy.shape import DeviceOutcome
 from netkit.report.outcome_text import outcome_text
+
+Row = tuple[str, str, str, str, str]
+UNTOUCHED = {"wave", Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
+"""Steps that leave a device as it was."""
 
 
 def run(folder: Path, name: str, *, lab: str, output: str) -> None:
@@ -20,19 +25,25 @@ def run(folder: Path, name: str, *, lab: str, output: str) -> None:
     fabric = open_project(folder).fabric.name
     runs = runs_folder(fabric, fabric if lab == OF_THE_FABRIC else lab)
     if name:
-        _tell(found_run(runs, name), output)
+        tell(found_run(runs, name), output)
         return
     found = history(runs)
     if output == "json":
         write_json([_entry(one) for one in found])
     elif found:
-        rows = ((one.run, _when(one.began_s), _result(one.outcome), _devices(one.outcome)) for one in found)
-        sys.stdout.write(columns(rows, ("RUN", "BEGAN", "RESULT", "DEVICES")))
+        sys.stdout.write(columns(rows(found), ("RUN", "BEGAN", "RESULT", "DEVICES")))
     else:
         sys.stdout.write(f"no run on {fabric} yet\n")
 
 
-def _tell(journal: Journal, output: str) -> None:
+def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what is said of each run in a line."""
+    for one in runs:
+        yield one.run, _when(one.began_s), _result(one.outcome), _devices(one.outcome)
+
+
+def tell(journal: Journal, output: str) -> None:
+    """Tell all about one run."""
     outcome = journal.outcome()
     entries = journal.entries()
     ended = {entry.device: entry.outcome for entry in entries if entry.outcome is not None}
@@ -42,16 +53,30 @@ def _tell(journal: Journal, output: str) -> None:
     began_s = entries[0].at_s if entries else 0.0
     sys.stdout.write(f"run {journal.run}, begun {_when(began_s)}\n")
     if outcome is None:
-        sys.stdout.write("it has not finished: netkit deploy --resume goes on\n")
+        sys.stdout.write("it has not finished; `netkit deploy --resume` goes on with it\n")
     else:
         sys.stdout.write(outcome_text(outcome))
-    rows = [*_rows(outcome.devices if outcome else tuple(ended.values()))]
-    last = {entry.device: entry.step for entry in entries if entry.device and entry.device not in ended}
-    rows += [(name, "–", "not ended", f"last step: {step}", "") for name, step in last.items() if outcome is None]
-    sys.stdout.write("\n" + columns(rows, ("DEVICE", "WAVE", "RESULT", "RUNS", "WHY")) if rows else "")
+    devices = [*_rows(outcome.devices if outcome else tuple(ended.values()))]
+    devices += () if outcome else _not_ended(entries, ended)
+    sys.stdout.write("\n" + columns(devices, ("DEVICE", "WAVE", "RESULT", "RUNS", "WHY")) if devices else "")
 
 
-def _rows(devices: tuple[DeviceOutcome, ...]) -> Iterator[tuple[str, str, str, str, str]]:
+def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]:
+    """Yield what is known of the devices that a run did not come to the end with, or not yet."""
+    turns: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.device and entry.step in {Phase.PREFLIGHT, "wave"}:
+            turns[entry.device] = []  # a turn begins anew when the device is as it was before
+        turns.setdefault(entry.device, []).append(entry)
+    for name, turn in turns.items():
+        is_begun = not {entry.step for entry in turn} <= UNTOUCHED
+        if name not in ended and is_begun:
+            yield name, str(turn[-1].wave), "not ended", str(State.UNKNOWN), f"its last step was {turn[-1].step}"
+        elif name not in ended:
+            yield name, "–", str(Result.NOT_STARTED), str(State.AS_BEFORE), ""
+
+
+def _rows(devices: tuple[DeviceOutcome, ...]) -> Iterator[Row]:
     for one in devices:
         yield one.device, str(one.wave or "–"), str(one.result), str(one.state), "; ".join(one.reasons)
 
@@ -65,8 +90,8 @@ def _result(outcome: Outcome | None) -> str:
 def _devices(outcome: Outcome | None) -> str:
     if outcome is None:
         return ""
-    results = [str(device.result) for device in outcome.devices]
-    return ", ".join(f"{results.count(result)} {result}" for result in dict.fromkeys(results))
+    results = [device.result for device in outcome.devices]
+    return ", ".join(f"{results.count(result)} {result}" for result in Result if result in results)
 
 
 def _when(seconds: float) -> str:

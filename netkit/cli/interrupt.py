@@ -9,6 +9,7 @@ from typing import Self
 from netkit.cli import INTERRUPTED
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+ASKED = "interrupted: no other device is begun, those begun end in order; again to leave at once"
 SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -36,7 +37,8 @@ class Interrupt:
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         if not self._is_asked:
             self._is_asked = True
-            _say("interrupted: no other device is begun, those begun end in order; again to leave at once")
+            if not sys.stderr.isatty():  # on a terminal the table says it, and anything else would tear that
+                _say(ASKED)
             return
         if sys.stderr.isatty():
             _say(SHOW_CURSOR.rstrip("\n"))

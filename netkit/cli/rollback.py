@@ -8,7 +8,7 @@ from netkit.cli import rollout
 from netkit.cli.fabric import open_project
 from netkit.cli.fleet import fleet
 from netkit.cli.interrupt import Interrupt
-from netkit.cli.rollout import DECLINED, agreed, gate_of, limited, refuse, runs_of, show, watched
+from netkit.cli.rollout import DECLINED, agreed, changing, gate_of, limited, refuse, runs_of, show, watched
 from netkit.cli.runs import found_run
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.shape import Tell
@@ -41,4 +41,4 @@ def run(folder: Path, name: str, **how: Any) -> int:
             is_stopping=is_stopping,
         )
 
-    return watched(told, project.fabric.name, journal, len(plan.changed), work)
+    return watched(told, project.fabric.name, journal, changing(plan, options), work)

@@ -137,6 +137,11 @@ def limited(options: Options, project: Project, limit: str, plan: Plan) -> Optio
     return replace(options, limit=names)
 
 
+def changing(plan: Plan, options: Options) -> int:
+    """Return how many devices of a plan are to be changed."""
+    return sum(options.limit is None or device.name in options.limit for device in plan.changed)
+
+
 def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
     """Do the work before the user's eyes, and tell how it came out."""
     go_on = told.again(f"deploy --resume {journal.run}")
@@ -144,7 +149,7 @@ def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callabl
     lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
     with lock:
         sys.stderr.write(f"run {journal.run}\n")
-        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total) as tell:
+        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
     tell_outcome(told, outcome)
     if journal.outcome() is None:

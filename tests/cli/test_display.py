@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from netkit.cli.display import MOST_ROWS, WORDS, Lines, LiveTable
+from netkit.cli.interrupt import ASKED
 from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
 
 GOOD = DeviceOutcome("leaf01", Result.DONE, State.INTENDED)
@@ -54,6 +55,12 @@ def test_the_table_has_what_is_being_changed_and_what_ended() -> None:
     table(END)
     assert "2 of 2 ended, 1 failed" in drawn(table)
     assert "\x1b" not in drawn(table)
+
+
+def test_the_table_says_that_it_was_asked_to_end() -> None:
+    table = LiveTable(2, lambda: True)
+    assert drawn(table).splitlines()[-1].strip() == ASKED
+    assert ASKED not in drawn(LiveTable(2))
 
 
 def test_the_table_stays_on_the_screen() -> None:
