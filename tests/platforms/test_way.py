@@ -156,6 +156,16 @@ def test_sonic_says_which_ports_flap() -> None:
     assert way.costs == ("the updater shuts these ports and opens them again, one after the other: Ethernet4",)
 
 
+def test_sonic_says_what_can_only_be_reloaded_back() -> None:
+    metadata = {"DEVICE_METADATA": {"localhost": {"hwsku": "Mellanox-SN5600-O128"}}}
+    with_row = {"config_db.json": json.dumps({**metadata, "PFC_WD": {"Ethernet0": {"action": "drop"}}})}
+    way = chosen(SONIC, with_row, {"config_db.json": json.dumps(metadata)}, "202411")
+    (cost,) = way.costs
+    assert way.method == "patch"
+    assert cost.startswith("taken back, unconfirmed or by rollback, only by a config reload")
+    assert cost.endswith("PFC_WD: the updater cannot make this table from nothing")
+
+
 def test_sonic_reloads_rather_than_flap_for_minutes() -> None:
     def edit(db: Tables) -> None:
         for number in range(64):

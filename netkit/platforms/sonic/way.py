@@ -57,7 +57,7 @@ def way(situation: Situation) -> Way:
         return Way("reload", (RELOAD.format(files),), (OUTAGE,), reasons, Risk.REBOOT)
     if not tables:
         return Way("patch", routing)
-    return Way("patch", (PATCH, *routing), tuple(_costs(tables, flapping)))
+    return Way("patch", (PATCH, *routing), (*_costs(tables, flapping), *_costs_of_going_back(tables, situation)))
 
 
 def _costs(changes: list[Change], flapping: list[str]) -> Iterator[str]:
@@ -65,6 +65,14 @@ def _costs(changes: list[Change], flapping: list[str]) -> Iterator[str]:
         yield f"the updater shuts these ports and opens them again, one after the other: {', '.join(flapping)}"
     if any(change.path[0] == "PORT" and change.path[-1] == "lanes" for change in changes):
         yield "ports come or go by patch: unverified; if the updater refuses it, nothing is changed"
+
+
+def _costs_of_going_back(changes: list[Change], situation: Situation) -> Iterator[str]:
+    """Yield what it costs to take back a patch that the updater makes in one direction only."""
+    back = [Change(change.path, change.intended, change.running) for change in changes]
+    swapped = Situation(tuple(back), situation.intended, situation.running, situation.version)
+    for reason in dict.fromkeys(_refusals(back, swapped)):
+        yield f"taken back, unconfirmed or by rollback, only by a config reload with its outage: {reason}"
 
 
 def patch_s(ports: int) -> float:
