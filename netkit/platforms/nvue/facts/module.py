@@ -1,12 +1,13 @@
 """Modules, with their own limits."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Limits, Module, Quantity
+from netkit.platforms.nvue.facts import link
 from netkit.platforms.nvue.facts.link import PORT
-from netkit.platforms.nvue.facts.shown import Shown, objects, real, tree, under, unread, word
+from netkit.platforms.nvue.facts.shown import Shown, objects, real, tree, under, unread, whole, word
 from netkit.platforms.view import View
 
 COMMAND = "nv show platform transceiver -o json"
@@ -24,13 +25,43 @@ LIMITS = {
 LIT: dict[Quantity, str] = {"rx_dbm": "rx-power", "tx_dbm": "tx-power", "bias_ma": "tx-bias-current"}
 
 
-def parse(text: str) -> Facts:
+def view(ports: Collection[str]) -> View:
+    """Return the view; a module is shown by its cage, or by its ports where the cage is split."""
+    return View((COMMAND, link.COMMAND), frozenset({"modules"}), lambda text, links: parse(text, links, ports))
+
+
+def parse(text: str, links: str, used: Collection[str]) -> Facts:
     """Return the module of each port; both ports of a module that serves two have it, each with its own lanes."""
     shown = tree(text)
     if shown is None:
         return Facts(modules=unread(COMMAND, text))
-    found = {name: _module(one) for name, one in objects(shown) if PORT.fullmatch(name) and one}
+    cages = tree(links) or {}
+    found = {
+        port: _module(share)
+        for name, one in objects(shown)
+        if PORT.fullmatch(name) and one
+        for port, share in _shares(name, one, under(cages, name), used)
+    }
     return Facts(modules=found or Absent(f"{COMMAND}: shows no modules"))
+
+
+def _shares(name: str, found: Shown, cage: Shown, used: Collection[str]) -> Iterator[tuple[str, Shown]]:
+    """Yield the ports a module serves, each with its part of it."""
+    parts = [port for port in used if port.rpartition("s")[0] == name]
+    if name in used or not parts:
+        yield name, found
+        return
+    told = _numbered(under(found, "channel"))
+    ways = next((way for word in under(cage, "link", "breakout") if (way := whole(word.removesuffix("x")))), 0)
+    count = len(told) // ways if ways and len(told) % ways == 0 else 0
+    for port in parts:
+        first = int(port.rpartition("s")[2]) * count
+        own = {f"channel-{number}": told[number] for number in told if first < number <= first + count}
+        yield port, {**found, "channel": own}
+
+
+def _numbered(channels: Shown) -> dict[int, Shown]:
+    return {int(sign[1]): one for name, one in objects(channels) if (sign := CHANNEL.fullmatch(name))}
 
 
 def _module(found: Shown) -> Module:
@@ -61,7 +92,7 @@ def _reading(found: Shown, name: str) -> float | None:
 
 def _lanes(channels: Shown) -> dict[int, Lane]:
     """Return the lanes, counted from 1 where a module serves two ports and these are the second one's."""
-    told = {int(sign[1]): one for name, one in objects(channels) if (sign := CHANNEL.fullmatch(name))}
+    told = _numbered(channels)
     if not told:
         return {}
     before = (min(told) - 1) // len(told) * len(told)
@@ -102,6 +133,3 @@ def _limits(found: Shown, channels: Shown) -> Iterator[tuple[Quantity, Limits]]:
         told = {name: read(node.get(key)) for name, key in LIMITS.items()}
         if any(limit is not None for limit in told.values()):
             yield quantity, Limits(**told)
-
-
-VIEW = View((COMMAND,), frozenset({"modules"}), parse)

@@ -19,7 +19,7 @@ def views(subject: Subject) -> tuple[View, ...]:
         device.VIEW,
         link.view(subject.ports),
         neighbor.VIEW,
-        module.VIEW,
+        module.view(subject.ports),
         session.view(is_brief=_is_since(subject, DETAIL_SINCE), has_bfd=_is_since(subject, BFD_SINCE)),
         route.VIEW,
         qos.view(subject.ports, has_aspects=has_aspects),
