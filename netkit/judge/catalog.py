@@ -2,7 +2,7 @@
 
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -26,13 +26,14 @@ def load(folders: Sequence[Path] = ()) -> Catalog:
         for file in sorted(folder.glob("*.py")):
             if not file.name.startswith(("_", "test_", "conftest")):
                 files.setdefault(file.stem, file)
-    found = {check.name: check for stem in sorted(files) for check in _checks(files[stem])}
+    found = {check.name: check for stem in sorted(files) for check in of_file(files[stem])}
     if not found:
         raise CheckError(Problem("there are no checks", "install netkit again: its checks folder is empty"))
     return found
 
 
-def _checks(file: Path) -> Iterable[Check]:
+def of_file(file: Path) -> Sequence[Check]:
+    """Return the checks in a file."""
     module = f"netkit_checks.{file.stem}"
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None:

@@ -7,7 +7,7 @@ from netkit.design import Host
 from netkit.facts import Absent
 from netkit.judge.check import Check
 from netkit.judge.finding import Finding, Verdict, error, skip, worst
-from netkit.judge.scene import Scene, Seen
+from netkit.judge.scene import Device, Scene, Seen
 
 FABRIC = "fabric"
 MOST_SAME = 500
@@ -70,13 +70,22 @@ def run(scene: Scene, checks: Sequence[Check]) -> Judgement:
     return Judgement(tuple(results), tuple(unreached))
 
 
+def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
+    """Yield what a check speaks about: devices of its kind, or the fabric."""
+    if check.of_fabric is not None:
+        yield FABRIC
+        return
+    for device in devices:
+        if check.on == "device" or (check.on == "host") == isinstance(device, Host):
+            yield device.name
+
+
 def _results(scene: Scene, check: Check) -> Iterator[Result]:
     if check.of_fabric is not None:
         yield _result(scene, check, FABRIC, _guarded(check.of_fabric(scene)))
         return
-    for seen in scene.devices.values():
-        if check.on != "device" and (check.on == "host") != isinstance(seen.device, Host):
-            continue
+    for name in subjects(check, (seen.device for seen in scene.devices.values())):
+        seen = scene.devices[name]
         reason = _why_not(check, seen)
         if reason:
             yield _result(scene, check, seen.name, [skip("", reason)])

@@ -1,0 +1,65 @@
+"""From a fabric to the scene its checks are given: live, from its lab, or from a snapshot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit import plan as planning
+from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.fleet import fleet
+from netkit.cli.observing import Looking, look
+from netkit.design.select import Device, select
+from netkit.errors import CheckError, Problem, UsageError
+from netkit.facts import Snapshot, serial
+from netkit.judge import Check, Scene
+from netkit.observe import Options
+
+DRIFT = "drift"
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """A fabric that is to be judged, and from what."""
+
+    project: Project
+    devices: Sequence[Device]
+    lab: str = ""
+    window_s: float = 0.0
+    snapshot: Path | None = None
+    is_light: bool = False
+
+    @classmethod
+    def of(
+        cls, folder: Path, *, limit: str, lab: str, window_s: float, snapshot: Path | None, is_light: bool = False
+    ) -> "Checking":
+        """Open a fabric."""
+        if snapshot is not None and lab:
+            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+        project = open_project(folder)
+        warn(project)
+        return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light)
+
+    def scene(self, checks: Sequence[Check] | None = None) -> Scene:
+        """Return what checks are given; what none of the chosen ones needs is not asked for."""
+        found = self._looked(checks) if self.snapshot is None else self._of_file(self.snapshot)
+        return Scene(
+            self.project.fabric,
+            found,
+            self.project.loaded.intent.thresholds,
+            names=frozenset(device.name for device in self.devices),
+            plan=planning.read(found.plan) if found.plan else None,
+        )
+
+    def _looked(self, checks: Sequence[Check] | None) -> Snapshot:
+        has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
+        has_window = checks is None or any(check.has_window for check in checks)
+        options = Options(window_s=self.window_s if has_window else 0.0, has_config=has_drift)
+        looking = Looking(self.devices, options, is_light=self.is_light)
+        return look(self.project, fleet(self.project, self.lab), looking)
+
+    def _of_file(self, file: Path) -> Snapshot:
+        found = serial.read(file)
+        if found.fabric != self.project.fabric.name:
+            what = f"is of the fabric {found.fabric}, not of {self.project.fabric.name}"
+            raise CheckError(Problem(what, "name its fabric with --fabric", file=str(file)))
+        return found

@@ -1,0 +1,117 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from tests.cli.checked import checked
+from tests.command import ROOT, environment, run
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return checked(tmp_path_factory.mktemp("checked"))
+
+
+def test_what_is_wrong_comes_first_and_what_nobody_knows_is_counted(place: tuple[Path, Path]) -> None:
+    fabric, file = place
+    done = run("check", "bgp", "load.errors", "--fabric", fabric, "--from", file)
+    golden = ROOT / "tests" / "golden" / "check" / "small.txt"
+    assert done.stdout == golden.read_text(encoding="utf-8")
+    assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_what_was_reached_and_is_wrong_ends_with_1_and_what_is_well_with_0(place: tuple[Path, Path]) -> None:
+    fabric, file = place
+    assert run("check", "bgp", "--fabric", fabric, "--from", file, "--limit", "leaf02").returncode == 1
+    assert run("check", "bgp.sessions", "--fabric", fabric, "--from", file, "--limit", "leaf01").returncode == 0
+    done = run("check", "optics", "--fabric", fabric, "--from", file, "--limit", "leaf01")
+    assert done.returncode == 1
+    assert done.stdout.startswith("small: nothing could be judged: 0 things examined on 1 of 1 device")
+
+
+def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
+    fabric, file = place
+    told = {
+        form: run("check", "bgp", "--fabric", fabric, "--from", file, "--format", form).stdout
+        for form in ("json", "junit", "markdown")
+    }
+    document = json.loads(told["json"])
+    bad = [result["id"] for result in document["results"] if result["verdict"] == "fail"]
+    assert bad == ["bgp.sessions[leaf02]"]
+    assert document["exit_code"] == 4
+    suite = Xml.fromstring(told["junit"])[0]  # noqa: S314 (our own output)
+    assert [f"{case.get('classname')}[{case.get('name')}]" for case in suite if case.find("failure") is not None] == bad
+    assert suite.get("tests") == str(len(document["results"]))
+    assert told["markdown"].startswith("## small: 1 fail of 1 cause")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--format", "xml"], "error: no output format 'xml'; use one of text, json, junit, markdown\n"),
+        (["--profile", "huge"], "error: no profile 'huge'; use light or full\n"),
+        (["--lab"], "error: the lab and a snapshot are two places to read from; choose one\n"),
+        (["nothing"], "error: no check 'nothing'; use one of "),
+    ],
+)
+def test_what_is_asked_wrongly_is_said_in_a_line(place: tuple[Path, Path], arguments: list[str], message: str) -> None:
+    fabric, file = place
+    done = run("check", *arguments, "--fabric", fabric, "--from", file)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith(message)
+
+
+def test_a_snapshot_of_another_fabric_is_refused(place: tuple[Path, Path]) -> None:
+    _, file = place
+    done = run("check", "--fabric", ROOT / "inventory" / "reference", "--from", file)
+    assert done.returncode == 3
+    assert "is of the fabric small, not of reference" in done.stderr
+
+
+def pytests(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", *map(str, arguments)],
+        cwd=cwd,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_pytest_has_the_same_verdicts_under_stable_names(place: tuple[Path, Path], tmp_path: Path) -> None:
+    fabric, file = place
+    report = tmp_path / "junit.xml"
+    options = ("--fabric", fabric, "--snapshot", file, f"--junit-xml={report}")
+    done = pytests(ROOT / "checks" / "bgp.py", ROOT / "checks" / "load.py", *options, cwd=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    found = {}
+    for case in Xml.parse(report).getroot().iter("testcase"):  # noqa: S314 (our own output)
+        part = next((part.tag for part in case if part.tag in {"failure", "skipped", "error"}), "pass")
+        found[case.get("name", "")] = {"failure": "fail"}.get(part, part)
+    said = run("check", "bgp", "load", "--fabric", fabric, "--from", file, "--format", "json").stdout
+    wanted = {
+        result["id"].partition(".")[2].replace("-", "_"): {"warn": "pass"}.get(result["verdict"], result["verdict"])
+        for result in json.loads(said)["results"]
+    }
+    assert found == wanted
+    assert len(found) > 20
+    assert "BGP to spine01 is Idle" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_pytest_chooses_by_name_and_says_once_what_is_wrong_with_the_fabric(
+    place: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fabric, file = place
+    checks = ROOT / "checks"
+    done = pytests(checks, "--fabric", fabric, "--snapshot", file, "-k", "bgp and sessions and leaf01", cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0].split()[0]) == (0, ".")
+    done = pytests(checks, "--fabric", tmp_path / "nowhere", cwd=tmp_path)
+    assert done.returncode == 4
+    assert (done.stdout + done.stderr).count("no fabric folder") == 1
+    assert pytests(checks, cwd=tmp_path).returncode == 5
