@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,19 @@ NETWORKD = intent(hosts={"model": "dgx-h100", "backend": "networkd"})
 LONG_S = 600
 OLD = "        - {to: 10.128.0.0/29, via: 10.128.128.0, table: 101}"
 NEW = "        - {to: 10.128.0.0/28, via: 10.128.128.0, table: 101}"
+SEEK = """
+- name: "Set up {{{{ rail }}}}"
+  netkit_host: {{step: rail, rail: "{{{{ rail }}}}"}}
+  when: rail in begun.rails
+
+- name: Seek the secret in all that Ansible has, here
+  ansible.builtin.debug:
+    msg: "{{{{ lookup('ansible.builtin.pipe', 'sh {place}/seek ' ~ playbook_dir | dirname) }}}}"
+"""
+FIND = """
+grep -rlF -f {place}/words "$1" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null >>{place}/found
+find "$1" -name hosts.json >>{place}/looked
+"""
 WATCH = """
 (exec ip -4 monitor link address route >/tmp/seen) >/dev/null 2>&1 </dev/null &
 echo $! >/tmp/watch; sleep 1
@@ -226,7 +240,7 @@ def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None
     assert is_as(up, "gpu01", up.files("gpu01"))
 
 
-def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench) -> None:
+def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench, tmp_path: Path) -> None:
     files = up.files("gpu01", nccl_conf=lambda text: f"{text}# @secret:TOKEN@\n")
     driver = up.driver("gpu01", secrets={"TOKEN": "s3cr3t"}.__getitem__)
     driver.load_candidate(Candidate(files, (), "ansible"))
@@ -239,3 +253,19 @@ def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench) -> None:
     assert up.lab.ssh("gpu01", "test -e /etc/netkit/staged.json").returncode == 1
     with pytest.raises(DeviceError, match="nothing is staged"):
         driver.compare_config()
+
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks" / "rail.yml").write_text(SEEK.format(place=tmp_path), encoding="utf-8")
+    (tmp_path / "seek").write_text(FIND.format(place=tmp_path), encoding="utf-8")
+    (tmp_path / "words").write_text("s3cr3t\n", encoding="utf-8")
+    driver.own_playbooks = (tmp_path,)
+    netplan = up.files("gpu01", netplan_yaml=wider)["netplan.yaml"]
+    driver.load_candidate(Candidate({**files, "netplan.yaml": netplan}, (), "ansible"))
+    driver.commit_config(revert_in=LONG_S)
+    assert "# s3cr3t" in up.lab.shell("gpu01", "cat /etc/nccl.conf")
+    assert up.lab.ssh("gpu01", "test -e /etc/netkit/staged.json").returncode == 1
+    looked = (tmp_path / "looked").read_text(encoding="utf-8").splitlines()
+    assert {place.rpartition("/")[2] for place in looked} == {"hosts.json"}
+    found = (tmp_path / "found").read_text(encoding="utf-8").splitlines()
+    assert [place for place in found if not place.endswith("/project/words")] == []
+    driver.rollback()

@@ -1,5 +1,6 @@
 """ansible-runner on this machine: what it is given, what it says, and what it leaves behind."""
 
+import re
 import socket
 import tempfile
 from pathlib import Path
@@ -20,6 +21,16 @@ OWN = """
     - ansible.builtin.fail:
         msg: "here is [{{ said.msg }}] {{ batch }}"
       when: inventory_hostname == 'gpu02'
+"""
+PASSWORD = "pa55w0rd-of-a-test"  # noqa: S105 (of nobody)
+SEEKING = """
+- hosts: platform_linux
+  gather_facts: false
+  vars:
+    seen: "{{{{ playbook_dir | dirname }}}} /proc/[0-9]*/cmdline /proc/[0-9]*/environ"
+  tasks:
+    - ansible.builtin.fail:
+        msg: "found [{{{{ lookup('ansible.builtin.pipe', 'grep -rlF -f {words} ' ~ seen ~ ' 2>/dev/null || true') }}}}]"
 """
 
 
@@ -51,6 +62,19 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
     assert isinstance(error, DeviceError)
     assert "gpu02: here is [/home/of] 7" in str(error)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_password_is_in_no_command_line_no_environment_and_no_file(tmp_path: Path) -> None:
+    """What a playbook finds of itself while it runs; that it would find a word is tried with one of the inventory."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "hosts-verify.yml").write_text(SEEKING.format(words=tmp_path / "words"), encoding="utf-8")
+    for word, is_found in ((PASSWORD, False), ("a-known-word", True)):
+        (tmp_path / "words").write_text(f"{word}\n", encoding="utf-8")
+        hosts = {"gpu01": {**LOCAL, "known": "a-known-word"}}
+        failure = play("hosts-verify.yml", hosts, {}, password=PASSWORD, own=[own])["gpu01"].failure
+        assert bool(re.fullmatch(r"found \[.*/inventory/hosts\.json.*\]", failure)) == is_found, failure
+        assert (failure != "found []") == is_found
 
 
 def test_a_playbook_that_cannot_be_read_leaves_no_host_for_done(tmp_path: Path) -> None:
