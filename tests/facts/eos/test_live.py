@@ -1,5 +1,6 @@
 """Facts of EOS switches of a running lab, of two releases: what the design says, and what is broken."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -219,6 +220,24 @@ def test_a_switch_that_is_not_to_be_asked_is_an_access_error(lab: RunningLab, fa
         with broken(lab, (fault, "leaf01")), pytest.raises(AccessError, match="leaf01"):
             ask(opened, FABRIC, "leaf01")
         assert not any(reply.failure for reply in ask(opened, FABRIC, "leaf01").values())
+
+
+def test_hanging_up_ends_an_answer_that_another_thread_waits_for(lab: RunningLab) -> None:
+    failures: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            ask(opened, FABRIC, "leaf01")
+        except AccessError as error:
+            failures.append(error)
+
+    with driven.driver(lab, "leaf01", "eos") as opened, broken(lab, ("slow", "leaf01", "seconds=60")):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        until(lambda: opened.device.connection.transport.sock is not None, "the question is on its way")
+        opened.close()
+        waiting.join(50)
+    assert len(failures) == 1
 
 
 def test_who_has_hung_up_is_not_answered(lab: RunningLab) -> None:

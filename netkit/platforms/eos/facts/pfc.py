@@ -9,6 +9,7 @@ from netkit.platforms.eos.facts.row import cells
 TIMES = re.compile(r"The PFC watchdog (timeout|recovery-time) is (\d{1,6}(?:\.\d{1,6})?) second", re.ASCII)
 ACTION = re.compile(r"The PFC watchdog action is (\S+)")
 OVERRIDE = re.compile(r"The PFC watchdog override action drop is true")
+UNSUPPORTED = "does not support priority flow control"
 ENABLED, ACTIVE, WATCHED = "E", "A", "W"
 
 
@@ -29,6 +30,8 @@ class Pfc:
     detection_ms: int | None = None
     restoration_ms: int | None = None
     action: str = ""
+    is_supported: bool = True
+    """Whether there is a chip that has it: a virtual switch takes its configuration all the same."""
 
 
 def pfc(shown: str) -> Pfc:
@@ -40,6 +43,7 @@ def pfc(shown: str) -> Pfc:
         detection_ms=times.get("timeout"),
         restoration_ms=times.get("recovery-time"),
         action="drop" if OVERRIDE.search(shown) else action[1] if action else "",
+        is_supported=UNSUPPORTED not in shown,
     )
 
 

@@ -37,7 +37,7 @@ def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Fact
     maps = _Maps(found)
     return Facts(
         qos={
-            port: _port(profile(found, port), told.ports.get(port), maps, whole_port.get(port))
+            port: _port(profile(found, port), _lossless(profile(found, port), told, port), maps, whole_port.get(port))
             for port in _ports(found)
             if is_port(port, in_use)
         }
@@ -84,9 +84,9 @@ def _number(found: Mapping[str, Lines], name: str, default: int) -> int:
     return default if number is None else number
 
 
-def _port(own: Profile, told: PortPfc | None, maps: _Maps, is_global_pause: bool | None) -> PortQos:
-    lossless = _lossless(own, told)
-    queues = own.queues
+def _port(own: Profile, lossless: frozenset[int] | None, maps: _Maps, is_global_pause: bool | None) -> PortQos:
+    queues, headroom_bytes = own.queues, maps.headroom_bytes
+    has_headroom = lossless is not None and headroom_bytes is not None
     return PortQos(
         trust=own.trust,
         dscp_to_priority=maps.class_of_dscp if own.trust == "dscp" else None,
@@ -101,14 +101,16 @@ def _port(own: Profile, told: PortPfc | None, maps: _Maps, is_global_pause: bool
         strict=frozenset(number for number in NUMBERS if number not in queues or queues[number].is_strict),
         priority_to_class=maps.queue_of_class,
         ecn={number: queue.ecn for number, queue in sorted(queues.items()) if queue.ecn is not None},
-        headroom_bytes=None if maps.headroom_bytes is None else dict.fromkeys(sorted(lossless), maps.headroom_bytes),
+        headroom_bytes=dict.fromkeys(sorted(lossless or ()), headroom_bytes or 0) if has_headroom else None,
     )
 
 
-def _lossless(own: Profile, told: PortPfc | None) -> frozenset[int]:
-    """Return the priorities PFC is on for: as it runs, where EOS shows that."""
-    if told is not None:
-        return told.priorities if told.is_on else frozenset()
+def _lossless(own: Profile, told: Pfc, port: str) -> frozenset[int] | None:
+    """Return the priorities PFC is on for: as it runs, where EOS shows that. None where there is no PFC to be on."""
+    if not told.is_supported:
+        return None
+    if (shown := told.ports.get(port)) is not None:
+        return shown.priorities if shown.is_on else frozenset()
     return own.no_drop if own.has_pfc else frozenset()
 
 
@@ -118,22 +120,30 @@ def watchdogs(running: str, status: str, counters: str, ports: tuple[str, ...], 
     if found is None and told == Pfc():
         return Facts(watchdogs=Absent(f"neither {RUNNING} nor {PFC} can be read"))
     stormed = dict(_stormed(counters))
-    result: dict[str, Watchdog] = {}
-    for port in dict.fromkeys((*filter(is_port, ports), *told.ports)):
-        own = profile(found or {}, port)
-        on = _lossless(own, told.ports.get(port))
-        for number in sorted(on | set(lossless)):
-            at = place(port, number)
-            result[at] = _watchdog(own, told, told.ports.get(port), is_on=number in on, stuck=stormed.get(at, False))
-    return Facts(watchdogs=result or Absent(f"{PFC} shows no port"))
+    return Facts(
+        watchdogs={
+            place(port, number): _watchdog(
+                profile(found or {}, port),
+                told,
+                told.ports.get(port),
+                is_on=number in on,
+                is_stormed=stormed.get(place(port, number), False),
+            )
+            for port in dict.fromkeys((*filter(is_port, ports), *told.ports))
+            if found is not None or port in told.ports
+            if (on := _lossless(profile(found or {}, port), told, port)) is not None
+            for number in sorted(on | set(lossless))
+        }
+        or Absent(f"{PFC} shows no port that has PFC")
+    )
 
 
-def _watchdog(own: Profile, told: Pfc, port: PortPfc | None, *, is_on: bool, stuck: bool) -> Watchdog:
+def _watchdog(own: Profile, told: Pfc, port: PortPfc | None, *, is_on: bool, is_stormed: bool) -> Watchdog:
     is_watched = own.is_watched if port is None or port.is_watched is None else port.is_watched
     detection_ms = told.detection_ms if own.detection_ms is None else own.detection_ms
     return Watchdog(
         is_on=is_on and is_watched and detection_ms != 0,
-        is_stormed=stuck,
+        is_stormed=is_stormed,
         detection_ms=detection_ms or None,
         restoration_ms=(told.restoration_ms if own.restoration_ms is None else own.restoration_ms) or None,
         action=own.action or told.action,
