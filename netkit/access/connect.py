@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from netkit.access import light_napalm
 from netkit.access.endpoint import Endpoint
 from netkit.platforms.driver import Driver, Secrets
 from netkit.platforms.view import Viewer
@@ -28,6 +29,7 @@ def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
 
 
 def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Any:
+    light_napalm.prepare()
     module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
     kind = getattr(module, DRIVERS[endpoint.platform])
     return kind(
