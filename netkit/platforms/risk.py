@@ -64,13 +64,16 @@ class RiskTable:
 
     def judged(self, changes: Iterable[Change], running: Config) -> Iterator[Change]:
         """Yield the changes with their risk."""
-        present = set(_parts(map(self.stands_for, running), self.objects))
+        present: set[Path] | None = None  # most changes ask for nothing that takes so long to find
         for change in changes:
             kind: When = "added" if change.is_addition else "removed" if change.is_removal else "changed"
             rule = self.rule(change.path, kind)
             risk, note = (rule.risk, rule.note) if rule else (Risk.SESSION, UNKNOWN)
-            if self.is_local(risk) and self._is_new(change.path, present):
-                risk, note = Risk.LOW, NEW
+            if self.is_local(risk):
+                if present is None:
+                    present = set(_parts(map(self.stands_for, running), self.objects))
+                if self._is_new(change.path, present):
+                    risk, note = Risk.LOW, NEW
             yield Change(change.path, change.running, change.intended, risk, note)
 
     def is_local(self, risk: Risk) -> bool:
