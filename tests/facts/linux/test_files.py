@@ -23,6 +23,11 @@ TOPOLOGY = (
     "/sys/devices/pci0000:15/0000:15:02.0/0000:1c:00.0\n/sys/devices/pci0000:00/0000:00:1f.0\n"
     f"#@ gpus\n{DEVICES}/0000:1b:00.0/class\n{DEVICES}/0000:1c:00.0/class\n#= end\n"
 )
+VERSIONS = (
+    "MLNX_OFED_LINUX-24.10-1.1.4.0:\n"
+    "mlxlink, mft 4.34.1-10, built on Mar 11 2025, 10:13:46. Git SHA Hash: N/A\n"
+    "/usr/lib/x86_64-linux-gnu/libnccl.so.2.21.5\n"
+)
 LSPCI = next(case for case in CASES if case.parent.name == "lspci").read_text(encoding="utf-8")
 
 
@@ -160,12 +165,10 @@ def test_a_host_tells_its_settings_and_what_is_installed() -> None:
         "/sys/module/nvidia_peermem/initstate": "live",
         "/etc/nccl.conf": "# for all jobs\nNCCL_IB_TC=106\nNCCL_IB_HCA='=mlx5_0'\nnonsense",
     }
-    assert host(
-        made(files), cards(files), {}, {}, pci.Topology({}, ()), "MLNX_OFED_LINUX-24.10-1.1.4.0:\n"
-    ) == HostFacts(
+    assert host(made(files), cards(files), {}, {}, pci.Topology({}, ()), VERSIONS) == HostFacts(
         sysctls={"net.ipv4.conf.all.rp_filter": "2", "net.ipv4.conf.enp24s0.100.arp_ignore": "1"},
         is_iommu_on=True,
-        tools={"nvidia_peermem": "loaded", "ofed": "24.10-1.1.4.0"},
+        tools={"nvidia_peermem": "loaded", "ofed": "24.10-1.1.4.0", "mft": "4.34.1-10", "libnccl": "2.21.5"},
         nccl={"NCCL_IB_TC": "106", "NCCL_IB_HCA": "=mlx5_0"},
     )
     passed = {**files, f"{CARD}/iommu_group/type": "identity"}

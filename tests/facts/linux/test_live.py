@@ -180,6 +180,8 @@ def test_its_cards_are_those_of_the_design(up: Bench) -> None:
     assert found.host.nearest_nic == {"0000:1b:00.0": "rail0", "0000:43:00.0": "rail1"}
     assert (found.host.bridges_with_acs, found.host.is_iommu_on) == ((), False)
     assert found.host.sysctls["net.ipv4.conf.rail1.arp_announce"] == "2"
+    versions = {"mlx5_core": "24.10-1.1.4", "nvidia": "550.90.07", "nvidia_peermem": "550.90.07", "mft": "4.34.1-10"}
+    assert found.host.tools == versions
     assert found.host.nccl is not None
     assert found.host.nccl["NCCL_IB_TC"] == str(up.fabric.lossless.tos)
 

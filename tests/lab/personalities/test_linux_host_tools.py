@@ -250,12 +250,16 @@ def test_the_roce_mtu_is_the_largest_that_fits(mtu_bytes: int, mtu: int) -> None
     assert active_mtu(mtu_bytes) == mtu
 
 
+def test_mlxlink_tells_its_version(machine: Machine) -> None:
+    assert ask(machine, "mlxlink --version").startswith("mlxlink, mft 4.34.1-10, built on ")
+
+
 def test_setpci_changes_what_lspci_shows(machine: Machine) -> None:
-    assert "MaxReadReq 512 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
-    assert ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w") == "2936\n"
-    ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w=5000:F000")
     assert "MaxReadReq 4096 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
-    assert "MaxReadReq 512 bytes" in ask(machine, "lspci -s 40:00.0 -vvv")
+    assert ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w") == "5936\n"
+    ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w=2000:F000")
+    assert "MaxReadReq 512 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
+    assert "MaxReadReq 4096 bytes" in ask(machine, "lspci -s 40:00.0 -vvv")
     assert "ACSCtl:\tSrcValid- TransBlk- ReqRedir-" in ask(machine, "lspci -s 17:00.0 -vvv")
     ask(machine, "setpci -s 17:00.0 ECAP_ACS+6.w=001d")
     assert "ACSCtl:\tSrcValid+ TransBlk- ReqRedir+" in ask(machine, "lspci -s 17:00.0 -vvv")

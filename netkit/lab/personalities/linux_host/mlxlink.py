@@ -28,12 +28,16 @@ CABLE_TYPES = {
 }
 DARK_DBM = -40.0
 LANES = 4
+MFT = "4.34.1-10"
 CORRECTABLE = 15
 
 
 def mlxlink(machine: Machine, call: Call) -> int:
     """Answer one command line."""
     device, wanted, rest = "", set(), list(call.arguments)
+    if rest in (["-v"], ["--version"]):
+        call.out(f"{call.program}, mft {MFT}, built on Mar 11 2025, 10:13:46. Git SHA Hash: N/A\n")
+        return 0
     while rest:
         word = rest.pop(0)
         if word in WITH_VALUE and rest:
@@ -70,7 +74,7 @@ def _document(code: int, message: str, output: Mapping[str, Rows]) -> str:
 def _sections(reading: NicReading, wanted: set[str]) -> Iterator[tuple[str, Rows]]:
     yield "Operational Info", _operation(reading)
     yield "Troubleshooting Info", _trouble(reading)
-    yield "Tool Information", {"Firmware Version": reading.firmware, "MFT Version": "4.34.1-10", "amBER Version": "3.8"}
+    yield "Tool Information", {"Firmware Version": reading.firmware, "MFT Version": MFT, "amBER Version": "3.8"}
     if "module" in wanted:
         yield "Module Info", module_rows(reading.module)
     if "counters" in wanted:

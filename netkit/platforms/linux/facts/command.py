@@ -10,7 +10,7 @@ from netkit.platforms.linux.facts import dcb
 from netkit.platforms.linux.facts.tree import CONF, LAST, PCI, SYSCTLS
 from netkit.platforms.view import Subject, SubjectNic
 
-PATIENCE_S = 5
+PATIENCE_S = 3
 COUNTED = r"_phy:|_prio[0-7]_|vport_rdma|pause_storm|outbound_pci_stalled"
 """Of thousands of rows, most of them of single rings, those that are counters here."""
 FIRMWARE = (
@@ -27,7 +27,10 @@ TOPOLOGY = f"readlink -f {PCI}/*; echo '#@ gpus'; grep -slE '^0x(0302|1200)' {PC
 """GPUs are 3D controllers or processing accelerators."""
 LSPCI = "lspci -D -vv 2>/dev/null && echo '#= end'"
 DEVINFO = "ibv_devinfo"
-OFED = "ofed_info -n 2>/dev/null || ofed_info -s"
+VERSIONS = (
+    "{ ofed_info -n || ofed_info -s; mlxlink --version || mstlink --version; "
+    "ls /usr/lib/libnccl.so.2.*.* /usr/lib64/libnccl.so.2.*.* /usr/lib/*/libnccl.so.2.*.*; } 2>/dev/null; true"
+)
 ABOUT = (
     *("/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/sys/kernel/random/boot_id", "/proc/uptime"),
     *("/etc/os-release", "/sys/class/dmi/id/product_name", "/sys/class/dmi/id/product_serial", "/etc/nccl.conf"),

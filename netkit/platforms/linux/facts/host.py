@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts
 from netkit.platforms.linux.facts import pci
+from netkit.platforms.linux.facts.reading import plain
 from netkit.platforms.linux.facts.tree import CONF, SYSCTLS, Card, Tree, settings
 
 TRANSLATING = {"DMA", "DMA-FQ"}
-OFED = re.compile(r"\s*(?:MLNX_OFED_LINUX-|OFED-internal-|DOCA-?)?([0-9][\w.-]*)")
-MODULES = {"mlx5_core": "mlx5_core", "nvidia": "nvidia", "nvidia_peermem": "nvidia_peermem"}
+INSTALLED = {
+    "ofed": re.compile(r"^(?:MLNX_OFED_LINUX-|OFED-internal-|DOCA-?)?([0-9][\w.-]*):?\s*$", re.MULTILINE),
+    "mft": re.compile(r"^\w+, (?:mft|mstflint) ([0-9][\w.-]*)", re.MULTILINE),
+    "libnccl": re.compile(r"libnccl\.so\.([0-9.]+)\s*$", re.MULTILINE),
+}
+"""Package → its version, in what the programs say that were asked for it."""
+MODULES = ("mlx5_core", "nvidia", "nvidia_peermem")
 
 
 def host(
@@ -19,7 +25,7 @@ def host(
     addresses: Mapping[str, tuple[str, ...]],
     devices: Mapping[str, pci.Device],
     topology: pci.Topology,
-    ofed: str,
+    versions: str,
 ) -> HostFacts | Absent:
     """Return what the host tells of itself."""
     if not tree.files:
@@ -32,7 +38,7 @@ def host(
         is_iommu_on=_is_iommu_on(tree, cards),
         gpu_pcis=topology.gpus,
         nearest_nic=pci.nearest(topology, cards),
-        tools=dict(_tools(tree, ofed)),
+        tools=_tools(tree, versions),
         nccl=settings(tree.text("/etc/nccl.conf")),
     )
 
@@ -53,9 +59,10 @@ def _is_iommu_on(tree: Tree, cards: Sequence[Card]) -> bool | None:
     return bool(told & TRANSLATING) if told else None
 
 
-def _tools(tree: Tree, ofed: str) -> dict[str, str]:
-    found = {name: tree.text(f"/sys/module/{module}/version") for name, module in MODULES.items()}
+def _tools(tree: Tree, versions: str) -> dict[str, str]:
+    found = {name: tree.text(f"/sys/module/{name}/version") for name in MODULES}
     if not found["nvidia_peermem"] and tree.text("/sys/module/nvidia_peermem/initstate") == "live":
         found["nvidia_peermem"] = "loaded"
-    match = OFED.match(ofed)
-    return {name: version for name, version in {**found, "ofed": match[1] if match else ""}.items() if version}
+    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
+    found |= {name: match[1] for name, match in matches.items() if match}
+    return {name: version for name, version in found.items() if version}

@@ -1,12 +1,12 @@
 """Reading what a host printed, whatever it is: nothing here raises."""
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netkit.facts import Absent
+from netkit.platforms.shown import parsed
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 WHOLE = re.compile(r"[0-9]{1,20}\Z")
@@ -40,10 +40,7 @@ def plain(text: str) -> str:
 
 def document(text: str) -> Any:
     """Return the JSON that a command printed; None when it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return parsed(text)
 
 
 def members(found: object) -> tuple[Mapping[str, Any], ...]:

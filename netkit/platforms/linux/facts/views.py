@@ -31,7 +31,7 @@ def _quick(subject: Subject) -> Iterator[View]:
     if subject.lookups:
         asked = subject.lookups
         yield _view((command.lookups(subject),), lambda text: Facts(lookups=lookup.lookups(text, asked)), "lookups")
-    host_commands = (files, command.ADDRESSES, command.LSPCI, command.TOPOLOGY, command.OFED)
+    host_commands = (files, command.ADDRESSES, command.LSPCI, command.TOPOLOGY, command.VERSIONS)
     yield _view(host_commands, lambda *texts: _host(subject, *texts), "host")
     if subject.nics:
         yield from _of_nics(subject, files)
@@ -58,11 +58,11 @@ def _costly(subject: Subject) -> Iterator[View]:
     yield _view(about, lambda *texts: _nics(subject, *texts), "nics", is_costly=True)
 
 
-def _host(subject: Subject, files: str, addresses: str, devices: str, topology: str, ofed: str) -> Facts:
+def _host(subject: Subject, files: str, addresses: str, devices: str, topology: str, versions: str) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
     there = interface.addresses(interface.links(addresses), found)
-    return Facts(host=host(tree, found, there, pci.devices(devices), pci.topology(topology), ofed))
+    return Facts(host=host(tree, found, there, pci.devices(devices), pci.topology(topology), versions))
 
 
 def _interfaces(subject: Subject, files: str, addresses: str, fec: str) -> Facts:
