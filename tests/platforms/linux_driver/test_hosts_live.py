@@ -33,6 +33,12 @@ FIND = """
 grep -rlF -f {place}/words "$1" /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null >>{place}/found
 find "$1" -name hosts.json >>{place}/looked
 """
+SHARING = ("gpu01", "gpu02")
+BALKING = "/usr/local/sbin/networkctl"
+BALKS = """#!/bin/sh
+if [ "$1" = reload ] && [ ! -e /tmp/balked ]; then touch /tmp/balked; exit 1; fi
+exec /usr/bin/networkctl "$@"
+"""
 WATCH = """
 (exec ip -4 monitor link address route >/tmp/seen) >/dev/null 2>&1 </dev/null &
 echo $! >/tmp/watch; sleep 1
@@ -238,6 +244,27 @@ def test_hosts_change_together_in_one_run_and_fail_one_by_one(up: Bench) -> None
     assert good.has_pending_commit()
     good.rollback()
     assert is_as(up, "gpu01", up.files("gpu01"))
+
+
+def test_a_rail_that_fails_is_put_back_before_another_is_touched(up: Bench) -> None:
+    before = up.disk("gpu01"), up.kernel("gpu01")
+    smaller = {
+        name: up.files(name, netplan_yaml=lambda text: text.replace("mtu: 9000", "mtu: 4200")) for name in SHARING
+    }
+    drivers = [up.loaded(name, files) for name, files in smaller.items()]
+    up.lab.shell("gpu01", f"{WATCH} cat >{BALKING} && chmod 755 {BALKING}", stdin=BALKS)
+    try:
+        errors = commit_together(drivers, LONG_S)
+        told = up.lab.shell("gpu01", "sleep 1; kill $(cat /tmp/watch); cat /tmp/seen")
+    finally:
+        up.lab.shell("gpu01", f"rm -f {BALKING} /tmp/balked")
+    assert list(errors) == ["gpu01"]
+    assert "rail0: networkctl reload failed; it was taken back" in str(errors["gpu01"])
+    assert "rail1" not in told
+    assert (up.disk("gpu01"), up.kernel("gpu01")) == before
+    assert drivers[1].has_pending_commit()
+    drivers[1].rollback()
+    assert is_as(up, "gpu02", up.files("gpu02"))
 
 
 def test_a_secret_is_filled_in_on_its_way_and_shown_nowhere(up: Bench, tmp_path: Path) -> None:

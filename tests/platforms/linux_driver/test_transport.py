@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from netkit.access.connect import connect
+from netkit.access.endpoint import Endpoint
 from netkit.errors import AccessError, DeviceError
+from netkit.platforms.linux.driver import LinuxDriver
 from netkit.platforms.linux.transport import play
 
 LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": "/usr/bin/python3"}
@@ -23,6 +26,15 @@ OWN = """
       when: inventory_hostname == 'gpu02'
 """
 PASSWORD = "pa55w0rd-of-a-test"  # noqa: S105 (of nobody)
+SHOWING = """
+- hosts: platform_linux
+  gather_facts: false
+  vars:
+    seen: "{{ lookup('ansible.builtin.pipe', 'cd ' ~ playbook_dir ~ '/files; cat netkit-change near far') }}"
+  tasks:
+    - ansible.builtin.fail:
+        msg: "{{ seen }} {{ lookup('ansible.builtin.file', 'hosts-rollback.yml').splitlines()[0] }}"
+"""
 SEEKING = """
 - hosts: platform_linux
   gather_facts: false
@@ -62,6 +74,19 @@ def test_a_users_own_playbook_comes_first_and_sees_no_secret_of_the_environment(
     assert isinstance(error, DeviceError)
     assert "gpu02: here is [/home/of] 7" in str(error)
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_own_folders_come_before_netkits_file_by_file(tmp_path: Path) -> None:
+    for name in ("near", "far"):
+        (tmp_path / name / "files").mkdir(parents=True)
+        (tmp_path / name / "files" / name).write_text(name, encoding="utf-8")
+        (tmp_path / name / "files" / "netkit-change").write_text(f"of the {name} one", encoding="utf-8")
+    (tmp_path / "far" / "hosts-verify.yml").write_text(SHOWING, encoding="utf-8")
+    endpoint = Endpoint("gpu01", "linux", "h", 22, "root")
+    driver = connect(endpoint, str, [tmp_path / "near", tmp_path / "far"])
+    assert isinstance(driver, LinuxDriver)
+    failure = play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=driver.own_playbooks)["gpu01"].failure
+    assert failure.startswith("of the near onenearfar # Takes the last change of GPU hosts back")
 
 
 def test_a_password_is_in_no_command_line_no_environment_and_no_file(tmp_path: Path) -> None:
