@@ -115,7 +115,8 @@ GOOD = '[{"dst":"10.0.1.6","gateway":"10.0.0.0","dev":"rail0"}]'
 
 
 def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
-    return f"[{link}]\nways\n{first}\n{second}\nanswers\nrail0 10.0.0.0\nend\n"
+    failed = "".join(f"Command failed -:{number}\n" for number, one in enumerate((first, second), 1) if not one)
+    return f"[{link}]\nways\n{first}\n{second}\nrefused\n{failed}answers\nrail0 10.0.0.0\nend\n"
 
 
 @pytest.mark.parametrize(

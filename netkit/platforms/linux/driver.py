@@ -79,7 +79,7 @@ class LinuxDriver:
     def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
         """Return how the rails are that its files describe, and who of some addresses answers on which interface."""
         found = rails.described({name: text for name, text in self.running_files().items() if text is not None})
-        printed = self._run(health.command(found, far))
+        printed = self._run("/bin/sh", stdin=health.script(found, far))
         return health.states(printed, found, far, self.device)
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:

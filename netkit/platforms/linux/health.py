@@ -1,6 +1,7 @@
 """How the rails of a GPU host are: what its kernel says of links and routes, and who answers from afar."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.errors import DeviceError, Problem
@@ -10,28 +11,42 @@ from netkit.platforms.linux.rails import Rail
 Far = Mapping[str, Sequence[str]]
 """Interface → addresses that should answer on it."""
 PING = "ping -4 -n -q -c 2 -i 0.2 -W 1"
-WAYS, ANSWERS, END = "ways", "answers", "end"
+WAYS, REFUSED, ANSWERS, END = "ways", "refused", "answers", "end"
+FAILED = re.compile(r"^Command failed .*:(\d+)$", re.MULTILINE)
 
 
-def command(rails: Iterable[Rail], far: Far) -> str:
-    """Return the command that asks a host; it ends well whatever the answers are, and changes nothing."""
-    ways = [f'echo "$(ip -j -4 route get {words} 2>/dev/null)"' for _, words, _ in _questions(rails)]
+def script(rails: Iterable[Rail], far: Far) -> str:
+    """Return what a shell is told to ask a host; it ends well whatever the answers are, and changes nothing."""
+    questions = [f"route get {words}" for _, words, _ in _questions(rails)]
     calls = [
         f"{{ {PING} -I {interface} {address} >/dev/null 2>&1 && echo {interface} {address}; }} &"
         for interface, addresses in far.items()
         for address in addresses
     ]
-    return "\n".join(["ip -j address show", f"echo {WAYS}", *ways, f"echo {ANSWERS}", *calls, "wait", f"echo {END}"])
+    lines = [
+        "ip -j address show",
+        f"echo {WAYS}",
+        "{ refused=$(ip -force -j -4 -batch - 2>&1 >&3 <<'QUESTIONS'",
+        *questions,
+        "QUESTIONS",
+        "); } 3>&1",
+        f'echo {REFUSED}; echo "$refused"; echo {ANSWERS}',
+        *calls,
+        f"wait; echo {END}",
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def states(printed: str, rails: Sequence[Rail], far: Far, device: str) -> tuple[RailState, ...]:
-    """Return what the command printed, rail by rail; DeviceError when it makes no sense."""
+    """Return what the script printed, rail by rail; DeviceError when it makes no sense."""
     try:
         lines = printed.splitlines()
-        ways, answers = lines.index(WAYS), lines.index(ANSWERS)
-        links = {link["ifname"]: link for link in json.loads("".join(lines[:ways]))}
-        wrong = _wrong_ways(rails, lines[ways + 1 : ways + 1 + len(tuple(_questions(rails)))])
-        answered = [line.split() for line in lines[answers + 1 : lines.index(END)]]
+        places = [lines.index(word) for word in (WAYS, REFUSED, ANSWERS, END)]
+        heads = zip([-1, *places], places, strict=False)
+        shown, ways, refused, answers = ("\n".join(lines[start + 1 : stop]) for start, stop in heads)
+        links = {link["ifname"]: link for link in json.loads(shown)}
+        wrong = _wrong_ways(rails, ways, frozenset(map(int, FAILED.findall(refused))))
+        answered = [line.split() for line in answers.splitlines()]
         known = {rail.interface: rail for rail in rails}
         return tuple(
             _state(
@@ -39,7 +54,7 @@ def states(printed: str, rails: Sequence[Rail], far: Far, device: str) -> tuple[
             )
             for name in dict.fromkeys((*known, *far))
         )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration):
         raise DeviceError(Problem(f"{device}: what it says of its rails cannot be read", "look at `ip -j`")) from None
 
 
@@ -53,15 +68,25 @@ def _questions(rails: Iterable[Rail]) -> Iterator[tuple[str, str, str]]:
             yield rail.interface, f"{lookup.to} from {source}{bound}", lookup.via
 
 
-def _wrong_ways(rails: Sequence[Rail], answers: Sequence[str]) -> dict[str, list[str]]:
+def _wrong_ways(rails: Sequence[Rail], ways: str, refused: frozenset[int]) -> dict[str, list[str]]:
+    """Return what is wrong with the answers: one JSON list after the other, none for what is refused."""
     found: dict[str, list[str]] = {}
-    for (interface, words, via), answer in zip(_questions(rails), answers, strict=True):
-        got: Mapping[str, object] = next(iter(json.loads(answer or "[]")), {})
+    documents = _documents(ways)
+    for number, (interface, words, via) in enumerate(_questions(rails), 1):
+        got = {} if number in refused else next(documents)
         have = (str(got.get("gateway", "")), str(got.get("dev", "")))
         if have != ((via, interface) if via else ("", "")):
             shown = f"is via {have[0] or 'no gateway'} on {have[1]}" if have[1] else "is refused"
             found.setdefault(interface, []).append(f"the way to {words} {shown}")
     return found
+
+
+def _documents(text: str) -> Iterator[Mapping[str, object]]:
+    decoder, rest = json.JSONDecoder(), text.lstrip()
+    while rest:
+        document, end = decoder.raw_decode(rest)
+        yield document[0]
+        rest = rest[end:].lstrip()
 
 
 def _state(
