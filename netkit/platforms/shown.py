@@ -11,6 +11,8 @@ from contextlib import suppress
 from itertools import islice
 
 Shown = Mapping[str, object]
+HALF = r"\ud"
+"""How the halves of characters begin that JSON writes as two."""
 MOST_DIGITS = 20
 LARGEST = 2**64
 DECODER = json.JSONDecoder()
@@ -22,9 +24,19 @@ MOST_STARTS = 100
 def parsed(text: str) -> object:
     """Return JSON; None when it is none."""
     try:
-        found: object = json.loads(text)
+        return _printable(json.loads(text)) if HALF in text.lower() else json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _printable(found: object) -> object:
+    """Return JSON without halves of characters: it may hold them, but nothing can be written that does."""
+    if isinstance(found, str):
+        return found.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(found, list):
+        return [_printable(one) for one in found]
+    if isinstance(found, dict):
+        return {_printable(key): _printable(one) for key, one in found.items()}
     return found
 
 
@@ -85,4 +97,4 @@ def documents(text: str) -> Iterator[object]:
         if start.end() > end:
             with suppress(ValueError, RecursionError):
                 found, end = DECODER.raw_decode(text, start.end() - 1)
-                yield found
+                yield _printable(found)

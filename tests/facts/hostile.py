@@ -9,6 +9,7 @@ STRANGE = (
     "",
     "null",
     "{}",
+    r'{"version": "\ud83d", "lldpNeighbors": {"\udc00": "\ud83d\ude00"}}',
     "[[], [[]], {}]",
     "\x1b[1;31m{\x1b[0m}",
     "[" * 100_000,
@@ -28,7 +29,7 @@ SCALARS = st.one_of(
     st.integers(min_value=10**18, max_value=10**400),
     st.floats(),
     st.text(max_size=6),
-    st.sampled_from(["-", "Ethernet1/1", "Et1/1", "3", "up", "-inf", "²", "٣"]),
+    st.sampled_from(["-", "Ethernet1/1", "Et1/1", "3", "up", "-inf", "²", "٣", "\ud800"]),
 )
 TREES = st.recursive(
     SCALARS,

@@ -2,10 +2,9 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.facts import Absent
 from netkit.platforms.shown import parsed
 
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -83,8 +82,3 @@ def pairs(text: str, separator: str = ":") -> Iterator[tuple[str, str]]:
         key, found, value = line.partition(separator)
         if found and key.strip():
             yield key.strip(), value.strip()
-
-
-def each_absent(names: Iterable[str], reason: str) -> dict[str, Any]:
-    """Return the same reason for several kinds of facts."""
-    return dict.fromkeys(names, Absent(reason))
