@@ -41,7 +41,7 @@ class Plant:
         self._mates: dict[tuple[str, str], list[End]] = {}
         for end, place in self.places.items():
             self._mates.setdefault((place.device, place.cage), []).append(end)
-        switches = {switch.name for switch in fabric.switches}
+        self._switches = switches = {switch.name for switch in fabric.switches}
         self._every_other = frozenset(
             end
             for name in switches
@@ -69,8 +69,10 @@ class Plant:
         return side
 
     def link_up_s(self, end: End) -> float:
-        """Return how long the last link-up of an end took."""
-        slow = next((fault for fault in self._faults_at(end) if fault.name == "slow-link-up"), None)
+        """Return how long the last link-up of an end took; of a slow NIC only its leaf can tell, which waited."""
+        peer = self.wiring.peer(end)
+        near = [*self._faults_at(end), *(self._faults_at(peer) if peer.device not in self._switches else ())]
+        slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 
     def tell(self, sides: Mapping[End, Side | None], now_s: float) -> None:
