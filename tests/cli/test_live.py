@@ -1,10 +1,12 @@
 """`netkit plan`, `deploy`, `rollback` and `history` on a running lab: real SSH, switches that speak NVUE, real FRR."""
 
+import getpass
 import json
 import os
 import pty
 import select
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -108,7 +110,8 @@ def test_of_two_deploys_at_once_the_second_refuses_and_names_the_first(site: Sit
     with held(site, "deploy", "--yes", "--confirm-within", "900") as first:
         second = site.netkit("deploy", "--yes")
         assert (second.returncode, len(site.runs())) == (3, 1), second.stderr
-        assert f"process {first.pid}, run {site.runs()[0].name}" in second.stderr
+        who = f"{getpass.getuser()} on {socket.gethostname()}, process {first.pid}"
+        assert f"small is being deployed by {who}, run {site.runs()[0].name}, since 20" in second.stderr
     said, complained = first.communicate(timeout=PATIENCE_S)
     assert first.returncode == 0, complained
     assert said.endswith("small: 6 devices: 4 done, 2 unchanged\n")
