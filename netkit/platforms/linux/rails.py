@@ -74,13 +74,18 @@ def _lookups(rail: Wanted, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv
 
 def _inside(prefix: Network, nets: Iterable[Network]) -> str:
     """Return an address that no narrower network has: the last but one, unless it is somebody's."""
-    narrower = [net for net in nets if net != prefix and net.prefixlen > prefix.prefixlen and net.subnet_of(prefix)]
+    narrower = [net for net in nets if net.prefixlen > prefix.prefixlen and net.subnet_of(prefix)]
     place = int(prefix.broadcast_address) - (1 if prefix.prefixlen < 31 else 0)
-    for net in reversed(narrower):
-        if place > int(net.broadcast_address):
-            break
-        place = min(place, int(net.network_address) - 1)
-    return str(ipaddress.ip_address(place)) if place >= int(prefix.network_address) else ""
+    while place >= int(prefix.network_address):
+        below = [int(net.network_address) for net in narrower if int(net.network_address) <= place <= _last(net)]
+        if not below:
+            return str(ipaddress.ip_address(place))
+        place = min(below) - 1  # networks lie within each other: go below the widest that has it
+    return ""
+
+
+def _last(net: Network) -> int:
+    return int(net.broadcast_address)
 
 
 def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
