@@ -8,10 +8,10 @@ from netkit.cli.fabric import Project
 from netkit.cli.fleet import Fleet
 from netkit.cli.intended import intended
 from netkit.cli.progress import counter
-from netkit.design import Switch
+from netkit.design import Fabric, Switch
 from netkit.design.select import Device
 from netkit.facts import Snapshot
-from netkit.observe import Collected, Options, collect, subject, target
+from netkit.observe import Collected, Options, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
 
@@ -40,10 +40,7 @@ class Looking:
 
 def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     """Return what the devices are like now, and what differs from the intent when configurations are read too."""
-    targets = [
-        target(_platform(device), subject(project.fabric, device), is_light=looking.is_light)
-        for device in looking.devices
-    ]
+    targets = [looked_at(project.fabric, device, is_light=looking.is_light) for device in looking.devices]
     rounds = 2 if looking.options.window_s else 1
     with counter("looking", rounds * len(targets)) as count:
         found = collect(
@@ -54,8 +51,10 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))
 
 
-def _platform(device: Device) -> str:
-    return device.platform if isinstance(device, Switch) else HOST_PLATFORM
+def looked_at(fabric: Fabric, device: Device, *, is_light: bool = True) -> Target:
+    """Return a device with what there is to ask it."""
+    platform = device.platform if isinstance(device, Switch) else HOST_PLATFORM
+    return target(platform, subject(fabric, device), is_light=is_light)
 
 
 def _differences(project: Project, devices: Sequence[Device], found: Collected) -> Plan:

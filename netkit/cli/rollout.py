@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from netkit.cli.display import display
 from netkit.cli.fabric import Project, check_format
 from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
+from netkit.cli.observing import looked_at
 from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
 from netkit.deploy import Gate, Journal, Options, Outcome, Result, SessionGate, refusal
@@ -23,9 +24,11 @@ from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
+from netkit.judge.health_gate import HealthGate
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Reader
+from netkit.platforms.view import View
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
@@ -94,8 +97,14 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
 
 
 def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate."""
-    return HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
+    """Return the health gate: sessions, the rails of hosts, then what a lossless fabric needs beside."""
+    sessions = SessionGate(project.fabric, reader_of(devices))
+
+    def views(name: str) -> Sequence[View]:
+        return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
+
+    trend_db = project.loaded.intent.thresholds.light_trend_db
+    return HealthGate(project.fabric, HostGate(project.fabric, sessions), views, trend_db=trend_db)
 
 
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
