@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -13,7 +14,6 @@ from netkit.plan.shape import SCHEMA, Plan
 from netkit.platforms.change import Change, Risk, risk_of
 
 AGAIN = "make the plan again"
-ADAPTER = TypeAdapter(Plan)
 
 Document = dict[str, Any]
 
@@ -49,13 +49,19 @@ def read(text: str, file: str = "") -> Plan:
     return plan
 
 
+@cache
+def _adapter() -> TypeAdapter[Plan]:
+    """Return what makes plans of documents; making one takes a while, and most commands only write plans."""
+    return TypeAdapter(Plan)
+
+
 def _plan(document: Document) -> Plan | None:
     """Return the plan of a document; None when it lacks something or has it wrong."""
     try:
         for device in document["devices"]:
             for judged in (device, device["way"], *device["changes"]):
                 judged["risk"] = risk_of(judged["risk"])
-        return ADAPTER.validate_python(document)
+        return _adapter().validate_python(document)
     except (ValidationError, LookupError, TypeError, AttributeError, RecursionError):
         return None
 
