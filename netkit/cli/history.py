@@ -64,8 +64,8 @@ def tell(journal: Journal, output: str) -> None:
 def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]:
     """Yield what is known of the devices that a run did not come to the end with, or not yet."""
     turns: dict[str, list[Entry]] = {}
-    for entry in entries:
-        if entry.device and entry.step in {Phase.PREFLIGHT, "wave"}:
+    for entry in filter(lambda entry: entry.device, entries):
+        if entry.step in {Phase.PREFLIGHT, "wave"}:
             turns[entry.device] = []  # a turn begins anew when the device is as it was before
         turns.setdefault(entry.device, []).append(entry)
     for name, turn in turns.items():

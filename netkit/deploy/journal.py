@@ -71,6 +71,7 @@ class Journal:
     def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
         self.folder, self.run, self._clock = folder, folder.name, clock
         self._ledger: Ledger | None = None
+        self._broken: Problem | None = None
         self._opening = threading.Lock()
 
     @classmethod
@@ -88,7 +89,7 @@ class Journal:
             raise DeployError(error.problems) from None
 
     def _start(self, orders: Orders) -> None:
-        with _written(self.folder):
+        with self._written(self.folder):
             (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
             self.folder.chmod(0o700)
         self._save(PLAN, planning.write(orders.plan))
@@ -160,7 +161,7 @@ class Journal:
 
     def _write(self, entry: Entry) -> None:
         plain = {key: value for key, value in asdict(entry).items() if value or key == "at_s"}
-        with _written(self.folder / JOURNAL):
+        with self._written(self.folder / JOURNAL):
             with self._opening:
                 ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)
             ledger.add(json.dumps(plain))
@@ -172,7 +173,7 @@ class Journal:
         """Write a file whole or not at all, for nobody else to read."""
         file = self.folder / name
         partial = file.with_name(f".{file.name}")
-        with _written(file):
+        with self._written(file):
             handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
@@ -180,20 +181,24 @@ class Journal:
                 os.fsync(stream.fileno())
             partial.replace(file)
 
-
-@contextmanager
-def _written(file: Path) -> Iterator[None]:
-    """Tell of a file that cannot be written within a block."""
-    try:
-        yield
-    except OSError as error:
-        raise JournalError(unwritable(file, error)) from None
+    @contextmanager
+    def _written(self, file: Path) -> Iterator[None]:
+        """Tell of a file that cannot be written within a block; after that none is: what is there stays in order."""
+        if self._broken is not None:
+            raise JournalError(self._broken)
+        try:
+            yield
+        except OSError as error:
+            self._broken = unwritable(file, error)
+            raise JournalError(self._broken) from None
 
 
 def unwritable(file: Path, error: OSError) -> Problem:
     """Return what to say of a file of a run that cannot be written."""
     what = f"cannot be written: {(error.strerror or str(error)).lower()}"
-    return Problem(what, "make room or check permissions, or choose another folder: $NETKIT_STATE_DIR", file=str(file))
+    return Problem(
+        what, "make room or check permissions, or choose another folder with $NETKIT_STATE_DIR", file=str(file)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,3 +129,15 @@ def test_a_run_that_began_to_be_kept_leaves_nothing() -> None:
             found.apply(Full(found.journal().folder))
         assert (caught.value.exit_code, found.connects) == (3, [])
         assert [*found.root.glob("*/")] == []
+
+
+def test_after_a_file_that_could_not_be_written_no_line_is(tmp_path: Path) -> None:
+    found = journal(tmp_path)
+    found.step("preflight", "leaf01")
+    (found.folder / "before" / ".leaf01.json").mkdir()
+    with pytest.raises(JournalError, match=r"leaf01\.json: cannot be written: is a directory"):
+        found.keep("leaf01", Running({}))
+    with pytest.raises(JournalError, match=r"leaf01\.json: cannot be written"):
+        found.step("end", "leaf01")
+    found.close()
+    assert [entry.step for entry in found.entries()] == ["preflight"]

@@ -1,12 +1,16 @@
 """Whatever fails, and wherever: each device ends as intended or as before, and the outcome says which."""
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import Journal, Result, State
-from netkit.deploy.journal import JournalError
-from netkit.errors import DeployError, Problem
+from netkit.errors import DeployError
 from tests.deploy import promise
 from tests.deploy.fake import KINDS, Fault, Killed
 from tests.deploy.scene import Scene, scene
@@ -142,16 +146,22 @@ def test_a_run_killed_again_and_again_is_finished_by_resume(lines: list[int], la
         assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, outcome
 
 
+FILES_OF_A_RUN = 4
+"""What is written of a run before anything happens."""
+
+
 class Full(Journal):
-    """A journal whose disk is full after some lines."""
+    """A journal whose disk is full after some lines and files."""
 
     left = 0
 
-    def _write(self, entry):  # type: ignore[no-untyped-def]
-        self.left -= 1
-        if self.left < 0:
-            raise JournalError(Problem("no space left"))
-        super()._write(entry)
+    @contextmanager
+    def _written(self, file: Path) -> Iterator[None]:
+        with super()._written(file):
+            self.left -= 1
+            if self.left < 0:
+                raise OSError(errno.ENOSPC, "no space left")
+            yield
 
 
 @SETTINGS
@@ -160,7 +170,7 @@ def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, fau
     with scene(change) as found:
         broken(found, faults)
         journal = Full(found.journal().folder, found.time.clock)
-        journal.left = line
+        journal.left = FILES_OF_A_RUN + line
         outcome = found.apply(journal, max_fail=6)
         promise.check(found, outcome)
         assert (Journal(journal.folder).outcome() == outcome) == ("no space left" not in outcome.stopped)
