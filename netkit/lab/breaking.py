@@ -52,6 +52,7 @@ class Breaker:
             self._world.trouble.begin(fault)
         elif maker == "kernel":
             kernel.make(fault, self._world.fabric, self._world.nodes)
+            self._announce(fault)
         elif maker == "nic" and isinstance(host := self._world.nodes[fault.device].device, Host):
             self._before[fault.name, fault.place] = self._world.settings(host.name)
             for words in nic_faults.commands(fault, self._world.fabric, host):
@@ -64,8 +65,17 @@ class Breaker:
             self._world.trouble.end(fault)
         elif maker == "kernel":
             kernel.heal(fault, self._world.fabric, self._world.nodes)
+            self._announce(fault)
         elif maker == "nic" and isinstance(host := self._world.nodes[fault.device].device, Host):
             before = self._before.pop((fault.name, fault.place), {})
             for words in nic_faults.remedies(fault, self._world.fabric, host, before):
                 nic_faults.run(self._world.nodes[host.name], words)
             self._world.tell_settings(self._world.nodes[host.name])
+
+    def _announce(self, fault: faults.Fault) -> None:
+        """Have switches whose cables moved announce their ports by the names they had."""
+        device = self._world.fabric.device(fault.device)
+        if fault.name == "wrong-cable" and device is not None:
+            names = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {device.name}
+            for name in sorted(names):
+                self._world.nodes[name].lldp.repeat()

@@ -69,6 +69,11 @@ class Lldpd:
             self._node.spawn(NAME, *self._command())
         self._config = text
 
+    def repeat(self) -> None:
+        """Tell lldpd all again: of a port that was pulled out and plugged in it has forgotten what it was told."""
+        if self._config and self._node.is_running(NAME):
+            self._reload(self._config)
+
     def end(self) -> None:
         """Stop announcing and listening."""
         self._node.end(NAME)

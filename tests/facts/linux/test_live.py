@@ -242,15 +242,17 @@ def test_a_missing_route_and_a_wrong_source_route_show_in_lookups(up: Bench) -> 
 
 def test_swapped_cables_show_in_the_neighbours(up: Bench) -> None:
     host = up.hosts[1]
+    right = [(nic.interface, nic.leaf, f"{host.name}:{nic.interface}") for nic in host.nics]
+    swapped = [(name, *end[1:]) for (name, *_), end in zip(right, reversed(right), strict=True)]
+
+    def seen() -> list[tuple[str, str, str]]:
+        return [(name, ends[0].system, ends[0].description) for name, ends in sorted(neighbors(up, host).items())]
+
+    assert seen() == right
     assert up.lab.lab("break", "wrong-cable", "gpu02:rail0").returncode == 0
-    swapped = [("rail0", host.nics[1].leaf), ("rail1", host.nics[0].leaf)]
-
-    def seen() -> list[tuple[str, str]]:
-        return [(name, ends[0].system) for name, ends in sorted(neighbors(up, host).items())]
-
-    until(lambda: seen() == swapped, "LLDP has heard the other leaf on each rail")
+    until(lambda: seen() == swapped, "LLDP has heard the other leaf on each rail, by the name of its port")
     assert up.lab.lab("heal", "--all").returncode == 0
-    until(lambda: seen() == [(nic.interface, nic.leaf) for nic in host.nics], "LLDP has heard the right leaves")
+    until(lambda: seen() == right, "LLDP has heard the right leaves")
 
 
 def test_a_nic_that_holds_up_its_leaf_shows_what_it_sends(up: Bench) -> None:
