@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from netkit.platforms.linux.rails import Network, _inside
 
-POOL = ipaddress.ip_network("10.128.0.0/10")
-RAILS = [ipaddress.ip_network(text) for text in ("10.128.0.0/11", "10.160.0.0/11")]
-WIRES = [ipaddress.ip_network(text) for text in ("10.128.0.0/31", "10.160.0.0/31")]
+POOL = ipaddress.IPv4Network("10.128.0.0/10")
+RAILS = [ipaddress.IPv4Network(text) for text in ("10.128.0.0/11", "10.160.0.0/11")]
+WIRES = [ipaddress.IPv4Network(text) for text in ("10.128.0.0/31", "10.160.0.0/31")]
 NETS = st.tuples(st.integers(0, 2**10 - 1), st.integers(22, 32)).map(
-    lambda pair: ipaddress.ip_network((0x0A000000 + pair[0], pair[1]), strict=False)
+    lambda pair: ipaddress.IPv4Network((0x0A000000 + pair[0], pair[1]), strict=False)
 )
 
 
