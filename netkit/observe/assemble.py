@@ -24,7 +24,8 @@ def sample(views: Sequence[View], replies: Replies) -> Sample | None:
     """Return the counters among the answers, as of when they were given; None when there are none."""
     counting = [view for view in views if view.counts]
     found = facts(counting, replies).counters
-    times = [replies[command].at_s for view in counting for command in view.commands if command in replies]
+    answers = [replies[command] for view in counting for command in view.commands if command in replies]
+    times = [answer.at_s for answer in answers if answer.at_s]  # what did not answer has no time
     return None if isinstance(found, Absent) or not times else Sample(sum(times) / len(times), found)
 
 

@@ -49,6 +49,14 @@ def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
     assert found.counters == {"rx_bytes": {"q": 2, "p": 1}}
 
 
+def test_what_did_not_answer_does_not_move_the_time_of_a_sample() -> None:
+    late = View(("late",), frozenset({"counters"}), counters)
+    replies = {"count": Reply("5", at_s=1_700_000_000.0), "late": Reply("", "does not end")}
+    found = sample([COUNTING, late], replies)
+    assert found is not None
+    assert found.at_s == 1_700_000_000.0
+
+
 class Answering:
     """A device that answers from memory."""
 
