@@ -14,6 +14,7 @@ from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
 from netkit.observe.assemble import facts
 from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
+from netkit.platforms.eos.facts.port import lanes, own
 from netkit.platforms.eos.facts.views import views
 from netkit.platforms.view import Reply, Subject, View
 from tests.conftest import UPDATE
@@ -120,6 +121,22 @@ def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
     assert set(found.qos) == set(found.lines) == {"Ethernet33/1"}
     assert set(found.interfaces) == {"Ethernet1/5", "Ethernet33/1"}
     assert misplaced(found, {"Ethernet33/1"}) == set()
+
+
+@pytest.mark.parametrize(
+    ("ports", "wanted"),
+    [
+        (("Ethernet1/1", "Ethernet1/5"), (4, 4)),
+        (("Ethernet1/1", "Ethernet2/5"), (8, 4)),
+        (("Ethernet1/1", "Ethernet1/3", "Ethernet1/5", "Ethernet1/7"), (2, 2, 2, 2)),
+        (("Ethernet3/1/1", "Ethernet3/1/5", "Ethernet3/2/1"), (4, 4, 8)),
+        (("Ethernet1", "Ethernet1/1"), (8, 8)),
+    ],
+)
+def test_a_port_has_the_lanes_of_its_cage_up_to_the_next_port(ports: tuple[str, ...], wanted: tuple[int, ...]) -> None:
+    channels = dict.fromkeys(range(1, 9), 0.5)
+    found = {port: sorted(own(channels, mine)) for port, mine in lanes(ports).items()}
+    assert found == {port: list(range(1, count + 1)) for port, count in zip(ports, wanted, strict=True)}
 
 
 def test_a_mark_that_nobody_counts_is_not_zero() -> None:

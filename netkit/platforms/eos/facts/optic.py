@@ -33,12 +33,16 @@ def modules(thresholds: str, inventory: str, hardware: str, ports: tuple[str, ..
     slots = dict(named(parsed(inventory), "xcvrSlots"))
     versions = dict(_firmware(hardware))
     names = dict.fromkeys((*filter(is_port, ports), *light))
-    found = {name: _module(name, light.get(name, {}), slots.get(cage(name), {}), names, versions) for name in names}
+    own_lanes = lanes(names)
+    found = {
+        name: _module(light.get(name, {}), slots.get(cage(name), {}), own_lanes[name], versions.get(name, ""))
+        for name in names
+    }
     told = {name: module for name, module in found.items() if module is not None}
     return Facts(modules=told or Absent(f"neither {THRESHOLDS} nor {INVENTORY} shows a module"))
 
 
-def _module(name: str, shown: Shown, slot: Shown, ports: Iterable[str], versions: Mapping[str, str]) -> Module | None:
+def _module(shown: Shown, slot: Shown, mine: range, version: str) -> Module | None:
     if not any(map(text, (shown.get("mediaType"), shown.get("vendorSn")))) and text(slot.get("mfgName")) in {EMPTY, ""}:
         return Module(is_present=False) if slot else None
     parameters = {QUANTITIES[key]: one for key, one in named(shown, "parameters") if key in QUANTITIES}
@@ -49,10 +53,10 @@ def _module(name: str, shown: Shown, slot: Shown, ports: Iterable[str], versions
         vendor=text(slot.get("mfgName")),
         part=text(slot.get("modelName")),
         serial=text(shown.get("vendorSn")) or text(slot.get("serialNum")),
-        firmware=versions.get(name, ""),
+        firmware=version,
         temperature_c=_once(parameters.get("temperature_c", {})),
         voltage_v=_once(parameters.get("voltage_v", {})),
-        lanes=_lanes(parameters, lanes(name, ports)),
+        lanes=_lanes(parameters, mine),
         limits={key: limits for key, one in parameters.items() if (limits := _limits(one)) != Limits()},
     )
 

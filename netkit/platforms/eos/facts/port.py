@@ -34,11 +34,16 @@ def first_lane(name: str) -> int:
     return int(lane) if slash else 1
 
 
-def lanes(name: str, ports: Iterable[str]) -> range:
+def lanes(ports: Iterable[str]) -> dict[str, range]:
     """Return the lanes of its cage that are a port's own: up to where the next port begins."""
-    first = first_lane(name)
-    after = [first_lane(other) for other in ports if cage(other) == cage(name) and first_lane(other) > first]
-    return range(first, min(after, default=first + MOST_LANES))
+    firsts = {port: first_lane(port) for port in ports}
+    begun: dict[str, set[int]] = {}
+    for port, first in firsts.items():
+        begun.setdefault(cage(port), set()).add(first)
+    return {
+        port: range(first, min((other for other in begun[cage(port)] if other > first), default=first + MOST_LANES))
+        for port, first in firsts.items()
+    }
 
 
 def own(channels: Mapping[int, Value], mine: range) -> dict[int, Value]:

@@ -16,6 +16,16 @@ THRESHOLDS = re.compile(
 WATCHDOG = "priority-flow-control pause watchdog"
 TIMER = re.compile(r"timeout (\S+)(?: polling-interval \S+)?(?: recovery-time (\S+))?.*")
 SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
+OWN = (
+    "service-profile",
+    "qos ",
+    "priority-flow-control",
+    "no priority-flow-control",
+    "tx-queue",
+    "uc-tx-",
+    "no switch",
+)
+"""How lines of a port begin that matter here."""
 Lines = Mapping[Path, str]
 """What stands below a line: path → value."""
 
@@ -51,9 +61,24 @@ def sections(config: Config) -> Mapping[str, Lines]:
     return found
 
 
-def profile(found: Mapping[str, Lines], port: str) -> Profile:
-    """Return what holds on a port. A profile that does not exist does nothing, and EOS does not complain."""
-    own = found.get(f"interface {port}", {})
+class Profiles:
+    """What holds on each port. Most ports say the same, and that is worked out once."""
+
+    def __init__(self, found: Mapping[str, Lines]) -> None:
+        self._found = found
+        self._known: dict[tuple[tuple[Path, str], ...], Profile] = {}
+
+    def of(self, port: str) -> Profile:
+        """Return what holds on a port."""
+        lines = self._found.get(f"interface {port}", {})
+        own = tuple((path, value) for path, value in lines.items() if path and path[0].startswith(OWN))
+        if own not in self._known:
+            self._known[own] = profile(self._found, dict(own))
+        return self._known[own]
+
+
+def profile(found: Mapping[str, Lines], own: Lines) -> Profile:
+    """Return what lines of a port make of it. A profile that does not exist does nothing, and EOS does not complain."""
     lines = {**found.get(f"qos profile {own.get(('service-profile',), '')}", {}), **own}
     names = [path[0] for path in lines if path]
     timer = TIMER.fullmatch(_rest(names, f"{WATCHDOG} port timer "))

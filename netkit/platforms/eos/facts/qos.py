@@ -11,7 +11,7 @@ from netkit.platforms.eos.facts.command import PFC, RUNNING
 from netkit.platforms.eos.facts.interface import flow_control
 from netkit.platforms.eos.facts.pfc import Pfc, PortPfc, pfc
 from netkit.platforms.eos.facts.port import is_port
-from netkit.platforms.eos.facts.profile import Lines, Profile, profile, sections
+from netkit.platforms.eos.facts.profile import Lines, Profile, Profiles, sections
 from netkit.platforms.eos.facts.row import cells
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.shown import named, parsed, whole
@@ -34,10 +34,10 @@ def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Fact
     found, told, whole_port = _sections(running), pfc(status), flow_control(pauses)
     if found is None:
         return Facts(qos=NOT_TOLD)
-    maps = _Maps(found)
+    maps, profiles = _Maps(found), Profiles(found)
     return Facts(
         qos={
-            port: _port(profile(found, port), _lossless(profile(found, port), told, port), maps, whole_port.get(port))
+            port: _port(profiles.of(port), _lossless(profiles.of(port), told, port), maps, whole_port.get(port))
             for port in _ports(found)
             if is_port(port, in_use)
         }
@@ -119,11 +119,11 @@ def watchdogs(running: str, status: str, counters: str, ports: tuple[str, ...], 
     found, told = _sections(running), pfc(status)
     if found is None and told == Pfc():
         return Facts(watchdogs=Absent(f"neither {RUNNING} nor {PFC} can be read"))
-    stormed = dict(_stormed(counters))
+    stormed, profiles = dict(_stormed(counters)), Profiles(found or {})
     return Facts(
         watchdogs={
             place(port, number): _watchdog(
-                profile(found or {}, port),
+                profiles.of(port),
                 told,
                 told.ports.get(port),
                 is_on=number in on,
@@ -131,7 +131,7 @@ def watchdogs(running: str, status: str, counters: str, ports: tuple[str, ...], 
             )
             for port in dict.fromkeys((*filter(is_port, ports), *told.ports))
             if found is not None or port in told.ports
-            if (on := _lossless(profile(found or {}, port), told, port)) is not None
+            if (on := _lossless(profiles.of(port), told, port)) is not None
             for number in sorted(on | set(lossless))
         }
         or Absent(f"{PFC} shows no port that has PFC")
