@@ -12,7 +12,8 @@ from tests.deploy.live_scene import merged, reasons, results, values
 from tests.lab.running import needs_lab, running, write_fabric
 
 pytestmark = needs_lab
-FIRST: dict[str, Any] = {"units": [{"unit": 1, "hosts": 2}]}
+FIRST: dict[str, Any] = {"rails": 1, "units": [{"unit": 1, "hosts": 2}]}
+"""A leaf with two hosts below two spines."""
 ECN: dict[str, Any] = {"lossless": {"ecn": {400: {"min_bytes": 200_000, "max_bytes": 900_000}}}}
 TIMERS: dict[str, Any] = {"routing": {"keepalive_s": 2, "hold_s": 6}}
 CHANGES = {"nvue": ECN, "sonic": ECN, "eos": {**ECN, **TIMERS}, "frr": {**TIMERS, "services": {"ntp": ["192.0.2.9"]}}}

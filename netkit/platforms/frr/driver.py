@@ -12,7 +12,7 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.filling import Filling
 from netkit.platforms.frr import drain, procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
-from netkit.platforms.frr.interfaces import differing
+from netkit.platforms.frr.interfaces import differing, left
 from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
@@ -76,6 +76,10 @@ class FrrDriver(FrrReader):
             self._line.put(f"{procedure.AFTER}/{file}", text, PLACES[file].mode)
         for file in changed - texts.keys():
             self._line.put(f"{procedure.GONE}/{file}", "")
+        if NETPLAN in changed:
+            before, after = running.get(NETPLAN, ""), texts.get(NETPLAN, "")
+            for folder, ports in ((procedure.AFTER, left(before, after)), (procedure.BEFORE, left(after, before))):
+                self._line.put(f"{folder}.left", "".join(f"{port}\n" for port in ports))
         self._line.put(procedure.SCRIPT, procedure.script(changed))
         self._run(
             procedure.prepare(changed), "what runs cannot be kept for the way back", "see whether its disk is full"

@@ -1,13 +1,26 @@
 """What the kernel makes of a netplan file: systemd-networkd takes a while, and says nothing when it fails."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netkit.platforms.change import Change
 from netkit.platforms.frr.files import NETPLAN
+from netkit.platforms.frr.model import MODEL
 
 KINDS = ("ethernets", "bridges")
 MTU, ADDRESSES = "mtu", "addresses"
+OURS = re.compile(r"lo|swp[\w.-]*", re.ASCII)
+
+
+def left(running: str, intended: str) -> list[str]:
+    """Return the ports that one netplan file has and another has not."""
+    return sorted(port for port in _ports(running) - _ports(intended) if OURS.fullmatch(port))
+
+
+def _ports(text: str) -> set[str]:
+    found = MODEL.parse({NETPLAN: text}) if text else {}
+    return {path[3] for path in found if path[1:3] == ("network", KINDS[0]) and len(path) > 3}
 
 
 def differing(changes: Iterable[Change], links: Iterable[Mapping[str, Any]]) -> Iterator[str]:

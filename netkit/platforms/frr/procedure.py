@@ -43,6 +43,13 @@ routing() {{
     {reload} --reload --stdout reload.conf >reload.log 2>&1 && return
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
+leave() {{  # networkd lets a port be that it no longer knows: up, and with its addresses (systemd issue 20312)
+    while read -r port; do
+        [ ! -e "/run/systemd/network/10-netplan-$port.network" ] || continue
+        ip address flush dev "$port" scope global 2>/dev/null
+        [ "$port" = lo ] || ip link set "$port" down 2>/dev/null
+    done <"$1.left"
+}}
 kernel() {{  # a key with a dash may be missing; every other one must be what the file says
     sysctl -e -q -p "$1" >/dev/null 2>&1
     while read -r key equals value; do
@@ -107,6 +114,7 @@ def _steps(files: tuple[str, ...]) -> list[str]:
     for file in files:
         if file == NETPLAN:
             steps.append('netplan apply 2>netplan.log || say "netplan apply fails: $(tail -n 2 netplan.log)"')
+            steps.append('leave "$1"')
         elif file == SYSCTL:
             path = PLACES[SYSCTL].path
             steps.append(f"[ ! -e {path} ] || kernel {path}")

@@ -155,6 +155,14 @@ bfd
     assert said == "Lines To Add\nrouter bgp 65001\n timers bgp 3 9\n"
 
 
+def test_only_ports_of_the_fabric_are_cleared_when_they_leave() -> None:
+    have = "network:\n  ethernets:\n    eth0: {}\n    lo: {}\n    swp1s0: {mtu: 9216}\n    swp2: {}\n"
+    want = "network:\n  ethernets:\n    swp2: {mtu: 1500}\n"
+    assert interfaces.left(have, want) == ["lo", "swp1s0"]
+    assert interfaces.left(want, have) == []
+    assert interfaces.left(have, "") == ["lo", "swp1s0", "swp2"]
+
+
 def link(name: str, *flags: str) -> dict[str, object]:
     addresses = [{"local": "192.0.2.1", "prefixlen": 31}, {"local": "fe80::1", "prefixlen": 64}]
     return {"ifname": name, "flags": ["UP", *flags], "mtu": 1500, "addr_info": addresses}
