@@ -26,7 +26,7 @@ def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield PASSED
 
 
-@device_check(layer="congestion", needs=["watchdogs"], on="switch")
+@device_check(layer="qos", needs=["watchdogs"], on="switch")
 def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No port is in a pause storm now.
 
@@ -49,7 +49,7 @@ def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+@device_check(layer="qos", needs=["counters"], on="switch", window=True)
 def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The watchdog has not tripped since the last look.
 

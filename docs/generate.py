@@ -1,4 +1,4 @@
-"""Write docs/intent.md from the intent's model, so that it cannot lag behind. Run by scripts/docs."""
+"""Write docs/intent.md from the intent's model and the catalogue from the checks, so that neither can lag behind."""
 
 import types
 import typing
@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netkit.intent.model import Intent
+from netkit.judge import Check, catalog
 
 HERE = Path(__file__).parent
 HEAD = """# Intent reference
@@ -82,5 +83,33 @@ def intent_page() -> str:
     return HEAD + "".join(sections(Intent, "fabric.yaml", set()))
 
 
+CATALOGUE = """# The checks
+
+Written from the checks themselves (`scripts/docs`). `netkit check NAME` runs one, `netkit check FILE` all of a file.
+"""
+
+
+def catalogue_page() -> str:
+    """Return docs/check-catalogue.md."""
+    found = catalog.load().values()
+    files = dict.fromkeys(check.name.partition(".")[0] for check in found)
+    return CATALOGUE + "".join(
+        _checks(file, [one for one in found if one.name.startswith(f"{file}.")]) for file in files
+    )
+
+
+def _checks(file: str, found: list[Check]) -> str:
+    return f"\n## {file}\n" + "".join(_check(check) for check in found)
+
+
+def _check(check: Check) -> str:
+    on = {"switch": "switches", "host": "hosts", "device": "all devices"}[check.on]
+    needs = ", ".join(kind.replace("_", " ") for kind in check.needs) or "nothing in particular"
+    window = "; judges counters over a window" if check.has_window else ""
+    about = "the whole fabric" if check.of_fabric else on
+    return f"\n### {check.name}\n\n{check.text}\n\nLooks at {about}; needs {needs}{window}.\n"
+
+
 if __name__ == "__main__":
     (HERE / "intent.md").write_text(intent_page(), encoding="utf-8")
+    (HERE / "check-catalogue.md").write_text(catalogue_page(), encoding="utf-8")
