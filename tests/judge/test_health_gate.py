@@ -44,7 +44,7 @@ VIEWS = (
 class Device:
     """Rates a second by counter and place, and what else it tells; time passes only when somebody sleeps."""
 
-    now_s: float = 0.0
+    now_s: float = 100.0
     rates: dict[str, dict[str, float]] = field(default_factory=lambda: {"buffer_drops": {"swp1s0/3": 0.0}})
     routes: dict[str, list[str]] | None = field(default_factory=lambda: {FAR: ["swp5", "swp6"], "10.9.0.0/16": ["x"]})
     modules: dict[str, float] = field(default_factory=lambda: {"swp1s0": -1.0})
