@@ -53,14 +53,17 @@ def _tables(text: str) -> dict[Path, str]:
 def _row(table: str, key: str, row: dict[str, object], entries: dict[Path, str]) -> None:
     if not row or row == NO_FIELDS:
         entries[table, key] = PRESENT
+        return
     for field, value in row.items():
-        if row != NO_FIELDS:
-            entries[table, key, field] = SECRET if is_secret_name(field) else _value(f"{table}|{key}|{field}", value)
+        if is_secret_name(field):
+            entries[table, key, field] = SECRET
+        elif isinstance(value, str):  # nearly all is
+            entries[table, key, field] = value
+        else:
+            entries[table, key, field] = _value(f"{table}|{key}|{field}", value)
 
 
 def _value(place: str, value: object) -> str:
-    if isinstance(value, str):
-        return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return json.dumps(value)
     if isinstance(value, bool):
