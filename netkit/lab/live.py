@@ -25,6 +25,8 @@ from netkit.lab.state import SwitchState
 
 FRESH_S = 0.5
 FLASH_BYTES = 64 << 20
+DRAIN = "graceful-shutdown"
+"""Of the whole router, or as the community a route map sets."""
 
 
 class LiveNode:
@@ -160,7 +162,16 @@ class LiveNode:
 
     def ports(self) -> tuple[PortReading, ...]:
         """Return what each port of a switch shows now."""
-        return self._services.port_readings(self.name, self.kernel_ports())
+        return self._services.port_readings(self.name, self.kernel_ports(), is_drained=self._is_drained())
+
+    def _is_drained(self) -> bool:
+        """Whether a switch asks its neighbours to go around it. A leaf cannot: it is the only way to its hosts."""
+        if not isinstance(self.device, Switch) or self.device.role == "leaf":
+            return False
+        try:
+            return DRAIN in self.vty("show running-config")
+        except OSError:
+            return False
 
     def port(self, name: str) -> PortReading | None:
         """Return what one port shows now."""

@@ -94,8 +94,11 @@ class Services:
                 if self._traffic is not None:
                     self._traffic.configure(end, config)
 
-    def port_readings(self, device: str, kernel: Mapping[str, KernelPort]) -> tuple[PortReading, ...]:
-        """Return what the ports of a switch show."""
+    def port_readings(
+        self, device: str, kernel: Mapping[str, KernelPort], *, is_drained: bool = False
+    ) -> tuple[PortReading, ...]:
+        """Return what the ports of a switch show; modelled traffic goes around one that is drained."""
+        self.model.avoid(device, time.monotonic(), is_avoided=is_drained)
         return self.model.port_readings(device, kernel, time.monotonic())
 
     def nic_readings(self, host: str, kernel: Mapping[str, KernelPort]) -> tuple[NicReading, ...]:

@@ -45,6 +45,25 @@ def test_a_healthy_fabric_pauses_a_little_on_the_lossless_priority_only() -> Non
             assert row.rx_us / 100e6 < 1e-4
 
 
+def test_traffic_goes_around_a_switch_that_is_drained_and_comes_back() -> None:
+    bed = Bed(FABRIC)
+    uplink = FABRIC.switch("leaf01").fabric_ports[0]
+    assert uplink.peer == "spine01"
+
+    def sent(now_s: float) -> tuple[int, int, int]:
+        own, far = bed.ports("spine01", now_s)[uplink.peer_port], bed.ports("leaf01", now_s)[uplink.name]
+        other = bed.ports("spine02", now_s)[uplink.peer_port]
+        return own.queues[3].tx_bytes, far.queues[3].tx_bytes, other.queues[3].tx_bytes
+
+    at_first = sent(STARTED_S + 10)
+    bed.model.avoid("spine01", STARTED_S + 10, is_avoided=True)
+    drained = sent(STARTED_S + 20)
+    assert drained[:2] == at_first[:2]
+    assert drained[2] > at_first[2]
+    bed.model.avoid("spine01", STARTED_S + 20, is_avoided=False)
+    assert all(more > less for more, less in zip(sent(STARTED_S + 30), drained, strict=True))
+
+
 def counters(reading: PortReading | NicReading) -> list[int]:
     fec = [*reading.fec.histogram, reading.fec.corrected_codewords, reading.fec.uncorrectable_codewords]
     if isinstance(reading, NicReading):

@@ -76,6 +76,12 @@ class Model:
                 found.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
             return tuple(found)
 
+    def avoid(self, device: str, now_s: float, *, is_avoided: bool) -> None:
+        """Note whether the neighbours of a switch send their traffic another way."""
+        with self._lock:
+            self._catch_up(now_s)
+            self._plant.avoid(device, now_s, is_avoided=is_avoided)
+
     def clear(self, device: str, port: str, now_s: float) -> None:
         """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""
         with self._lock:

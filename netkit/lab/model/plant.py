@@ -34,6 +34,8 @@ class Plant:
         self._sides: dict[End, Side] = {}
         self._down: dict[int, float] = {}
         """Cables without a carrier, by the index of their first way, and when that was last seen."""
+        self._avoided: set[str] = set()
+        """Devices whose neighbours send their traffic another way."""
         self._active: tuple[Fault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
@@ -105,6 +107,12 @@ class Plant:
         elif cable in self._down:
             self._turn([end], self._down.pop(cable))
 
+    def avoid(self, device: str, now_s: float, *, is_avoided: bool) -> None:
+        """Note whether traffic goes around a device."""
+        if is_avoided != (device in self._avoided):
+            self._avoided ^= {device}
+            self._turn(self.wiring.ends[device], now_s)
+
     def clear(self, end: End, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""
         way = self.wiring.way_out[end]
@@ -143,7 +151,8 @@ class Plant:
         sender = self.side(way.sender)
         is_up = min(way.index, way.opposite) not in self._down
         pressure = merged(self._pressure.get(way.index), quiet(way))
-        moving = flow(way, sender, self.side(way.receiver), pressure, is_up=is_up)
+        is_taken = is_up and not self._avoided & {way.sender.device, way.receiver.device}
+        moving = flow(way, sender, self.side(way.receiver), pressure, is_up=is_taken)
         self.meters[way.index].turn(moving, now_s)
         is_lit = is_up and self._is_enabled(way.sender) and self._is_enabled(way.receiver)
         own, far = self._ailment(way.receiver), self._ailment(way.sender)
