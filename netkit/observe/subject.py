@@ -32,6 +32,6 @@ def far_ends(fabric: Fabric, host: Host, nic: Nic) -> tuple[Nic, ...]:
     others = [(other, far) for other in fabric.hosts for far in other.nics if other.name != host.name]
     same_leaf = (far for _, far in others if far.leaf == nic.leaf)
     same_rail = (far for _, far in others if far.rail == nic.rail and far.leaf != nic.leaf)
-    next_rail = (far for _, far in others if far.rail == nic.rail % len(fabric.rails) + 1)
+    next_rail = (far for _, far in others if far.rail == (nic.rail + 1) % len(fabric.rails))
     found = (next(ends, None) for ends in (same_leaf, same_rail, next_rail))
     return tuple(dict.fromkeys(far for far in found if far is not None))

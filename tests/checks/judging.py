@@ -12,19 +12,19 @@ def shipped() -> catalog.Catalog:
 
 
 def results(scene: Scene, name: str) -> dict[str, Result]:
-    """Return what a check says, by device."""
+    """Return what one check says, by device."""
     return {result.device: result for result in run(scene, catalog.select(shipped(), [name])).results}
 
 
 def said(scene: Scene, name: str) -> list[tuple[str, str, str, str]]:
     """Return what is wrong: verdict, device, place and text."""
-    found = (finding for result in results(scene, name).values() for finding in result.findings)
+    found = run(scene, catalog.select(shipped(), [name])).findings
     return sorted(_told(finding) for finding in found if finding.verdict > Verdict.SKIPPED)
 
 
 def skipped(scene: Scene, name: str) -> list[tuple[str, str, str]]:
     """Return what could not be judged: device, place and reason; devices that were not reached left out."""
-    found = (finding for result in results(scene, name).values() for finding in result.findings)
+    found = run(scene, catalog.select(shipped(), [name])).findings
     told = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)
     return sorted(one for one in told if not one[2].startswith("not reached"))
 

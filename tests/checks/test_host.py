@@ -1,0 +1,114 @@
+from dataclasses import replace
+
+import pytest
+
+from netkit.facts import Facts
+from netkit.facts.host import HostFacts, NicFacts
+from netkit.facts.system import System
+from netkit.judge import Scene
+from tests.checks.judging import said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+GPU = BUILT.hosts[0]
+SYSCTLS = {
+    "net.ipv4.conf.all.rp_filter": "2",
+    "net.ipv4.conf.all.arp_ignore": "1",
+    "net.ipv4.conf.all.arp_announce": "2",
+    **{f"net.ipv4.conf.{nic.interface}.rp_filter": "0" for nic in GPU.nics},
+}
+CARD = NicFacts(
+    "rail0",
+    "0000:18:00.0",
+    part="CX7",
+    firmware="1",
+    driver_version="5",
+    pci_gt_s=32.0,
+    pci_width=16,
+    pci_full_gt_s=32.0,
+    pci_full_width=16,
+    read_request_bytes=4096,
+    has_relaxed_ordering=True,
+    active_mtu_bytes=4096,
+    roce_gid_index=3,
+    settings={"PCI_WR_ORDERING": "1"},
+    next_settings={"PCI_WR_ORDERING": "1"},
+)
+HOST = HostFacts(
+    sysctls=SYSCTLS, bridges_with_acs=(), nearest_nic={"a": "rail0", "b": "rail1"}, tools={"ofed": "24"}, nccl={}
+)
+
+
+def gpu(host: HostFacts = HOST, card: NicFacts = CARD) -> Scene:
+    """Return a scene of one host whose first NIC is as given."""
+    cards = {"rail0": card, "rail1": replace(CARD, interface="rail1")}
+    return scene(BUILT, observation("gpu01", Facts(host=host, nics=cards)))
+
+
+def test_a_host_that_is_well_says_nothing() -> None:
+    assert said(gpu(), "host") == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("all.rp_filter", "1", ""),
+        ("rail0.rp_filter", "1", ""),
+        ("all.arp_ignore", "0", "arp_ignore is 0 in effect, not 1 or more"),
+        ("all.arp_announce", "1", "arp_announce is 1 in effect, not 2"),
+    ],
+)
+def test_the_higher_of_two_sysctls_holds(key: str, value: str, text: str) -> None:
+    strict = {**SYSCTLS, f"net.ipv4.conf.{key}": value}
+    found = {told for *_, told in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")}
+    assert found == ({text} if text else set()) or key == "all.rp_filter"
+
+
+def test_strict_reverse_path_filtering_is_told() -> None:
+    strict = {**SYSCTLS, "net.ipv4.conf.all.rp_filter": "1"}
+    assert {text for *_, text in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")} == {
+        "rp_filter is 1 in effect, not 0 or 2"
+    }
+
+
+@pytest.mark.parametrize(
+    ("card", "name", "text"),
+    [
+        (
+            replace(CARD, pci_width=8),
+            "host.pcie",
+            "its PCIe link runs at 32 GT/s × 8, it could run at 32 GT/s × 16",
+        ),
+        (replace(CARD, read_request_bytes=512), "host.pcie", "asks for 512 bytes of PCIe at a time, not for 4096"),
+        (replace(CARD, has_relaxed_ordering=False), "host.pcie", "relaxed ordering is off"),
+        (replace(CARD, active_mtu_bytes=1024), "host.rdma", "RDMA packets carry 1024 bytes, not 4096"),
+        (
+            replace(CARD, next_settings={"PCI_WR_ORDERING": "0"}),
+            "host.firmware-settings",
+            "settings wait for a reset: PCI_WR_ORDERING 1 → 0",
+        ),
+    ],
+)
+def test_a_card_that_differs_is_told(card: NicFacts, name: str, text: str) -> None:
+    assert [(place, told) for _, _, place, told in said(gpu(card=card), name)] == [("rail0", text)]
+
+
+def test_access_control_and_distance_are_told() -> None:
+    redirecting = replace(HOST, bridges_with_acs=("0000:17:01.0",))
+    assert said(gpu(redirecting), "host.acs") == [("fail", "gpu01", "", "ACS redirects on 1 PCI bridges: 0000:17:01.0")]
+    assert skipped(gpu(replace(HOST, bridges_with_acs=None)), "host.acs") == [
+        ("gpu01", "", "what its PCI bridges redirect could not be seen; lspci needs root")
+    ]
+    far = replace(HOST, nearest_nic={"a": "rail0", "b": "rail0"})
+    assert [place for _, _, place, _ in said(gpu(far), "host.affinity")] == ["rail0", "rail1"]
+
+
+def test_hosts_and_cards_are_alike() -> None:
+    built = fabric(units=[{"unit": 1, "hosts": 3}])
+    hosts = []
+    for name, firmware, kernel in (("gpu01", "1", "6.1"), ("gpu02", "1", "6.1"), ("gpu03", "2", "6.2")):
+        cards = {"rail0": replace(CARD, firmware=firmware)}
+        hosts.append(observation(name, Facts(host=HOST, nics=cards, system=System(name, kernel=kernel))))
+    found = scene(built, *hosts)
+    assert said(found, "inventory.nics") == [("warn", "gpu03", "rail0", "firmware 2, most of its kind have 1")]
+    assert said(found, "host.uniform") == [("warn", "gpu03", "", "kernel is 6.2, on most hosts 6.1")]

@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+from netkit.facts import Facts
+from netkit.facts.host import NicFacts
+from netkit.facts.system import Interface, Neighbor
+from netkit.judge import Scene
+from tests.checks.judging import said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+LEAF = BUILT.switch("leaf01")
+GPU = BUILT.hosts[0]
+UP = Interface(is_up=True, is_enabled=True, speed_gbps=400, mtu_bytes=9216, fec="rs")
+
+
+def leaf(**changes: Interface | None) -> Scene:
+    """Return a scene of one leaf whose ports are well but for the first, which is as given."""
+    ports: dict[str, Interface] = {port.name: UP for port in LEAF.ports}
+    for name, state in changes.items():
+        ports.pop(name)
+        ports |= {name: state} if state else {}
+    return scene(BUILT, observation("leaf01", Facts(interfaces=ports)))
+
+
+def test_ports_are_up_at_their_speed_with_their_mtu() -> None:
+    assert said(leaf(), "links") == []
+    assert said(leaf(swp1s0=replace(UP, is_up=False, is_enabled=False)), "links.up") == [
+        ("fail", "leaf01", "swp1s0", "down, because it is disabled; gpu01:rail0 is at the other end")
+    ]
+    assert said(leaf(swp1s0=None), "links.up") == [("fail", "leaf01", "swp1s0", "the device has no such port")]
+    assert said(leaf(swp1s0=replace(UP, speed_gbps=200)), "links.speed") == [
+        ("fail", "leaf01", "swp1s0", "runs at 200G, not at 400G, towards gpu01:rail0")
+    ]
+    assert said(leaf(swp1s0=replace(UP, mtu_bytes=1500)), "links.mtu") == [
+        ("fail", "leaf01", "swp1s0", "has an MTU of 1500, not of 9216, towards gpu01:rail0")
+    ]
+    assert said(leaf(swp1s0=replace(UP, link_up_s=45.0)), "links.link-up-time") == [
+        ("warn", "leaf01", "swp1s0", "took 45 s to come up; gpu01:rail0 is at the other end")
+    ]
+
+
+def test_what_is_not_told_is_skipped() -> None:
+    found = leaf(swp1s0=Interface())
+    assert ("leaf01", "swp1s0", "the device does not tell whether it is up") in skipped(found, "links.up")
+    assert ("leaf01", "swp1s0", "the device does not tell its MTU") in skipped(found, "links.mtu")
+
+
+def test_both_ends_use_one_fec() -> None:
+    host = observation("gpu01", Facts(interfaces={"rail0": replace(UP, fec="fc"), "rail1": UP}))
+    built = observation("leaf01", Facts(interfaces={"swp1s0": UP}))
+    assert said(scene(BUILT, host, built), "links.fec") == [
+        ("fail", "gpu01", "rail0", "FEC fc here, rs on leaf01:swp1s0")
+    ]
+
+
+def test_a_link_that_flaps_is_told_with_its_window() -> None:
+    seen = observation("leaf01", carrier_changes={"swp1s0": (4, 10), "swp1s1": (4, 4)})
+    assert said(scene(BUILT, seen), "links.flaps") == [
+        ("fail", "leaf01", "swp1s0", "went down or up 6 times in 10 s; gpu01:rail0 is at the other end")
+    ]
+
+
+def test_counters_that_stand_still_while_the_other_end_counts_are_told() -> None:
+    still = {"rail0": (7, 7), "rail1": (7, 7)}
+    host = observation("gpu01", rx_bytes=still, tx_bytes=still)
+    busy = {"swp1s0": (0, 1_000_000)}
+    built = observation("leaf01", rx_bytes=busy, tx_bytes=busy)
+    assert said(scene(BUILT, host, built), "links.counters") == [
+        ("fail", "gpu01", "rail0", "its counters stand still while leaf01:swp1s0 counts")
+    ]
+
+
+def cabled(leaf_sees: dict[str, Neighbor], host_sees: dict[str, Neighbor]) -> Scene:
+    host = Facts(
+        neighbors={name: (one,) for name, one in host_sees.items()},
+        nics={nic.interface: NicFacts(nic.interface, nic.pci) for nic in GPU.nics},
+        interfaces={"rail0": Interface(mac="02:00:00:00:00:01"), "rail1": Interface(mac="02:00:00:00:00:02")},
+    )
+    switch = Facts(neighbors={name: (one,) for name, one in leaf_sees.items()})
+    return scene(BUILT, observation("leaf01", switch), observation("gpu01", host))
+
+
+def test_cables_are_where_they_belong_by_name_by_address_and_by_alias() -> None:
+    found = cabled(
+        {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:01", "rail0")},
+        {"rail0": Neighbor("leaf01.example", "swp1s0"), "rail1": Neighbor("leaf02", "swp1s0")},
+    )
+    assert said(found, "links.cabling") == []
+    assert said(found, "links.rails") == []
+
+
+def test_a_cable_in_the_wrong_place_says_which_one_to_move_where() -> None:
+    found = cabled(
+        {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:02", "rail1")},
+        {"rail0": Neighbor("leaf02", "swp1s0"), "rail1": Neighbor("leaf01", "swp1s0")},
+    )
+    assert said(found, "links.cabling") == [
+        ("fail", "gpu01", "rail0", "is plugged into leaf02:swp1s0, not into leaf01:swp1s0"),
+        ("fail", "gpu01", "rail1", "is plugged into leaf01:swp1s0, not into leaf02:swp1s0"),
+        ("fail", "leaf01", "swp1s0", "is plugged into gpu01:rail1, not into gpu01:rail0"),
+    ]
+    assert [text for _, _, _, text in said(found, "links.rails")] == [
+        "rail 0 is cabled to leaf02 of rail 1, not to leaf01",
+        "rail 1 is cabled to leaf01 of rail 0, not to leaf02",
+    ]

@@ -1,0 +1,37 @@
+from netkit.facts import Facts
+from tests.checks.judging import said
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+UPS = [port.name for port in BUILT.switch("leaf01").ports if port.role == "up"]
+LINE_RATE = 50_000_000_000 * 10
+"""Bytes of 400G over the window."""
+
+
+def test_a_lossless_class_that_loses_is_told_and_other_classes_may() -> None:
+    seen = observation(
+        "leaf01", buffer_drops={"swp1s0/3": (1, 5), "swp1s0/0": (0, 9)}, queue_drops={"swp1s1/3": (2, 2)}
+    )
+    assert said(scene(BUILT, seen), "load.lossless") == [
+        ("fail", "leaf01", "swp1s0/3", "packets of the lossless class were lost: buffer drops 4")
+    ]
+
+
+def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:
+    first, *others = UPS
+    busy = {first: (0, LINE_RATE), **dict.fromkeys(others, (0, LINE_RATE // 4))}
+    assert {place for _, _, place, _ in said(scene(BUILT, observation("leaf01", tx_bytes=busy)), "load.balance")} == {
+        *UPS
+    }
+    idle = {name: (low // 1000, high // 1000) for name, (low, high) in busy.items()}
+    assert said(scene(BUILT, observation("leaf01", tx_bytes=idle)), "load.balance") == []
+    even = dict.fromkeys(UPS, (0, LINE_RATE))
+    assert said(scene(BUILT, observation("leaf01", tx_bytes=even)), "load.balance") == []
+
+
+def test_adaptive_routing_is_everywhere_or_nowhere() -> None:
+    half = {name: index % 2 == 1 for index, name in enumerate(UPS)}
+    found = said(scene(BUILT, observation("leaf01", Facts(adaptive_routing=half))), "load.adaptive-routing")
+    assert [(place, text) for _, _, place, text in found] == [
+        (name, "adaptive routing is on, and should be off everywhere") for name, is_on in half.items() if is_on
+    ]

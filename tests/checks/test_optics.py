@@ -1,0 +1,125 @@
+from dataclasses import replace
+
+import pytest
+
+from netkit.facts import Facts
+from netkit.facts.optic import Lane, Limits, Line, Module
+from netkit.judge import Scene
+from tests.checks.judging import said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+LIGHT = Limits(low_alarm=-8.0, low_warning=-6.0, high_warning=4.0, high_alarm=5.0)
+LANE = Lane(rx_dbm=0.0, tx_dbm=1.0, bias_ma=60.0)
+WELL = Module(
+    kind="optic",
+    part="P",
+    firmware="1",
+    temperature_c=50.0,
+    voltage_v=3.3,
+    lanes=dict.fromkeys(range(1, 5), LANE),
+    limits={"rx_dbm": LIGHT, "tx_dbm": LIGHT, "bias_ma": Limits(high_warning=90.0, high_alarm=100.0)},
+)
+
+
+def modules(**ports: Module) -> Scene:
+    return scene(BUILT, observation("leaf01", Facts(modules=ports)))
+
+
+def with_lane(number: int, lane: Lane) -> Module:
+    return replace(WELL, lanes={**WELL.lanes, number: lane})
+
+
+def test_a_module_that_is_well_says_nothing() -> None:
+    assert said(modules(swp1s0=WELL), "optics") == []
+
+
+@pytest.mark.parametrize(
+    ("rx_dbm", "expected"),
+    [
+        (-4.9, []),
+        (-5.1, [("warn", "lane 2, light received -5.1 dBm, its warning limit is -6")]),
+        (-7.9, [("warn", "lane 2, light received -7.9 dBm, its warning limit is -6")]),
+        (-8.1, [("fail", "lane 2, light received -8.1 dBm, below its alarm limit -8")]),
+        (-40.0, [("fail", "lane 2, light received -40.0 dBm, below its alarm limit -8")]),
+        (3.1, [("warn", "lane 2, light received 3.1 dBm, its warning limit is 4")]),
+        (5.1, [("fail", "lane 2, light received 5.1 dBm, above its alarm limit 5")]),
+    ],
+)
+def test_light_is_judged_by_the_module_own_limits(rx_dbm: float, expected: list[tuple[str, str]]) -> None:
+    found = said(modules(swp1s0=with_lane(2, replace(LANE, rx_dbm=rx_dbm))), "optics.light")
+    assert [(verdict, text) for verdict, _, _, text in found] == expected
+
+
+def test_without_limits_of_its_own_the_medium_has_some() -> None:
+    bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP 400GBASE-DR4")
+    assert [text for *_, text in said(modules(swp1s0=bare), "optics.light")] == [
+        "lane 2, light received -8.0 dBm, below its alarm limit -7.9"
+    ]
+
+
+def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
+    found = modules(swp1s0=with_lane(3, replace(LANE, rx_dbm=-3.5)))
+    assert said(found, "optics.lanes") == [
+        ("warn", "leaf01", "swp1s0", "lane 3 receives 3.5 dB less than the other lanes")
+    ]
+
+
+def test_heat_current_and_firmware_are_told() -> None:
+    hot = replace(WELL, temperature_c=76.0)
+    assert [text for *_, text in said(modules(swp1s0=hot), "optics.heat")] == [
+        "temperature 76.0 °C, above its alarm limit 75"
+    ]
+    aged = with_lane(1, replace(LANE, bias_ma=95.0))
+    assert [text for *_, text in said(modules(swp1s0=aged), "optics.heat")] == [
+        "lane 1, laser current 95.0 mA, its warning limit is 90"
+    ]
+    mixed = modules(swp1s0=WELL, swp1s1=WELL, swp33s0=replace(WELL, firmware="2"))
+    assert said(mixed, "optics.parts") == [("warn", "leaf01", "swp33s0", "firmware 2, most P have 1")]
+
+
+def test_copper_has_no_light_to_judge() -> None:
+    copper = Module(kind="copper", lanes={1: Lane()})
+    assert said(modules(swp1s0=copper), "optics") == []
+    assert ("leaf01", "swp1s0", "a copper module does not measure light") in skipped(modules(swp1s0=copper), "optics")
+
+
+def test_a_cable_that_loses_more_than_its_kind_warns_and_never_fails() -> None:
+    fabric_ports = [port for port in BUILT.switch("leaf01").ports if port.role == "up"]
+    far = {"spine01": {}, "spine02": {}, "leaf01": {}, "leaf02": {}}  # type: dict[str, dict[str, Module]]
+    for name in far:
+        far[name] = {port.name: WELL for port in BUILT.switch(name).ports if port.role != "host"}
+    dim = dict.fromkeys(range(1, 5), replace(LANE, rx_dbm=-4.5))
+    far["leaf01"][fabric_ports[0].name] = replace(WELL, lanes=dim)
+    found = scene(BUILT, *(observation(name, Facts(modules=ports)) for name, ports in far.items()))
+    assert [(verdict, device, place) for verdict, device, place, _ in said(found, "optics.loss")] == [
+        ("warn", "leaf01", fabric_ports[0].name)
+    ]
+
+
+@pytest.mark.parametrize(("ber", "verdicts"), [(1e-9, []), (2e-6, ["warn"]), (3e-5, ["fail"])])
+def test_bit_errors_are_judged_before_fec(ber: float, verdicts: list[str]) -> None:
+    found = scene(BUILT, observation("leaf01", Facts(lines={"swp1s0": Line(ber=1e-9, lane_ber={2: ber})})))
+    assert [verdict for verdict, *_ in said(found, "optics.bits")] == verdicts
+
+
+def test_fec_that_runs_out_of_room_is_told() -> None:
+    bins = {"swp1s0/1": (0, 9), "swp1s0/9": (3, 4), "swp1s1/12": (0, 1)}
+    seen = observation("leaf01", fec_bin=bins, fec_uncorrectable={"swp33s0": (1, 3), "swp33s1": (1, 1)})
+    assert [(verdict, place, text) for verdict, _, place, text in said(scene(BUILT, seen), "optics.fec")] == [
+        ("fail", "swp1s1", "codewords with 12 wrong symbols, 15 can be repaired"),
+        ("fail", "swp33s0", "2 codewords beyond repair in 10 s"),
+        ("warn", "swp1s0", "codewords with 9 wrong symbols, 15 can be repaired"),
+    ]
+
+
+class Earlier:
+    def readings(self, device: str, place: str, quantity: str) -> list[tuple[float, float]]:
+        return [(1.0, 2.5), (2.0, 2.6)] if (device, place, quantity) == ("leaf01", "swp1s0/1", "rx_dbm") else []
+
+
+def test_light_that_fades_from_run_to_run_is_told() -> None:
+    found = scene(BUILT, observation("leaf01", Facts(modules={"swp1s0": WELL})), history=Earlier())
+    assert said(found, "optics.trend") == [
+        ("warn", "leaf01", "swp1s0", "lane 1 receives 2.5 dB less than in earlier runs")
+    ]

@@ -1,0 +1,127 @@
+from dataclasses import replace
+
+import pytest
+
+from netkit.design.traffic import Headroom
+from netkit.facts import Facts
+from netkit.facts.qos import Ecn, PortQos
+from netkit.judge import Scene
+from tests.checks.judging import said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+PROFILE = BUILT.lossless
+PORT = BUILT.switch("leaf01").ports[0]
+ECN, ROOM = PORT.profile.ecn, PORT.profile.headroom or Headroom(0, 0, 0, None, "formula", None)
+MAP = dict(enumerate(PROFILE.dscp_to_priority))
+LOSSLESS = frozenset({3})
+SWITCH = PortQos(
+    trust="dscp",
+    dscp_to_priority=MAP,
+    pfc_rx=LOSSLESS,
+    pfc_tx=LOSSLESS,
+    weights={one.priority: one.weight for one in PROFILE.classes if not one.is_strict},
+    strict=frozenset({6}),
+    ecn={3: Ecn(True, ECN.min_bytes, ECN.max_bytes, ECN.probability_percent)},
+    xoff_bytes={3: ROOM.xoff_bytes},
+    cable_m=PORT.profile.cable.length_m,
+)
+NIC = PortQos(
+    trust="dscp",
+    dscp_to_priority=MAP,
+    pfc_rx=LOSSLESS,
+    pfc_tx=LOSSLESS,
+    is_global_pause=False,
+    cnp_dscp=48,
+    cnp_priority=6,
+    data_tos=PROFILE.tos,
+    ecn_notifies=LOSSLESS,
+    ecn_reacts=LOSSLESS,
+)
+
+
+def both(switch: PortQos = SWITCH, nic: PortQos = NIC) -> Scene:
+    """Return a scene of one cable: a leaf's port and the NIC at its other end."""
+    leaf = observation("leaf01", Facts(qos={PORT.name: switch}))
+    return scene(BUILT, leaf, observation("gpu01", Facts(qos={"rail0": nic})))
+
+
+def texts(found: Scene, name: str) -> list[str]:
+    return [text for *_, text in said(found, name)]
+
+
+def test_what_is_as_intended_says_nothing() -> None:
+    assert said(both(), "qos") == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (replace(SWITCH, trust="pcp"), "trust is pcp, not dscp"),
+        (replace(SWITCH, dscp_to_priority={**MAP, 26: 0}), "the priority of DSCP 26 is 0, not 3"),
+        (replace(SWITCH, dscp_to_priority={**MAP, 48: 0}), "the priority of DSCP 48 is 0, not 6"),
+        (replace(SWITCH, pfc_rx=frozenset()), "PFC on what it receives is off, not on priorities 3"),
+        (replace(SWITCH, pfc_tx=frozenset({3, 4})), "PFC on what it sends is on priorities 3, 4, not on priorities 3"),
+        (replace(SWITCH, is_global_pause=True), "global pause is on, not off"),
+        (replace(SWITCH, strict=frozenset()), "strict scheduling is off, not on priorities 6"),
+        (replace(SWITCH, weights={0: 50, 3: 90}), "the share of class best-effort is 50, not 10"),
+    ],
+)
+def test_a_switch_port_that_differs_is_told(changed: PortQos, text: str) -> None:
+    assert texts(both(changed), "qos.switch") == [text]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (replace(NIC, cnp_dscp=4), "the DSCP of its CNPs is 4, not 48"),
+        (replace(NIC, cnp_priority=0), "the priority of its CNPs is 0, not 6"),
+        (replace(NIC, data_tos=0), f"the traffic class of its RoCE is 0, not {PROFILE.tos}"),
+        (replace(NIC, ecn_notifies=frozenset({0})), "answering CE with CNPs is on priorities 0, not on priorities 3"),
+        (replace(NIC, ecn_reacts=frozenset()), "slowing down for CNPs is off, not on priorities 3"),
+    ],
+)
+def test_a_nic_that_differs_is_told(changed: PortQos, text: str) -> None:
+    assert texts(both(nic=changed), "qos.nic") == [text]
+
+
+def test_what_is_not_told_is_no_fault() -> None:
+    assert said(both(PortQos(), PortQos()), "qos.switch") == []
+    assert ("gpu01", "rail0", "the device tells nothing of this") in skipped(both(nic=PortQos()), "qos.nic")
+
+
+@pytest.mark.parametrize(
+    ("ecn", "text"),
+    [
+        ({}, "ECN of the RoCE class is off, not on"),
+        ({3: Ecn(False)}, "ECN of the RoCE class is off, not on"),
+        (
+            {3: Ecn(True, 2 * ECN.min_bytes, ECN.max_bytes, ECN.probability_percent)},
+            f"the ECN minimum is {2 * ECN.min_bytes}, not {ECN.min_bytes}",
+        ),
+        ({3: Ecn(True, int(1.04 * ECN.min_bytes), ECN.max_bytes, ECN.probability_percent)}, ""),
+    ],
+)
+def test_marking_is_as_intended_but_for_the_cells_of_the_chip(ecn: dict[int, Ecn], text: str) -> None:
+    assert texts(both(replace(SWITCH, ecn=ecn)), "qos.ecn") == ([text] if text else [])
+
+
+def test_headroom_must_fit_the_cable() -> None:
+    short = PORT.profile.cable.length_m / 2
+    assert texts(both(replace(SWITCH, cable_m=short)), "qos.headroom") == [
+        f"its headroom is made for {short:g} m, the cable has {PORT.profile.cable.length_m:g} m"
+    ]
+    small = replace(SWITCH, xoff_bytes={3: ROOM.xoff_bytes // 2})
+    assert texts(both(small), "qos.headroom") == [
+        f"its headroom of {ROOM.xoff_bytes // 2:,} bytes is less than the {ROOM.xoff_bytes:,} that its cable needs"
+    ]
+    whole = replace(SWITCH, xoff_bytes=None, headroom_bytes={3: ROOM.size_bytes})
+    assert texts(both(whole), "qos.headroom") == []
+
+
+def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:
+    found = both(nic=replace(NIC, dscp_to_priority={**MAP, 26: 0}, pfc_rx=frozenset({0})))
+    assert texts(found, "qos.link") == [
+        "PFC is on priorities 0 here and on priorities 3 on leaf01:swp1s0",
+        "the priority of DSCP 26 is 0 here and 3 on leaf01:swp1s0",
+    ]
