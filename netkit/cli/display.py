@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from netkit.cli.interrupt import ASKED
+from netkit.cli.listener import say
 from netkit.deploy import DeviceOutcome, Event, Phase
 from netkit.deploy.shape import Tell
 from netkit.report.outcome_text import device_text
@@ -46,8 +47,7 @@ def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
     table = LiveTable(total, is_stopping)
     with Live(table, console=Console(stderr=True), transient=True, refresh_per_second=5):
         yield table
-    for line in table.ended:
-        sys.stderr.write(f"{line}\n")
+    say(sys.stderr, "".join(f"{line}\n" for line in table.ended))
 
 
 class Lines:
@@ -63,11 +63,10 @@ class Lines:
             if event.wave != self._wave and event.phase is Phase.PREFLIGHT:
                 self._wave = event.wave
                 what = f"wave {event.wave} of {event.waves}" if event.wave else "looking at every device first"
-                sys.stderr.write(f"{event.at_s:6.1f} s  {what}\n")
+                say(sys.stderr, f"{event.at_s:6.1f} s  {what}\n")
             if event.outcome is not None:
                 self._ended += 1
-                sys.stderr.write(_line(event, event.outcome, self._ended, self._total))
-            sys.stderr.flush()
+                say(sys.stderr, _line(event, event.outcome, self._ended, self._total))
 
 
 def _line(event: Event, outcome: DeviceOutcome, number: int, total: int) -> str:

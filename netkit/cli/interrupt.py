@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -49,4 +50,5 @@ class Interrupt:
 
 def _say(text: str) -> None:
     """Write past every buffer: a signal may come in the middle of another line."""
-    os.write(2, f"{text}\n".encode())
+    with suppress(OSError):
+        os.write(2, f"{text}\n".encode())

@@ -13,6 +13,7 @@ from netkit.cli.display import display
 from netkit.cli.fabric import Project, check_format
 from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
+from netkit.cli.listener import say
 from netkit.cli.observing import looked_at
 from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
@@ -110,13 +111,10 @@ def gate_of(project: Project, devices: Fleet) -> Gate:
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
     """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
     stream = sys.stdout if told.output == "text" else sys.stderr
-    stream.write(text(plan, most_lines=FEW_LINES) if told.yes else text(plan))
+    say(stream, text(plan, most_lines=FEW_LINES) if told.yes else text(plan))
     waves = deploy.waves(plan, fabric, options)
-    if waves:
-        stream.write("\n")
-    for wave in waves:
-        stream.write(f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n")
-    stream.flush()
+    lines = [f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n" for wave in waves]
+    say(stream, "".join(["\n", *lines] if lines else []))
 
 
 def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
@@ -131,7 +129,7 @@ def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
     names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
     if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=told.yes):
         return True
-    sys.stderr.write("nothing was changed\n")
+    say(sys.stderr, "nothing was changed\n")
     return False
 
 
@@ -157,19 +155,18 @@ def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callabl
     # A lab is one account's alone, and may be tried while the real devices change.
     lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
     with lock:
-        sys.stderr.write(f"run {journal.run}\n")
+        say(sys.stderr, f"run {journal.run}\n")
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
     tell_outcome(told, outcome)
     if journal.outcome() is None:
-        sys.stderr.write(f"to go on: {go_on}\n")
+        say(sys.stderr, f"to go on: {go_on}\n")
     elif any(device.result is Result.DONE for device in outcome.devices):
-        sys.stderr.write(f"to take it back: {told.again(f'rollback {journal.run}')}\n")
+        say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
 
 def tell_outcome(told: Told, outcome: Outcome) -> int:
     """Write how it came out, and return the exit code."""
-    sys.stdout.write(outcome_text(outcome) if told.output == "text" else deploy.shape.write(outcome))
-    sys.stdout.flush()
+    say(sys.stdout, outcome_text(outcome) if told.output == "text" else deploy.shape.write(outcome))
     return outcome.exit_code

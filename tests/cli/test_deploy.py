@@ -1,12 +1,14 @@
 """`netkit deploy`, `rollback` and `history` without a network: what they refuse before anything is touched."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import yaml
 
-from tests.cli.scene import Scene, run
-from tests.command import Done, assert_refused
+from tests.cli.scene import PATIENCE_S, Scene, run
+from tests.command import NETKIT, ROOT, Done, assert_refused, environment
 from tests.conftest import Golden
 
 NAMES = ("leaf01", "leaf02", "spine01", "spine02", "gpu01", "gpu02")
@@ -131,3 +133,17 @@ def test_inventory_has_the_hosts_and_no_password(scene: Scene) -> None:
     done = run("inventory", "-f", scene.fabric, "--limit", "gpu02")
     assert (done.returncode, done.stderr) == (0, "")
     assert set(yaml.safe_load(done.stdout)["all"]["hosts"]) == {"gpu02"}
+
+
+def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    words = ["deploy", "-f", str(scene.fabric), str(planned(scene, tmp_path / "plan.json")), "--yes"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*NETKIT, *words], cwd=ROOT, env=environment(), stdout=writing, stderr=writing, timeout=PATIENCE_S, check=False
+    )
+    os.close(writing)
+    assert done.returncode == 4
+    listed = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    assert [one["devices"]["leaf01"] for one in listed] == ["unreachable"]
