@@ -124,7 +124,7 @@ def test_a_change_that_does_not_work_out_goes_back_and_a_slow_or_cut_one_is_done
 
 def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: Fleet) -> None:
     faults = {
-        "leaf01": (Phase.CONNECT, ("unreachable",)),
+        "leaf01": (Phase.CONNECT, ("unreachable", "manner=silently")),
         "leaf02": (Phase.CONNECT, ("refuses-auth",)),
         "leaf03": (Phase.VERIFY, ("garbage",)),
         "spine01": (Phase.CONNECT, ("hangs",)),
