@@ -217,6 +217,25 @@ def test_faults_show_where_they_are(lab: RunningLab, breaking: Break, fabric: Fa
     until(lambda: shown(look(lab, fabric, "leaf01")) == WANTED, "all faults show on their ports and nowhere else")
 
 
+def test_routes_are_back_once_cables_are(lab: RunningLab, breaking: Break, fabric: Fabric) -> None:
+    breaking("wrong-cable", "leaf01:Ethernet256")
+    until(lambda: heard(lab, fabric) == ["spine02", "spine01"], "the neighbours have changed places")
+    assert lab.lab("heal", "--all").returncode == 0
+    widths = expectations(fabric)["leaf01"].widths
+
+    def is_routed() -> bool:
+        routes = look(lab, fabric, "leaf01").routes
+        return not isinstance(routes, Absent) and {name: len(routes.get(name, ())) for name in widths} == widths
+
+    until(is_routed, "every leaf is reached over all ports")
+
+
+def heard(lab: RunningLab, fabric: Fabric) -> list[str]:
+    neighbors = look(lab, fabric, "leaf01").neighbors
+    assert not isinstance(neighbors, Absent)
+    return [one.system for port in ("Ethernet256", "Ethernet260") for one in neighbors.get(port, ())]
+
+
 WANTED = {
     "hot": {"Ethernet0", "Ethernet4"},
     "dark": {("Ethernet256", 3)},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-FORWARDING_LINES = frozenset({"no fpm use-next-hop-groups", "fpm address 127.0.0.1", "no zebra nexthop kernel enable"})
+FORWARDING_LINES = frozenset({"no fpm use-next-hop-groups", "fpm address 127.0.0.1"})
 """They tell zebra how to reach the switch chip. A lab forwards in the kernel, and zebra there does not know them."""
 
 

@@ -9,6 +9,8 @@ HEAD = (
     "log syslog informational",
     "log facility local4",
     "service integrated-vtysh-config",
+    # With next hops as objects, zebra loses routes for good once the kernel drops those of a link that goes away.
+    "no zebra nexthop kernel enable",
     "ip nht resolve-via-default",
     "ipv6 nht resolve-via-default",
 )
