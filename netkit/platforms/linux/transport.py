@@ -62,7 +62,7 @@ def play(
         folder = Path(place)
         project = folder / "project"
         for source in (shipped_playbooks(), *reversed(own)):
-            shutil.copytree(source, project, dirs_exist_ok=True)
+            _copy(source, project)
         (project / "ansible.cfg").write_text(CONFIG, encoding="utf-8")
         options = {"playbook": playbook, "extravars": dict(extra), "inventory": _inventory(hosts)}
         said = _run(folder, options, results, checks=checks, password=password)
@@ -70,6 +70,14 @@ def play(
         if not result.is_seen and not result.failure:
             result.failure = f"its turn never came: {said}"
     return results
+
+
+def _copy(source: Path, project: Path) -> None:
+    try:
+        shutil.copytree(source, project, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+    except OSError as error:
+        what = f"the playbooks in {source} cannot be copied: {error.strerror or error}"
+        raise DeviceError(Problem(what, "make all of them readable, and leave room for them")) from None
 
 
 def _run(

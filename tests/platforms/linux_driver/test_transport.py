@@ -89,6 +89,11 @@ def test_own_folders_come_before_netkits_file_by_file(tmp_path: Path) -> None:
     assert failure.startswith("of the near onenearfar # Takes the last change of GPU hosts back")
 
 
+def test_own_folders_that_cannot_be_copied_are_told(tmp_path: Path) -> None:
+    with pytest.raises(DeviceError, match=f"the playbooks in {tmp_path}/gone cannot be copied: No such file"):
+        play("hosts-verify.yml", {"gpu01": LOCAL}, {}, own=[tmp_path / "gone"])
+
+
 def test_a_password_is_in_no_command_line_no_environment_and_no_file(tmp_path: Path) -> None:
     """What a playbook finds of itself while it runs; that it would find a word is tried with one of the inventory."""
     own = tmp_path / "own"
