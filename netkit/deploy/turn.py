@@ -68,7 +68,7 @@ class Turn:
         self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
         if self.left_s(window) <= 0:
             what = f"{self.name}: not enough time was left to confirm the change"
-            raise DeviceError(Problem(what, "allow more time until it is taken back"))
+            raise DeviceError(Problem(what, "allow more with --confirm-within"))
         self.step(Phase.CONFIRM)
         self.window = replace(window, is_confirming=True)
         fresh.confirm_commit()
