@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from bench import fabrics
 from bench.fabrics import GROWTH, QUICK_GROWTH, Shape
 from bench.measure import BenchError, Sample, run, spread
+from netkit.platforms.plain_yaml import plain
 
 ROOT = Path(__file__).parent.parent
 PLATFORMS = ("nvue", "sonic", "eos", "frr")
@@ -105,7 +104,7 @@ def _switches(home: Path, netkit: Path, shape: Shape, platform: str) -> Part:
     fabric, saved = fabrics.write(home / f"fabric-{platform}", shape, platform), home / f"saved-{platform}"
     run((str(netkit), "render", "--fabric", str(fabric), "--out", str(saved), "--platform", platform), home)
     for file in saved.glob("*/startup.yaml"):
-        document = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+        document = plain(file.read_text(encoding="utf-8"))
         file.write_text(json.dumps(document), encoding="utf-8")
     return _part(home, netkit, platform, shape.switches, platform, "!role=host")
 
