@@ -200,8 +200,12 @@ def check(
     ] = None,
     output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
+    new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
 ) -> None:
     """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
+    if new:
+        _run("new_check", fabric, new)
+        return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
     _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, output=output, **how)
 

@@ -115,3 +115,20 @@ def test_pytest_chooses_by_name_and_says_once_what_is_wrong_with_the_fabric(
     assert done.returncode == 4
     assert (done.stdout + done.stderr).count("no fabric folder") == 1
     assert pytests(checks, cwd=tmp_path).returncode == 5
+
+
+def test_a_new_check_comes_with_its_test_and_runs(place: tuple[Path, Path], tmp_path: Path) -> None:
+    _, file = place
+    fabric, _ = checked(tmp_path)
+    assert run("check", "--new", "our-names", "--fabric", fabric).returncode == 0
+    done = pytests(fabric / "checks", cwd=tmp_path)
+    assert (done.returncode, done.stdout.splitlines()[0].split()[0]) == (0, ".."), done.stdout
+    told = run("check", "our-names", "--fabric", fabric, "--from", file, "--limit", "leaf02").stdout
+    assert "leaf02: calls itself leaf01  [our-names.hostname]" in told
+    again = run("check", "--new", "our-names", "--fabric", fabric)
+    assert (again.returncode, again.stderr) == (
+        3,
+        f"error: {fabric}/checks/our_names.py exists; choose another name\n",
+    )
+    bad = run("check", "--new", "../x", "--fabric", fabric)
+    assert bad.stderr == "error: '../x' is no name for a check; use a word of small letters, digits and dashes\n"

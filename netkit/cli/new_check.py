@@ -1,0 +1,71 @@
+"""`netkit check --new NAME`: a check of the user's own, with its test, to start from."""
+
+import re
+import sys
+from pathlib import Path
+
+from netkit.cli.fabric import CHECKS
+from netkit.errors import OutputError, Problem, UsageError
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+CHECK = '''"""{title}: what it is about, in a line."""
+
+from collections.abc import Iterator
+
+from netkit.facts import Absent
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail
+
+
+@device_check(layer="host", needs=["system"])
+def hostname(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Every device calls itself what the design calls it.
+
+    Say here what a failure means, and what to do about it.
+    """
+    system = seen.facts.system
+    if isinstance(system, Absent):
+        return
+    if system.hostname == seen.name:
+        yield PASSED
+    else:
+        yield fail("", f"calls itself {{system.hostname}}", "netkit deploy")
+'''
+TEST = '''"""Try the check in {name}.py on facts written by hand: `pytest {folder}`."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from netkit.facts import Facts
+from netkit.facts.system import System
+from netkit.judge import Verdict, catalog
+
+(CHECK,) = catalog.of_file(Path(__file__).parent / "{name}.py")
+
+
+@pytest.mark.parametrize(("hostname", "verdict"), [("leaf01", Verdict.PASS), ("other", Verdict.FAIL)])
+def test_a_device_knows_its_name(hostname: str, verdict: Verdict) -> None:
+    seen = SimpleNamespace(name="leaf01", facts=Facts(system=System(hostname)))
+    assert CHECK.of_device is not None
+    assert [finding.verdict for finding in CHECK.of_device(None, seen)] == [verdict]  # type: ignore[arg-type]
+'''
+
+
+def run(folder: Path, name: str) -> None:
+    """Write a check and its test into the user's own folder of checks; what is there already stays."""
+    stem = name.replace("-", "_")
+    if not NAME.fullmatch(stem):
+        raise UsageError(Problem(f"{name!r} is no name for a check", "use a word of small letters, digits and dashes"))
+    checks = folder / CHECKS
+    files = {checks / f"{stem}.py": CHECK, checks / f"test_{stem}.py": TEST}
+    taken = [file for file in files if file.exists()]
+    if taken:
+        raise OutputError(Problem(f"{taken[0]} exists", "choose another name"))
+    checks.mkdir(parents=True, exist_ok=True)
+    for file, text in files.items():
+        file.write_text(
+            text.format(title=stem.replace("_", " ").capitalize(), name=stem, folder=checks), encoding="utf-8"
+        )
+        sys.stdout.write(f"{file}\n")
+    sys.stdout.write(f"next: pytest {checks}, then netkit check {stem.replace('_', '-')} --fabric {folder}\n")
