@@ -89,6 +89,14 @@ def test_cables_are_where_they_belong_by_name_by_address_and_by_alias() -> None:
     assert said(found, "links.rails") == []
 
 
+def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
+    found = cabled({}, {"rail0": Neighbor("leaf01", "etp1a")})
+    assert said(found, "links.cabling") == []
+    assert ("gpu01", "rail0", "leaf01 announces this port as 'etp1a', which says little") in skipped(
+        found, "links.cabling"
+    )
+
+
 def test_a_cable_in_the_wrong_place_says_which_one_to_move_where() -> None:
     found = cabled(
         {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:02", "rail1")},
