@@ -10,6 +10,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from netkit.errors import AccessError
 from netkit.platforms.ssh import CutShortError, SshLine
 from netkit.platforms.view import Reply
 
@@ -37,7 +38,7 @@ def ask(
 ) -> tuple[Reply, ...]:
     """Return the answer to each command, in order; one that stands there twice is asked once, the slowest last.
 
-    AccessError only when the connection is gone.
+    AccessError only when the connection is gone before anything was answered.
     """
     once = tuple(sorted(dict.fromkeys(commands), key=slowness))
     told = dict(zip(once, _asked(line, once, shell, timeout_s), strict=True)) if once else {}
@@ -51,9 +52,12 @@ def _asked(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float 
     text = script(commands, mark, max(LEAST_S, int(limit_s / SHARE)))
     try:
         done = line.run(shell, limit_s, text, lambda chunk: heard.append((time.time(), chunk)))
-    except CutShortError as error:
+    except AccessError as error:
         failure = error.problems[0].message.removeprefix(f"{line.target.device}: ")
-        return replies(heard, "", mark, len(commands), failure)
+        found = replies(heard, "", mark, len(commands), failure)
+        if isinstance(error, CutShortError) or any(not reply.failure for reply in found):
+            return found
+        raise
     failure = last_line(done.stderr) or f"exit code {done.exit_code}"
     return replies(heard, done.stderr, mark, len(commands), failure)
 

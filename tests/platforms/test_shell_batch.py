@@ -1,12 +1,16 @@
 """Many questions to one shell: a real one here, and what is heard when a line hangs or ends."""
 
+import re
 import subprocess
 import time
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
+from netkit.platforms.ssh import CutShortError, Done, Heard, SshLine, SshTarget
 from netkit.platforms.view import Reply
 
 MARK = "@0123456789abcdef01234567@"
@@ -60,6 +64,40 @@ def test_what_was_heard_before_the_end_is_kept_and_the_rest_says_why() -> None:
 
 def test_nothing_heard_is_a_failure_of_each() -> None:
     assert shell_batch.replies([], "", MARK, 2, "gone") == (Reply("", "not answered: gone"),) * 2
+
+
+class Breaking(SshLine):
+    """A line to a shell here that breaks in the middle of what is asked."""
+
+    def __init__(self, error: type[AccessError], commands: int) -> None:
+        super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
+        self.error, self.commands = error, commands
+
+    def run(self, command: str, timeout_s: float | None = None, stdin: str = "", heard: Heard | None = None) -> Done:
+        del timeout_s
+        done = subprocess.run([command], input=stdin.encode(), capture_output=True, check=False)
+        mark = stdin.partition("mark=")[2].split()[0]
+        ends = [match.end() for match in re.finditer(rf"{mark} = 0\n".encode(), done.stdout)]
+        if heard and self.commands:
+            heard(done.stdout[: ends[self.commands - 1]])
+        raise self.error(Problem("gpu01: the connection is lost"))
+
+
+def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> None:
+    found = shell_batch.ask(Breaking(AccessError, 1), ["echo one", "echo two", "echo one"])
+    assert [(reply.text, reply.failure) for reply in found] == [
+        ("one\n", ""),
+        ("", "not answered: the connection is lost"),
+        ("one\n", ""),
+    ]
+
+
+def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
+    with pytest.raises(AccessError):
+        shell_batch.ask(Breaking(AccessError, 0), ["echo one"])
+    assert shell_batch.ask(Breaking(CutShortError, 0), ["echo one"])[0].failure == (
+        "not answered: the connection is lost"
+    )
 
 
 @given(st.lists(st.binary(max_size=60), max_size=4), st.text(max_size=60))
