@@ -7,6 +7,7 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.platforms import PLATFORMS
 
 LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
 
@@ -23,7 +24,9 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
             at = place(port, priority)
             counted = {name: seen.delta(name, at) for name in ("buffer_drops", "queue_drops")}
             known = {name: delta for name, delta in counted.items() if delta.is_known}
-            if not known:
+            if not _has_lossless(scene, seen, port):
+                yield skip(at, "the switch at this cable has no lossless class")
+            elif not known:
                 yield skip(at, "drops by priority are not told")
             elif any(delta.value for delta in known.values()):
                 shown = ", ".join(f"{name.replace('_', ' ')} {delta.value}" for name, delta in known.items())
@@ -97,6 +100,13 @@ def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield fail(port.name, text, "netkit plan shows whether it is configured so", cause=f"adaptive {seen.name}")
         else:
             yield PASSED
+
+
+def _has_lossless(scene: Scene, seen: Seen, port: str) -> bool:
+    """Whether the switch at a cable has a lossless class; a plain Linux switch has none, and drops when it is full."""
+    far = scene.far(seen.name, port)
+    ends = (seen.device, scene.fabric.device(far.device) if far else None)
+    return not any(isinstance(end, Switch) and PLATFORMS[end.platform].lacks("pfc") for end in ends)
 
 
 def _lossless(scene: Scene) -> tuple[int, ...]:

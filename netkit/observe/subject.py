@@ -21,17 +21,17 @@ def subject(fabric: Fabric, device: Switch | Host) -> Subject:
 
 
 def _lookups(fabric: Fabric, host: Host) -> Iterator[tuple[str, str, str]]:
-    """Yield where the kernel is asked to send packets: along each rail, and across to the next one."""
+    """Yield where the kernel is asked to send packets: along each rail, and across to the others."""
     for nic in host.nics:
         for far in far_ends(fabric, host, nic):
             yield nic.address, nic.interface, far.address
 
 
 def far_ends(fabric: Fabric, host: Host, nic: Nic) -> tuple[Nic, ...]:
-    """Return NICs that stand for all others: on the same leaf, on the same rail elsewhere, and on the next rail."""
-    others = [(other, far) for other in fabric.hosts for far in other.nics if other.name != host.name]
-    same_leaf = (far for _, far in others if far.leaf == nic.leaf)
-    same_rail = (far for _, far in others if far.rail == nic.rail and far.leaf != nic.leaf)
-    next_rail = (far for _, far in others if far.rail == (nic.rail + 1) % len(fabric.rails))
-    found = (next(ends, None) for ends in (same_leaf, same_rail, next_rail))
-    return tuple(dict.fromkeys(far for far in found if far is not None))
+    """Return NICs that stand for all others: on the same leaf, on the same rail elsewhere, and on each other rail."""
+    others = [far for other in fabric.hosts for far in other.nics if other.name != host.name]
+    same_leaf = next((far for far in others if far.leaf == nic.leaf), None)
+    by_rail = {rail.number: [far for far in others if far.rail == rail.number] for rail in fabric.rails}
+    same_rail = next((far for far in by_rail[nic.rail] if far.leaf != nic.leaf), None)
+    across = (next(iter(ends), None) for rail, ends in by_rail.items() if rail != nic.rail)
+    return tuple(dict.fromkeys(far for far in (same_leaf, same_rail, *across) if far is not None))

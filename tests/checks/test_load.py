@@ -17,6 +17,14 @@ def test_a_lossless_class_that_loses_is_told_and_other_classes_may() -> None:
     ]
 
 
+def test_a_switch_without_a_lossless_class_may_drop() -> None:
+    built = fabric("frr", "10.3", purpose="lab")
+    name = built.switch("leaf01").ports[0].name
+    host = observation("gpu01", buffer_drops={"rail0/3": (0, 9)})
+    leaf = observation("leaf01", queue_drops={f"{name}/3": (0, 9)})
+    assert said(scene(built, host, leaf), "load.lossless") == []
+
+
 def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:
     first, *others = UPS
     busy = {first: (0, LINE_RATE), **dict.fromkeys(others, (0, LINE_RATE // 4))}
