@@ -49,7 +49,8 @@ def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
     The kernel is asked, from each NIC's address, for the way to another host of its leaf, of its rail, and of every
-    other rail. A packet that leaves by another NIC has a source address of the wrong rail, and is lost or loads that rail.
+    other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
+    rail.
     """
     found = seen.facts.lookups
     if isinstance(found, Absent):
