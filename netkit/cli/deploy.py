@@ -30,7 +30,9 @@ from netkit.cli.runs import found_run, unfinished_run
 from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
-from netkit.errors import PlanError, Problem, UsageError
+from netkit.errors import AccessError, PlanError, Problem, UsageError
+from netkit.plan import Plan
+from netkit.report.plan_view import listed
 
 NEWEST = "."
 """`--resume` without a name."""
@@ -54,6 +56,7 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, **how: Any) 
         return _rehearse(told, project, planned, devices, options)
     if not planned.plan.changed:
         return 0 if planned.plan.is_complete else UNREACHED
+    _refuse_unread(planned.plan, options)
     refuse(planned.plan, project.fabric, planned.intended, options)
     if not agreed(told, planned.plan, options, "Deploy to"):
         return DECLINED
@@ -69,6 +72,14 @@ def _from_file(project: Project, file: Path) -> Planned:
         raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+
+
+def _refuse_unread(plan: Plan, options: Options) -> None:
+    """Raise AccessError when what could not be read would stop the deploy at once, before anybody is asked."""
+    missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
+    if len(missed) > options.max_fail:
+        message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
+        raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
 
 
 def _rehearse(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:

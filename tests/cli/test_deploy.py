@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -133,6 +134,24 @@ def test_inventory_has_the_hosts_and_no_password(scene: Scene) -> None:
     done = run("inventory", "-f", scene.fabric, "--limit", "gpu02")
     assert (done.returncode, done.stderr) == (0, "")
     assert set(yaml.safe_load(done.stdout)["all"]["hosts"]) == {"gpu02"}
+
+
+def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_asked(
+    scene: Scene, tmp_path: Path
+) -> None:
+    nowhere(scene)
+    shutil.rmtree(scene.saved / "spine01")
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
+    plan = tmp_path / "plan.json"
+    assert run("plan", "-f", scene.fabric, "--running", scene.saved, "-o", plan).returncode == 4
+    done = deploy(scene, plan, "--yes")
+    remedy = "leave them out with --limit, or go on with --max-fail 1"
+    assert done.stderr == f"error: spine01: could not be read for the plan, and 0 may fail; {remedy}\n"
+    assert done.returncode == 4
+    assert not (tmp_path / "state").exists()
+    for options in (("--max-fail", "1"), ("--limit", "leaf*")):
+        asked = deploy(scene, plan, *options)
+        assert asked.stderr.endswith("Nobody is there to ask; say --yes\n"), asked.stderr
 
 
 def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: Path) -> None:
