@@ -14,9 +14,10 @@ from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
-from netkit.design import Fabric
+from netkit.design import Fabric, Host, Switch
 from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
+from netkit.platforms import PLATFORMS
 from netkit.platforms.change import Risk
 from netkit.platforms.view import View, Viewer
 
@@ -107,7 +108,15 @@ class HealthGate:
         replies = _asked(viewer, views)
         last = sample(counting, replies)
         samples = [one for one in (first, last) if one is not None]
-        return vitals(facts(views, replies), samples, self._prefixes, self._lossless)
+        return vitals(facts(views, replies), samples, self._prefixes, self._lossless_on(question.device))
+
+    def _lossless_on(self, name: str) -> tuple[int, ...]:
+        """Return the lossless priorities of a device: none where its switches have no PFC and may drop."""
+        device = self._fabric.device(name)
+        leaves = {nic.leaf for nic in device.nics} if isinstance(device, Host) else {name}
+        found = (self._fabric.device(leaf) for leaf in leaves)
+        has_pfc = all(not PLATFORMS[one.platform].lacks("pfc") for one in found if isinstance(one, Switch))
+        return self._lossless if has_pfc else ()
 
 
 def _asked(viewer: Viewer, views: Sequence[View]) -> Replies:

@@ -9,6 +9,7 @@ import pytest
 
 from netkit.deploy.clock import Clock
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
+from netkit.design import Fabric
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Module
 from netkit.judge.health_gate import HealthGate
@@ -75,6 +76,7 @@ class Device:
 @dataclass
 class Scene:
     device: Device
+    built: Fabric = BUILT
     risk: Risk = Risk.LOW
     sample: str = ""
     others: GateAnswer = field(default_factory=lambda: GateAnswer("healthy", sample="mine"))
@@ -86,7 +88,7 @@ class Scene:
             return self.others
 
         clock = Clock(lambda: self.device.now_s, self.device.sleep_s)
-        gate = HealthGate(BUILT, others, lambda _name: VIEWS, clock=clock)
+        gate = HealthGate(self.built, others, lambda _name: VIEWS, clock=clock)
         reader = cast("Reader", self.device)
         question = GateQuestion("leaf01", moment, reader, (), self.risk, sample=self.sample, **more)
         answer = gate(question)
@@ -104,7 +106,7 @@ def test_what_is_as_before_is_healthy_and_the_other_gate_gets_its_own_sample_bac
 
 
 def test_descriptions_are_left_to_the_other_gate() -> None:
-    scene = Scene(Device(), Risk.NONE)
+    scene = Scene(Device(), risk=Risk.NONE)
     assert scene.ask(Moment.BEFORE).is_healthy
     assert scene.ask(Moment.AFTER).is_healthy
     assert scene.device.asked == []
@@ -147,12 +149,19 @@ def test_what_the_other_gate_says_holds() -> None:
     ],
 )
 def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str, reason: str) -> None:
-    scene = Scene(Device(), Risk.PORT)
+    scene = Scene(Device(), risk=Risk.PORT)
     assert scene.ask(Moment.BEFORE).is_healthy
     for name, value in change.items():
         setattr(scene.device, name, value)
     answer = scene.ask(Moment.AFTER, patience_s=5)
     assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
+
+
+def test_a_switch_without_pfc_may_drop() -> None:
+    scene = Scene(Device(), built=fabric("frr", "10.3", purpose="lab"))
+    scene.ask(Moment.BEFORE)
+    scene.device.rates = {"buffer_drops": {"swp1s0/3": 7.0}}
+    assert scene.ask(Moment.AFTER, patience_s=5).is_healthy
 
 
 def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
