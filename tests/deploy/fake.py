@@ -237,22 +237,28 @@ class FakeHostDriver(FakeDriver):
         self._begin("check_in_step")
 
     def check_in_step(self, others: Sequence["FakeHostDriver"]) -> Mapping[str, NetkitError]:
-        errors: dict[str, NetkitError] = {}
-        for driver in (self, *others):
-            try:
-                driver.check()
-            except NetkitError as error:
-                errors[driver.name] = error
-        return errors
+        return _of_each((self, *others), FakeHostDriver.check)
 
     def commit_in_step(
         self, others: Sequence["FakeHostDriver"], revert_in: int | None = None
     ) -> Mapping[str, NetkitError]:
-        errors: dict[str, NetkitError] = {}
-        for driver in (self, *others):
-            driver.device.in_step = tuple(one.name for one in (self, *others))
-            try:
-                driver.commit_config("in step", revert_in)
-            except NetkitError as error:
-                errors[driver.name] = error
-        return errors
+        every = (self, *others)
+
+        def commit(driver: FakeHostDriver) -> None:
+            driver.device.in_step = tuple(one.name for one in every)
+            driver.commit_config("in step", revert_in)
+
+        return _of_each(every, commit)
+
+
+def _of_each(drivers: Sequence[FakeHostDriver], work: Callable[[FakeHostDriver], None]) -> Mapping[str, NetkitError]:
+    """Return what went wrong with each; what goes wrong with one is no matter of the others."""
+    errors: dict[str, NetkitError] = {}
+    for driver in drivers:
+        try:
+            work(driver)
+        except NetkitError as error:
+            errors[driver.name] = error
+        except KeyError:
+            errors[driver.name] = DeviceError(Problem(f"{driver.name}: its module has a bug"))
+    return errors
