@@ -21,7 +21,7 @@ def configuration(scene: Scene) -> Iterator[Finding]:
         if device.name not in scene.devices:
             continue
         if device.changes:
-            shown = ", ".join(str(change.path) for change in device.changes[:MOST_SHOWN])
+            shown = ", ".join(" ".join(map(str, change.path)) for change in device.changes[:MOST_SHOWN])
             more = f" and {len(device.changes) - MOST_SHOWN} more" if len(device.changes) > MOST_SHOWN else ""
             yield fail("", f"does not run what is intended: {shown}{more}", "netkit plan", device=device.name)
         else:

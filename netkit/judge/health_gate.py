@@ -26,6 +26,7 @@ SIGNS = frozenset({"counters", "routes"})
 """Facts that are compared after every change but those of descriptions."""
 LIGHT = frozenset({"modules"})
 """Compared too after a change that takes links down: reading modules is slow."""
+MOST_NAMED = 3
 MOVED_SHARE = 0.05
 """A drained device may still send this part of what it sent before."""
 ADAPTER = TypeAdapter(Vitals)
@@ -68,7 +69,9 @@ class HealthGate:
         if moving is None:
             reason = "does not tell whether lossless traffic moves; --busy goes on without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
-        reasons = tuple(f"{question.device}: {one}; --busy goes on all the same" for one in moving)
+        first = "; ".join(moving[:MOST_NAMED])
+        more = f" and {len(moving) - MOST_NAMED} more ports do" if len(moving) > MOST_NAMED else ""
+        reasons = (f"{question.device}: {first}{more}; --busy goes on all the same",) if moving else ()
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
@@ -80,7 +83,7 @@ class HealthGate:
             if rate <= MOVED_SHARE * was:
                 return GateAnswer("healthy")
             if self._clock.wall_s() >= deadline_s:
-                text = f"still sends {rate * 8 / 1e9:.2g} Gb/s of the lossless class though it is drained"
+                text = f"still sends {rate * 8 / 1e9:.1f} Gb/s of the lossless class though it is drained"
                 return GateAnswer("worse", (f"{question.device}: {text}",))
 
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:

@@ -67,7 +67,7 @@ def busy(now: Vitals) -> tuple[str, ...] | None:
     if not moving:
         return None
     return tuple(
-        f"{key.partition(' ')[2]} sends {rate * 8 / 1e9:.2g} Gb/s of the lossless class"
+        f"{key.partition(' ')[2]} sends {rate * 8 / 1e9:.1f} Gb/s of the lossless class"
         for key, rate in moving.items()
         if rate > IDLE_BYTES_PER_S
     )
