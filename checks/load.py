@@ -20,7 +20,7 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
     or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless.
     """
     for port in (*seen.ports, *seen.nics):
-        for priority in _lossless(scene):
+        for priority in scene.fabric.lossless.lossless_priorities:
             at = place(port, priority)
             counted = {name: seen.delta(name, at) for name in ("buffer_drops", "queue_drops")}
             known = {name: delta for name, delta in counted.items() if delta.is_known}
@@ -107,7 +107,3 @@ def _has_lossless(scene: Scene, seen: Seen, port: str) -> bool:
     far = scene.far(seen.name, port)
     ends = (seen.device, scene.fabric.device(far.device) if far else None)
     return not any(isinstance(end, Switch) and PLATFORMS[end.platform].lacks("pfc") for end in ends)
-
-
-def _lossless(scene: Scene) -> tuple[int, ...]:
-    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)

@@ -77,7 +77,7 @@ def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """
     for port in (*seen.ports, *seen.nics):
         far = scene.far(seen.name, port)
-        for priority in _lossless(scene):
+        for priority in scene.fabric.lossless.lossless_priorities:
             for pauses, words in (
                 (received(seen, port, priority), f"is held up by {far}"),
                 (sent(seen, port, priority), f"holds up {far}"),
@@ -103,7 +103,7 @@ def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
     One end treats another priority as lossless: their maps differ, and RoCE is not protected where it rides. Compare
     the QoS of both ends: `netkit check qos`.
     """
-    lossless = _lossless(scene)
+    lossless = scene.fabric.lossless.lossless_priorities
     for name, words in (("rx_pause", "arrive"), ("tx_pause", "are sent")):
         for at, delta in seen.deltas(name).items():
             port, number = parts(at)
@@ -123,7 +123,7 @@ def symmetry(scene: Scene) -> Iterator[Finding]:
     Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause.
     """
     for near, near_port, far, far_port in scene.links():
-        for number in _lossless(scene):
+        for number in scene.fabric.lossless.lossless_priorities:
             yield _compared(near, near_port, far, far_port, number)
             yield _compared(far, far_port, near, near_port, number)
 
@@ -178,7 +178,7 @@ def origin(scene: Scene) -> Iterator[Finding]:
     found: dict[Origin, dict[str, None]] = {}
     for seen in scene.devices.values():
         for port in (*seen.ports, *seen.nics):
-            for number in _lossless(scene):
+            for number in scene.fabric.lossless.lossless_priorities:
                 if received(seen, port, number).verdict(scene) is Verdict.PASS:
                     yield PASSED
                     continue
@@ -248,7 +248,3 @@ class _Trace:
         used = level.used_bytes or level.peak_bytes or 0 if level is not None else 0
         marks = max(device.delta("queue_ecn_marked", queue).per_s, device.delta("ecn_marked", port).per_s)
         return used, marks, device.delta("tx_bytes", port).per_s
-
-
-def _lossless(scene: Scene) -> tuple[int, ...]:
-    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)

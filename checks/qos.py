@@ -176,7 +176,7 @@ def _same(name: str, found: object, wanted: object) -> Aspect:
 
 
 def _common(profile: LosslessProfile, qos: PortQos) -> tuple[Aspect, ...]:
-    lossless = frozenset(one.priority for one in profile.classes if one.is_lossless)
+    lossless = frozenset(profile.lossless_priorities)
     maps = (
         _same(f"the priority of DSCP {dscp}", _mapped(qos, dscp), profile.dscp_to_priority[dscp])
         for dscp in _dscps(profile)
@@ -218,7 +218,7 @@ def _about(name: str, found: float | None, wanted: float) -> Aspect:
 
 
 def _answers(profile: LosslessProfile, qos: PortQos) -> tuple[Aspect, ...]:
-    lossless = frozenset(one.priority for one in profile.classes if one.is_lossless)
+    lossless = frozenset(profile.lossless_priorities)
     return (
         _same("the DSCP of its CNPs", qos.cnp_dscp, profile.cnp_dscp),
         _same("the priority of its CNPs", qos.cnp_priority, profile.cnp.priority),

@@ -18,7 +18,7 @@ def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
     if isinstance(found, Absent):
         return
     for port in seen.ports:
-        for priority in _lossless(scene):
+        for priority in scene.fabric.lossless.lossless_priorities:
             guard = found.get(place(port, priority))
             if guard is None or not guard.is_on:
                 yield fail(place(port, priority), "no PFC watchdog", "netkit plan shows what is missing")
@@ -58,7 +58,7 @@ def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
     if not isinstance(seen.device, Switch):
         return
     for port in seen.device.ports:
-        for priority in _lossless(scene):
+        for priority in scene.fabric.lossless.lossless_priorities:
             at = place(port.name, priority)
             trips = seen.delta("watchdog_detected", at)
             if not trips.is_known:
@@ -69,7 +69,3 @@ def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield fail(at, text, f"see why {port.peer} pauses without end", dropped=dropped.value)
             else:
                 yield PASSED
-
-
-def _lossless(scene: Scene) -> tuple[int, ...]:
-    return tuple(one.priority for one in scene.fabric.lossless.classes if one.is_lossless)

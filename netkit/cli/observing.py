@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from netkit import plan as planning
 from netkit.cli.fabric import Project
-from netkit.cli.fleet import Fleet
+from netkit.cli.fleet import HOST_PLATFORM, Fleet
 from netkit.cli.intended import intended
 from netkit.cli.progress import counter
 from netkit.design import Fabric, Switch
@@ -14,8 +14,6 @@ from netkit.facts import Snapshot
 from netkit.observe import Collected, Options, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
-
-HOST_PLATFORM = "linux"
 
 
 class OnlyViewing:

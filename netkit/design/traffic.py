@@ -56,6 +56,11 @@ class LosslessProfile:
         return tuple(sorted((self.best_effort, self.roce, self.cnp), key=lambda traffic: traffic.priority))
 
     @property
+    def lossless_priorities(self) -> tuple[int, ...]:
+        """Return the priorities on which PFC keeps packets from being lost."""
+        return tuple(traffic.priority for traffic in self.classes if traffic.is_lossless)
+
+    @property
     def priority_to_class(self) -> tuple[int, ...]:
         """Return, for each of the eight priorities, the priority of the class that carries it."""
         own = {self.roce.priority, self.cnp.priority}

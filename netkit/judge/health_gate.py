@@ -40,7 +40,7 @@ class HealthGate:
         self, fabric: Fabric, others: Gate, views: ViewsOf, *, trend_db: float = 2.0, clock: Clock = CLOCK
     ) -> None:
         self._fabric, self._others, self._views, self._trend_db, self._clock = fabric, others, views, trend_db, clock
-        self._lossless = tuple(one.priority for one in fabric.lossless.classes if one.is_lossless)
+        self._lossless = fabric.lossless.lossless_priorities
         self._prefixes = frozenset(leaf.leaf_prefix for leaf in fabric.tier("leaf") if leaf.leaf_prefix)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:

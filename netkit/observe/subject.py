@@ -8,7 +8,7 @@ from netkit.platforms.view import Subject, SubjectNic
 
 def subject(fabric: Fabric, device: Switch | Host) -> Subject:
     """Return a device as its views need to know it."""
-    lossless = tuple(one.priority for one in fabric.lossless.classes if one.is_lossless)
+    lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
         ports = tuple(port.name for port in device.ports)
         return Subject(device.name, version=device.version, ports=ports, lossless=lossless)
