@@ -51,7 +51,13 @@ def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:
         hosts = planned.blast.hosts or _hosts(fabric, task.name)
         lost = f"hosts {_some(hosts)}" + (f", GPUs {_some(gpus)}" if gpus else "")
         message = f"{task.name}: disruptive ({planned.risk.word}), no other path for {lost}"
-        yield Problem(message, "deploy with --disruptive once they are idle, or leave it out with --limit")
+        yield Problem(message, _way_through(task.name))
+
+
+def _way_through(name: str) -> str:
+    """Return every way on at once: who adds --disruptive alone is stopped again where traffic still moves."""
+    ways = "deploy with --disruptive once they are idle, with --disruptive --busy while they are not"
+    return f"{ways}, or leave it out: --limit '!{name}'"
 
 
 def _hosts(fabric: Fabric, name: str) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
         first = min(todo, key=_weight)
         groups.append((first.name,))
         todo.remove(first)
-    groups += _chunks(todo, options) if options.is_together else _apart(todo, fabric, options)
+    groups += _together(todo, options) if options.is_together else _apart(todo, fabric, options)
     return tuple(Wave(number, names, has_canary and number == 1) for number, names in enumerate(groups, 1))
 
 
@@ -58,9 +58,13 @@ def _weight(device: DevicePlan) -> tuple[object, ...]:
     return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
-def _chunks(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...]]:
-    for start in range(0, len(todo), options.parallel):
-        yield tuple(device.name for device in todo[start : start + options.parallel])
+def _together(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...]]:
+    """Yield as many devices as fit, whoever depends on them; hosts wait for all switches even so."""
+    hosts = [device for device in todo if device.role == "host"]
+    switches = [device for device in todo if device.role != "host"]
+    for group, most in ((switches, options.parallel), (hosts, min(options.parallel, MOST_HOSTS))):
+        for start in range(0, len(group), most):
+            yield tuple(device.name for device in group[start : start + most])
 
 
 def _apart(todo: list[DevicePlan], fabric: Fabric, options: Options) -> Iterator[tuple[str, ...]]:

@@ -27,6 +27,7 @@ SIGNS = frozenset({"counters", "routes"})
 LIGHT = frozenset({"modules"})
 """Compared too after a change that takes links down: reading modules is slow."""
 MOST_NAMED = 3
+WAIT, GOES_ON = "deploy again when it rests;", "--disruptive --busy goes on"
 MOVED_SHARE = 0.05
 """A drained device may still send this part of what it sent before."""
 ADAPTER = TypeAdapter(Vitals)
@@ -67,11 +68,11 @@ class HealthGate:
             return GateAnswer("healthy", sample=kept)
         moving = busy(now)
         if moving is None:
-            reason = "does not tell whether lossless traffic moves; --busy goes on without knowing"
+            reason = f"does not tell whether lossless traffic moves; {GOES_ON} without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
         first = "; ".join(moving[:MOST_NAMED])
         more = f" and {len(moving) - MOST_NAMED} more ports do" if len(moving) > MOST_NAMED else ""
-        reasons = (f"{question.device}: {first}{more}; --busy goes on all the same",) if moving else ()
+        reasons = (f"{question.device}: {first}{more}; {WAIT} {GOES_ON} all the same",) if moving else ()
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:

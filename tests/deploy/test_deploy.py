@@ -176,8 +176,11 @@ def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
             found.apply(is_disruptive_allowed=False)
         lines = str(caught.value).splitlines()
         assert [line.partition(":")[0] for line in lines] == ["leaf01", "leaf02", "leaf03", "leaf04"]
-        assert "no other path for hosts gpu01, gpu02, GPUs gpu01:rail0, gpu02:rail0" in lines[0]
-        assert "--disruptive" in lines[0]
+        assert lines[0] == (
+            "leaf01: disruptive (session), no other path for hosts gpu01, gpu02, GPUs gpu01:rail0, gpu02:rail0; "
+            "deploy with --disruptive once they are idle, with --disruptive --busy while they are not, "
+            "or leave it out: --limit '!leaf01'"
+        )
         assert found.connects == []
         assert not found.root.exists()
         outcome = found.apply(is_disruptive_allowed=False, limit=("spine01", "spine02"))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import Options, Wave, waves
+from netkit.deploy.wave import MOST_HOSTS
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Blast, DevicePlan, Plan
@@ -99,6 +100,22 @@ def test_nobody_ever_depends_on_two_devices_of_a_wave(
         assert len(wave.devices) == 1 or not wave.is_canary
         for one, other in combinations(wave.devices, 2):
             assert not shared(fabric, one, other), (one, other)
+
+
+@settings(max_examples=60, deadline=None)
+@given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
+def test_even_together_hosts_wait_for_all_switches(
+    fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool
+) -> None:
+    chosen = tuple(data.draw(st.lists(st.sampled_from(fabric.names), unique=True, min_size=1, max_size=60)))
+    options = Options(parallel=parallel, has_canary=has_canary, is_together=True)
+    found = waves(planned(fabric, chosen), fabric, options)
+    assert sorted(name for wave in found for name in wave.devices) == sorted(chosen)
+    kinds = [{isinstance(fabric.device(name), Switch) for name in wave.devices} for wave in found]
+    assert kinds == sorted(kinds, key=lambda kind: True not in kind)
+    assert all(len(kind) == 1 for kind in kinds)
+    for wave, kind in zip(found, kinds, strict=True):
+        assert 1 <= len(wave.devices) <= (parallel if True in kind else min(parallel, MOST_HOSTS))
 
 
 def shared(fabric: Fabric, one: str, other: str) -> set[str]:

@@ -195,12 +195,15 @@ def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
         (
             {"queue_tx_bytes": {"swp1s0/3": 1e9}},
             "worse",
-            "leaf01: swp1s0/3 sends 8.0 Gb/s of the lossless class; --busy goes on all the same",
+            (
+                "leaf01: swp1s0/3 sends 8.0 Gb/s of the lossless class; deploy again when it rests; "
+                "--disruptive --busy goes on all the same"
+            ),
         ),
         (
             {"rx_errors": {"swp1s0": 0.0}},
             "inconclusive",
-            "leaf01: does not tell whether lossless traffic moves; --busy goes on without knowing",
+            "leaf01: does not tell whether lossless traffic moves; --disruptive --busy goes on without knowing",
         ),
     ],
 )
