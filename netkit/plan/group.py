@@ -1,7 +1,7 @@
 """Devices whose changes are the same but for names and addresses: approved once, shown once."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design.fabric import Fabric, Host, Switch
@@ -10,8 +10,10 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import natural
 
 PRIVATE_ASNS = range(4_200_000_000, 4_294_967_295)  # RFC 6996
-WORD = re.compile(r"[\w.-]+")
+WORD = re.compile(r"\d+(?:\.\d+){3}/\d+|[\w.-]+")
+LINK_LENGTH = 31
 
+Pools = tuple[IPv4Network | IPv6Network, ...]
 Shape = tuple[object, ...]
 
 
@@ -30,7 +32,7 @@ def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
     pools = tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
 
     def plain(text: str) -> str:
-        return words.get(text) or WORD.sub(lambda found: words.get(found[0]) or _pooled(found[0], pools), text)
+        return words.get(text) or WORD.sub(lambda found: _stand_in(found[0], words, pools), text)
 
     def value(change: Change, side: str | None) -> str | None:
         return side if side is None else "<description>" if _is_description(change) else plain(side)
@@ -49,7 +51,22 @@ def _is_description(change: Change) -> bool:
     return change.path[-1].endswith("description")
 
 
-def _pooled(word: str, pools: tuple[IPv4Network | IPv6Network, ...]) -> str:
+def _stand_in(word: str, words: Mapping[str, str], pools: Pools) -> str:
+    """Return what stands for a word; a network is not a device's own address, though it may begin with it."""
+    address, slash, length = word.partition("/")
+    own = None if slash and _is_network(word) else words.get(address)
+    return words.get(word) or (own or _pooled(address, pools)) + slash + length
+
+
+def _is_network(word: str) -> bool:
+    """Whether a prefix stands for more than the link of a device, and for no address within it."""
+    try:
+        return ip_network(word).prefixlen < LINK_LENGTH
+    except ValueError:
+        return False
+
+
+def _pooled(word: str, pools: Pools) -> str:
     """Return a stand-in for an address or AS number that may be one netkit handed out to what is gone by now."""
     if word.isdecimal() and len(word) == 10 and int(word) in PRIVATE_ASNS:
         return "<ASN>"
@@ -78,7 +95,7 @@ def _of_switch(switch: Switch) -> dict[str, str]:
     words = {port.description: f"<peer of {port.name}>" for port in switch.ports}
     words |= {_address(port.address): f"<address of {port.name}>" for port in switch.ports}
     words |= {str(port.peer_asn): "<peer's ASN>" for port in switch.fabric_ports}
-    words |= {str(switch.asn): "<ASN>", switch.loopback: "<loopback>", _address(switch.leaf_prefix): "<prefix>"}
+    words |= {str(switch.asn): "<ASN>", switch.loopback: "<loopback>", switch.leaf_prefix: "<prefix>"}
     if switch.management:
         words[switch.management.address] = "<management>"
     if switch.vlan:

@@ -3,7 +3,12 @@
 import pytest
 
 from netkit import plan
+from netkit.design import Fabric
+from netkit.design.fabric import Switch
 from netkit.plan import Running
+from netkit.platforms.models import MODELS
+from netkit.render import Engine, render
+from tests import intents
 from tests.plan.scenes import VERSIONS, staged
 
 LEAVES, SPINES = ("leaf01", "leaf02", "leaf03", "leaf04"), ("spine01", "spine02")
@@ -24,6 +29,36 @@ GROUPS = {
 def test_devices_that_change_alike_are_one_group(platform: str, name: str) -> None:
     scene = staged(platform, name)
     assert plan.make(scene.fabric, scene.running, scene.intended).groups == GROUPS[name]
+
+
+@pytest.mark.parametrize(("attachment", "leaves"), [("p2p", (LEAVES,)), ("vlan", (LEAVES[::2], LEAVES[1::2]))])
+@pytest.mark.parametrize("platform", VERSIONS)
+def test_from_nothing_every_tier_is_one_group_but_for_vlans_which_are_a_rails_own(
+    platform: str, attachment: str, leaves: tuple[tuple[str, ...], ...]
+) -> None:
+    values = intents.on_platform(platform, VERSIONS[platform], {"attachment": attachment, "host_routes": "per-leaf"})
+    fabric = intents.fabric(values)
+    intended = {
+        found.device: {file: text for file, text in found.files.items() if is_read(fabric, found.device, file)}
+        for found in render(fabric, (*fabric.switches, *fabric.hosts), Engine())
+    }
+    running = {name: Running(dict.fromkeys(files, "")) for name, files in intended.items()}
+    assert plan.make(fabric, running, intended).groups == (HOSTS, *leaves, SPINES)
+
+
+def is_read(fabric: Fabric, device: str, file: str) -> bool:
+    found = fabric.device(device)
+    return MODELS[found.platform if isinstance(found, Switch) else "linux"].reads(file)
+
+
+def test_a_route_too_many_is_another_group() -> None:
+    scene = staged("nvue", "description")
+    files = {name: {"netplan.yaml": scene.intended[name]["netplan.yaml"]} for name in HOSTS}
+    route = "        - {to: 10.128.0.8/29, via: 10.128.0.0, table: 100}\n"
+    assert route in files["gpu01"]["netplan.yaml"]
+    intended = {**files, "gpu01": {"netplan.yaml": files["gpu01"]["netplan.yaml"].replace(route, "")}}
+    running = {name: Running({"netplan.yaml": None}) for name in HOSTS}
+    assert plan.make(scene.fabric, running, intended).groups == (HOSTS[1:], HOSTS[:1])
 
 
 def test_another_value_is_another_group() -> None:
