@@ -68,6 +68,17 @@ def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:
     assert "hier_config: absent" in done.stdout
 
 
+def test_a_quick_run_judges_a_healthy_fabric_and_finds_it_healthy(tmp_path: Path) -> None:
+    written = tmp_path / "judging.json"
+    command = [sys.executable, "-m", "bench.judging", "--quick", "--no-peer", "--json", str(written)]
+    done = subprocess.run(command, cwd=ROOT, text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = json.loads(written.read_text())
+    assert [row["name"] for row in rows] == ["netkit, the same eight", "netkit, all checks"]
+    assert all(row["judged"] > row["results"] > 0 for row in rows)
+    assert "ANTA: absent" in done.stdout
+
+
 def test_a_missing_peer_is_absent_not_measured(quick: tuple[dict[str, Any], str]) -> None:
     found, table = quick
     assert found["peer"] == {"name": "pyavd", "version": "", "state": "absent"}
