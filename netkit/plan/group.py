@@ -28,23 +28,34 @@ def grouped(fabric: Fabric, devices: Iterable[DevicePlan]) -> tuple[tuple[str, .
 
 
 def _shape(fabric: Fabric, device: DevicePlan) -> Shape:
-    words = _words(fabric, device.name)
-    pools = tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
+    words, pools = _words(fabric, device.name), _pools(fabric)
+    words_of_vlan = words | _vlan_number(fabric, device.name)
 
-    def plain(text: str) -> str:
-        return words.get(text) or WORD.sub(lambda found: _stand_in(found[0], words, pools), text)
+    def plain(text: str, known: Mapping[str, str]) -> str:
+        return known.get(text) or WORD.sub(lambda found: _stand_in(found[0], known, pools), text)
 
-    def value(change: Change, side: str | None) -> str | None:
-        return side if side is None else "<description>" if _is_description(change) else plain(side)
+    def shape(change: Change) -> Shape:
+        known = words_of_vlan if _is_of_vlan(change) else words
+        sides = (change.running, change.intended)
+        if _is_description(change):
+            values = tuple(side if side is None else "<description>" for side in sides)
+        else:
+            values = tuple(side if side is None else plain(side, known) for side in sides)
+        return (tuple(plain(part, known) for part in change.path), *values, change.risk)
 
     # What a port is described as is each device's own; it makes a difference only where nothing else does.
     is_all = all(map(_is_description, device.changes))
-    changes = (
-        (tuple(map(plain, change.path)), value(change, change.running), value(change, change.intended), change.risk)
-        for change in device.changes
-        if is_all or not _is_description(change)
-    )
+    changes = (shape(change) for change in device.changes if is_all or not _is_description(change))
     return (device.platform, device.role, device.way.method, device.not_read, *sorted(changes, key=repr))
+
+
+def _pools(fabric: Fabric) -> Pools:
+    return tuple(ip_network(pool) for pool in (fabric.host_pool, fabric.loopback_pool) if pool)
+
+
+def _is_of_vlan(change: Change) -> bool:
+    """Whether a plain number in a change may be that of a VLAN."""
+    return any(word in part.lower() for part in (*change.path, change.intended or "") for word in ("vlan", "bridge"))
 
 
 def _is_description(change: Change) -> bool:
@@ -91,6 +102,12 @@ def _words(fabric: Fabric, name: str) -> dict[str, str]:
     return words
 
 
+def _vlan_number(fabric: Fabric, name: str) -> dict[str, str]:
+    device = fabric.device(name)
+    vlan = device.vlan if isinstance(device, Switch) else None
+    return {str(vlan.number): "<number of vlan>"} if vlan else {}
+
+
 def _of_switch(switch: Switch) -> dict[str, str]:
     words = {port.description: f"<peer of {port.name}>" for port in switch.ports}
     words |= {_address(port.address): f"<address of {port.name}>" for port in switch.ports}
@@ -100,6 +117,7 @@ def _of_switch(switch: Switch) -> dict[str, str]:
         words[switch.management.address] = "<management>"
     if switch.vlan:
         words |= {_address(switch.vlan.gateway): "<gateway>", switch.vlan.name: "<vlan>"}
+        words |= {f"{word}{switch.vlan.number}": "<interface of vlan>" for word in ("vlan", "Vlan")}
     return words
 
 

@@ -58,7 +58,7 @@ def _group(group: GroupView) -> Iterator[str]:
     yield f"<summary>{plain(listed(group.names))}: what changes</summary>"
     yield ""
     if len(group.names) > 1:
-        yield f"As on {plain(group.first.name)}; names, addresses and descriptions of the others are their own."
+        yield f"As on {plain(group.first.name)}; names, addresses, VLANs and descriptions of the others are their own."
         yield ""
     yield f"{FENCE}diff"
     for section in group.sections:

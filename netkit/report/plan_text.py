@@ -35,7 +35,7 @@ def _group(group: GroupView) -> Iterator[str]:
     way = group.first.way
     yield f"{listed(group.names)}: risk {group.first.risk.word}, method {way.method}"
     if len(group.names) > 1:
-        yield f"  as on {group.first.name}; names, addresses and descriptions of the others are their own"
+        yield f"  as on {group.first.name}; names, addresses, VLANs and descriptions of the others are their own"
     for section in group.sections:
         if section.heading:
             yield f"    {section.heading}"
@@ -46,7 +46,8 @@ def _group(group: GroupView) -> Iterator[str]:
     yield from (f"  {note}" for note in group.notes)
     if group.touched:
         yield f"  touches {group.touched}"
-    yield from (f"  {line}" for line in (group.disruption,) if line)
+    if group.disruption:
+        yield f"  {group.disruption}; takes --disruptive, and --busy unless idle"
     yield from (f"  {why_not(way)}: {reason}" for reason in way.reasons)
     yield from (f"  costs: {cost}" for cost in way.costs)
     if len(way.steps) > 1:

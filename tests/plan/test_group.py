@@ -31,11 +31,9 @@ def test_devices_that_change_alike_are_one_group(platform: str, name: str) -> No
     assert plan.make(scene.fabric, scene.running, scene.intended).groups == GROUPS[name]
 
 
-@pytest.mark.parametrize(("attachment", "leaves"), [("p2p", (LEAVES,)), ("vlan", (LEAVES[::2], LEAVES[1::2]))])
+@pytest.mark.parametrize("attachment", ["p2p", "vlan"])
 @pytest.mark.parametrize("platform", VERSIONS)
-def test_from_nothing_every_tier_is_one_group_but_for_vlans_which_are_a_rails_own(
-    platform: str, attachment: str, leaves: tuple[tuple[str, ...], ...]
-) -> None:
+def test_from_nothing_every_tier_is_one_group(platform: str, attachment: str) -> None:
     values = intents.on_platform(platform, VERSIONS[platform], {"attachment": attachment, "host_routes": "per-leaf"})
     fabric = intents.fabric(values)
     intended = {
@@ -43,7 +41,7 @@ def test_from_nothing_every_tier_is_one_group_but_for_vlans_which_are_a_rails_ow
         for found in render(fabric, (*fabric.switches, *fabric.hosts), Engine())
     }
     running = {name: Running(dict.fromkeys(files, "")) for name, files in intended.items()}
-    assert plan.make(fabric, running, intended).groups == (HOSTS, *leaves, SPINES)
+    assert plan.make(fabric, running, intended).groups == (HOSTS, LEAVES, SPINES)
 
 
 def is_read(fabric: Fabric, device: str, file: str) -> bool:
