@@ -7,6 +7,7 @@ from netkit.facts.absent import NOT_ASKED, Absent
 from netkit.facts.counter import Counters
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.facts.optic import Line, Module
+from netkit.facts.probe import Probe
 from netkit.facts.qos import Buffer, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, Lookup
 from netkit.facts.system import Interface, Neighbor, System
@@ -33,6 +34,7 @@ class Facts:
     adaptive_routing: Mapping[str, bool] | Absent = NOT_ASKED
     """Port → whether adaptive routing works there."""
     lookups: tuple[Lookup, ...] | Absent = NOT_ASKED
+    probes: tuple[Probe, ...] | Absent = NOT_ASKED
     nics: Mapping[str, NicFacts] | Absent = NOT_ASKED
     host: HostFacts | Absent = NOT_ASKED
     counters: Counters | Absent = NOT_ASKED

@@ -330,6 +330,10 @@ class Thresholds(Strict):
     link_up_warn_s: float = Field(30, ge=0, description="a link that took longer to come up warns")
     balance_percent: float = Field(25, ge=0, description="uplinks further from the mean of their switch warn")
     balance_minimum_percent: float = Field(10, ge=0, le=100, description="use of uplinks below which nobody looks")
+    probe_loss_percent: float = Field(0, ge=0, le=100, description="probes of one size and way lost beyond this fail")
+    probe_outlier_us: float = Field(
+        1000, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"
+    )
 
 
 class Intent(Strict):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from netkit.design import Fabric, Host, Nic, Switch
+from netkit.observe.probing import probe_pairs, probe_sizes
 from netkit.platforms.view import Subject, SubjectNic
 
 
@@ -11,12 +12,15 @@ def subject(fabric: Fabric, device: Switch | Host) -> Subject:
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
         ports = tuple(port.name for port in device.ports)
-        return Subject(device.name, version=device.version, ports=ports, lossless=lossless)
+        return Subject(device.name, platform=device.platform, version=device.version, ports=ports, lossless=lossless)
     return Subject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
         lookups=tuple(_lookups(fabric, device)),
         lossless=lossless,
+        probes=tuple((nic.address, nic.interface, far.address) for nic, far in probe_pairs(fabric, device)),
+        probe_bytes=probe_sizes(device),
+        probe_tos=fabric.lossless.tos,
     )
 
 

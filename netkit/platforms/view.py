@@ -44,6 +44,13 @@ class Subject:
     """Routes to ask a host for: source address, interface, destination."""
     lossless: tuple[int, ...] = ()
     """Priorities that are lossless by design."""
+    platform: str = ""
+    probes: tuple[tuple[str, str, str], ...] = ()
+    """What to probe: source address, interface, destination."""
+    probe_bytes: tuple[int, ...] = ()
+    """Sizes of the IP packets to probe with."""
+    probe_tos: int = 0
+    """What marks packets of the lossless class."""
 
 
 @dataclass(frozen=True, slots=True)

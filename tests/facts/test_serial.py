@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from netkit.errors import SnapshotError
 from netkit.facts import Absent, Facts, Observation, Sample, Snapshot, serial
 from netkit.facts.optic import Lane, Limits, Line, Module
+from netkit.facts.probe import Probe
 from netkit.facts.qos import Ecn, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, Lookup
 from netkit.facts.system import Interface, Neighbor, System
@@ -31,6 +32,7 @@ WHOLE = Snapshot(
                 watchdogs={"swp1s0/3": Watchdog(is_on=True)},
                 routes=Absent("vtysh: no answer"),
                 lookups=(Lookup("a", "b", "c"),),
+                probes=(Probe("a", "rail0", "b", 64, 10, 9, 31.0), Probe("a", "rail0", "b", 9000, reason="too long")),
             ),
             (Sample(1.0, {"rx_bytes": {"swp1s0": 2**64 - 1}}),),
         ),

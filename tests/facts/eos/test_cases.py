@@ -25,7 +25,7 @@ from tests.facts.live_switch import misplaced
 ADAPTER = TypeAdapter(Facts)
 WHOLE = "4.35.1F-whole"
 VIEWS, ANSWERS = read(WHOLE)
-NEVER = {"lookups", "nics", "host", "buffers"}
+NEVER = {"lookups", "probes", "nics", "host", "buffers"}
 NAMES = [f"{number}:{'+'.join(sorted(view.yields))}" for number, view in enumerate(VIEWS)]
 STEP = 29
 

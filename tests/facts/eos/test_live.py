@@ -19,7 +19,7 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms import driven
 
 pytestmark = needs_lab
-NOT_TOLD = {"buffers", "lookups", "nics", "host"}
+NOT_TOLD = {"buffers", "lookups", "probes", "nics", "host"}
 SWITCHES = ("leaf01", "spine01")
 
 

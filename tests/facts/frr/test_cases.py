@@ -18,7 +18,7 @@ from tests.facts.frr.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 
 ADAPTER = TypeAdapter(Facts)
-OF_HOSTS = {"lookups", "nics", "host"}
+OF_HOSTS = {"lookups", "probes", "nics", "host"}
 VIRTUAL = {"modules", "lines"}
 VIEWS, PRINTED = read("10.2-iron")
 NAMES = ["+".join(sorted(view.yields)) for view in VIEWS]

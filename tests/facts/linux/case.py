@@ -16,11 +16,13 @@ from netkit.platforms.linux.facts import (
     nic,
     optic,
     pci,
+    probe,
 )
 from netkit.platforms.linux.facts.tree import LAST, Card, Tree, parse
 
 FOLDER = Path(__file__).parent / "cases"
 ASKED = tuple(("10.128.0.1", "rail0", f"10.0.0.{number}") for number in range(1, 7))
+SENT = tuple((*ASKED[0][:2], f"10.0.0.{number}", size) for number in (3, 5) for size in (64, 9000))
 DEVICES = "/sys/bus/pci/devices"
 PCIS = {"rail0": "0000:18:00.0", "rail1": "0000:40:00.0", "rail2": "0000:4f:00.0"}
 CARDS = tuple(Card(name, pci, f"mlx5_{pci[5:7]}", f"{DEVICES}/{pci}") for name, pci in PCIS.items())
@@ -44,6 +46,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "mlnx_qos": mlnx_qos.parse,
     "dcb": dcb.parse,
     "lldp": lldp.neighbors,
+    "probes": lambda text: probe.probes(text, SENT),
     "lookups": lambda text: lookup.lookups(text, ASKED),
     "statistics": _statistics,
     "lspci": pci.devices,

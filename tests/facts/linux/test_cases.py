@@ -16,12 +16,14 @@ from netkit.facts.optic import Lane, Module
 from netkit.platforms.linux.facts import lookup, mlnx_qos, optic, views
 from netkit.platforms.linux.facts.lane import in_use
 from netkit.platforms.view import Subject, SubjectNic
-from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, read
+from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
 
 SUBJECT = Subject(
     "gpu01",
     nics=tuple(SubjectNic(name, pci, f"mlx5_{pci[5:7]}") for name, pci in PCIS.items()),
     lookups=ASKED,
+    probes=tuple(dict.fromkeys(one[:3] for one in SENT)),
+    probe_bytes=(64, 9000),
     lossless=(3,),
 )
 VIEWS = views(SUBJECT)

@@ -21,7 +21,7 @@ from tests.facts.nvue.case import CASES, FOLDER, answers, read
 ADAPTER = TypeAdapter(Facts)
 SUBJECT, TEXTS = answers("5.16.1-documented")
 VIEWS = views(SUBJECT)
-NEVER = {"lookups", "nics", "host"}
+NEVER = {"lookups", "probes", "nics", "host"}
 WORDS = st.sampled_from(sorted({word for text in TEXTS.values() for word in text.split('"')[1::2]}))
 LEAVES = st.one_of(
     st.none(),

@@ -19,7 +19,7 @@ from tests.facts.hostile import STRANGE, changed
 from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
 
 VIEWS = views(Subject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
-OF_HOSTS = {"lookups", "nics", "host"}
+OF_HOSTS = {"lookups", "probes", "nics", "host"}
 STEP = 41
 
 

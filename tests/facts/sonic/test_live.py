@@ -21,7 +21,7 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms.sonic_driver.switch import opened
 
 pytestmark = needs_lab
-NOT_TOLD = {"adaptive_routing", "lookups", "nics", "host"}
+NOT_TOLD = {"adaptive_routing", "lookups", "probes", "nics", "host"}
 SWITCHES = ("leaf01", "spine01")
 SHORT_S = 6
 Break = Callable[..., None]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
-from netkit.platforms.linux.facts import command, counter, interface, lldp, lookup, mlxlink, nic, optic, pci
+from netkit.platforms.linux.facts import command, counter, interface, lldp, lookup, mlxlink, nic, optic, pci, probe
 from netkit.platforms.linux.facts.host import host
 from netkit.platforms.linux.facts.qos import qos
 from netkit.platforms.linux.facts.reading import pairs, sections
@@ -56,6 +56,11 @@ def _costly(subject: Subject) -> Iterator[View]:
     yield _view(links, lambda *texts: _bins(subject, *texts), "counters", is_costly=True)
     about = (command.files(subject), command.LSPCI, command.DEVINFO, *kept)
     yield _view(about, lambda *texts: _nics(subject, *texts), "nics", is_costly=True)
+    sent = probe.asked(subject)
+    if sent:
+        yield _view(
+            (probe.command(subject),), lambda text: Facts(probes=probe.probes(text, sent)), "probes", is_costly=True
+        )
 
 
 def _host(subject: Subject, files: str, addresses: str, devices: str, topology: str, versions: str) -> Facts:

@@ -1,0 +1,191 @@
+"""Probe: packets of every size between NICs, along and across rails, arrive and come back."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+
+from netkit.design import Host, Nic
+from netkit.design.scope import SCOPES, Scope, scope
+from netkit.facts import Absent
+from netkit.facts.probe import Probe
+from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
+from netkit.judge.scene import End
+
+FEWEST = 4
+"""Ways of one scope, to say what is usual."""
+OF_SIZE = "see the MTU of every port on the way: netkit check links"
+OF_ALL = "see netkit check links routes.lookups bgp"
+OF_SOME = "see netkit check optics load.errors for the cables on the way"
+
+
+@dataclass(frozen=True)
+class Way:
+    """What one NIC sent to another."""
+
+    near: End
+    far: End
+    scope: Scope
+    leaves: tuple[str, str]
+    probes: tuple[Probe, ...]
+    """By size, the smallest first."""
+    allowed_percent: float
+
+    @cached_property
+    def lost_percent(self) -> tuple[float, ...]:
+        """Return how much was lost of each size; what could not even be sent is lost."""
+        return tuple(100.0 if not one.sent else 100 * (one.sent - one.received) / one.sent for one in self.probes)
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it loses more than it may."""
+        return any(lost > self.allowed_percent for lost in self.lost_percent)
+
+    @property
+    def reason(self) -> Probe | None:
+        """Return a probe of which somebody said why it did not pass; a router's word counts most."""
+        told = [one for one in self.probes if one.reason and one.received < max(one.sent, 1)]
+        return max(told, key=lambda one: bool(one.router), default=None)
+
+    @property
+    def remedy(self) -> str:
+        """Return what to do about what it loses."""
+        if min(self.lost_percent) <= self.allowed_percent < max(self.lost_percent) == 100:
+            return OF_SIZE
+        return OF_ALL if min(self.lost_percent) == 100 else OF_SOME
+
+    @property
+    def text(self) -> str:
+        """Return what it loses of which sizes."""
+        if len(set(self.lost_percent)) == 1:
+            return f"{self.lost_percent[0]:.0f} % of every size"
+        pairs = zip(self.lost_percent, self.probes, strict=True)
+        return f"{', '.join(f'{lost:.0f} % of {one.size_bytes}' for lost, one in pairs)} bytes"
+
+
+@fabric_check(layer="application", needs=["probes"])
+def loss(scene: Scene) -> Iterator[Finding]:
+    """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
+
+    Small packets miss what large ones meet. When large ones alone are lost, a port on the way has a smaller MTU, or
+    corrupts bits. When all ways of a NIC lose packets it is its own cable, else a way between two leaves.
+    """
+    yield from _unseen(scene)
+    ways = tuple(_ways(scene))
+    for way in ways:
+        yield from (PASSED for _ in way.probes if not way.is_bad)
+    blamed = _blamed(ways)
+    for nic, bad in blamed.items():
+        yield _of_nic(scene, nic, bad)
+    told = {way for bad in blamed.values() for way in bad}
+    yield from (_of_way(scene, way) for way in ways if way.is_bad and way not in told)
+
+
+@fabric_check(layer="application", needs=["probes"])
+def latency(scene: Scene) -> Iterator[Finding]:
+    """No way between NICs takes much longer than others as far apart.
+
+    The quickest of several answers counts, which a busy host hardly delays. A way that takes longer goes around:
+    through another rail, through more switches, or out of the fabric; or a queue on it never empties.
+    """
+    yield from _unseen(scene)
+    timed = [(way, least) for way in _ways(scene) if not way.is_bad and (least := way.probes[0].least_us) is not None]
+    for distance in SCOPES:
+        alike = [(way, least) for way, least in timed if way.scope == distance]
+        if len(alike) < FEWEST:
+            if alike:
+                yield skip("", f"{len(alike)} ways {distance}: too few to say what is usual")
+            continue
+        usual = median(least for _, least in alike)
+        for way, least in alike:
+            if least - usual > scene.limits.probe_outlier_us:
+                text = f"to {way.far} ({distance}): the quickest answer took {least:.0f} µs, usual are {usual:.0f} µs"
+                yield warn(way.near.port, text, "see netkit check routes load pfc", device=way.near.device)
+            else:
+                yield PASSED
+
+
+def _unseen(scene: Scene) -> Iterator[Finding]:
+    for seen in scene.hosts:
+        found = seen.facts.probes
+        if not seen.is_reached:
+            yield skip("", f"not reached: {seen.observation.failure}", device=seen.name)
+        elif isinstance(found, Absent):
+            yield skip("", f"no probes: {found.reason}", device=seen.name)
+
+
+def _ways(scene: Scene) -> Iterator[Way]:
+    """Yield what was probed of this fabric."""
+    ends = {nic.address: (host, nic) for host in scene.fabric.hosts for nic in host.nics}
+    for seen in scene.hosts:
+        found = seen.facts.probes
+        if isinstance(found, Absent):
+            continue
+        pairs: dict[tuple[str, str], list[Probe]] = {}
+        for one in found:
+            pairs.setdefault((one.source, one.destination), []).append(one)
+        for (source, destination), probes in pairs.items():
+            near, far = ends.get(source), ends.get(destination)
+            if near is not None and far is not None:
+                yield _way(scene, near, far, probes)
+
+
+def _way(scene: Scene, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
+    one, other = (End(host.name, nic.interface) for host, nic in (near, far))
+    leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
+    apart = scope(scene.fabric, near[1], far[1])
+    by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
+    return Way(one, other, apart, (leaves[0], leaves[1]), by_size, scene.limits.probe_loss_percent)
+
+
+def _blamed(ways: Iterable[Way]) -> Mapping[End, tuple[Way, ...]]:
+    """Return NICs all of whose ways are bad, with those they explain; few NICs that explain much come first."""
+    touching: dict[End, list[Way]] = {}
+    for way in ways:
+        for end in (way.near, way.far):
+            touching.setdefault(end, []).append(way)
+    suspects = {end: found for end, found in touching.items() if all(way.is_bad for way in found) and len(found) > 1}
+    blamed: dict[End, tuple[Way, ...]] = {}
+    explained: set[Way] = set()
+    for end in sorted(suspects, key=lambda end: (-len(suspects[end]), not _says_so(end, suspects), str(end))):
+        fresh = tuple(way for way in suspects[end] if way not in explained)
+        if fresh:
+            blamed[end] = fresh
+            explained.update(fresh)
+    return blamed
+
+
+def _says_so(end: End, suspects: Mapping[End, Sequence[Way]]) -> bool:
+    """Whether a host's own kernel told why packets did not leave by a NIC."""
+    reasons = (way.reason for way in suspects[end] if way.near == end)
+    return any(one is not None and not one.router for one in reasons)
+
+
+def _of_nic(scene: Scene, nic: End, bad: Sequence[Way]) -> Finding:
+    worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
+    scopes = [one for one in SCOPES if any(way.scope == one for way in bad)]
+    text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(scene, worst)}"
+    cause = scene.cable(nic.device, nic.port)
+    return fail(nic.port, text, worst.remedy, device=nic.device, cause=cause, ways=", ".join(scopes))
+
+
+def _of_way(scene: Scene, way: Way) -> Finding:
+    text = f"to {way.far} ({way.scope}) loses {way.text}{_said(scene, way)}"
+    between = "leaf {0}" if way.scope == "same leaf" else "way {0} — {1}"
+    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=between.format(*way.leaves))
+
+
+def _said(scene: Scene, way: Way) -> str:
+    """Return what was said about packets that did not pass, and by whom."""
+    told = way.reason
+    if told is None:
+        return ""
+    return f"; {_router(scene, told.router) if told.router else 'the kernel'} says: {told.reason}"
+
+
+def _router(scene: Scene, address: str) -> str:
+    for switch in scene.fabric.switches:
+        own = (switch.loopback, *(port.address for port in switch.ports))
+        if any(one.partition("/")[0] == address for one in own):
+            return switch.name
+    return address

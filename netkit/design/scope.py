@@ -1,0 +1,36 @@
+"""How far two NICs are apart in the fabric."""
+
+from typing import Literal
+
+from netkit.design.fabric import Fabric, Nic, Switch
+
+Scope = Literal["same leaf", "same unit", "across spines", "across cores"]
+SCOPES: tuple[Scope, ...] = ("same leaf", "same unit", "across spines", "across cores")
+
+
+def scope(fabric: Fabric, near: Nic, far: Nic) -> Scope:
+    """Return how far two NICs are apart; in one unit but on two leaves they meet at a spine too."""
+    one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
+    if one is other:
+        return "same leaf"
+    if one.pod != other.pod:
+        return "across cores"
+    return "same unit" if one.unit == other.unit else "across spines"
+
+
+def is_joined(fabric: Fabric, one: Switch, other: Switch) -> bool:
+    """Whether there is a way between two leaves: spine planes, and the rails of a rail-only fabric, have none."""
+    if one.name == other.name:
+        return True
+    above, beyond = _above(one), _above(other)
+    if above & beyond or one.pod == other.pod:
+        return bool(above & beyond)
+    return bool(_tops(fabric, above) & _tops(fabric, beyond))
+
+
+def _tops(fabric: Fabric, names: frozenset[str]) -> frozenset[str]:
+    return frozenset[str]().union(*(_above(fabric.switch(name)) for name in names))
+
+
+def _above(switch: Switch) -> frozenset[str]:
+    return frozenset(port.peer for port in switch.fabric_ports if port.role == "up")

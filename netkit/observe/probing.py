@@ -1,0 +1,54 @@
+"""Which NICs probe which: few pairs for each NIC, however large the fabric is.
+
+Each NIC sends to the next host on its leaf, to the next rail of its unit, and on its own rail to the next unit and the
+next pod. Every NIC is sent to about as often as it sends, so no host is everybody's far end.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from netkit.design import Fabric, Host, Nic, Switch
+from netkit.design.scope import is_joined
+
+SMALL_BYTES, USUAL_BYTES = 64, 1500
+
+
+def probe_pairs(fabric: Fabric, host: Host) -> tuple[tuple[Nic, Nic], ...]:
+    """Return the pairs of NICs a host probes."""
+    return tuple((nic, far) for nic in host.nics for far in _far_ends(fabric, host, nic))
+
+
+def probe_sizes(host: Host) -> tuple[int, ...]:
+    """Return the sizes of IP packets to send, up to the full MTU: what only harms large ones, small ones miss."""
+    return tuple(sorted({SMALL_BYTES, min(USUAL_BYTES, host.mtu_bytes), host.mtu_bytes}))
+
+
+def _far_ends(fabric: Fabric, host: Host, nic: Nic) -> Iterator[Nic]:
+    leaf = fabric.switch(nic.leaf)
+    position = next((number for number, port in enumerate(leaf.host_ports) if port.name == nic.leaf_port), 0)
+    for far in (leaf, *_leaves(fabric, leaf)):
+        if far.host_ports and is_joined(fabric, leaf, far):
+            # A host's own other rail is reached inside the host, so a rail of the same unit is that of the next host.
+            port = far.host_ports[(position + (far.unit == leaf.unit)) % len(far.host_ports)]
+            end = _nic(fabric, port.peer, port.peer_port)
+            if end is not None and port.peer != host.name:
+                yield end
+
+
+def _leaves(fabric: Fabric, leaf: Switch) -> Iterator[Switch]:
+    """Yield the leaves to send to: the next rail of the unit, the next unit, the next pod."""
+    pod = [one for one in fabric.tier("leaf") if one.pod == leaf.pod]
+    if fabric.cross_rail == "routed":
+        yield from _next([one for one in pod if one.unit == leaf.unit], leaf)
+    yield from _next([one for one in pod if one.rail == leaf.rail], leaf)
+    yield from _next([one for one in fabric.tier("leaf") if (one.rail, one.unit) == (leaf.rail, leaf.unit)], leaf)
+
+
+def _next(ring: Sequence[Switch], leaf: Switch) -> Iterator[Switch]:
+    after = [one for one in ring if one.number > leaf.number]
+    yield from [one for one in after or ring if one is not leaf][:1]
+
+
+def _nic(fabric: Fabric, name: str, interface: str) -> Nic | None:
+    host = fabric.device(name)
+    nics = host.nics if isinstance(host, Host) else ()
+    return next((nic for nic in nics if nic.interface == interface), None)

@@ -1,0 +1,165 @@
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
+
+from netkit.design import Host, Nic
+from netkit.facts import Absent, Facts
+from netkit.facts.probe import Probe
+from netkit.intent.model import Thresholds
+from netkit.judge import Scene
+from netkit.observe.probing import probe_pairs, probe_sizes
+from tests.checks.judging import results, said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric(units=[{"unit": "1-2", "hosts": 2}])
+GPU, OTHER = BUILT.hosts[:2]
+Change = Callable[[Probe], Probe]
+
+
+def well(source: str, interface: str, destination: str, size_bytes: int) -> Probe:
+    return Probe(source, interface, destination, size_bytes, 10, 10, 50.0, 60.0, 90.0)
+
+
+def seen(change: Change, **limits: float) -> Scene:
+    """Return a scene in which every host has probed; some probes are changed."""
+    found = (observation(host.name, Facts(probes=probes(host, change))) for host in BUILT.hosts)
+    return scene(BUILT, *found, limits=Thresholds.model_validate(limits))
+
+
+def probes(host: Host, change: Change) -> tuple[Probe, ...]:
+    pairs = ((near, far, size) for near, far in probe_pairs(BUILT, host) for size in probe_sizes(host))
+    return tuple(change(well(near.address, near.interface, far.address, size)) for near, far, size in pairs)
+
+
+def of_nic(nic: Nic, change: Change, largest: bool = False) -> Change:
+    """Return a change of all that a NIC sends or is sent."""
+
+    def changed(probe: Probe) -> Probe:
+        is_its = nic.address in {probe.source, probe.destination} and (not largest or probe.size_bytes == 9000)
+        return change(probe) if is_its else probe
+
+    return changed
+
+
+def lost(count: int) -> Change:
+    return lambda probe: replace(probe, received=probe.sent - count)
+
+
+def brief(found: list[tuple[str, str, str, str]]) -> list[tuple[str, str, str]]:
+    return [(verdict, device, place) for verdict, device, place, _ in found]
+
+
+def test_all_that_arrives_passes_and_is_counted() -> None:
+    healthy = seen(lambda probe: probe)
+    assert said(healthy, "probe") == []
+    assert skipped(healthy, "probe.loss") == []
+    sent = sum(len(probe_pairs(BUILT, host)) * 3 for host in BUILT.hosts)
+    assert results(healthy, "probe.loss")["fabric"].examined == sent
+
+
+def test_a_rail_that_is_dead_is_named_once() -> None:
+    nic = GPU.nics[0]
+    assert said(seen(of_nic(nic, lost(10))), "probe.loss") == [
+        ("fail", GPU.name, nic.interface, "all 6 ways from and to this NIC lose packets, 100 % of every size")
+    ]
+
+
+def test_a_small_mtu_shows_in_large_packets_only() -> None:
+    nic = OTHER.nics[1]
+
+    def refused(probe: Probe) -> Probe:
+        return replace(
+            probe, received=0, reason="Frag needed and DF set (mtu = 1500)", router=BUILT.switches[0].loopback
+        )
+
+    found = said(seen(of_nic(nic, refused, largest=True)), "probe.loss")
+    text = "0 % of 64, 0 % of 1500, 100 % of 9000 bytes"
+    said_by = f"{BUILT.switches[0].name} says: Frag needed and DF set (mtu = 1500)"
+    whole = f"all 6 ways from and to this NIC lose packets, {text}; {said_by}"
+    assert found == [("fail", OTHER.name, nic.interface, whole)]
+
+
+def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
+    nic = GPU.nics[0]
+    far = next(far for near, far in probe_pairs(BUILT, GPU) if near == nic and BUILT.switch(far.leaf).unit == 2)
+
+    def some(probe: Probe) -> Probe:
+        return lost(3)(probe) if (probe.source, probe.destination) == (nic.address, far.address) else probe
+
+    owner = next(host.name for host in BUILT.hosts if far in host.nics)
+    text = f"to {owner}:{far.interface} (across spines) loses 30 % of every size"
+    assert said(seen(some), "probe.loss") == [("fail", GPU.name, nic.interface, text)]
+    assert said(seen(some, probe_loss_percent=30), "probe.loss") == []
+
+
+def test_two_rails_that_are_dead_are_both_named() -> None:
+    one, two = GPU.nics[0], OTHER.nics[0]
+
+    def dead(probe: Probe) -> Probe:
+        return of_nic(two, lost(10))(of_nic(one, lost(10))(probe))
+
+    assert brief(said(seen(dead), "probe.loss")) == [
+        ("fail", GPU.name, one.interface),
+        ("fail", OTHER.name, two.interface),
+    ]
+
+
+def test_of_two_ends_that_cannot_be_told_apart_the_one_whose_kernel_complains_is_named() -> None:
+    apart = fabric(cross_rail="blocked")
+    near, far = (host.nics[0] for host in apart.hosts)
+
+    def result(source: Nic, destination: Nic, reason: str) -> Facts:
+        return Facts(probes=(Probe(source.address, "rail0", destination.address, 64, 10, 0, reason=reason),))
+
+    told = scene(
+        apart,
+        observation("gpu01", result(near, far, "")),
+        observation("gpu02", result(far, near, "Network is unreachable")),
+    )
+    assert brief(said(told, "probe.loss")) == [("fail", "gpu02", "rail0")]
+
+
+def test_a_way_that_takes_long_stands_out_among_those_as_far_apart() -> None:
+    slow = {(near.address, far.address) for near, far in probe_pairs(BUILT, GPU)[:1]}
+    assert said(seen(slower(slow)), "probe.latency") == [
+        (
+            "warn",
+            GPU.name,
+            GPU.nics[0].interface,
+            f"to {OTHER.name}:rail0 (same leaf): the quickest answer took 2000 µs, usual are 50 µs",
+        )
+    ]
+    assert said(seen(slower(slow), probe_outlier_us=2000), "probe.latency") == []
+
+
+def slower(pairs: set[tuple[str, str]]) -> Change:
+    return lambda probe: replace(probe, least_us=2000.0) if (probe.source, probe.destination) in pairs else probe
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        (Facts(), "no probes: nobody asked for it"),
+        (Facts(probes=Absent("ping: not found")), "no probes: ping: not found"),
+    ],
+)
+def test_a_host_that_sent_none_is_skipped(facts: Facts, reason: str) -> None:
+    assert skipped(scene(BUILT, observation(GPU.name, facts)), "probe.loss") == [(GPU.name, "", reason)]
+
+
+def test_probes_of_another_fabric_are_not_judged() -> None:
+    stranger = Facts(probes=(well("192.0.2.1", "rail0", "192.0.2.2", 64),))
+    assert results(scene(BUILT, observation(GPU.name, stranger)), "probe.loss")["fabric"].examined == 0
+
+
+def test_few_ways_do_not_tell_what_is_usual() -> None:
+    small = fabric(cross_rail="blocked", rails=1)
+    facts: Mapping[str, Facts] = {
+        host.name: Facts(
+            probes=tuple(well(near.address, "rail0", far.address, 64) for near, far in probe_pairs(small, host))
+        )
+        for host in small.hosts
+    }
+    told = scene(small, *(observation(name, found) for name, found in facts.items()))
+    assert skipped(told, "probe.latency") == [("", "", "2 ways same leaf: too few to say what is usual")]

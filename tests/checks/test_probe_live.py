@@ -1,0 +1,97 @@
+"""Probes in a running lab: real packets between hosts, and what is broken found where it is."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netkit.cli.checking import Checking
+from netkit.judge import Scene
+from netkit.judge.catalog import select
+from tests.checks.judging import results, said, shipped
+from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+
+pytestmark = needs_lab
+NAME = "probes"
+LARGE_ARE_LOST = """table netdev lossy {{
+  chain at_{port} {{ type filter hook egress device "{port}" priority 0; policy accept;
+    ip length > 4000 numgen random mod 100 < 60 drop
+  }}
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    with running(write_fabric(tmp_path_factory.mktemp("fabric"), intent(rails=2)), name=NAME) as lab:
+        yield lab
+
+
+@pytest.fixture
+def looked(up: RunningLab, monkeypatch: pytest.MonkeyPatch) -> "Look":
+    monkeypatch.setenv("NETKIT_LAB_DIR", str(up.home))
+    return Look(up)
+
+
+class Look:
+    """What the probes of a lab say now."""
+
+    def __init__(self, lab: RunningLab) -> None:
+        self.lab = lab
+
+    def scene(self) -> Scene:
+        checks = select(shipped(), ["probe"])
+        return Checking.of(Path(self.lab.fabric), limit="role=host", lab=NAME, window_s=0, snapshot=None).scene(checks)
+
+    def places(self) -> list[tuple[str, str]]:
+        return [(device, place) for _, device, place, _ in said(self.scene(), "probe.loss")]
+
+    def uplinks(self, leaf: str) -> list[str]:
+        links = json.loads(self.lab.run(leaf, "ip", "-j", "link", "show"))
+        ports = [port.name for port in self.scene().fabric.switch(leaf).ports if port.role == "up"]
+        return [link["ifname"] for link in links if link["ifname"] in ports]
+
+    @contextlib.contextmanager
+    def broken(self, *fault: str) -> Iterator[None]:
+        assert self.lab.lab("break", *fault).returncode == 0
+        try:
+            yield
+        finally:
+            assert self.lab.lab("heal", "--all").returncode == 0
+
+
+def test_a_healthy_fabric_loses_nothing_of_any_size(looked: Look) -> None:
+    found = looked.scene()
+    assert said(found, "probe") == []
+    assert results(found, "probe.loss")["fabric"].examined == 2 * 2 * 2 * 3
+
+
+def test_a_small_mtu_is_found_at_the_nic_that_has_it(looked: Look) -> None:
+    with looked.broken("wrong-mtu", "gpu01:rail1"):
+        found = said(looked.scene(), "probe.loss")
+    assert [(device, place) for _, device, place, _ in found] == [("gpu01", "rail1")]
+    assert "0 % of 64, 0 % of 1500, 100 % of 9000 bytes" in found[0][3]
+
+
+def test_a_dead_rail_is_found(looked: Look) -> None:
+    looked.lab.run("gpu02", "ip", "link", "set", "rail0", "down")
+    try:
+        assert looked.places() == [("gpu02", "rail0")]
+    finally:
+        looked.lab.run("gpu02", "ip", "link", "set", "rail0", "up")
+    until(lambda: looked.places() == [], "the rail is back", 60)
+
+
+def test_loss_that_only_large_packets_see_is_found_on_the_way_it_is_on(looked: Look) -> None:
+    for port in looked.uplinks("leaf01"):
+        looked.lab.run("leaf01", "nft", "-f", "-", stdin=LARGE_ARE_LOST.format(port=port))
+    try:
+        found = said(looked.scene(), "probe.loss")
+    finally:
+        looked.lab.run("leaf01", "nft", "delete", "table", "netdev", "lossy")
+    assert found
+    assert {text.partition(" loses ")[0].partition(" (")[2] for _, _, _, text in found} == {"same unit)"}
+    assert all("0 % of 64, 0 % of 1500" in text for _, _, _, text in found)
+    assert looked.places() == []

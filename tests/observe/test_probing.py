@@ -1,0 +1,79 @@
+"""Who probes whom: few, everybody, the right distances, and never more because there are more hosts."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from netkit import design
+from netkit.design import Fabric
+from netkit.design.expectation import expectations
+from netkit.design.scope import SCOPES, scope
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.observe.probing import probe_pairs, probe_sizes
+from tests import intents, random_intents
+
+
+def built(**changes: Any) -> Fabric:
+    values = intents.on_platform("nvue", "5.13.0", {"units": [{"unit": 1, "hosts": 3}], **changes})
+    return design.build(Intent.model_validate(values), Catalog())
+
+
+def two_units(hosts: int = 3) -> Fabric:
+    units = [{"unit": unit, "hosts": hosts} for unit in (1, 2)]
+    return built(units=units, ceilings={"units": 2, "hosts_per_unit": 8, "spines": 4})
+
+
+def scopes(fabric: Fabric) -> Counter[str]:
+    return Counter(str(scope(fabric, near, far)) for host in fabric.hosts for near, far in probe_pairs(fabric, host))
+
+
+def test_each_nic_probes_its_leaf_the_next_rail_and_the_next_unit() -> None:
+    fabric = two_units()
+    nics = sum(len(host.nics) for host in fabric.hosts)
+    assert scopes(fabric) == {"same leaf": nics, "same unit": nics, "across spines": nics}
+
+
+def test_all_are_probed_alike_and_nobody_probes_itself() -> None:
+    fabric = two_units()
+    owner = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
+    pairs = [pair for host in fabric.hosts for pair in probe_pairs(fabric, host)]
+    assert all(owner[near.address] != owner[far.address] for near, far in pairs)
+    assert set(Counter(far.address for _, far in pairs).values()) == {3}
+
+
+@pytest.mark.parametrize("hosts", [2, 5, 8])
+def test_probes_of_a_host_do_not_grow_with_the_fabric(hosts: int) -> None:
+    fabric = two_units(hosts)
+    assert {len(probe_pairs(fabric, host)) for host in fabric.hosts} == {3 * len(fabric.hosts[0].nics)}
+
+
+def test_rails_that_are_kept_apart_are_not_probed_across() -> None:
+    assert scopes(built(cross_rail="blocked")) == {"same leaf": 6}
+
+
+def test_a_host_alone_has_nobody_to_probe() -> None:
+    fabric = built(units=[{"unit": 1, "hosts": 1}])
+    assert [probe_pairs(fabric, host) for host in fabric.hosts] == [()]
+
+
+def test_sizes_go_from_the_smallest_to_the_full_mtu() -> None:
+    fabric = built()
+    assert probe_sizes(fabric.hosts[0]) == (64, 1500, 9000)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(random_intents.intents())
+def test_whatever_the_fabric_there_is_a_way_between_those_that_probe_each_other(values: random_intents.Values) -> None:
+    fabric = design.build(Intent.model_validate(values), Catalog())
+    reached = expectations(fabric)
+    for host in fabric.hosts:
+        pairs = probe_pairs(fabric, host)
+        assert len(pairs) <= len(SCOPES) * len(host.nics)
+        assert {far.address for _, far in pairs} & {nic.address for nic in host.nics} == set()
+        for near, far in pairs:
+            one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
+            assert one is other or other.leaf_prefix in reached[one.name].widths
+            assert near.rail == far.rail or fabric.cross_rail == "routed"
