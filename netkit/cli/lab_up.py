@@ -17,7 +17,7 @@ from netkit.render import Engine, render
 
 POLL_S = 0.2
 WIDTH = 30
-BORN_S = 30.0
+BORN_S = 300.0
 
 
 def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s: float) -> int:

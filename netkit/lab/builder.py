@@ -150,9 +150,11 @@ class Builder:
             # -r: no new image for each connection, which is half of what one costs.
             node.spawn("sshd", "/usr/sbin/sshd", "-D", "-e", "-r", "-f", "/etc/ssh/sshd_config", network=False)
             place = (node.seat.address, self.world.port(SSH_PORT))
-            routing.wait(lambda: _answers(place), f"sshd of {node.name} does not answer")
+            routing.wait(lambda: _answers(node, place), f"sshd of {node.name} does not answer")
 
 
-def _answers(place: tuple[str, int]) -> bool:
+def _answers(node: LiveNode, place: tuple[str, int]) -> bool:
+    if not node.is_running("sshd"):
+        raise RefusedError(f"sshd of {node.name} ended at once; its log says why")
     with socket.socket() as line:
         return line.connect_ex(place) == 0

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
@@ -84,12 +85,7 @@ class Keeper:
 
     def serve(self) -> None:
         """Build the lab on one thread, and answer on others until the end."""
-        control = self._job.folder.control
-        control.unlink(missing_ok=True)
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(str(control))
-        control.chmod(0o600)
-        listener.listen(32)
+        listener = _listening(self._job.folder.control)
         threading.Thread(target=self._build, name="build", daemon=True).start()
         while True:
             line, _ = listener.accept()
@@ -231,3 +227,15 @@ class Keeper:
             "across": len(across),
             "is_blocked": fabric.cross_rail == "blocked",
         }
+
+
+def _listening(control: Path) -> socket.socket:
+    """Return a socket that listens by the time anybody can see it: who waits for a lab waits for its file."""
+    unseen = control.with_name(".c")
+    unseen.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(unseen))
+    unseen.chmod(0o600)
+    listener.listen(32)
+    unseen.replace(control)
+    return listener

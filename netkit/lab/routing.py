@@ -14,6 +14,8 @@ DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
 FOLDER = "/usr/lib/frr"
 CONFIG = "/etc/frr/frr.conf"
 PATIENCE_S = 60.0
+BOOT_PATIENCE_S = 300.0
+"""For programs that are alive and not ready yet: on a busy machine they take their time."""
 COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
 
 
@@ -89,7 +91,7 @@ def _listens(node: Shell, daemon: str) -> bool:
     return True
 
 
-def wait(is_done: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIENCE_S) -> None:
     """Ask until it is done."""
     deadline = time.monotonic() + patience_s
     while not is_done():
