@@ -26,6 +26,8 @@ class Sample:
 
     at_s: float
     counters: Counters = field(default_factory=dict)
+    boot: str = ""
+    """Which start of the device it belongs to, where two samples are not of the same one; else empty."""
 
 
 def place(port: str, number: int | str) -> str:
@@ -54,6 +56,8 @@ COUNTERS: Mapping[str, CounterKind] = {
     # PFC, by priority
     "rx_pause": CounterKind("priority", "frames", "pauses received: the other end is congested"),
     "tx_pause": CounterKind("priority", "frames", "pauses sent: this end is congested"),
+    "port_rx_pause": CounterKind("port", "frames", "pauses received, all priorities together", 32),
+    "port_tx_pause": CounterKind("port", "frames", "pauses sent, all priorities together", 32),
     "rx_pause_us": CounterKind("priority", "microseconds", "time it was held up by the other end"),
     "tx_pause_us": CounterKind("priority", "microseconds", "time it held up the other end"),
     "buffer_drops": CounterKind("priority", "packets", "received and lost for want of buffer: the headroom overran"),

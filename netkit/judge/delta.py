@@ -12,6 +12,8 @@ NEAR_THE_END = 0.9
 """A count must have come so close to the end of its range to have passed it."""
 MOST_WRAPPED = 0.25
 """Of its range, how much a counter may have counted across its end before that is implausible."""
+LONGEST_WRAP_S = 3600.0
+"""Over a longer window nobody can tell one that ran over its end, and how often, from one that began anew."""
 
 
 class State(StrEnum):
@@ -57,6 +59,8 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     seconds = last.at_s - first.at_s
     if len(samples) == 1 or seconds <= 0:
         return dict.fromkeys(later, Delta(State.BASELINE))
+    if first.boot != last.boot:  # a count that is higher all the same says nothing
+        return dict.fromkeys(later, Delta(State.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
     bits = COUNTERS[name].bits if name in COUNTERS else 64
     return {place: _delta(earlier.get(place), count, seconds, bits) for place, count in later.items()}
@@ -70,6 +74,6 @@ def _delta(earlier: int | None, later: int, seconds: float, bits: int) -> Delta:
     for end in (NARROW, WIDE) if bits > 32 else (NARROW,):
         wrapped = end - earlier + later
         near = end / 2 if bits == 32 else end * NEAR_THE_END
-        if near <= earlier < end and wrapped <= end * MOST_WRAPPED:
+        if seconds <= LONGEST_WRAP_S and near <= earlier < end and wrapped <= end * MOST_WRAPPED:
             return Delta(State.DELTA, wrapped, seconds)
     return Delta(State.RESET, seconds=seconds)

@@ -1,0 +1,9 @@
+"""Stage: what runs of checks saw → history, for deltas, trends and reports. A SQLite file, or PostgreSQL by URL.
+
+Only `open_store` loads the database library; whoever does not use a store does not pay for it.
+"""
+
+from netkit.store.record import Counts, Run, Source, run_of
+from netkit.store.state import CheckState
+
+__all__ = ["CheckState", "Counts", "Run", "Source", "run_of"]

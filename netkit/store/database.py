@@ -1,0 +1,110 @@
+"""The database under the store: a SQLite file or PostgreSQL, and its complaints in plain words."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+
+from netkit.errors import Problem, StoreError
+
+BUSY_S = 60
+"""How long a writer waits for another one."""
+CONNECT_S = 10
+WRITES = "netkit_writes"
+LOCK = 0x6E65746B6974
+"""The number of the lock that writers hold on PostgreSQL."""
+SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
+LONGEST_COMPLAINT = 200
+REMEDIES = (
+    ("disk is full", "make room; what was stored before is still there"),
+    ("no space left", "make room; what was stored before is still there"),
+    ("disk i/o error", "see whether its disk is full or broken; what was stored before is still there"),
+    ("readonly database", "check permissions of the file and of its folder"),
+    ("unable to open", "check the path and its permissions"),
+    ("not a database", "name a file that does not exist yet, or a store"),
+    ("locked", "another process has been writing for long: try again"),
+    ("password", "see the user and password in the URL, in PGPASSWORD or in ~/.pgpass"),
+)
+
+
+def url_of(where: str) -> URL:
+    """Return the database that a user named by a URL or a file."""
+    if "://" not in where:
+        return URL.create("sqlite", database=str(Path(where).expanduser().absolute()))
+    try:
+        url = make_url(where)
+    except (ArgumentError, ValueError):
+        raise StoreError(Problem("the URL of the store cannot be read", "postgresql://USER@HOST/DATABASE")) from None
+    url = url.set(drivername=SCHEMES.get(url.drivername, url.drivername))
+    if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
+        raise StoreError(Problem("a store in memory is gone at once", "name a file"))
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise StoreError(Problem(f"no store in {url.drivername}", "use a file, or postgresql://USER@HOST/DATABASE"))
+    return url
+
+
+def file_of(url: URL) -> Path | None:
+    """Return the file a database is in; None when it is not in one."""
+    return Path(url.database) if url.drivername == "sqlite" and url.database else None
+
+
+def connectable(url: URL) -> Engine:
+    """Return what connects to a database; nothing is connected yet."""
+    if url.drivername == "sqlite":
+        engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": BUSY_S})
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        return create_engine(url, connect_args={"connect_timeout": CONNECT_S})
+    except ModuleNotFoundError:
+        raise StoreError(Problem("PostgreSQL needs psycopg", "pip install 'netkit[postgresql]'")) from None
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    connection.isolation_level = None  # transactions begin where they are said to, so that tables are made in one too
+    for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Begin; who will write waits here for others that do, since nobody waits for one who has read already."""
+    is_writing = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+
+
+@contextlib.contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that sees one state of the store."""
+    with told(engine), engine.execution_options(**_steady(engine)).connect() as connection, connection.begin():
+        yield connection
+
+
+def _steady(engine: Engine) -> dict[str, str]:
+    return {} if engine.dialect.name == "sqlite" else {"isolation_level": "REPEATABLE READ"}
+
+
+@contextlib.contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that nobody else writes beside; all of it is stored, or nothing."""
+    with told(engine), engine.execution_options(**{WRITES: True}).begin() as connection:
+        if engine.dialect.name != "sqlite":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
+        yield connection
+
+
+@contextlib.contextmanager
+def told(engine: Engine) -> Iterator[None]:
+    """Tell in a line what the database complains of."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        what = str(error.orig if isinstance(error, DBAPIError) else error)
+        where = engine.url.render_as_string(hide_password=True) if file_of(engine.url) is None else engine.url.database
+        said = " ".join(what.split())[:LONGEST_COMPLAINT]
+        remedy = next((remedy for sign, remedy in REMEDIES if sign in said.lower()), "see whether the server runs")
+        raise StoreError(Problem(f"the store {where}: {said}", remedy)) from None

@@ -1,0 +1,120 @@
+"""What is kept as rows, and rows as what was kept."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from netkit.facts import Observation, Sample, Snapshot
+from netkit.facts.absent import Absent
+from netkit.judge import Verdict
+from netkit.judge.run import FABRIC, Judgement
+from netkit.judge.since import Earlier
+from netkit.store.reading import readings
+from netkit.store.record import Counts, Run, Source, judgement_data, packed, unpacked
+from netkit.store.state import CheckState, Key
+
+Row = dict[str, Any]
+HOUR_S = 3600
+LONGEST_NAME = 255
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What PostgreSQL takes in no text."""
+
+
+def clean(text: str) -> str:
+    """Return text as every database takes it."""
+    return UNSTORABLE.sub("\ufffd", text)
+
+
+def short(text: str) -> str:
+    """Return text that fits a name."""
+    return clean(text)[:LONGEST_NAME]
+
+
+def of_source(source: Source) -> Row:
+    """Return whose row something is."""
+    return {"fabric": source.fabric, "lab": source.lab}
+
+
+def run_row(run: Run, judgement: Judgement) -> Row:
+    """Return a run."""
+    told = ("name", "taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    return {
+        **of_source(run.source),
+        **{name: getattr(run, name) for name in told},
+        **asdict(run.counts),
+        "layers": json.dumps(dict(run.layers)),
+        "verdict": int(run.verdict),
+        "judgement": judgement_data(judgement),
+    }
+
+
+def run_of_row(row: RowMapping) -> Run:
+    """Return a run again."""
+    return Run(
+        row["name"],
+        Source(row["fabric"], row["lab"]),
+        row["taken_s"],
+        row["window_s"],
+        row["devices"],
+        json.loads(row["layers"]),
+        Verdict(row["verdict"]),
+        row["exit_code"],
+        Counts(**{name: row[name] for name in Counts.__dataclass_fields__}),
+        row["intent"],
+        row["version"],
+    )
+
+
+def finding_rows(run: int, judgement: Judgement) -> Iterator[Row]:
+    """Yield the findings that say something is wrong."""
+    bad = (finding for finding in judgement.findings if finding.verdict > Verdict.SKIPPED)
+    for number, finding in enumerate(bad):
+        names = {"check_name": short(finding.check), "device": short(finding.device or FABRIC)}
+        place = {"place": short(finding.place), "text": clean(finding.text)}
+        yield {"run": run, "number": number, "verdict": finding.verdict.word, **names, **place}
+
+
+def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
+    """Yield what the modules of each device measured; an hour keeps the first of its readings."""
+    for name, one in snapshot.devices.items():
+        if found := readings(one.facts):
+            hour = {"hour": int(snapshot.taken_s // HOUR_S), "at_s": snapshot.taken_s}
+            yield {**of_source(source), "device": name, **hour, "data": packed(found)}
+
+
+def counter_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
+    """Yield the last counters of each device."""
+    for name, one in snapshot.devices.items():
+        if one.samples:
+            yield {**of_source(source), "device": name, **_counted(one)}
+
+
+def _counted(one: Observation) -> Row:
+    last, system = one.samples[-1], one.facts.system
+    boot, uptime_s = ("", None) if isinstance(system, Absent) else (system.boot, system.uptime_s)
+    data = packed({name: dict(places) for name, places in last.counters.items()})
+    return {"at_s": last.at_s, "boot": clean(boot), "uptime_s": uptime_s, "data": data}
+
+
+def earlier_of_row(row: RowMapping) -> Earlier:
+    """Return the last counters of a device again."""
+    found = unpacked(row["data"], f"counters of {row['device']}")
+    return Earlier(Sample(row["at_s"], found), row["boot"], row["uptime_s"])
+
+
+def state_row(source: Source, state: CheckState) -> Row:
+    """Return how a check stands."""
+    check, device, place = state.key
+    key = {"check_name": short(check), "device": short(device), "place": short(place)}
+    times = {"since_s": state.since_s, "seen_s": state.seen_s}
+    return {**of_source(source), **key, **times, "verdict": int(state.verdict), "text": clean(state.text)}
+
+
+def state_of_row(row: RowMapping) -> CheckState:
+    """Return how a check stands again."""
+    key = Key(row["check_name"], row["device"], row["place"])
+    return CheckState(key, Verdict(row["verdict"]), row["since_s"], row["seen_s"], row["text"])

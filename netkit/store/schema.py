@@ -1,0 +1,83 @@
+"""The tables, as the newest revision leaves them. A change here is a new file in `migrations/versions/`.
+
+A judgement is kept whole, to be shown again; its findings stand beside it as rows, for queries of the user's own.
+"""
+
+from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+HEAD = "0002"
+"""The revision this netkit works on."""
+VERSION_TABLE = "netkit_version"
+metadata = MetaData()
+
+
+def _of_source(*, is_key: bool) -> tuple[Column[str], Column[str]]:
+    return (
+        Column("fabric", String(255), nullable=False, primary_key=is_key),
+        Column("lab", String(255), nullable=False, primary_key=is_key),
+    )
+
+
+runs = Table(
+    "netkit_runs",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(64), nullable=False, unique=True),
+    *_of_source(is_key=False),
+    Column("taken_s", Float(53), nullable=False),
+    Column("window_s", Float(53), nullable=False),
+    Column("devices", Integer, nullable=False),
+    Column("layers", Text, nullable=False),
+    Column("verdict", Integer, nullable=False),
+    Column("exit_code", Integer, nullable=False),
+    *(
+        Column(name, Integer, nullable=False)
+        for name in ("examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
+    ),
+    Column("intent", String(64), nullable=False),
+    Column("version", String(64), nullable=False),
+    Column("judgement", LargeBinary, nullable=False),
+    Index("netkit_runs_by_time", "fabric", "lab", "taken_s"),
+)
+findings = Table(
+    "netkit_findings",
+    metadata,
+    Column("run", Integer, ForeignKey("netkit_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("check_name", String(255), nullable=False),
+    Column("device", String(255), nullable=False),
+    Column("place", String(255), nullable=False),
+    Column("verdict", String(16), nullable=False),
+    Column("text", Text, nullable=False),
+)
+readings = Table(
+    "netkit_readings",
+    metadata,
+    *_of_source(is_key=True),
+    Column("device", String(255), primary_key=True),
+    Column("hour", Integer, primary_key=True),
+    Column("at_s", Float(53), nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+counters = Table(
+    "netkit_counters",
+    metadata,
+    *_of_source(is_key=True),
+    Column("device", String(255), primary_key=True),
+    Column("at_s", Float(53), nullable=False),
+    Column("boot", Text, nullable=False),
+    Column("uptime_s", Float(53)),
+    Column("data", LargeBinary, nullable=False),
+)
+states = Table(
+    "netkit_states",
+    metadata,
+    *_of_source(is_key=True),
+    Column("check_name", String(255), primary_key=True),
+    Column("device", String(255), primary_key=True),
+    Column("place", String(255), primary_key=True),
+    Column("verdict", Integer, nullable=False),
+    Column("since_s", Float(53), nullable=False),
+    Column("seen_s", Float(53), nullable=False),
+    Column("text", Text, nullable=False),
+)

@@ -1,0 +1,108 @@
+"""How each check stands at each place, and since when: what a notifier or a monitoring system asks for. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from netkit.judge import Finding, Verdict
+from netkit.judge.run import FABRIC, Judgement, Result
+
+REACHED = "reached"
+"""The name under which a device that was not reached stands."""
+
+
+class Key(NamedTuple):
+    """Where something stands; the same in every run."""
+
+    check: str
+    device: str
+    place: str = ""
+
+    @property
+    def id(self) -> str:
+        """Return it as people and files write it."""
+        return f"{self.check}[{self.device}]" + (f" {self.place}" if self.place else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckState:
+    """How a check stands at a place. There is one for every place that was ever worse than skipped."""
+
+    key: Key
+    verdict: Verdict
+    since_s: float
+    """The run that first had this verdict after another one."""
+    seen_s: float
+    """The last run that judged it."""
+    text: str = ""
+
+
+States = Mapping[Key, CheckState]
+
+
+def key_of(finding: Finding) -> Key:
+    """Return where a finding stands."""
+    return Key(finding.check, finding.device or FABRIC, finding.place)
+
+
+def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
+    """Return the states that a run adds or changes; what it did not judge stays as it was.
+
+    A place is well again only when it was judged and nothing was found there.
+    """
+    found = {**_bad(judgement), **dict(_missed(judgement))}
+    reached = frozenset(names) - {name for name, _ in judgement.unreached}
+    judged = {(one.check, one.device): _Judged.of(one) for one in judgement.results}
+    for key in before:
+        if key not in found and (verdict := _verdict(key, judged, reached)) is not None:
+            found[key] = (verdict, "")
+    return {key: _next(before.get(key), key, *told, taken_s) for key, told in found.items()}
+
+
+class _Judged(NamedTuple):
+    """What a result says of places it has no bad finding for."""
+
+    is_whole: bool
+    """Whether anything was judged, and nothing left out."""
+    unknown: frozenset[tuple[str, str]]
+    """Device and place of what could not be judged; without a place, the device as a whole."""
+
+    @classmethod
+    def of(cls, result: Result) -> "_Judged":
+        unknown = [one for one in result.findings if one.verdict in {Verdict.SKIPPED, Verdict.ERROR}]
+        is_whole = bool(result.examined) and not result.left_out
+        return cls(is_whole, frozenset((one.device or FABRIC, one.place) for one in unknown))
+
+    def tells(self, key: Key) -> bool:
+        """Whether a place that is not among the findings is well."""
+        around = {(key.device, key.place), (key.device, ""), (FABRIC, "")}
+        return self.is_whole and not around & self.unknown
+
+
+def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:
+    found: dict[Key, tuple[Verdict, str]] = {}
+    for finding in judgement.findings:
+        key = key_of(finding)
+        if finding.verdict > Verdict.SKIPPED and (key not in found or finding.verdict > found[key][0]):
+            found[key] = (finding.verdict, finding.text)
+    return found
+
+
+def _missed(judgement: Judgement) -> Iterator[tuple[Key, tuple[Verdict, str]]]:
+    for name, why in judgement.unreached:
+        yield Key(REACHED, name), (Verdict.FAIL, why)
+
+
+def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:
+    """Return how a place stands that nothing bad was found at; None when the run does not tell."""
+    if key.check == REACHED:
+        return Verdict.PASS if key.device in reached else None
+    result = judged.get((key.check, key.device)) or judged.get((key.check, FABRIC))
+    is_reached = key.device == FABRIC or key.device in reached
+    return Verdict.PASS if is_reached and result is not None and result.tells(key) else None
+
+
+def _next(before: CheckState | None, key: Key, verdict: Verdict, text: str, taken_s: float) -> CheckState:
+    if before is not None and before.verdict is verdict:
+        return replace(before, seen_s=taken_s, text=text)
+    return CheckState(key, verdict, taken_s, taken_s, text)

@@ -1,0 +1,167 @@
+"""The store: runs of checks are saved whole or not at all, and read while others write."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Connection, Engine, Table, func, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.elements import ColumnElement
+
+from netkit.errors import Problem, StoreError
+from netkit.facts import Snapshot
+from netkit.judge.run import Judgement
+from netkit.judge.since import Earlier
+from netkit.store import row, schema, state
+from netkit.store.database import connectable, file_of, reading, told, url_of, writing
+from netkit.store.reading import Readings
+from netkit.store.record import Run, Source, judgement_of, unpacked
+from netkit.store.retention import KEEP_S, prune
+from netkit.store.upgrade import revision_of, upgrade
+
+ALL = 1_000_000
+
+
+class Store:
+    """An open store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def save(
+        self, run: Run, judgement: Judgement, snapshot: Snapshot, *, keep_s: float = KEEP_S
+    ) -> tuple[state.CheckState, ...]:
+        """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
+
+        A run that was taken before the newest one is kept, but changes no state and no counters.
+        """
+        with writing(self._engine) as connection:
+            before_s = self._newest_s(connection, run.source)
+            newest_s = max(before_s, run.taken_s)
+            prune(connection, run.source, newest_s - keep_s, newest_s)
+            self._add(connection, run, judgement)
+            self._put(connection, schema.readings, row.reading_rows(run.source, snapshot), has_precedence=False)
+            self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
+            return self._stand(connection, run, judgement, snapshot) if newest_s == run.taken_s else ()
+
+    def runs(self, source: Source, most: int = ALL) -> tuple[Run, ...]:
+        """Return the runs that are kept, the newest first."""
+        columns = [column for column in schema.runs.c if column.name != "judgement"]
+        query = select(*columns).where(_is_of(schema.runs, source))
+        order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
+        with reading(self._engine) as connection:
+            found = connection.execute(query.order_by(*order).limit(most)).mappings()
+            return tuple(row.run_of_row(one) for one in found)
+
+    def judgement(self, run: Run) -> Judgement:
+        """Return what the checks of a run said."""
+        query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
+        with reading(self._engine) as connection:
+            data = connection.scalar(query)
+        if data is None:
+            raise StoreError(Problem(f"the run {run.name} is not kept any more", "netkit history --checks lists them"))
+        return judgement_of(data, f"run {run.name}")
+
+    def readings(self, source: Source, device: str, before_s: float) -> Sequence[tuple[float, Readings]]:
+        """Return what the modules of a device measured before a time, earliest first."""
+        table = schema.readings
+        wanted = _is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
+        with reading(self._engine) as connection:
+            found = connection.execute(select(table.c.at_s, table.c.data).where(wanted).order_by(table.c.at_s)).all()
+        return [(at_s, unpacked(data, f"readings of {device}")) for at_s, data in found]
+
+    def counters(self, source: Source) -> Mapping[str, Earlier]:
+        """Return the last counters of each device."""
+        table = schema.counters
+        with reading(self._engine) as connection:
+            found = connection.execute(select(table).where(_is_of(table, source))).mappings().all()
+        return {one["device"]: row.earlier_of_row(one) for one in found}
+
+    def latest_states(self, source: Source) -> tuple[state.CheckState, ...]:
+        """Return how each check stands at each place that it ever found something at, by name."""
+        with reading(self._engine) as connection:
+            found = self._states(connection, source)
+        return tuple(found[key] for key in sorted(found))
+
+    def _newest_s(self, connection: Connection, source: Source) -> float:
+        query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source))
+        return connection.scalar(query) or 0.0
+
+    def _add(self, connection: Connection, run: Run, judgement: Judgement) -> None:
+        added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run, judgement))
+        rows = list(row.finding_rows(added.scalar_one(), judgement))
+        if rows:
+            connection.execute(insert(schema.findings), rows)
+
+    def _stand(
+        self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot
+    ) -> tuple[state.CheckState, ...]:
+        before = self._states(connection, run.source)
+        after = state.after(before, judgement, snapshot.devices, run.taken_s)
+        self._put(connection, schema.states, (row.state_row(run.source, one) for one in after.values()))
+        changed = (key for key, one in after.items() if key not in before or before[key].verdict is not one.verdict)
+        return tuple(after[key] for key in sorted(changed))
+
+    def _states(self, connection: Connection, source: Source) -> dict[state.Key, state.CheckState]:
+        table = schema.states
+        found = map(row.state_of_row, connection.execute(select(table).where(_is_of(table, source))).mappings())
+        return {one.key: one for one in found}
+
+    def _put(
+        self, connection: Connection, table: Table, rows: Iterable[row.Row], *, has_precedence: bool = True
+    ) -> None:
+        """Write rows; of two of one key the later in time holds, or the one that was there."""
+        found = list(rows)
+        if not found:
+            return
+        writes = sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+        keys, more = _columns(table, is_key=True), _columns(table, is_key=False)
+        new: Any = writes.excluded
+        if has_precedence:
+            is_later = new.at_s >= table.c.at_s if "at_s" in table.c else None
+            values = {name: new[name] for name in more}
+            connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
+        else:
+            connection.execute(writes.on_conflict_do_nothing(index_elements=keys), found)
+
+
+def _columns(table: Table, *, is_key: bool) -> list[str]:
+    return [column.name for column in table.c if column.primary_key is is_key]
+
+
+def _is_of(table: Table, source: Source) -> ColumnElement[bool]:
+    return (table.c.fabric == source.fabric) & (table.c.lab == source.lab)
+
+
+def open_store(where: str, *, is_new_allowed: bool = True) -> Store:
+    """Open the store in a file or at a URL, with the tables of this netkit; a new one is made where that is allowed."""
+    url = url_of(where)
+    file = file_of(url)
+    if file is not None and not file.exists() and not is_new_allowed:
+        raise StoreError(Problem("no store is there", "netkit check --store makes one", file=str(file)))
+    engine = connectable(url)
+    with told(engine):
+        _ready(engine, is_new_allowed=is_new_allowed)
+    return Store(engine)
+
+
+def _ready(engine: Engine, *, is_new_allowed: bool) -> None:
+    """Bring the tables up to date, when they are not: that takes a lock, and reading does not."""
+    with reading(engine) as connection:
+        found = revision_of(connection)
+    if found == schema.HEAD:
+        return
+    if not found and not is_new_allowed:
+        raise StoreError(Problem("nothing is stored there yet", "netkit check --store does"))
+    with writing(engine) as connection:
+        upgrade(connection)

@@ -1,0 +1,88 @@
+"""A real PostgreSQL for tests: a cluster in a folder of its own, on a socket there, ended with the tests."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+UNPRIVILEGED = "postgres"
+SETTINGS = ("listen_addresses=", "fsync=off", "shared_buffers=16MB", "max_connections=40")
+
+
+def programs() -> Path | None:
+    """Return the folder of the newest PostgreSQL of the machine."""
+    found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    return max(found, key=lambda path: int(path.parent.name), default=None)
+
+
+def lacks() -> str:
+    """Return why no server can run here; empty when one can."""
+    if programs() is None:
+        return "PostgreSQL is not installed (Debian: postgresql)"
+    return "" if os.geteuid() or _has_account() else f"no account {UNPRIVILEGED}, and PostgreSQL does not run as root"
+
+
+def _has_account() -> bool:
+    try:
+        return bool(pwd.getpwnam(UNPRIVILEGED))
+    except KeyError:
+        return False
+
+
+@dataclass(slots=True)
+class Server:
+    """A server that runs."""
+
+    folder: Path
+    bin: Path
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def run(self, program: str, *arguments: str | Path) -> str:
+        """Run one of PostgreSQL's programs as whom the server runs."""
+        done = subprocess.run(
+            [*_as_unprivileged(), str(self.bin / program), *map(str, arguments)],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def database(self) -> str:
+        """Return the URL of a new, empty database."""
+        name = f"t{next(self._numbers)}"
+        self.run("createdb", "-h", self.folder, "-U", UNPRIVILEGED, name)
+        return f"postgresql://{UNPRIVILEGED}@/{name}?host={self.folder}"
+
+
+def _as_unprivileged() -> Sequence[str]:
+    return ("runuser", "-u", UNPRIVILEGED, "--") if os.geteuid() == 0 else ()
+
+
+@contextmanager
+def server() -> Iterator[Server]:
+    """Run a server for the length of a block."""
+    found = programs()
+    assert found is not None
+    folder = Path(tempfile.mkdtemp(prefix="nkpg"))
+    if os.geteuid() == 0:
+        shutil.chown(folder, UNPRIVILEGED)
+    running, data = Server(folder, found), folder / "data"
+    try:
+        running.run("initdb", "-D", data, "-U", UNPRIVILEGED, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        settings = " ".join(f"-c {setting}" for setting in (*SETTINGS, f"unix_socket_directories={folder}"))
+        running.run("pg_ctl", "-D", data, "-w", "-t", "100", "-l", folder / "log", "-o", settings, "start")
+        try:
+            yield running
+        finally:
+            running.run("pg_ctl", "-D", data, "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

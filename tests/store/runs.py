@@ -1,0 +1,102 @@
+"""Runs to be stored: made by hand, or any there could be."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from netkit.facts import Facts, Observation, Sample, Snapshot
+from netkit.facts.optic import Lane, Module
+from netkit.facts.system import System
+from netkit.judge import Finding, Verdict
+from netkit.judge.check import Layer
+from netkit.judge.finding import worst
+from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.store import Counts, Run, Source
+from netkit.store.record import run_name
+from netkit.store.store import Store
+
+DAY_S = 86_400.0
+BEGAN_S = 1_763_769_600.0
+SOURCE = Source("small")
+
+
+def run(taken_s: float = BEGAN_S, *, source: Source = SOURCE, verdict: Verdict = Verdict.PASS) -> Run:
+    """Return a run."""
+    layers: dict[str, Layer] = {"links.up": "link"}
+    return Run(run_name(taken_s), source, taken_s, 10.0, 2, layers, verdict, 0, Counts(examined=3), "abc", "0.1.0")
+
+
+def judgement(*results: Result, unreached: Sequence[tuple[str, str]] = ()) -> Judgement:
+    """Return a judgement."""
+    return Judgement(results, tuple(unreached))
+
+
+def result(device: str, *findings: Finding, check: str = "links.up", examined: int = 3) -> Result:
+    """Return what a check says about a device."""
+    whole = tuple(
+        one._replace(check=check, device=one.device or ("" if device == FABRIC else device)) for one in findings
+    )
+    return Result(check, device, worst(one.verdict for one in findings) if findings else Verdict.PASS, examined, whole)
+
+
+def snapshot(taken_s: float = BEGAN_S, **devices: Observation) -> Snapshot:
+    """Return a snapshot."""
+    return Snapshot("small", taken_s, devices)
+
+
+def counted(device: str, at_s: float, count: int, *, boot: str = "b1", uptime_s: float | None = None) -> Observation:
+    """Return a device with one counter."""
+    counters = {"rx_errors": {"swp1": count}}
+    facts = Facts(system=System(device, boot=boot, uptime_s=uptime_s), counters=counters)
+    return Observation(device, "nvue", facts, (Sample(at_s, counters),))
+
+
+def lit(device: str, rx_dbm: float) -> Observation:
+    """Return a device with one module that receives light."""
+    return Observation(device, "nvue", Facts(modules={"swp1": Module(kind="optic", lanes={1: Lane(rx_dbm=rx_dbm)})}))
+
+
+def save(store: Store, taken_s: float, *results: Result, **devices: Observation) -> Run:
+    """Save a run, and return it."""
+    saved = run(taken_s)
+    store.save(saved, judgement(*results), snapshot(taken_s, **devices))
+    return saved
+
+
+WORD = st.text(max_size=12)
+VERDICT = st.sampled_from(Verdict)
+FINDING = st.builds(
+    Finding,
+    verdict=VERDICT.filter(lambda verdict: verdict is not Verdict.PASS),
+    place=WORD,
+    text=st.text(max_size=40),
+    remedy=WORD,
+    evidence=st.lists(st.tuples(WORD, WORD), max_size=3).map(tuple),
+    cause=WORD,
+    device=st.sampled_from(["", "leaf01", "leaf02"]),
+    check=st.sampled_from(["links.up", "optics.light"]),
+    explains=st.lists(WORD, max_size=2).map(tuple),
+)
+RESULT = st.builds(
+    Result,
+    check=st.sampled_from(["links.up", "optics.light"]),
+    device=st.sampled_from([FABRIC, "leaf01", "leaf02"]),
+    verdict=VERDICT,
+    examined=st.integers(0, 2**31 - 1),
+    findings=st.lists(FINDING, max_size=4).map(tuple),
+    left_out=st.integers(0, 9),
+)
+JUDGEMENT = st.builds(
+    Judgement,
+    results=st.lists(RESULT, max_size=5).map(tuple),
+    unreached=st.lists(st.tuples(st.sampled_from(["leaf01", "leaf02"]), WORD), max_size=2).map(tuple),
+)
+COUNT = st.integers(0, 2**31 - 1)
+RUN = st.builds(
+    lambda one, layers, counts, verdict: replace(one, layers=layers, counts=counts, verdict=verdict),
+    st.builds(run, st.floats(1.0, 1e10)),
+    st.dictionaries(WORD, st.sampled_from(["link", "qos"])),
+    st.builds(Counts, *(COUNT for _ in range(7))),
+    VERDICT,
+)

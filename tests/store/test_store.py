@@ -1,0 +1,181 @@
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netkit.errors import StoreError
+from netkit.facts import Observation, Sample
+from netkit.judge import Verdict, fail, skip, warn
+from netkit.judge.run import Judgement
+from netkit.judge.since import Earlier
+from netkit.store import Run, Source
+from netkit.store.store import Store, open_store
+from tests.store.runs import (
+    BEGAN_S,
+    DAY_S,
+    JUDGEMENT,
+    RUN,
+    SOURCE,
+    counted,
+    judgement,
+    lit,
+    result,
+    run,
+    save,
+    snapshot,
+)
+
+NUMBERS = count()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(run=RUN, said=JUDGEMENT)
+def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgement) -> None:
+    saved = replace(run, source=Source(f"fabric {next(NUMBERS)}"))
+    store.save(saved, said, snapshot(saved.taken_s))
+    assert store.runs(saved.source) == (saved,)
+    assert store.judgement(saved) == said
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(counters=st.dictionaries(st.text(max_size=9), st.dictionaries(st.text(max_size=9), st.integers(0, 2**64))))
+def test_counters_are_read_back_equal(store: Store, counters: dict[str, dict[str, int]]) -> None:
+    source = Source(f"counted {next(NUMBERS)}")
+    saved = replace(run(), source=source)
+    seen = Observation("leaf01", "nvue", samples=(Sample(1.0, {}), Sample(2.5, counters)))
+    store.save(saved, judgement(), snapshot(leaf01=seen))
+    assert store.counters(source) == {"leaf01": Earlier(Sample(2.5, counters))}
+
+
+def test_runs_come_newest_first_and_those_of_a_lab_are_apart(store: Store) -> None:
+    later, earlier = save(store, BEGAN_S + 60), save(store, BEGAN_S)
+    lab = Source("small", "small")
+    of_lab = replace(run(BEGAN_S + 90), source=lab)
+    store.save(of_lab, judgement(), snapshot())
+    assert store.runs(SOURCE) == (later, earlier)
+    assert store.runs(SOURCE, 1) == (later,)
+    assert store.runs(lab) == (of_lab,)
+
+
+def test_only_the_newest_counters_of_a_device_are_kept_and_a_device_not_seen_keeps_its_own(store: Store) -> None:
+    save(store, BEGAN_S, leaf01=counted("leaf01", BEGAN_S, 5), leaf02=counted("leaf02", BEGAN_S, 7))
+    save(store, BEGAN_S + 60, leaf01=counted("leaf01", BEGAN_S + 60, 9, boot="b2", uptime_s=3.0))
+    save(store, BEGAN_S + 30, leaf01=counted("leaf01", BEGAN_S + 30, 6))
+    assert store.counters(SOURCE) == {
+        "leaf01": Earlier(Sample(BEGAN_S + 60, {"rx_errors": {"swp1": 9}}), "b2", 3.0),
+        "leaf02": Earlier(Sample(BEGAN_S, {"rx_errors": {"swp1": 7}}), "b1"),
+    }
+
+
+def test_readings_come_earliest_first_and_only_those_before(store: Store) -> None:
+    for hour, dbm in ((2, -3.0), (0, -1.0), (1, -2.0)):
+        save(store, BEGAN_S + 3600 * hour, leaf01=lit("leaf01", dbm))
+    found = store.readings(SOURCE, "leaf01", BEGAN_S + 7200)
+    assert found == [(BEGAN_S, {"swp1/1": {"rx_dbm": -1.0}}), (BEGAN_S + 3600, {"swp1/1": {"rx_dbm": -2.0}})]
+    assert store.readings(SOURCE, "leaf02", BEGAN_S + 7200) == []
+
+
+def test_an_hour_has_one_set_of_readings_and_a_past_day_too(store: Store) -> None:
+    for minute in range(0, 180, 30):
+        save(store, BEGAN_S + 60 * minute, leaf01=lit("leaf01", -minute))
+    times = [at_s - BEGAN_S for at_s, _ in store.readings(SOURCE, "leaf01", 1e12)]
+    assert times == [0, 3600, 7200]
+    save(store, BEGAN_S + 3 * DAY_S, leaf01=lit("leaf01", -1.0))
+    times = [at_s - BEGAN_S for at_s, _ in store.readings(SOURCE, "leaf01", 1e12)]
+    assert times == [0, 3 * DAY_S]
+
+
+def test_what_is_too_old_is_dropped_and_nothing_of_others(store: Store) -> None:
+    other = replace(run(BEGAN_S), source=Source("other"))
+    store.save(other, judgement(result("leaf01", fail("p", "bad"))), snapshot(leaf01=lit("leaf01", -1.0)))
+    bad = result("leaf01", fail("swp1", "down"))
+    save(store, BEGAN_S, bad, leaf01=counted("leaf01", BEGAN_S, 1), leaf02=lit("leaf02", -1.0))
+    newest = run(BEGAN_S + 11 * DAY_S)
+    store.save(newest, judgement(), snapshot(newest.taken_s), keep_s=10 * DAY_S)
+    assert store.runs(SOURCE) == (newest,)
+    assert store.counters(SOURCE) == {}
+    assert store.latest_states(SOURCE) == ()
+    assert store.readings(SOURCE, "leaf02", 1e12) == []
+    assert store.runs(other.source) == (other,)
+    assert len(store.latest_states(other.source)) == 1
+    assert len(store.readings(other.source, "leaf01", 1e12)) == 1
+
+
+def test_a_run_that_is_gone_is_said_so(store: Store) -> None:
+    with pytest.raises(StoreError, match="is not kept any more"):
+        store.judgement(run())
+
+
+def test_states_tell_what_changed_and_since_when(store: Store) -> None:
+    down, dim = fail("swp1", "swp1 is down"), warn("swp2", "swp2 is dim")
+    steps = [
+        (judgement(result("leaf01", down, dim)), {"swp1": Verdict.FAIL, "swp2": Verdict.WARN}),
+        (judgement(result("leaf01", down, dim._replace(text="dimmer"))), {}),
+        (judgement(result("leaf01", skip("swp1", "not told"), dim)), {}),
+        (judgement(result("leaf01", dim)), {"swp1": Verdict.PASS}),
+    ]
+    for number, (said, expected) in enumerate(steps):
+        taken_s = BEGAN_S + number
+        changed = store.save(run(taken_s), said, snapshot(taken_s, leaf01=lit("leaf01", 0.0)))
+        assert {state.key.place: state.verdict for state in changed} == expected, number
+    first, second = store.latest_states(SOURCE)
+    assert (first.key.id, first.verdict, first.since_s - BEGAN_S) == ("links.up[leaf01] swp1", Verdict.PASS, 3)
+    assert (second.text, second.since_s - BEGAN_S, second.seen_s - BEGAN_S) == ("swp2 is dim", 0, 3)
+
+
+def test_an_older_run_changes_no_state(store: Store) -> None:
+    save(store, BEGAN_S, result("leaf01", fail("swp1", "down")))
+    assert store.save(run(BEGAN_S - 60), judgement(result("leaf01")), snapshot(BEGAN_S - 60)) == ()
+    assert [state.verdict for state in store.latest_states(SOURCE)] == [Verdict.FAIL]
+
+
+def test_text_that_a_database_does_not_take_is_kept_all_the_same(store: Store) -> None:
+    odd = "\x00\ud800" + "x" * 3000
+    said = judgement(result("leaf01", fail(odd, odd)))
+    saved = run()
+    store.save(saved, said, snapshot(leaf01=lit("leaf01", 0.0)))
+    assert store.judgement(saved) == said
+    (state,) = store.latest_states(SOURCE)
+    assert state.key.place == "\ufffd\ufffd" + "x" * 253
+
+
+def test_a_store_is_made_only_where_that_is_asked_for(where: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no store is there|nothing is stored there yet"):
+        open_store(where, is_new_allowed=False)
+    assert list(tmp_path.iterdir()) == []
+    with open_store(where) as store:
+        saved = save(store, BEGAN_S)
+    with open_store(where, is_new_allowed=False) as again:
+        assert again.runs(SOURCE) == (saved,)
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("mysql://u@h/d", "no store in mysql; use a file, or postgresql://USER@HOST/DATABASE"),
+        ("://x", "the URL of the store cannot be read"),
+        ("sqlite://", "a store in memory is gone at once; name a file"),
+        ("sqlite:///:memory:", "a store in memory is gone at once; name a file"),
+        ("/proc/no/where.db", "unable to open database file; check the path and its permissions"),
+        ("postgresql://u:hidden@/d?host=/nowhere", "postgresql+psycopg://u:***@/d?host="),
+    ],
+)
+def test_what_is_no_store_is_said_in_a_line(where: str, message: str) -> None:
+    with pytest.raises(StoreError) as refused:
+        open_store(where)
+    (problem,) = refused.value.problems
+    assert message in str(problem)
+    assert "hidden" not in str(problem)
+    assert "\n" not in str(problem)
+
+
+def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no database at all, but long enough to be looked at\n" * 100, encoding="utf-8")
+    before = file.read_bytes()
+    with pytest.raises(StoreError, match="file is not a database; name a file that does not exist yet, or a store"):
+        open_store(str(file))
+    assert file.read_bytes() == before
