@@ -1,0 +1,1 @@
+"""From the tables of an SNMP agent to facts; pure."""

@@ -1,0 +1,175 @@
+"""Modules and their light: ENTITY-MIB says what there is, ENTITY-SENSOR-MIB what it measures.
+
+No MIB says which entity is which port; its description does, in words that differ by platform. The words of SONiC's
+agent and of EOS are known; Cumulus is read in the same ones, which is unverified on a switch.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from netkit.facts import Absent, Facts
+from netkit.facts.optic import Lane, Limits, Module, Quantity
+from netkit.platforms.snmp.facts.port import labels
+from netkit.platforms.snmp.varbind import Oid, Table, number, table, words
+
+DESCRIPTION, CLASS, NAME, FIRMWARE, SERIAL, VENDOR, PART = 2, 5, 7, 9, 11, 12, 13
+TYPE, SCALE, PRECISION, VALUE, STATUS = 1, 2, 3, 4, 5
+IS_PORT = 10
+OK = 1
+WATTS, DBM = 6, 14
+"""Types of sensors; the second is not in the RFC, and shown by some."""
+UNITS = 9
+"""The scale without a prefix; each step beside it is three powers of ten."""
+MOST_DIGITS = 12
+DIGITS = 6
+NO_LIMIT = 10**9
+DARK_DBM = -40.0
+SENSOR = re.compile(r"(?:DOM )?(RX Power|TX Power|TX Bias|Temperature|Voltage) Sensor for (\S{1,40})", re.IGNORECASE)
+SLOT = re.compile(r"(.{0,60}?)\s*\bfor (\S{1,40})")
+NO_FORM = "Xcvr"
+KINDS: Mapping[str, Quantity] = {
+    "rx power": "rx_dbm",
+    "tx power": "tx_dbm",
+    "tx bias": "bias_ma",
+    "temperature": "temperature_c",
+    "voltage": "voltage_v",
+}
+PREFIXES: Mapping[Quantity, int] = {"bias_ma": 3}
+"""Powers of ten from the unit of a sensor to netkit's."""
+ONCE = frozenset({"temperature_c", "voltage_v"})
+WHOLE = 0
+"""The lane of what a module has but once."""
+
+
+class Reading(NamedTuple):
+    """One value of a module."""
+
+    quantity: Quantity
+    lane: int
+    value: float | None
+    limits: Limits
+
+
+def modules(
+    if_text: str, names_text: str, entities_text: str, sensors_text: str, limits_text: str = "", *, platform: str
+) -> Facts:
+    """Return what is in the ports that the agent tells of."""
+    entities, sensors, limits = (table(one) for one in (entities_text, sensors_text, limits_text))
+    ports = labels(platform, table(if_text), table(names_text))
+    slots = dict(_slots(entities, ports))
+    readings: dict[str, list[Reading]] = {}
+    for port, reading in _readings(entities, sensors, limits, _Places(ports, is_eos=platform == "eos")):
+        readings.setdefault(port, []).append(reading)
+    names = dict.fromkeys((*slots, *readings))
+    found = {port: _module(entities, slots.get(port), readings.get(port, [])) for port in names}
+    return Facts(modules=found or Absent("entPhysicalTable names no modules of ports"))
+
+
+class _Places:
+    """From the place in a description to port and lane."""
+
+    def __init__(self, ports: Mapping[str, str], *, is_eos: bool) -> None:
+        self._ports = ports
+        self._firsts: dict[str, list[tuple[int, str]]] = {}
+        for name in sorted(set(ports.values())) if is_eos else ():
+            cage, _, lane = name.rpartition("/")
+            if lane.isdecimal():
+                self._firsts.setdefault(cage, []).append((int(lane), name))
+
+    def find(self, place: str, *, is_whole: bool) -> tuple[str, int] | None:
+        """Return port and lane. EOS names a lane as the port that could begin there; others add it to the port."""
+        if is_whole:
+            return (self._ports[place], WHOLE) if place in self._ports else None
+        head, _, tail = place.rpartition("/")
+        lane = int(tail) if tail.isascii() and tail.isdecimal() and len(tail) <= 2 else 0
+        if lane and head in self._firsts:
+            return self._within(head, lane)
+        if lane and head in self._ports:
+            return self._ports[head], lane
+        return (self._ports[place], 1) if place in self._ports else None
+
+    def _within(self, cage: str, lane: int) -> tuple[str, int] | None:
+        """Return the port of a cage that has a lane: the last one that begins before it."""
+        first, name = max((one for one in self._firsts[cage] if one[0] <= lane), default=(0, ""))
+        return (name, lane - first + 1) if name else None
+
+
+def _slots(entities: Table, ports: Mapping[str, str]) -> Iterator[tuple[str, Oid]]:
+    for at, kind in entities.get(CLASS, {}).items():
+        found = SLOT.fullmatch(_said(entities, at)) if kind == IS_PORT else None
+        if found and found[2] in ports:
+            yield ports[found[2]], at
+
+
+def _said(entities: Table, at: Oid) -> str:
+    return words(entities, DESCRIPTION, at) or words(entities, NAME, at)
+
+
+def _readings(entities: Table, sensors: Table, limits: Table, places: _Places) -> Iterator[tuple[str, Reading]]:
+    for at in sensors.get(VALUE, {}):
+        found = SENSOR.fullmatch(_said(entities, at))
+        if found is None:
+            continue
+        quantity = KINDS[found[1].lower()]
+        place = places.find(found[2], is_whole=quantity in ONCE)
+        if place is not None:
+            value = _measured(sensors, at, quantity, number(sensors, VALUE, at))
+            is_well = number(sensors, STATUS, at) in {OK, None}
+            own = _limits(sensors, limits, at, quantity)
+            yield place[0], Reading(quantity, place[1], value if is_well else None, own)
+
+
+def _measured(sensors: Table, at: Oid, quantity: Quantity, raw: int | None) -> float | None:
+    """Return a value in netkit's unit, from a whole number with its scale and precision."""
+    scale, precision = number(sensors, SCALE, at), number(sensors, PRECISION, at) or 0
+    if raw is None or scale is None or not 1 <= scale <= 17 or abs(precision) > MOST_DIGITS or abs(raw) > NO_LIMIT:
+        return None
+    power = 3 * (scale - UNITS) - precision
+    kind = number(sensors, TYPE, at)
+    if quantity in {"rx_dbm", "tx_dbm"} and kind != DBM:
+        return _dbm(raw * 10.0 ** (power + 3)) if kind == WATTS else None
+    return round(raw * 10.0 ** (power + PREFIXES.get(quantity, 0)), DIGITS)
+
+
+def _dbm(milliwatts: float) -> float:
+    return max(DARK_DBM, round(10 * math.log10(milliwatts), 2)) if milliwatts > 0 else DARK_DBM
+
+
+def _limits(sensors: Table, limits: Table, at: Oid, quantity: Quantity) -> Limits:
+    """Return the module's own limits, which EOS tells; light that may fall to nothing has no limit."""
+    read = [number(limits, column, at) for column in (2, 1, 3, 4)]
+    found = [None if raw is None or abs(raw) >= NO_LIMIT else _measured(sensors, at, quantity, raw) for raw in read]
+    return Limits(*(None if value is not None and value <= DARK_DBM else value for value in found))
+
+
+def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
+    lanes = _lanes(readings)
+    told = {column: words(entities, column, at) if at else "" for column in (FIRMWARE, SERIAL, VENDOR, PART)}
+    once = {reading.quantity: reading.value for reading in readings if reading.lane == WHOLE}
+    form = SLOT.fullmatch(_said(entities, at)) if at else None
+    return Module(
+        kind="optic" if any(lane.rx_dbm is not None for lane in lanes.values()) else "unknown",
+        identifier=form[1] if form and form[1] != NO_FORM else "",
+        vendor=told[VENDOR],
+        part=told[PART],
+        serial=told[SERIAL],
+        firmware=told[FIRMWARE],
+        temperature_c=once.get("temperature_c"),
+        voltage_v=once.get("voltage_v"),
+        lanes=lanes,
+        limits={reading.quantity: reading.limits for reading in readings if reading.limits != Limits()},
+    )
+
+
+def _lanes(readings: list[Reading]) -> dict[int, Lane]:
+    """Return the lanes from 1: a port that begins inside its module shows them as the module counts."""
+    values = {(reading.quantity, reading.lane): reading.value for reading in readings if reading.lane != WHOLE}
+    numbers = sorted({lane for _, lane in values})
+    return {
+        lane - numbers[0] + 1: Lane(
+            values.get(("rx_dbm", lane)), values.get(("tx_dbm", lane)), values.get(("bias_ma", lane))
+        )
+        for lane in numbers
+    }

@@ -1,0 +1,67 @@
+"""A real snmpd of one switch, in namespaces of its own, for the tests of what reads it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from netkit.facts import Facts
+from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp import SnmpAgent
+from netkit.lab.agents.snmp_scene import Surroundings
+from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
+from netkit.observe import assemble
+from netkit.platforms.snmp.credential import Community, Credential, User
+from netkit.platforms.snmp.driver import SnmpViewer
+from netkit.platforms.snmp.facts.views import views
+from netkit.platforms.snmp.transport import Place
+from tests import intents
+from tests.facts.snmp.case import ALIAS, NAMES, VERSIONS, subject
+from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_node
+
+needs_snmpd = [needs_namespaces, pytest.mark.skipif(not shutil.which("snmpd"), reason="snmpd is not installed")]
+ADDRESS = "127.93.11.2"
+PATIENCE_S = 120
+WATCHER = SnmpUser("watcher", "auth 'se\"cret\\1", "privacy-secret")
+COMMUNITY = Community("fabric-ro")
+USER = User(WATCHER.name, WATCHER.auth_secret, priv=WATCHER.priv_secret)
+SNMP = SnmpState(users=(WATCHER,), communities=(COMMUNITY.word,))
+
+
+@contextmanager
+def serving(platform: str, folder: Path) -> Iterator[SnmpAgent]:
+    """Run the agent of a leaf: two optics that share a module, and copper that is down."""
+    first, second, third = NAMES[platform]
+    kernel = {name: f"k{number}" for number, name in enumerate(NAMES[platform])}
+    leaf = intents.fabric(intents.on_platform(platform, VERSIONS[platform])).tier("leaf")[0]
+    with scratch_node(leaf, kernel, folder / "node") as node:
+        node.readings = (port(first, 1), port(second, 3, first_lane=5), port(third, 2, kind="copper"))
+        agent = SnmpAgent(node, ADDRESS, 0, lambda: surroundings(node))
+        try:
+            agent.apply(state(platform))
+            yield agent
+        finally:
+            agent.close()
+
+
+def surroundings(node: ScratchNode) -> Surroundings:
+    host = Chassis("mac", "02:00:00:00:00:09", "gpu01", "linux")
+    beside = Neighbor("k1", host, "mac", "02:00:00:00:00:0a", "rail0")
+    return Surroundings(node.kernel_names, Chassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside,))
+
+
+def state(platform: str) -> SwitchState:
+    first, second, third = NAMES[platform]
+    told = PortState(first, description="to gpu01", alias=ALIAS.get(platform, ""))
+    return SwitchState("leaf-7", (told, PortState(second), PortState(third)), snmp=SNMP)
+
+
+def viewer(agent: SnmpAgent, *credentials: Credential, patience_s: float = PATIENCE_S) -> SnmpViewer:
+    return SnmpViewer("leaf-7", Place(ADDRESS, agent.port, patience_s), credentials)
+
+
+def look(opened: SnmpViewer, platform: str) -> Facts:
+    asked = tuple(dict.fromkeys(command for view in views(subject(platform)) for command in view.commands))
+    return assemble.facts(views(subject(platform)), dict(zip(asked, opened.ask(asked), strict=True)))

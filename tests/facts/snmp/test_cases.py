@@ -1,0 +1,176 @@
+"""From recorded tables of agents to facts, and from anything else to a reason."""
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from netkit.facts import Absent, Facts
+from netkit.facts.optic import Lane, Limits
+from netkit.facts.system import Neighbor
+from netkit.platforms.snmp.facts import table
+from netkit.platforms.snmp.facts.views import views
+from netkit.platforms.view import View
+from tests.facts.hostile import STRANGE
+from tests.facts.live_switch import misplaced
+from tests.facts.snmp import case
+
+NOT_TOLD = {"lines", "sessions", "routes", "qos", "watchdogs", "buffers", "adaptive_routing"}
+NOT_ASKED = {"lookups", "probes", "nics", "host"}
+VIEWS = [(platform, view) for platform in case.PLATFORMS for view in views(case.subject(platform))]
+
+
+def told(platform: str, view: View, texts: list[str]) -> Facts:
+    found: Facts = view.parse(*texts)
+    assert {one.name for one in fields(found) if getattr(found, one.name) != getattr(Facts(), one.name)} <= view.yields
+    if not isinstance(found.counters, Absent):
+        assert misplaced(found, set(case.NAMES[platform])) == set()
+        assert all(count >= 0 for counts in found.counters.values() for count in counts.values())
+    return found
+
+
+def changed(platform: str, command: str, **lines: str) -> Facts:
+    """Return facts of a case in which lines of a table, by their names with _ for dots, say something else."""
+    answers = case.answers(platform)
+    wanted = {name.strip("_").replace("_", "."): value for name, value in lines.items()}
+    kept = [one for one in answers[command].splitlines() if one.partition(" ")[0] not in wanted]
+    answers[command] = "\n".join([*kept, *(f"{name} {value}" for name, value in wanted.items() if value)])
+    return case.facts(platform, answers)
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_every_table_is_asked_once_and_every_case_holds_it(platform: str) -> None:
+    asked = {command for view in views(case.subject(platform)) for command in view.commands}
+    assert set(case.answers(platform)) == asked
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_an_agent_tells_the_ports_modules_neighbours_and_counters_of_its_switch(platform: str) -> None:
+    found = case.facts(platform, case.answers(platform))
+    _, second, _ = case.NAMES[platform]
+    assert found.system == case.system(platform)
+    assert found.interfaces == case.interfaces(platform)
+    assert found.neighbors == {second: (case.NEIGHBOR,)}
+    assert found.modules == case.modules(platform)
+    assert found.counters == case.counters(platform)
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_what_snmp_cannot_tell_is_absent_with_a_reason(platform: str) -> None:
+    found = case.facts(platform, case.answers(platform))
+    absent = {one.name for one in fields(found) if isinstance(getattr(found, one.name), Absent)}
+    assert absent == NOT_TOLD | NOT_ASKED
+    assert all(getattr(found, name).reason.startswith(("no MIB", "SNMP", "BGP4-MIB")) for name in NOT_TOLD)
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_an_agent_without_tables_tells_nothing(platform: str) -> None:
+    found = case.facts(platform, dict.fromkeys(case.answers(platform), ""))
+    assert all(isinstance(getattr(found, one.name), Absent) for one in fields(found))
+
+
+@pytest.mark.parametrize("text", STRANGE, ids=range(len(STRANGE)))
+def test_what_cannot_be_read_is_absent(text: str) -> None:
+    for platform, view in VIEWS:
+        found = told(platform, view, [text] * len(view.commands))
+        assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_an_answer_may_end_anywhere(platform: str) -> None:
+    answers = case.answers(platform)
+    for view in views(case.subject(platform)):
+        texts = [answers[command] for command in view.commands]
+        for at, text in enumerate(texts):
+            for end in range(0, len(text), 41):
+                told(platform, view, [*texts[:at], text[:end], *texts[at + 1 :]])
+
+
+VALUES = st.sampled_from(
+    ["i -1", "i 0", f"i {2**64}", f"i -{10**19}", "x", "x ff", "s ", "s Ethernet0", "o 1.3", "i 4"]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
+    platform, view = data.draw(st.sampled_from(VIEWS))
+    texts = [case.answers(platform)[command] for command in view.commands]
+    at = data.draw(st.integers(0, len(texts) - 1))
+    lines = texts[at].splitlines() or ["1.0 i 1"]
+    number = data.draw(st.integers(0, len(lines) - 1))
+    name = data.draw(st.just(lines[number].partition(" ")[0]) | st.sampled_from(["4.3.3.3.3", "4.0", "1.1000000102"]))
+    lines[number] = f"{name} {data.draw(VALUES)}"
+    texts[at] = "\n".join(lines)
+    told(platform, view, texts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=120), st.sampled_from(VIEWS))
+def test_any_text_is_taken(text: str, asked: tuple[str, View]) -> None:
+    platform, view = asked
+    told(platform, view, [text] * len(view.commands))
+
+
+def test_sonic_calls_a_port_by_its_alias_and_numbers_it_by_its_name() -> None:
+    found = changed("sonic", table.IF_NAMES, _1_5="s Eth1/2")
+    assert not isinstance(found.interfaces, Absent)
+    assert {name: one.alias for name, one in found.interfaces.items()} == {
+        "Ethernet0": "etp1a",
+        "Ethernet4": "Eth1/2",
+        "Ethernet8": "",
+    }
+
+
+def test_what_is_no_port_is_left_out() -> None:
+    found = changed("sonic", table.IF_NAMES, _1_1001="s PortChannel1", _1_10001="s eth0")
+    assert found.interfaces == case.interfaces("sonic")
+
+
+def test_a_port_whose_state_is_unknown_is_neither_up_nor_down() -> None:
+    found = changed("nvue", table.IF_TABLE, _8_3="i 4", _7_3="")
+    assert not isinstance(found.interfaces, Absent)
+    assert (found.interfaces["swp1s0"].is_up, found.interfaces["swp1s0"].is_enabled) == (None, None)
+
+
+def test_lldp_may_number_ports_in_its_own_way() -> None:
+    found = changed("eos", table.LLDP_PORTS, _3_1005="", _3_7="s Ethernet1/5", _2_7="i 5")
+    lone = changed("eos", table.LLDP_REMOTE, _7_0_1005_1="s eth2", _6_0_1005_1="i 5")
+    assert found.neighbors == {"Ethernet1/5": (case.NEIGHBOR,)}
+    assert lone.neighbors == {"Ethernet1/5": (Neighbor("gpu01", "eth2", "rail0"),)}
+
+
+def test_the_freshest_of_two_neighbours_comes_first() -> None:
+    found = changed("eos", table.LLDP_REMOTE, _9_900_1005_2="s gpu02", _7_900_1005_2="s eth3")
+    assert not isinstance(found.neighbors, Absent)
+    assert [one.system for one in found.neighbors["Ethernet1/5"]] == ["gpu02", "gpu01"]
+
+
+def test_light_comes_in_milliwatts_or_dbm_and_none_is_dark() -> None:
+    dark = changed("sonic", table.SENSORS, _4_1000000131="i 0")
+    plain = changed("sonic", table.SENSORS, _1_1000000131="i 14", _2_1000000131="i 9", _4_1000000131="i -85000")
+    assert not isinstance(dark.modules, Absent)
+    assert not isinstance(plain.modules, Absent)
+    assert dark.modules["Ethernet0"].lanes[1] == Lane(-40.0, 0.0, 75.25)
+    assert plain.modules["Ethernet0"].lanes[1] == Lane(-8.5, 0.0, 75.25)
+
+
+def test_a_sensor_that_is_not_well_has_no_value() -> None:
+    found = changed("sonic", table.SENSORS, _5_1000000131="i 2")
+    assert not isinstance(found.modules, Absent)
+    assert found.modules["Ethernet0"].lanes[1].rx_dbm is None
+
+
+def test_limits_of_no_light_are_none() -> None:
+    lanes = [1000100131 + lane for lane in range(4)]
+    lines = {f"_{column}_{at}": raw for at in lanes for column, raw in ((2, "i 0"), (1, f"i -{10**9}"))}
+    found = changed("eos", table.ARISTA_LIMITS, **lines)
+    assert not isinstance(found.modules, Absent)
+    assert found.modules["Ethernet1/1"].limits["rx_dbm"] == Limits(None, None, 4.0, 5.0)
+
+
+def test_a_port_without_counters_of_64_bits_has_no_bytes() -> None:
+    found = changed("nvue", table.IF_NAMES, _6_3="", _7_3="")
+    assert not isinstance(found.counters, Absent)
+    assert set(found.counters["rx_bytes"]) == set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}

@@ -1,0 +1,100 @@
+"""Real agents, asked through pysnmp: what they tell, and why one tells nothing."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from netkit.errors import AccessError
+from netkit.lab.agents.snmp import SnmpAgent
+from netkit.platforms.snmp.credential import Community, Credential, User
+from netkit.platforms.snmp.facts import table
+from tests.facts.snmp import case
+from tests.facts.snmp.agent import COMMUNITY, USER, WATCHER, look, needs_snmpd, serving, viewer
+
+pytestmark = needs_snmpd
+NO_TABLE = "walk nothing 1.3.6.1.4.1.4242.1 1,2"
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnmpAgent]:
+    with serving("nvue", tmp_path_factory.mktemp("agent")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("platform", case.PLATFORMS)
+def test_a_switch_tells_what_it_shows_and_in_the_words_of_the_cases(
+    platform: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with serving(platform, tmp_path_factory.mktemp(platform)) as running, closing(viewer(running, USER)) as opened:
+        opened.open()
+        assert look(opened, platform) == case.facts(platform, case.answers(platform))
+
+
+@pytest.mark.parametrize("credential", [COMMUNITY, USER], ids=["v2c", "v3"])
+def test_both_versions_are_answered_alike(agent: SnmpAgent, credential: Credential) -> None:
+    with closing(viewer(agent, credential)) as opened:
+        opened.open()
+        assert look(opened, "nvue").modules == case.modules("nvue")
+
+
+@pytest.mark.parametrize(
+    ("credential", "patience_s", "why"),
+    [
+        (Community("public"), 3, "the community: no answer"),
+        (User("stranger"), 60, "user stranger: it knows no such user"),
+        (User(WATCHER.name, "wrong-secret", priv=WATCHER.priv_secret), 60, "the secret of the user's authentication"),
+        (User(WATCHER.name, WATCHER.auth_secret, "sha512", WATCHER.priv_secret), 60, "authentication, or its protocol"),
+        (User(WATCHER.name, WATCHER.auth_secret, priv="wrong-secret"), 6, "the secret of the user's privacy"),
+        (User(WATCHER.name, WATCHER.auth_secret), 60, "may not read without better protection"),
+        (User(WATCHER.name, "short"), 60, "its secrets need at least 8 characters"),
+        (User(WATCHER.name, priv=WATCHER.priv_secret), 60, "privacy needs authentication too"),
+    ],
+)
+def test_who_is_not_let_in_is_told_why(agent: SnmpAgent, credential: Credential, patience_s: float, why: str) -> None:
+    with closing(viewer(agent, credential, patience_s=patience_s)) as refused, pytest.raises(AccessError) as caught:
+        refused.open()
+    assert why in str(caught.value)
+    assert not {WATCHER.auth_secret, WATCHER.priv_secret, "wrong-secret", "public"} & set(str(caught.value).split())
+
+
+def test_the_first_of_several_credentials_that_is_let_in_is_used(agent: SnmpAgent) -> None:
+    with closing(viewer(agent, User("stranger"), USER)) as opened:
+        opened.open()
+        (reply,) = opened.ask([table.SYSTEM])
+        assert "s leaf-7" in reply.text
+
+
+def test_a_table_nobody_has_is_empty_and_no_failure(agent: SnmpAgent) -> None:
+    with closing(viewer(agent, USER)) as opened:
+        opened.open()
+        none, odd = opened.ask([NO_TABLE, "nv show system"])
+        assert (none.text, none.failure) == ("", "")
+        assert odd.failure == "is no question for SNMP"
+
+
+def test_an_agent_that_falls_silent_is_not_asked_for_everything(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("silent")
+    with serving("frr", folder) as running, closing(viewer(running, COMMUNITY, patience_s=9)) as opened:
+        opened.open()
+        running.end()
+        first, second = opened.ask([table.SYSTEM, table.IF_TABLE])
+    assert (first.failure, second.failure) == ("no answer", "was not asked, for system got no answer")
+
+
+def test_hanging_up_from_elsewhere_ends_what_is_asked(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with serving("frr", tmp_path_factory.mktemp("late")) as running, closing(viewer(running, COMMUNITY)) as opened:
+        opened.open()
+        running.end()
+        later = threading.Timer(0.5, opened.close)
+        later.start()
+        (reply,) = opened.ask([table.SYSTEM])
+        later.join()
+    assert reply.failure == "the connection was ended"
+
+
+def test_nothing_of_a_credential_is_in_its_text() -> None:
+    assert "fabric-ro" not in repr(COMMUNITY)
+    assert WATCHER.auth_secret not in repr(USER)
+    assert WATCHER.priv_secret not in repr(USER)
