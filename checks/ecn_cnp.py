@@ -1,30 +1,16 @@
 """ECN and CNPs: switches mark, receivers answer, senders hear it; both sides are always counted."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from functools import partial
 
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, fabric_check, fail, skip, warn
+from netkit.judge.parity import RailSum, is_read, rail_sum
 
-NEEDED = ("cnp_sent", "cnp_handled")
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 MOST_IGNORED_PERCENT = 1.0
 SHARE = 0.5
 """Of what a leaf delivers to a NIC, the NIC must count this part; below it, the NIC swallows."""
-
-
-class RailSum(NamedTuple):
-    """CNPs of all NICs of a rail over the window."""
-
-    sent: int
-    handled: int
-    ignored: int
-    marked: int
-
-    @property
-    def heard(self) -> int:
-        """Return how many arrived."""
-        return self.handled + self.ignored
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True)
@@ -37,7 +23,7 @@ def parity(scene: Scene) -> Iterator[Finding]:
     """
     for rail in scene.fabric.rails:
         nics = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
-        unread = sorted({seen.name for seen, name in nics if not _is_read(seen, name)})
+        unread = sorted({seen.name for seen, name in nics if not is_read(partial(seen.delta, place=name))})
         if not nics or len(nics) == len(unread):
             yield skip(f"rail {rail.number}", "its CNPs were not read")
         elif unread or len(nics) < _designed(scene, rail.number):
@@ -51,23 +37,12 @@ def _designed(scene: Scene, rail: int) -> int:
     return sum(nic.rail == rail for host in scene.fabric.hosts for nic in host.nics)
 
 
-def _is_read(seen: Seen, nic: str) -> bool:
-    return all(seen.delta(name, nic).is_known for name in NEEDED)
-
-
-def _sum(nics: Sequence[tuple[Seen, str]], name: str) -> int:
-    return sum(seen.delta(name, nic).value for seen, nic in nics)
-
-
 def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterator[Finding]:
-    found = RailSum(*(_sum(nics, name) for name in ("cnp_sent", "cnp_handled", "cnp_ignored", "ecn_received")))
-    where, limits = f"rail {rail}", scene.limits
-    shown = {"sent": found.sent, "handled": found.handled, "ignored": found.ignored, "CE": found.marked}
-    text = ", ".join(f"{name} {count}" for name, count in shown.items())
-    if max(found.sent, found.heard) < limits.cnp_minimum:
+    found = rail_sum(partial(seen.delta, place=name) for seen, name in nics)
+    where, limits, text, loss = f"rail {rail}", scene.limits, str(found), found.loss_percent
+    if not found.is_enough(limits.cnp_minimum):
         yield from _few(where, found, limits.cnp_minimum, text)
         return
-    loss = (found.sent - found.heard) / max(found.sent, 1) * 100
     if not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
     elif abs(loss) >= limits.cnp_loss_fail_percent:

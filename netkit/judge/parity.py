@@ -1,0 +1,49 @@
+"""CNP parity: over a rail, what receivers send and what senders hear. The same sums for checks and for the gate."""
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from netkit.judge.delta import Delta
+
+NEEDED = ("cnp_sent", "cnp_handled")
+"""Without these two of every NIC a sum says nothing."""
+DeltaOf = Callable[[str], Delta]
+"""Counter → what it added at one NIC over the window."""
+
+
+class RailSum(NamedTuple):
+    """CNPs of all NICs of a rail over a window."""
+
+    sent: int
+    handled: int
+    ignored: int
+    marked: int
+    """Packets that arrived with CE."""
+
+    @property
+    def heard(self) -> int:
+        """Return how many arrived."""
+        return self.handled + self.ignored
+
+    @property
+    def loss_percent(self) -> float:
+        """Return the part of what was sent that never arrived; below zero when more arrived."""
+        return (self.sent - self.heard) / max(self.sent, 1) * 100
+
+    def is_enough(self, minimum: int) -> bool:
+        """Whether there were so many CNPs that their sums mean something."""
+        return max(self.sent, self.heard) >= minimum
+
+    def __str__(self) -> str:
+        return f"sent {self.sent}, handled {self.handled}, ignored {self.ignored}, CE {self.marked}"
+
+
+def is_read(nic: DeltaOf) -> bool:
+    """Whether a NIC told what it sent and what it heard."""
+    return all(nic(name).is_known for name in NEEDED)
+
+
+def rail_sum(nics: Iterable[DeltaOf]) -> RailSum:
+    """Return the sums of NICs; what only some of them tell, ignored CNPs and marks, is 0 of the others."""
+    rows = [[nic(name).value for name in ("cnp_sent", "cnp_handled", "cnp_ignored", "ecn_received")] for nic in nics]
+    return RailSum(*(sum(column) for column in zip(*rows, strict=True))) if rows else RailSum(0, 0, 0, 0)

@@ -1,0 +1,39 @@
+"""The sums of a rail, whoever asks for them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.judge.delta import MISSING, Delta, State
+from netkit.judge.parity import DeltaOf, RailSum, is_read, rail_sum
+
+COUNTS = st.tuples(*[st.integers(0, 10**9)] * 4)
+
+
+def nic(sent: int, handled: int, ignored: int = 0, marked: int = 0) -> DeltaOf:
+    counts = {"cnp_sent": sent, "cnp_handled": handled, "cnp_ignored": ignored, "ecn_received": marked}
+    return lambda name: Delta(State.DELTA, counts[name], 1.0)
+
+
+@given(st.lists(COUNTS, max_size=8))
+def test_a_rail_is_the_sum_of_its_nics(rows: list[tuple[int, int, int, int]]) -> None:
+    assert rail_sum(nic(*row) for row in rows) == RailSum(*(sum(row[index] for row in rows) for index in range(4)))
+
+
+def test_what_is_ignored_was_heard_and_more_than_was_sent_is_no_loss() -> None:
+    assert RailSum(1000, 600, 150, 0).loss_percent == 25.0
+    assert RailSum(1000, 1100, 0, 0).loss_percent == -10.0
+    assert RailSum(0, 0, 0, 0).loss_percent == 0.0
+
+
+def test_either_side_may_be_enough() -> None:
+    assert [RailSum(*row).is_enough(100) for row in ((100, 0, 0, 0), (0, 60, 40, 0), (99, 99, 0, 5000))] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_nic_that_lacks_a_side_is_not_read() -> None:
+    assert is_read(nic(0, 0))
+    assert not is_read(lambda name: MISSING if name == "cnp_handled" else Delta(State.DELTA))
+    assert not is_read(lambda _name: Delta(State.RESET))
