@@ -1,0 +1,89 @@
+"""What the tests of killed deploys share: a lab, a deploy that is killed at a step it writes down, and a resume."""
+
+import itertools
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from netkit.deploy import Journal, Outcome
+from netkit.deploy.lock import held
+from tests.command import ROOT, environment
+from tests.deploy.fleet import Fleet, built
+from tests.deploy.killed import SPINES, VICTIM, WITH_ANOTHER_TO_COME
+from tests.deploy.live_scene import reasons, results, values
+from tests.lab.running import RunningLab, running, write_fabric
+
+PATIENCE_S = 300
+ONLY_WITH_A_DRAIN = ("drain", "undrain")
+NUMBERS = itertools.count(4)
+
+
+@contextmanager
+def four(folder: Path) -> Iterator[RunningLab]:
+    """Boot a fabric of 2 leaves and 2 spines, as intended."""
+    with running(write_fabric(folder, values("nvue")), name="k") as booted:
+        yield booted
+
+
+def changed(lab: RunningLab, folder: Path, step: str) -> Fleet:
+    """Return the fabric with a change that no test before has made; it takes sessions down where a drain is needed."""
+    number = next(NUMBERS)
+    felt: dict[str, Any] = {"routing": {"bfd": {"multiplier": number}}}
+    unfelt: dict[str, Any] = {"services": {"snmp": {"location": f"row {number}"}}}
+    intent = values("nvue", felt if step in ONLY_WITH_A_DRAIN else unfelt)
+    write_fabric(folder / "changed", intent)
+    return Fleet(lab, folder / "runs", built(intent))
+
+
+def killed(fleet: Fleet, folder: Path, step: str) -> Journal:
+    """Deploy in a process that is killed once a step is written, and return its journal."""
+    arguments = [fleet.lab.home, fleet.lab.name, folder / "changed" / "fabric.yaml", folder / "runs", step]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.deploy.killed", *map(str, arguments)],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr
+    (folder,) = (folder for folder in (folder / "runs").iterdir() if folder.is_dir())
+    journal = Journal(folder)
+    last = [entry.step for entry in journal.entries() if entry.device == VICTIM][-1]
+    assert (last, journal.outcome()) == (step, None)
+    return journal
+
+
+def finished(fleet: Fleet, journal: Journal) -> Outcome:
+    """Go on with a run; afterwards it has finished, nobody holds the lock, and nothing waits for a confirmation."""
+    outcome = fleet.resume(journal)
+    assert Journal(journal.folder).outcome() == outcome
+    with held(journal.folder.parent, fleet.fabric.name, "next"):
+        pass
+    assert {name for name in SPINES if is_pending(fleet, name)} == set()
+    return outcome
+
+
+def is_pending(fleet: Fleet, name: str) -> bool:
+    driver = fleet.connect(name)
+    driver.open()
+    try:
+        return driver.has_pending_commit()
+    finally:
+        driver.close()
+
+
+def check_finished_after(lab: RunningLab, folder: Path, step: str) -> None:
+    """Kill a run at a step, go on with it, and hold it to what it promises: the change is everywhere."""
+    fleet = changed(lab, folder, step)
+    outcome = finished(fleet, killed(fleet, folder, step))
+    todo = SPINES if step in WITH_ANOTHER_TO_COME else (VICTIM,)
+    expected = {**dict.fromkeys(fleet.names, "excluded"), **dict.fromkeys(todo, "done")}
+    assert results(outcome) == expected, reasons(outcome)
+    assert outcome.exit_code == 0
+    assert {device.name for device in fleet.plan().changed} == {*fleet.names} - {*todo}

@@ -1,0 +1,23 @@
+"""Deploys killed at the steps up to the change itself, and gone on with."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.deploy import kill_scene
+from tests.lab.running import RunningLab, needs_lab
+
+pytestmark = needs_lab
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLab]:
+    """Boot a fabric of 2 leaves and 2 spines, as intended."""
+    with kill_scene.four(tmp_path_factory.mktemp("fabric")) as booted:
+        yield booted
+
+
+@pytest.mark.parametrize("step", ["preflight", "sample", "drain", "load", "commit"])
+def test_a_run_killed_at_any_step_is_finished_by_resume(four: RunningLab, tmp_path: Path, step: str) -> None:
+    kill_scene.check_finished_after(four, tmp_path, step)
