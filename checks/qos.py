@@ -72,14 +72,15 @@ def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
     if isinstance(found, Absent):
         return
     for name, port in seen.ports.items():
-        qos, wanted = found.get(name), port.profile.headroom
+        qos, wanted, length_m = found.get(name), port.profile.headroom, port.profile.cable.length_m
         room = None if qos is None or wanted is None else _room(qos, wanted)
-        if qos is None or room is None:
+        made_for_m = None if qos is None or wanted is None else qos.cable_m
+        if room is None and made_for_m is None:
             yield skip(name, "the device does not show the headroom of this port")
-        elif qos.cable_m is not None and qos.cable_m < port.profile.cable.length_m:
-            text = f"its headroom is made for {qos.cable_m:g} m, the cable has {port.profile.cable.length_m:g} m"
+        elif made_for_m is not None and made_for_m < length_m:
+            text = f"its headroom is made for {made_for_m:g} m, the cable has {length_m:g} m"
             yield fail(name, text, PLAN)
-        elif room[0] < room[1] * (1 - ROUNDED):
+        elif room is not None and room[0] < room[1] * (1 - ROUNDED):
             text = f"its headroom of {room[0]:,} bytes is less than the {room[1]:,} that its cable needs"
             yield fail(name, text, PLAN)
         else:

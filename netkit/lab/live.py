@@ -22,11 +22,16 @@ from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
 from netkit.lab.services import Services
 from netkit.lab.state import SwitchState
+from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
 FRESH_S = 0.5
+CROWD_S = 15.0
+"""What was counted longer ago tells nothing of how crowded a port is now."""
 FLASH_BYTES = 64 << 20
 DRAIN = "graceful-shutdown"
 """Of the whole router, or as the community a route map sets."""
+Left = tuple[PortMarks, Sent]
+NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
 
 
 class LiveNode:
@@ -51,6 +56,7 @@ class LiveNode:
         self._frr: str | None = None
         self._marking = ""
         self._seen: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
+        self._left: Mapping[str, Left] = {}
 
     def file(self, path: str) -> Path:
         """Return where a file of the node is for this process."""
@@ -188,17 +194,19 @@ class LiveNode:
     def kernel_ports(self) -> Mapping[str, KernelPort]:
         """Return what the kernel shows of each port, by its NOS name; as old as half a second."""
         seen_s, ports = self._seen
-        if time.monotonic() - seen_s < FRESH_S:
+        age_s = time.monotonic() - seen_s
+        if age_s < FRESH_S:
             return ports
         done = self.run("ip", "-j", "-s", "-s", "link", "show")
         shown = {link["ifname"]: link for link in json.loads(done.stdout or "[]")}
-        marks = self._services.marks(self) if isinstance(self.device, Switch) else {}
+        left = self._services.left(self) if isinstance(self.device, Switch) else {}
+        before = self._left if age_s < CROWD_S else left
         ports = {
-            name: _kernel_port(shown[interface], marks.get(name, 0))
+            name: _kernel_port(shown[interface], left.get(name), before.get(name))
             for name, interface in self.kernel_names.items()
             if interface in shown
         }
-        self._seen = (time.monotonic(), ports)
+        self._seen, self._left = (time.monotonic(), ports), left
         return ports
 
     def log(self, line: str) -> None:
@@ -258,7 +266,9 @@ class LiveNode:
         return self._log.open("ab")
 
 
-def _kernel_port(link: Mapping[str, Any], marks: int) -> KernelPort:
+def _kernel_port(link: Mapping[str, Any], left: Left | None, before: Left | None) -> KernelPort:
+    marks, sent = left or NOTHING_LEFT
+    was_sent = (before or NOTHING_LEFT)[1]
     flags, rx, tx = link["flags"], link["stats64"]["rx"], link["stats64"]["tx"]
     traffic = TrafficReading(
         rx["bytes"], rx["packets"], rx["dropped"], rx["errors"], tx["bytes"], tx["packets"], tx["dropped"], tx["errors"]
@@ -269,6 +279,9 @@ def _kernel_port(link: Mapping[str, Any], marks: int) -> KernelPort:
         mtu_bytes=link["mtu"],
         carrier_changes=tx["carrier_changes"],
         traffic=traffic,
-        ecn_marked_packets=marks,
+        ecn_marked_packets=marks.marked_packets,
+        is_crowded=sent.crowded_packets > was_sent.crowded_packets,
         mac=link["address"],
+        queue_packets=sent.packets,
+        queue_bytes=sent.bytes,
     )

@@ -158,6 +158,7 @@ class NicReading:
     speed_gbps: int
     mtu_bytes: int
     carrier_changes: int
+    link_up_s: float
     firmware: str
     driver: str
     part: str

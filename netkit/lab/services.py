@@ -14,6 +14,7 @@ from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 from netkit.lab.traffic import marking, pattern
 from netkit.lab.traffic.flow import End, NicConfig
+from netkit.lab.traffic.marking import PortMarks, Sent
 from netkit.lab.traffic.process import TrafficProcess
 
 SMALL_LAB = 20
@@ -61,12 +62,14 @@ class Services:
         """Return the nftables ruleset that marks congestion on a switch."""
         return marking.ruleset(state, kernel_names)
 
-    def marks(self, node: Shell) -> Mapping[str, int]:
-        """Return how many packets each port of a switch has marked."""
+    def left(self, node: Shell) -> Mapping[str, tuple[PortMarks, Sent]]:
+        """Return what each port of a switch has marked, and what left it in which class."""
         done = node.run(*marking.LIST_COMMAND)
         if done.exit_code != 0:
             return {}
-        return {port: marks.marked_packets for port, marks in marking.parse(done.stdout, node.kernel_names).items()}
+        marks = marking.parse(done.stdout, node.kernel_names)
+        sent = marking.sent(done.stdout, node.kernel_names)
+        return {port: (marks[port], sent[port]) for port in node.kernel_names}
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
         """Return what each NIC of a host counted."""

@@ -5,8 +5,8 @@ import pytest
 from netkit.design.traffic import Headroom
 from netkit.facts import Facts
 from netkit.facts.qos import Ecn, PortQos
-from netkit.judge import Scene
-from tests.checks.judging import said, skipped
+from netkit.judge import Scene, Verdict
+from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -117,6 +117,17 @@ def test_headroom_must_fit_the_cable() -> None:
     ]
     whole = replace(SWITCH, xoff_bytes=None, headroom_bytes={3: ROOM.size_bytes})
     assert texts(both(whole), "qos.headroom") == []
+
+
+def test_a_length_alone_is_enough_to_judge_headroom_by() -> None:
+    alone = replace(SWITCH, xoff_bytes=None, headroom_bytes=None)
+    assert results(both(alone), "qos.headroom")["leaf01"].verdict is Verdict.PASS
+    short = replace(alone, cable_m=1)
+    assert texts(both(short), "qos.headroom") == [
+        f"its headroom is made for 1 m, the cable has {PORT.profile.cable.length_m:g} m"
+    ]
+    untold = replace(alone, cable_m=None)
+    assert results(both(untold), "qos.headroom")["leaf01"].verdict is Verdict.SKIPPED
 
 
 def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.traffic import marking
-from netkit.lab.traffic.marking import MarkingFault, PortMarks
+from netkit.lab.traffic.marking import MarkingFault, PortMarks, Sent
 from tests.lab.traffic_scene import QOS, inside, namespace, needs_root
 
 NAMES = {"Ethernet1/1": "et1_1", "swp1s0": "swp1s0", "Ethernet-9": "Ethernet-9"}
@@ -64,13 +64,33 @@ def test_ports_the_switch_was_not_told_of_have_no_rules() -> None:
     ],
 )
 def test_only_priorities_in_a_class_with_ecn_are_marked(qos: QosState, members: set[str]) -> None:
-    assert set(re.findall(r"meta mark \{ ([\d, ]+) \} limit", marking.ruleset(switch(qos), NAMES))) == members
+    text = marking.ruleset(switch(qos), NAMES)
+    assert set(re.findall(r"meta mark \{ ([\d, ]+) \} limit [^\n]* ip ecn", text)) == members
+
+
+def test_what_leaves_is_counted_by_the_class_of_its_priority() -> None:
+    qos = replace(QOS, class_of_priority=(0, 0, 0, 3, 0, 0, 6, 0))
+    text = marking.ruleset(switch(qos), {"swp1s0": "swp1s0"})
+    counted = re.search(r"counter name meta mark map \{ (.*) \}", text)
+    assert counted is not None
+    classes = {"3": "swp1s0.class3", "6": "swp1s0.class6"}
+    wanted = {str(mark): classes.get(str(mark - 1), "swp1s0.class0") for mark in range(9)}
+    unheeded = {str(int(mark) + 16): name for mark, name in wanted.items()}
+    assert dict(re.findall(r'(\d+) : "([^"]+)"', counted[1])) == wanted | unheeded
+
+
+def test_counts_of_classes_are_read_by_port() -> None:
+    rows = {"swp1s0.class3": (5, 700), "swp1s0.class6": (2, 120), "swp1s0.marked": (3, 1), "swp1s0.unmarked": (4, 1)}
+    listing = [{"counter": {"name": name, "packets": packets, "bytes": size}} for name, (packets, size) in rows.items()]
+    found = marking.sent(json.dumps({"nftables": listing}), NAMES)
+    assert found["swp1s0"] == Sent((0, 0, 0, 5, 0, 0, 2, 0), (0, 0, 0, 700, 0, 0, 120, 0), 7)
+    assert found["Ethernet-9"] == Sent()
 
 
 def test_a_port_that_lost_pfc_still_marks() -> None:
     without = PortState("swp1s0", qos=replace(QOS, pfc_priorities=frozenset()))
     state = SwitchState("leaf01", (without, PortState("Ethernet1/1", qos=QOS)))
-    assert marking.ruleset(state, NAMES).count("limit rate over") == 2
+    assert marking.ruleset(state, NAMES).count("limit rate over") == 4
 
 
 @pytest.mark.parametrize(("min_bytes", "burst"), [(0, 5), (150_000, 5), (1_500_000, 22), (50_000_000, 64)])

@@ -9,6 +9,7 @@ from netkit.lab.faults import cabling
 from netkit.lab.faults.bench import Bench, Step, do, label, note, noted, step
 from netkit.lab.faults.fault import Fault
 from netkit.lab.faults.fit import other_port, port_of
+from netkit.lab.traffic.marking import UNHEEDED_MARK
 
 Nodes = Mapping[str, Bench]
 Plan = tuple[list[Step], list[Step]]
@@ -122,8 +123,8 @@ def _wrong_source_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
 
 
 def _ecn_unmarked(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
-    """Take from packets the mark that tells their priority, just before it is decided whether to set CE."""
-    return _filter(fault, node, "egress", -10, "meta mark set 0")
+    """Have packets carry that they are not to be marked, just before it is decided whether to set CE."""
+    return _filter(fault, node, "egress", -10, f"meta mark set meta mark or {UNHEEDED_MARK}")
 
 
 def _cnp_remarked(fault: Fault, fabric: Fabric, node: Bench) -> Plan:

@@ -14,6 +14,8 @@ PAUSE_S = 8e-6
 """How long one pause of a healthy fabric holds traffic up."""
 IGNORED_REPEATS = 3
 """A pause nobody heeds is sent again and again."""
+MARKED_FILL, MARKS_PS = 0.3, 5.0
+"""From which fill on a queue marks, and how much: enough to be seen, far too little to call for CNPs of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Flow:
     headroom_fill: float = 0
     priority: int = 0
     has_tripped: bool = False
+    marks_ps: float = 0
 
 
 def quiet(way: Way) -> Pressure:
@@ -71,8 +74,13 @@ def flow(way: Way, sender: Side | None, receiver: Side | None, pressure: Pressur
     if sender is None or receiver is None:
         return _moving(Flow(queue_fill=pressure.queue_fill), bytes_ps)
     if receiver.is_lossless and sender.heeds(receiver):
-        return _paused(bytes_ps, sender, receiver, pressure)
-    return _unheeded(bytes_ps, sender, receiver, pressure)
+        return _marked(sender, _paused(bytes_ps, sender, receiver, pressure))
+    return _marked(sender, _unheeded(bytes_ps, sender, receiver, pressure))
+
+
+def _marked(sender: Side, shown: Flow) -> Flow:
+    is_marking = sender.is_marking and shown.queue_fill >= MARKED_FILL
+    return replace(shown, marks_ps=MARKS_PS) if is_marking else shown
 
 
 def has_tripped(sender: Side, pressure: Pressure) -> bool:

@@ -16,9 +16,11 @@ class KernelPort:
     traffic: TrafficReading = field(default_factory=TrafficReading)
     ecn_marked_packets: int = 0
     """Packets nftables marked CE on the way out; all of them belong to the RoCE queue."""
+    is_crowded: bool = False
+    """Whether more RoCE packets leave just now than stand for the speed of the port."""
     mac: str = ""
     queue_packets: tuple[int, ...] = ()
-    """Packets nftables saw leave by each of the eight queues, when it tells them apart."""
+    """Packets nftables saw leave by each of the eight queues; none of a port without rules, such as a host's."""
     queue_bytes: tuple[int, ...] = ()
 
 

@@ -22,6 +22,7 @@ class Totals(NamedTuple):
     watchdog_drops: float = 0
     stalled_s: float = 0
     """How long the receiver asked for pauses much of the time."""
+    marks: float = 0
 
 
 class Meter:
@@ -67,4 +68,5 @@ def _rates(flow: Flow) -> Totals:
         flow.lossy_drops_ps,
         flow.watchdog_drops_ps,
         float(flow.asked_share > STALL_SHARE),
+        flow.marks_ps,
     )

@@ -43,7 +43,7 @@ class Plant:
         self._mates: dict[tuple[str, str], list[End]] = {}
         for end, place in self.places.items():
             self._mates.setdefault((place.device, place.cage), []).append(end)
-        self._switches = switches = {switch.name for switch in fabric.switches}
+        switches = {switch.name for switch in fabric.switches}
         self._every_other = frozenset(
             end
             for name in switches
@@ -68,12 +68,13 @@ class Plant:
             return replace(side, pfc_priorities=frozenset())
         if fault.name == "adaptive-routing-half-on" and (fault.port or end in self._every_other):
             return replace(side, adaptive_routing=not side.adaptive_routing)
+        if fault.name == "ecn-unmarked":
+            return replace(side, is_marking=False)
         return side
 
     def link_up_s(self, end: End) -> float:
-        """Return how long the last link-up of an end took; of a slow NIC only its leaf can tell, which waited."""
-        peer = self.wiring.peer(end)
-        near = [*self._faults_at(end), *(self._faults_at(peer) if peer.device not in self._switches else ())]
+        """Return how long the last link-up of an end took; both ends wait for the slower one."""
+        near = [*self._faults_at(end), *self._faults_at(self.wiring.peer(end))]
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 

@@ -56,7 +56,7 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
         int(in_.lossy_drops),
         *watched,
         int(out.watchdog_drops),
-        kernel.ecn_marked_packets,
+        kernel.ecn_marked_packets + int(out.marks),
         traffic.rx_bytes,
         traffic.rx_packets,
         traffic.rx_dropped,
@@ -70,10 +70,10 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
     ]
 
 
-def gauges(out: Meter, in_: Meter, xoff_bytes: int, now_s: float) -> Gauges:
+def gauges(out: Meter, in_: Meter, xoff_bytes: int, now_s: float, *, is_crowded: bool = False) -> Gauges:
     """Return how full the buffers are; what a healthy queue holds swings a little."""
     swing = 0.8 + 0.2 * math.sin(now_s / SWING_S + in_.flow.pauses_ps)
-    shared = out.flow.queue_fill * QUEUE_BYTES
+    shared = (1.0 if is_crowded else out.flow.queue_fill) * QUEUE_BYTES
     ingress = in_.flow.headroom_fill * QUEUE_BYTES / 4
     is_congested = in_.flow.headroom_fill > 0.1
     return Gauges(

@@ -38,7 +38,8 @@ def port_reading(
     if account is not None:
         shown = _accounted(plant, end, account, shown, now_s)
     headroom = port.profile.headroom
-    gauge = ports.gauges(out, in_, headroom.xoff_bytes if headroom else 0, now_s)
+    xoff_bytes = headroom.xoff_bytes if headroom else 0
+    gauge = ports.gauges(out, in_, xoff_bytes, now_s, is_crowded=kernel.is_crowded)
     fec = side.fec if side and side.fec else port.profile.fec
     return PortReading(
         name=port.name,
@@ -103,6 +104,7 @@ def nic_reading(
         speed_gbps=way.speed_gbps,
         mtu_bytes=kernel.mtu_bytes,
         carrier_changes=kernel.carrier_changes,
+        link_up_s=plant.link_up_s(end),
         firmware=nics.FIRMWARE,
         driver=nics.DRIVER,
         part=nics.PART,

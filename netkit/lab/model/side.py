@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from netkit.design.traffic import LosslessProfile
 from netkit.lab.model.inputs import NicSettings
-from netkit.lab.state import PRIORITIES, PortState, WatchdogState
+from netkit.lab.state import PRIORITIES, PortState, QosState, WatchdogState
 
 DETECTION_MS = 300
 RESTORATION_MS = 600
@@ -25,6 +25,8 @@ class Side:
     speed_gbps: int = 0
     fec: str = ""
     adaptive_routing: bool = False
+    is_marking: bool = False
+    """Whether RoCE data that waits here is marked with CE."""
 
     @property
     def is_lossless(self) -> bool:
@@ -49,6 +51,7 @@ def of_port(state: PortState, profile: LosslessProfile) -> Side:
         speed_gbps=state.speed_gbps,
         fec=state.fec,
         adaptive_routing=state.adaptive_routing,
+        is_marking=_is_marking(qos, _priority(qos.priority_of_dscp, profile.data_dscp)),
     )
 
 
@@ -63,6 +66,11 @@ def of_nic(settings: NicSettings, profile: LosslessProfile) -> Side:
 
 def _priority(priority_of_dscp: tuple[int, ...], dscp: int) -> int:
     return priority_of_dscp[dscp] if priority_of_dscp else 0
+
+
+def _is_marking(qos: QosState, data_priority: int) -> bool:
+    ecn = qos.ecn.get(qos.class_of_priority[data_priority])
+    return ecn is not None and ecn.probability_percent > 0
 
 
 def _timed(watchdog: WatchdogState | None) -> WatchdogState | None:

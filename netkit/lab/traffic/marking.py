@@ -5,16 +5,18 @@ it a priority, by its DSCP when trusted, and carries that in the packet mark. Th
 are in a class with ECN: past the rate of the port, ECT(0) becomes CE and Not-ECT is dropped. Where a switch ramps the
 probability between two fill levels the lab marks with certainty, since nothing here queues. A priority that is lossless
 on no port of the switch is never congested here: what else a lab carries, such as pings, comes in bursts that no port
-of a real switch would notice.
+of a real switch would notice. What leaves is also counted by the class it leaves in.
+
+LLDP ends in the chain of the port it enters: lldpd has heard it by then, and the kernel would count it as dropped.
 
 Loading a ruleset again keeps the counts. The named counters are the only state.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from netkit.lab.state import CODE_POINTS, PortState, QosState, SwitchState
+from netkit.lab.state import CODE_POINTS, PRIORITIES, PortState, QosState, SwitchState
 
 TABLE = "netkit_ecn"
 LIST_COMMAND = ("nft", "-j", "list", "counters", "table", "netdev", TABLE)
@@ -23,6 +25,13 @@ GBPS_PER_PPS = 2
 USUAL_SPEED_GBPS = 400
 _BYTES_PER_BURST_PACKET = 64 * 1024
 _BURSTS = (5, 64)
+_LLDP = "0x88cc"
+_UNHEEDED = 16
+UNHEEDED_MARK = f"{_UNHEEDED:#x}"
+"""A bit of the packet mark: congestion is not to be marked, whatever the priority beside it says."""
+
+
+NO_CLASSES = (0,) * PRIORITIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,18 @@ class PortMarks:
     dropped_packets: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What left a port, by the class it left in."""
+
+    packets: tuple[int, ...] = NO_CLASSES
+    bytes: tuple[int, ...] = NO_CLASSES
+    crowded_packets: int = 0
+    """Packets past the rate of the port, whether they were marked, dropped or neither."""
+
+
 NO_FAULT = MarkingFault()
+NOTHING_SENT = Sent()
 
 
 def line_rate_pps(speed_gbps: int) -> int:
@@ -73,20 +93,42 @@ def ruleset(
 
 def parse(listing: str, kernel_names: Mapping[str, str]) -> Mapping[str, PortMarks]:
     """Return the counts of each port by its NOS name, from the output of `LIST_COMMAND`."""
-    counts = {
-        counter["name"]: int(counter["packets"])
-        for item in json.loads(listing)["nftables"]
-        if (counter := item.get("counter")) is not None
-    }
+    counts = {name: packets for name, (packets, _) in _counted(listing).items()}
     return {
         name: PortMarks(counts.get(_marked(interface), 0), counts.get(_dropped(interface), 0))
         for name, interface in kernel_names.items()
     }
 
 
+def sent(listing: str, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
+    """Return what left each port, by its NOS name, from the output of `LIST_COMMAND`."""
+    counts = _counted(listing)
+
+    def of(interface: str) -> Sent:
+        classes = [counts.get(_class(interface, number), (0, 0)) for number in range(PRIORITIES)]
+        crowded = (_marked(interface), _dropped(interface), _unmarked(interface))
+        return Sent(
+            tuple(packets for packets, _ in classes),
+            tuple(size for _, size in classes),
+            sum(counts.get(name, (0, 0))[0] for name in crowded),
+        )
+
+    return {name: of(interface) for name, interface in kernel_names.items()}
+
+
+def _counted(listing: str) -> dict[str, tuple[int, int]]:
+    """Return packets and bytes by counter."""
+    return {
+        counter["name"]: (int(counter["packets"]), int(counter.get("bytes", 0)))
+        for item in json.loads(listing)["nftables"]
+        if (counter := item.get("counter")) is not None
+    }
+
+
 def _entry(interface: str, qos: QosState) -> Iterator[str]:
     """Yield the chain that gives packets their priority; a mark of 0 means none was given."""
     yield f'  chain in_{interface} {{ type filter hook ingress device "{interface}" priority 0; policy accept;'
+    yield f"    meta protocol {_LLDP} drop"
     if qos.priority_of_dscp:
         pairs = ", ".join(f"{dscp} : {qos.priority_of_dscp[dscp] + 1}" for dscp in range(CODE_POINTS))
         yield f"    meta mark set ip dscp map {{ {pairs} }}"
@@ -99,27 +141,56 @@ def _exit(
     interface: str, port: PortState, rate_pps: int, lossless: frozenset[int], fault: MarkingFault
 ) -> Iterator[str]:
     """Yield the chains that mark, drop and remark on the way out."""
-    marked, dropped, decide = _marked(interface), _dropped(interface), f"ecn_{interface}"
-    yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}"
+    marked, dropped, unmarked = _marked(interface), _dropped(interface), _unmarked(interface)
+    decide = f"ecn_{interface}"
+    yield f"  counter {marked} {{ }}\n  counter {dropped} {{ }}\n  counter {unmarked} {{ }}"
+    yield from (f"  counter {_class(interface, number)} {{ }}" for number in _classes(port.qos))
     yield f'  chain {decide}_mark {{ ip ecn set ce counter name "{marked}"; }}'
     yield f'  chain {decide}_drop {{ counter name "{dropped}" drop; }}'
     yield f'  chain out_{interface} {{ type filter hook egress device "{interface}" priority 0; policy accept;'
+    yield f"    counter name meta mark map {{ {_class_of_mark(interface, port.qos)} }}"
     for traffic_class, ecn in sorted(port.qos.ecn.items()):
         members = [
-            str(number + 1)
+            number + 1
             for number, of in enumerate(port.qos.class_of_priority)
             if of == traffic_class and number in lossless
         ]
         if members and ecn.probability_percent and not fault.is_unmarked:
             burst = min(max(ecn.min_bytes // _BYTES_PER_BURST_PACKET, _BURSTS[0]), _BURSTS[1])
+            past = f"limit rate over {max(rate_pps, 1)}/second burst {burst} packets"
             yield (
-                f"    meta mark {{ {', '.join(members)} }} limit rate over {max(rate_pps, 1)}/second "
-                f"burst {burst} packets ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
+                f"    meta mark {{ {_marks(members)} }} {past} "
+                f"ip ecn vmap {{ ect0 : jump {decide}_mark, not-ect : jump {decide}_drop }}"
             )
+            yield f'    meta mark {{ {_marks(members, _UNHEEDED)} }} {past} counter name "{unmarked}"'
     if fault.remarks:
         pairs = ", ".join(f"{dscp} : jump remark_{other}" for dscp, other in sorted(fault.remarks.items()))
         yield f"    ip dscp vmap {{ {pairs} }}"
     yield "  }"
+
+
+def _marks(members: Iterable[int], bit: int = 0) -> str:
+    return ", ".join(str(mark + bit) for mark in members)
+
+
+def _classes(qos: QosState) -> list[int]:
+    """Return the traffic classes that packets can leave in."""
+    return sorted({*qos.class_of_priority})
+
+
+def _class_of_mark(interface: str, qos: QosState) -> str:
+    """Return the map from packet marks to counters; what the switch itself sends has no mark, and no priority."""
+    marks = {0: qos.class_of_priority[0], **{at + 1: of for at, of in enumerate(qos.class_of_priority)}}
+    marks |= {mark + _UNHEEDED: of for mark, of in marks.items()}
+    return ", ".join(f'{mark} : "{_class(interface, of)}"' for mark, of in marks.items())
+
+
+def _class(interface: str, number: int) -> str:
+    return f"{interface}.class{number}"
+
+
+def _unmarked(interface: str) -> str:
+    return f"{interface}.unmarked"
 
 
 def _marked(interface: str) -> str:

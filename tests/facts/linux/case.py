@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from netkit.platforms.linux.facts import (
     counter,
     dcb,
+    link_up,
     lldp,
     lookup,
     mlnx_qos,
@@ -42,6 +43,7 @@ def _statistics(text: str) -> object:
 
 READERS: Mapping[str, Callable[[str], object]] = {
     "modules": optic.modules,
+    "link_up": link_up.times_s,
     "mlxlink": mlxlink.shown,
     "mlnx_qos": mlnx_qos.parse,
     "dcb": dcb.parse,

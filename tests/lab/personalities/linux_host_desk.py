@@ -124,6 +124,7 @@ class Desk:
                 speed_gbps=400,
                 mtu_bytes=9000,
                 carrier_changes=1,
+                link_up_s=4.2,
                 firmware="28.43.1014",
                 driver="mlx5_core",
                 part="MCX75310AAS-NEA",

@@ -106,6 +106,14 @@ def mlxlink(nic: SubjectNic) -> str:
     return f"{FIRMWARE_TOOL}mlxlink || command -v mstlink) || exit 127; $t {asked} --json || $t {asked}"
 
 
+def link_up(subject: Subject) -> str:
+    """Return the command that asks all cards how long their links took to come up."""
+    nics = " ".join(shlex.quote(f"{nic.interface},{nic.pci}") for nic in subject.nics)
+    asked = f"timeout {PATIENCE_S} $t -d ${{n#*,}} --reg_name PDDR --get --indexes local_port=1,page_select=8"
+    each = f'for n in {nics}; do echo "#@ ${{n%,*}}"; {asked} 2>/dev/null; echo "#= $?"; done'
+    return f"{FIRMWARE_TOOL}mlxreg || command -v mstreg) || exit 127; {each}"
+
+
 def firmware(nic: SubjectNic) -> str:
     """Return the command that asks a card what its firmware keeps."""
     wanted = "|".join(FIRMWARE)

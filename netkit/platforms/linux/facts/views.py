@@ -1,10 +1,23 @@
 """Which commands find which facts of a host. Commands that several views share are asked once."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
-from netkit.platforms.linux.facts import command, counter, interface, lldp, lookup, mlxlink, nic, optic, pci, probe
+from netkit.platforms.linux.facts import (
+    command,
+    counter,
+    interface,
+    link_up,
+    lldp,
+    lookup,
+    mlxlink,
+    nic,
+    optic,
+    pci,
+    probe,
+)
 from netkit.platforms.linux.facts.host import host
 from netkit.platforms.linux.facts.qos import qos
 from netkit.platforms.linux.facts.reading import pairs, sections
@@ -54,6 +67,8 @@ def _costly(subject: Subject) -> Iterator[View]:
     fec, module = command.fec(subject), command.module(subject)
     yield _view((fec, module, *links), lambda *texts: _optics(subject, *texts), "lines", "modules", is_costly=True)
     yield _view(links, lambda *texts: _bins(subject, *texts), "counters", is_costly=True)
+    shown = (command.files(subject), command.ADDRESSES, fec, command.link_up(subject))
+    yield _view(shown, lambda *texts: _interfaces(subject, *texts), "interfaces", is_costly=True)
     about = (command.files(subject), command.LSPCI, command.DEVINFO, *kept)
     yield _view(about, lambda *texts: _nics(subject, *texts), "nics", is_costly=True)
     sent = probe.asked(subject)
@@ -70,10 +85,13 @@ def _host(subject: Subject, files: str, addresses: str, devices: str, topology: 
     return Facts(host=host(tree, found, there, pci.devices(devices), pci.topology(topology), versions))
 
 
-def _interfaces(subject: Subject, files: str, addresses: str, fec: str) -> Facts:
+def _interfaces(subject: Subject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
     tree = parse(files)
     found = interface.interfaces(interface.links(addresses), tree, cards(tree, subject.nics), _fecs(fec))
-    return Facts(interfaces=found)
+    if isinstance(found, Absent):
+        return Facts(interfaces=found)
+    times_s = link_up.times_s(registers)
+    return Facts(interfaces={name: replace(one, link_up_s=times_s.get(name)) for name, one in found.items()})
 
 
 def _nics(subject: Subject, files: str, devices: str, info: str, *kept: str) -> Facts:
