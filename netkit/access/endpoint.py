@@ -25,6 +25,7 @@ class Endpoint:
     certificate: str = ""
     """The SHA-256 fingerprint that HTTPS is pinned to; empty to verify it by the system's authorities."""
     timeout_s: float = 30.0
+    snmp_port: int = 161
 
     def __repr__(self) -> str:
         return f"Endpoint({self.device}, {self.transport}://{self.user}@{self.host}:{self.port})"

@@ -18,6 +18,7 @@ USERS: Mapping[str, str] = {"nvue": "cumulus", "sonic": "admin", "eos": "admin",
 PORTS: Mapping[Transport, int] = {"ssh": 22, "eapi": 443, "nvue-rest": 8765}
 PERSONALITIES: Mapping[str, str] = {"linux-host": "linux"}
 DEFAULT_TIMEOUT_S = 30.0
+SNMP_PORT = 161
 
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
@@ -47,6 +48,7 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
             ssh_config=ssh_config,
             certificate=certificates.get((host, port), ""),
             timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
+            snmp_port=account.snmp.port if account.snmp else SNMP_PORT,
         )
     return found
 
@@ -80,6 +82,7 @@ def lab_endpoints(
             known_hosts=folder / KNOWN_HOSTS,
             certificate=entry.get("certificate", ""),
             timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
+            snmp_port=entry.get("snmp_port", SNMP_PORT),
         )
     return found
 

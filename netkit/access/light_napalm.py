@@ -1,44 +1,37 @@
-"""NAPALM without the drivers of its own that nobody asked for: loading them all takes longer than opening a device."""
+"""NAPALM and netmiko without the drivers of theirs that nobody asked for: loading them all takes longer than a deploy.
 
-import sys
-import threading
-from importlib.util import find_spec, module_from_spec
-from types import ModuleType
+Nor is `invoke` loaded, which paramiko has only for `Match exec` in an ssh_config.
+"""
+
+import importlib
+import logging
 from typing import Any
 
-NAME = "napalm"
-LOCK = threading.RLock()
+from netkit.access.light_package import LOCK
+from netkit.access.light_package import prepare as prepare_package
 
-
-class _Package(ModuleType):
-    """The package as far as its place: whatever else is asked of it loads the whole of it, as an import would have."""
-
-    _is_loading = False
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        with LOCK:
-            if self.__class__ is _Package:
-                self._load(name)
-        return getattr(self, name)
-
-    def _load(self, name: str) -> None:
-        if self._is_loading or self.__spec__ is None or self.__spec__.loader is None:
-            raise AttributeError(name)
-        self._is_loading = True
-        self.__spec__.loader.exec_module(self)
-        self.__class__ = ModuleType  # type: ignore[assignment]  # it is one from here on
+NETMIKO = "netmiko"
 
 
 def prepare() -> None:
-    """Let `napalm.base` be imported without the rest of the package."""
+    """Let `napalm.base` and `netmiko.base_connection` be imported without the rest of their packages."""
     with LOCK:
-        if NAME in sys.modules:
-            return
-        spec = find_spec(NAME)
-        if spec is None:
-            return  # whoever imports it hears so
-        package = module_from_spec(spec)
-        package.__class__ = _Package
-        sys.modules[NAME] = package
+        prepare_package("invoke")
+        prepare_package("napalm")
+        netmiko = prepare_package(NETMIKO)
+        if netmiko is not None:
+            _furnish(netmiko)
+
+
+def _furnish(netmiko: Any) -> None:
+    """Give the package what its own modules and `napalm.base` take from it while they are imported."""
+    netmiko.log = logging.getLogger(NETMIKO)
+    netmiko.log.addHandler(logging.NullHandler())
+    netmiko.ConnectHandler = _connect_handler
+    netmiko.NetMikoTimeoutException = importlib.import_module("netmiko.exceptions").NetmikoTimeoutException
+
+
+def _connect_handler(*arguments: Any, **named: Any) -> Any:
+    """Open a connection of any kind netmiko has."""
+    made = importlib.import_module("netmiko.ssh_dispatcher").ConnectHandler
+    return made(*arguments, **named)

@@ -20,6 +20,7 @@ class SecretStore:
     def __init__(self, source: Source | None = None) -> None:
         self._source = source
         self._values: dict[str, str] = {}
+        self._read: dict[tuple[Source, str], str] = {}
         self._lock = threading.Lock()
 
     def __call__(self, name: str) -> str:
@@ -28,6 +29,20 @@ class SecretStore:
             if name not in self._values:
                 self._values[name] = self._fetched(name)
             return self._values[name]
+
+    def known(self, name: str) -> str:
+        """Return a secret; empty when it is not to be had."""
+        try:
+            return self(name)
+        except AccessError:
+            return ""
+
+    def read(self, source: Source, what: str, name: str) -> str:
+        """Return what another source has for a name; it too is asked once, however many devices share it."""
+        with self._lock:
+            if (source, name) not in self._read:
+                self._read[source, name] = read(source, what, name)
+            return self._read[source, name]
 
     def __repr__(self) -> str:
         return "SecretStore()"

@@ -10,9 +10,11 @@ from pydantic_core import ErrorDetails
 from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
+from netkit.platforms.snmp.credential import AuthProtocol, PrivProtocol
 
 FILE = "access.yaml"
-SOURCES = {("password",), ("secrets",)}
+SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",)}
+FactSource = Literal["native", "snmp", "napalm"]
 PlatformName = Literal["nvue", "sonic", "eos", "frr", "linux"]
 TRANSPORTS: dict[str, tuple[Transport, ...]] = {
     "nvue": ("ssh", "nvue-rest"),
@@ -44,6 +46,28 @@ class Source(Strict):
         return self
 
 
+class SnmpAccess(Strict):
+    """By what SNMP agents let in; without it, the user of the intent's services.snmp."""
+
+    port: int = Field(161, ge=1, le=65535, description="where the agents listen")
+    community: Source | None = Field(None, description="version 2c: where the community comes from; it travels openly")
+    user: str | None = Field(None, min_length=1, description="version 3: the user")
+    auth: Source | None = Field(None, description="where the secret comes from that the user proves itself by")
+    auth_protocol: AuthProtocol = Field("sha1", description="how it does")
+    priv: Source | None = Field(None, description="where the secret comes from that hides questions and answers")
+    priv_protocol: PrivProtocol = Field("aes128", description="how it does")
+
+    @model_validator(mode="after")
+    def _of_one_version(self) -> "SnmpAccess":
+        if self.community and self.user:
+            raise ValueError("names a community and a user; use one of them")
+        if not self.user and (self.auth or self.priv):
+            raise ValueError("has secrets but no user")
+        if self.priv and not self.auth:
+            raise ValueError("priv needs auth too")
+        return self
+
+
 class Account(Strict):
     """How to get in; what is not said here is taken from the level above."""
 
@@ -51,6 +75,8 @@ class Account(Strict):
     key_file: str | None = Field(None, min_length=1, description="private SSH key; without one, the SSH agent is asked")
     password: Source | None = Field(None, description="where the password comes from")
     timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
+    facts: FactSource | None = Field(None, description="what checks look at switches through; hosts are always native")
+    snmp: SnmpAccess | None = Field(None, description="how SNMP agents are asked")
 
 
 class PlatformAccess(Account):
@@ -58,6 +84,7 @@ class PlatformAccess(Account):
 
     transport: Transport | None = Field(None, description="what is spoken")
     port: int | None = Field(None, ge=1, le=65535, description="where it is spoken")
+    napalm: str | None = Field(None, min_length=1, description="the NAPALM driver for facts: napalm; default netkit's")
 
 
 class AccessSettings(Account):
@@ -127,7 +154,8 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
     if detail["type"] != "extra_forbidden":
         return None
     path = detail["loc"]
-    model = Source if path[-2:-1] in SOURCES else PlatformAccess if len(path) > 1 else None
+    parent = path[-2:-1]
+    model = Source if parent in SOURCES else SnmpAccess if parent == ("snmp",) else PlatformAccess if parent else None
     known = ", ".join(sorted((model or AccessSettings).model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
 

@@ -17,6 +17,7 @@ from netkit.cli.options import (
     ConfirmWithin,
     Disruptive,
     Fabric,
+    Facts,
     Format,
     Lab,
     Limit,
@@ -192,6 +193,7 @@ def check(
     limit: Limit = "",
     lab: Lab = "",
     window: Window = 10.0,
+    source: Facts = "",
     profile: Annotated[
         str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
     ] = "full",
@@ -207,7 +209,7 @@ def check(
         _run("new_check", fabric, new)
         return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
-    _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, output=output, **how)
+    _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
 
 
 @app.command()
@@ -218,9 +220,10 @@ def snapshot(
     lab: Lab = "",
     window: Window = 10.0,
     light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
+    source: Facts = "",
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
-    _run("snapshot", fabric, out, limit=limit, lab=lab, window_s=window, light=light)
+    _run("snapshot", fabric, out, limit=limit, lab=lab, window_s=window, light=light, source=source)
 
 
 @app.command()

@@ -37,13 +37,20 @@ def run(
     window_s: float,
     profile: str,
     snapshot: Path | None,
+    source: str,
     output: str,
     lists: bool,
 ) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
     _refuse(output, profile)
     checking = Checking.of(
-        folder, limit=limit, lab=lab, window_s=window_s, snapshot=snapshot, is_light=profile == "light"
+        folder,
+        limit=limit,
+        lab=lab,
+        window_s=window_s,
+        snapshot=snapshot,
+        is_light=profile == "light",
+        source=source,
     )
     checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), names)
     if lists:

@@ -27,17 +27,29 @@ class Checking:
     window_s: float = 0.0
     snapshot: Path | None = None
     is_light: bool = False
+    source: str = ""
+    """What switches are looked at through; empty as access.yaml says."""
 
     @classmethod
     def of(
-        cls, folder: Path, *, limit: str, lab: str, window_s: float, snapshot: Path | None, is_light: bool = False
+        cls,
+        folder: Path,
+        *,
+        limit: str,
+        lab: str,
+        window_s: float,
+        snapshot: Path | None,
+        is_light: bool = False,
+        source: str = "",
     ) -> "Checking":
         """Open a fabric."""
         if snapshot is not None and lab:
             raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+        if snapshot is not None and source:
+            raise UsageError(Problem("what a snapshot was taken through is settled", "leave --source away"))
         project = open_project(folder)
         warn(project)
-        return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light)
+        return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light, source)
 
     def scene(self, checks: Sequence[Check] | None = None) -> Scene:
         """Return what checks are given; what none of the chosen ones needs is not asked for."""
@@ -55,7 +67,7 @@ class Checking:
         has_window = checks is None or any(check.has_window for check in checks)
         options = Options(window_s=self.window_s if has_window else 0.0, has_config=has_drift)
         looking = Looking(self.devices, options, is_light=self.is_light)
-        return look(self.project, fleet(self.project, self.lab), looking)
+        return look(self.project, fleet(self.project, self.lab, self.source), looking)
 
     def _of_file(self, file: Path) -> Snapshot:
         found = serial.read(file)

@@ -1,16 +1,18 @@
 """The devices of a fabric as they are reached: the real ones, or those of a lab and then nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from netkit.access import connect, settings
 from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.secrets import SecretStore
+from netkit.access.source import NATIVE, Origin, origin, viewer
 from netkit.cli.fabric import PLAYBOOKS, Project, beside
 from netkit.design import Switch
-from netkit.errors import AccessError, LabError, Problem
+from netkit.errors import AccessError, LabError, Problem, UsageError
 from netkit.lab.folder import lab_folder
 from netkit.platforms.driver import Driver
 from netkit.platforms.view import Viewer
@@ -30,6 +32,8 @@ class Fleet:
     """The lab they belong to; empty for real devices."""
     playbooks: tuple[Path, ...] = ()
     """The user's own folders of playbooks."""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Platform → where the facts of its devices come from; native when it is not here."""
 
     def endpoint(self, device: str) -> Endpoint:
         """Return where a device is; AccessError when it is nowhere."""
@@ -41,18 +45,34 @@ class Fleet:
 
     def viewer(self, device: str) -> Viewer:
         """Return what looks at a device, not opened yet."""
-        return connect.viewer(self.endpoint(device), self.secrets)
+        endpoint = self.endpoint(device)
+        return viewer(endpoint, self.secrets, self.origin(endpoint.platform))
+
+    def origin(self, platform: str) -> Origin:
+        """Return where the facts of a platform's devices come from."""
+        return self.origins.get(platform, NATIVE)
 
 
-def fleet(project: Project, lab: str) -> Fleet:
-    """Return the devices of a fabric, or those of its lab."""
+def fleet(project: Project, lab: str, source: str = "") -> Fleet:
+    """Return the devices of a fabric, or those of its lab, which are looked at through a source of facts."""
     access = settings.load(project.loaded.folder)
     secrets = SecretStore(access.secrets)
     playbooks = beside(project.loaded.folder, PLAYBOOKS)
     name = project.fabric.name if lab == OF_THE_FABRIC else lab
+    origins = _origins(project, access, source, is_lab=bool(name))
     if name:
-        return Fleet(_of_lab(project, name, access), secrets, name, playbooks)
-    return Fleet(endpoints(project.fabric, access, project.loaded.folder), secrets, playbooks=playbooks)
+        return Fleet(_of_lab(project, name, access), secrets, name, playbooks, origins)
+    found = endpoints(project.fabric, access, project.loaded.folder)
+    return Fleet(found, secrets, playbooks=playbooks, origins=origins)
+
+
+def _origins(project: Project, access: settings.AccessSettings, source: str, *, is_lab: bool) -> Mapping[str, Origin]:
+    sources: tuple[settings.FactSource, ...] = get_args(settings.FactSource)
+    if source and source not in sources:
+        raise UsageError(Problem(f"no source of facts {source!r}", f"use one of {', '.join(sources)}"))
+    asked = next((one for one in sources if one == source), None)
+    platforms = {switch.platform for switch in project.fabric.switches}
+    return {name: origin(project.fabric, access, name, asked, is_lab=is_lab) for name in sorted(platforms)}
 
 
 def lab_path(name: str) -> Path:

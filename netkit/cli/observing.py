@@ -11,9 +11,11 @@ from netkit.cli.progress import counter
 from netkit.design import Fabric, Switch
 from netkit.design.select import Device
 from netkit.facts import Snapshot
-from netkit.observe import Collected, Options, Target, collect, subject, target
+from netkit.observe import NATIVE, Collected, Options, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
+
+NOT_CONFIGURED = "only the platform's own commands tell it"
 
 
 class OnlyViewing:
@@ -38,7 +40,10 @@ class Looking:
 
 def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     """Return what the devices are like now, and what differs from the intent when configurations are read too."""
-    targets = [looked_at(project.fabric, device, is_light=looking.is_light) for device in looking.devices]
+    targets = [
+        looked_at(project.fabric, device, is_light=looking.is_light, source=_source(fleet, device))
+        for device in looking.devices
+    ]
     rounds = 2 if looking.options.window_s else 1
     with counter("looking", rounds * len(targets)) as count:
         found = collect(
@@ -49,10 +54,17 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))
 
 
-def looked_at(fabric: Fabric, device: Device, *, is_light: bool = True) -> Target:
+def looked_at(fabric: Fabric, device: Device, *, is_light: bool = True, source: str = NATIVE) -> Target:
     """Return a device with what there is to ask it."""
-    platform = device.platform if isinstance(device, Switch) else HOST_PLATFORM
-    return target(platform, subject(fabric, device), is_light=is_light)
+    return target(_platform(device), subject(fabric, device), source=source, is_light=is_light)
+
+
+def _platform(device: Device) -> str:
+    return device.platform if isinstance(device, Switch) else HOST_PLATFORM
+
+
+def _source(fleet: Fleet, device: Device) -> str:
+    return fleet.origin(_platform(device)).source
 
 
 def _differences(project: Project, devices: Sequence[Device], found: Collected) -> Plan:
@@ -64,5 +76,5 @@ def _differences(project: Project, devices: Sequence[Device], found: Collected) 
 def _read(name: str, found: Collected) -> Running | Unreachable:
     config = found.configs.get(name)
     if config is None:
-        return Unreachable(found.snapshot.devices[name].failure or "its configuration was not read")
+        return Unreachable(found.snapshot.devices[name].failure or NOT_CONFIGURED)
     return Running(config.files, config.version)

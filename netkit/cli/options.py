@@ -14,6 +14,9 @@ PlanFormat = Annotated[str, typer.Option("--format", help="text, markdown or jso
 Lab = Annotated[
     str, typer.Option("--lab", help="The lab of this fabric, or =NAME; nothing else is reached.", metavar="[=LAB]")
 ]
+Facts = Annotated[
+    str, typer.Option("--source", help="Look at switches through this: native, snmp or napalm.", metavar="SOURCE")
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]
 Disruptive = Annotated[bool, typer.Option("--disruptive", help="Allow changes that no other path makes up for.")]

@@ -2,8 +2,10 @@
 
 import gzip
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from netkit.cli import trials
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
@@ -16,12 +18,25 @@ from netkit.report.plan_view import counted
 UNREACHED = 4
 
 
-def run(folder: Path, out: Path, *, limit: str, lab: str, window_s: float, light: bool) -> int:
+def run(
+    folder: Path,
+    out: Path,
+    files: Sequence[Path] = (),
+    *,
+    limit: str,
+    lab: str,
+    window_s: float,
+    light: bool,
+    source: str,
+) -> int:
     """Save what the devices are like; return 4 when one could not be reached."""
     project = open_project(folder)
     warn(project)
+    measured = trials.read(files)
     options = Options(window_s=window_s, has_config=True)
-    found = look(project, fleet(project, lab), Looking(select(project.fabric, limit), options, is_light=light))
+    looking = Looking(select(project.fabric, limit), options, is_light=light)
+    found = look(project, fleet(project, lab, source), looking)
+    found = trials.added(found, measured)
     save(found, out)
     return tell(found, out)
 

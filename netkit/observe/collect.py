@@ -15,6 +15,8 @@ from netkit.observe.assemble import facts, sample
 from netkit.platforms.view import Reply, Subject, View, Viewer
 
 Connect = Callable[[str], Viewer]
+NATIVE = "native"
+"""The source of facts that is a platform's own; others are packages beside the platforms."""
 WATCH_S = 0.2
 
 
@@ -54,6 +56,8 @@ class Target:
     device: str
     platform: str
     views: tuple[View, ...]
+    has_config: bool = True
+    """Whether its configuration can be read on the way."""
 
 
 @dataclass(slots=True)
@@ -70,11 +74,12 @@ class Look:
     is_late: bool = False
 
 
-def target(platform: str, subject: Subject, *, is_light: bool = False) -> Target:
-    """Return a device with the views of its platform."""
-    module = importlib.import_module(f"netkit.platforms.{platform}.facts.views")
+def target(platform: str, subject: Subject, *, source: str = NATIVE, is_light: bool = False) -> Target:
+    """Return a device with the views of its platform, or of another source of facts."""
+    module = importlib.import_module(f"netkit.platforms.{platform if source == NATIVE else source}.facts.views")
     found: tuple[View, ...] = module.views(subject)
-    return Target(subject.device, platform, tuple(view for view in found if not (is_light and view.is_costly)))
+    views = tuple(view for view in found if not (is_light and view.is_costly))
+    return Target(subject.device, platform, views, has_config=source == NATIVE)
 
 
 def collect(
@@ -155,6 +160,8 @@ class _Collection:
             look = self._opened(name)
             look.began_s = time.monotonic()
             step(look)
+            if look.is_late:  # some viewers keep what they have when they are hung up on
+                self._failed(name, "")
         except NetkitError as error:
             self._failed(name, "; ".join(str(problem).removeprefix(f"{name}: ") for problem in error.problems))
         except Exception as error:  # of one device; the others are none the worse for it
@@ -207,7 +214,7 @@ class _Collection:
         look.replies.update(self._sample(look))
         commands = tuple(command for command in _commands(look.target.views) if command not in look.replies)
         look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
-        if self._options.has_config:
+        if self._options.has_config and look.target.has_config:
             look.config = Config(look.viewer.running_files(), look.viewer.os_version())
         self._count()
 

@@ -7,14 +7,16 @@ import pytest
 
 from netkit.access import settings
 from netkit.access.secrets import SecretStore, read
-from netkit.access.settings import AccessSettings, Source
+from netkit.access.settings import AccessSettings, SnmpAccess, Source
 from netkit.errors import AccessError
 from tests.command import ROOT
 
-KNOWN_BELOW = "known keys here: key_file, password, port, timeout_s, transport, user"
+KNOWN_BELOW = "known keys here: facts, key_file, napalm, password, port, snmp, timeout_s, transport, user"
 KNOWN_ABOVE = (
-    "known keys here: addresses, key_file, known_hosts, password, platforms, secrets, ssh_config, timeout_s, user"
+    "known keys here: addresses, facts, key_file, known_hosts, password, platforms, secrets, snmp, ssh_config, "
+    "timeout_s, user"
 )
+KNOWN_OF_SNMP = "known keys here: auth, auth_protocol, community, port, priv, priv_protocol, user"
 
 
 def written(folder: Path, text: str) -> Path:
@@ -57,7 +59,41 @@ def test_what_is_no_settings_file_is_refused_without_a_traceback(tmp_path: Path,
     assert caught.value.exit_code == 3
 
 
-@pytest.mark.parametrize("text", ["password: word-of-ours\n", "secrets: [word-of-ours]\n"])
+@pytest.mark.parametrize(
+    ("snmp", "why"),
+    [
+        ("{community: {env: A}, user: b}", "snmp: names a community and a user; use one of them"),
+        ("{auth: {env: A}}", "snmp: has secrets but no user"),
+        ("{user: a, priv: {env: A}}", "snmp: priv needs auth too"),
+        ("{user: a, auth_protocol: md5}", "snmp.auth_protocol: 'md5'"),
+        ("{usr: a}", "snmp.usr: unknown key 'usr'; " + KNOWN_OF_SNMP),
+        ("{user: a, auth: {en: A}}", "snmp.auth.en: unknown key 'en'; known keys here: command, env, keyring"),
+    ],
+)
+@pytest.mark.parametrize("head", ["", "platforms: {eos: {snmp: %s}}\n"])
+def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(AccessError) as caught:
+        settings.load(written(tmp_path, head % snmp if head else f"snmp: {snmp}\n"))
+    assert why in str(caught.value)
+
+
+def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:
+    text = "facts: snmp\nsnmp: {community: {env: A}}\nplatforms:\n  eos: {facts: napalm, snmp: {user: b, port: 1161}}\n"
+    found = settings.load(written(tmp_path, text))
+    assert (found.platform("eos").facts, found.platform("nvue").facts) == ("napalm", "snmp")
+    assert found.platform("eos").snmp == SnmpAccess(user="b", port=1161)
+    assert found.platform("nvue").snmp == SnmpAccess(community=Source(env="A"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: word-of-ours\n",
+        "secrets: [word-of-ours]\n",
+        "snmp: {community: word-of-ours}\n",
+        "platforms: {nvue: {snmp: {user: a, auth: word-of-ours}}}\n",
+    ],
+)
 def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
     with pytest.raises(AccessError, match="must not be written out here; say where it comes from") as caught:
         settings.load(written(tmp_path, text))

@@ -1,0 +1,112 @@
+"""What a device's facts come from: its platform's own commands, SNMP, or the getters of a NAPALM driver."""
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from netkit.access import connect, light_napalm
+from netkit.access.endpoint import Endpoint
+from netkit.access.secrets import SecretStore
+from netkit.access.settings import AccessSettings, FactSource, SnmpAccess
+from netkit.design import Fabric
+from netkit.design.fabric import Snmp
+from netkit.errors import AccessError, Problem
+from netkit.platforms.snmp.credential import Community, Credential, User
+from netkit.platforms.view import Viewer
+
+HOSTS = "linux"
+REMEDY = "name a community or a user under snmp in access.yaml, or a user under services.snmp in fabric.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the facts of a platform's devices come from."""
+
+    source: FactSource = "native"
+    snmp: SnmpAccess | None = None
+    intended: tuple[Snmp, ...] = field(default=(), repr=False)
+    """The SNMP user that the intent gives every switch."""
+    napalm: str = ""
+    """A NAPALM driver of the user's own."""
+    is_lab: bool = False
+
+
+NATIVE = Origin()
+
+
+def origin(
+    fabric: Fabric, settings: AccessSettings, platform: str, asked: FactSource | None, *, is_lab: bool = False
+) -> Origin:
+    """Return where a platform's facts come from: as asked on the command line, else as access.yaml says."""
+    account = settings.platform(platform)
+    source = asked or account.facts or "native"
+    if source == "native" or platform == HOSTS:
+        return NATIVE
+    return Origin(source, None if is_lab else account.snmp, fabric.services.snmp, account.napalm or "", is_lab)
+
+
+def viewer(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
+    """Return what looks at a device; nothing is sent before its `open`."""
+    if origin.source == "snmp":
+        return _snmp(endpoint, secrets, origin)
+    if origin.source == "napalm":
+        return _napalm(endpoint, secrets, origin)
+    return connect.viewer(endpoint, secrets)
+
+
+def _snmp(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
+    driver = importlib.import_module("netkit.platforms.snmp.driver")
+    place = importlib.import_module("netkit.platforms.snmp.transport").Place(
+        endpoint.host, endpoint.snmp_port, endpoint.timeout_s
+    )
+    found: Viewer = driver.SnmpViewer(endpoint.device, place, credentials(endpoint.device, secrets, origin))
+    return found
+
+
+def credentials(device: str, secrets: SecretStore, origin: Origin) -> tuple[Credential, ...]:
+    """Return by what the agent of a device may let in. AccessError when nothing is known."""
+    if origin.snmp is not None and (origin.snmp.community or origin.snmp.user):
+        return (_stated(origin.snmp, secrets),)
+    if not origin.intended:
+        raise AccessError(Problem(f"{device}: no SNMP community and no user is known", REMEDY))
+    return tuple(user for snmp in origin.intended for user in _intended(snmp, secrets, is_lab=origin.is_lab))
+
+
+def _stated(snmp: SnmpAccess, secrets: SecretStore) -> Credential:
+    if snmp.community is not None:
+        return Community(secrets.read(snmp.community, "the SNMP community", "community"))
+    user = snmp.user or ""
+    auth = secrets.read(snmp.auth, f"the secret of the SNMP user {user}", user) if snmp.auth else ""
+    priv = secrets.read(snmp.priv, f"the privacy secret of the SNMP user {user}", user) if snmp.priv else ""
+    return User(user, auth, snmp.auth_protocol, priv, snmp.priv_protocol)
+
+
+def _intended(snmp: Snmp, secrets: SecretStore, *, is_lab: bool) -> Iterator[Credential]:
+    """Yield the user that netkit deploys. A lab that was only booted has the names of secrets in their places."""
+    fetch = secrets.known if is_lab else secrets
+    auth, priv = fetch(snmp.auth_secret), fetch(snmp.priv_secret)
+    if auth and priv:
+        yield User(snmp.user, auth, priv=priv)
+    if is_lab:
+        yield User(snmp.user, f"@secret:{snmp.auth_secret}@", priv=f"@secret:{snmp.priv_secret}@")
+
+
+def _napalm(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
+    light_napalm.prepare()
+    driver = importlib.import_module("netkit.platforms.napalm.driver")
+    opened = _own_driver(endpoint, secrets, origin.napalm) if origin.napalm else connect.viewer(endpoint, secrets)
+    found: Viewer = driver.GetterViewer(endpoint.device, opened)
+    return found
+
+
+def _own_driver(endpoint: Endpoint, secrets: SecretStore, name: str) -> object:
+    """Return a driver that the user has installed beside netkit's."""
+    napalm = importlib.import_module("napalm")
+    try:
+        kind = napalm.get_network_driver(name)
+    except Exception as error:  # whatever the module of a driver does when it is imported
+        what = f"{endpoint.device}: there is no NAPALM driver {name}: {type(error).__name__}"
+        raise AccessError(Problem(what, f"pip install napalm-{name}")) from None
+    arguments = connect.arguments(endpoint, secrets)
+    options = {key: arguments[key] for key in ("port", "key_file", "ssh_config_file") if key in arguments}
+    return kind(endpoint.host, endpoint.user, endpoint.password, timeout=endpoint.timeout_s, optional_args=options)
