@@ -26,6 +26,7 @@ from netkit.cli.options import (
     NoDrain,
     Parallel,
     PlanFormat,
+    Results,
     Together,
     Window,
     Yes,
@@ -200,6 +201,7 @@ def check(
     snapshot: Annotated[
         Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
     ] = None,
+    results: Results = None,
     output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
@@ -209,6 +211,7 @@ def check(
         _run("new_check", fabric, new)
         return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
+    how |= {"results": tuple(results or ())}
     _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
 
 
@@ -220,10 +223,12 @@ def snapshot(
     lab: Lab = "",
     window: Window = 10.0,
     light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
+    results: Results = None,
     source: Facts = "",
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
-    _run("snapshot", fabric, out, limit=limit, lab=lab, window_s=window, light=light, source=source)
+    files = tuple(results or ())
+    _run("snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
 
 
 @app.command()

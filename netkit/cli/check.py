@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from netkit.cli import trials
 from netkit.cli.checking import Checking
 from netkit.cli.fabric import CHECKS, beside
 from netkit.cli.text import columns
@@ -37,6 +38,7 @@ def run(
     window_s: float,
     profile: str,
     snapshot: Path | None,
+    results: Sequence[Path],
     source: str,
     output: str,
     lists: bool,
@@ -56,7 +58,8 @@ def run(
     if lists:
         sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
-    judged = judged_of(checking.scene(checks), checks)
+    scene = trials.scene(checking, checks, results, lambda: checking.scene(checks))
+    judged = judged_of(scene, checks)
     sys.stdout.write(FORMATS[output](judged))
     return judged.exit_code
 

@@ -29,6 +29,12 @@ ConfirmWithin = Annotated[
 ]
 Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
 Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]
+Results = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--results", help="Also judge what nccl-tests, perftest or iperf3 printed; repeatable.", metavar="FILE"
+    ),
+]
 Window = Annotated[
     float, typer.Option("--window", help="Seconds between two samples of the counters.", min=0, max=86400, metavar="S")
 ]

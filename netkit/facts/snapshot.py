@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from netkit.facts.counter import Sample
 from netkit.facts.device import Facts
+from netkit.facts.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +33,5 @@ class Snapshot:
     devices: Mapping[str, Observation]
     plan: str = ""
     """What differs between running and intended configuration, as a plan file; empty when it was not looked at."""
+    trials: tuple[Trial, ...] = ()
+    """What acceptance runs measured; none unless somebody gave their results."""

@@ -334,6 +334,25 @@ class Thresholds(Strict):
     probe_outlier_us: float = Field(
         1000, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"
     )
+    busbw_warn_percent: float = Field(
+        90, ge=0, le=100, description="bus bandwidth of a collective, of what the NICs of a host carry"
+    )
+    busbw_fail_percent: float = Field(80, ge=0, le=100, description="the same")
+    scaling_warn_percent: float = Field(
+        90, ge=0, le=100, description="bus bandwidth over many hosts, of that over the fewest"
+    )
+    scaling_fail_percent: float = Field(75, ge=0, le=100, description="the same")
+    line_rate_warn_percent: float = Field(97, ge=0, le=100, description="RDMA bandwidth, of the rate of the NIC")
+    line_rate_fail_percent: float = Field(95, ge=0, le=100, description="the same")
+    rdma_outlier_us: float = Field(
+        2, ge=0, description="RDMA latency this much above what is usual for its distance warns"
+    )
+    load_minimum_percent: float = Field(
+        80, ge=0, le=100, description="of a NIC's rate; below this load, classes do not compete and are not judged"
+    )
+    share_margin_percent: float = Field(
+        5, ge=0, le=100, description="points that the share of the lossless class may be below its weight under load"
+    )
 
 
 class Intent(Strict):

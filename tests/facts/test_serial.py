@@ -13,6 +13,7 @@ from netkit.facts.probe import Probe
 from netkit.facts.qos import Ecn, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, Lookup
 from netkit.facts.system import Interface, Neighbor, System
+from netkit.facts.trial import Collective, Stream, Transfer, Trial
 
 WHOLE = Snapshot(
     "ai1",
@@ -39,6 +40,11 @@ WHOLE = Snapshot(
         "gpu01": Observation("gpu01", "linux", failure="connection refused"),
     },
     "{}",
+    (
+        Trial(tool="nccl-tests", ends=("gpu01", "gpu02"), collectives=(Collective(2**33, 95.0, None, 0),), at_s=1.5),
+        Trial(tool="perftest", failure="refused", transfers=(Transfer(65536, 392.3),)),
+        Trial(tool="iperf3", streams=(Stream(26, 9.5, 10.0, "TCP", 3), Stream(None, 1.0, 1.0))),
+    ),
 )
 
 

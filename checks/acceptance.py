@@ -1,0 +1,270 @@
+"""Acceptance: what nccl-tests, perftest and iperf3 measured is what the fabric was designed for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+
+from netkit.design import Fabric
+from netkit.facts.trial import Collective, Stream, Trial
+from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
+from netkit.judge.trial import distance, line_gbps, place_of, slowest_gbps
+
+COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
+LEAST_BYTES = 2**30
+"""Of a collective; smaller messages measure latency."""
+LEAST_TRANSFER_BYTES = 2**15
+FEWEST = 4
+"""Runs over one distance, to say what is usual."""
+RING = ("", "all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
+"""Collectives that reach the rate of the network; of others no number is known to be too low."""
+NONE = "no results of acceptance runs: give files with --results"
+SLOW_RAIL = "find the slow rail with NCCL_TESTS_SPLIT='MOD 8' or ib_write_bw along each rail; netkit check"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest message of a collective over several hosts, and what the NICs it used can carry."""
+
+    trial: Trial
+    row: Collective
+    gbytes_s: float
+    line_gbytes_s: float
+
+    @property
+    def hosts(self) -> int:
+        """Return how many hosts took part."""
+        return len(self.trial.ends)
+
+
+@fabric_check(layer="application")
+def completed(scene: Scene) -> Iterator[Finding]:
+    """Every acceptance run came to its end.
+
+    A run that breaks off says nothing of bandwidth, and often more of the network than one that is slow: a rail that
+    is not reached, a GID of another kind, a queue pair that gave up.
+    """
+    if not scene.snapshot.trials:
+        yield skip("", NONE)
+    for trial in scene.snapshot.trials:
+        if trial.failure:
+            device, place = place_of(scene.fabric, trial)
+            text = f"{_title(scene, trial)} did not end well: {trial.failure}"
+            yield fail(place, text, "run it by hand; netkit check probe links host", device=device, **_about(trial))
+        else:
+            yield PASSED
+
+
+@fabric_check(layer="application")
+def collectives(scene: Scene) -> Iterator[Finding]:
+    """Collectives over several hosts are as fast as the NICs of a host, and their results are right.
+
+    Of each run the largest message counts, and the slower of in-place and out-of-place. More than the NICs carry comes
+    from NVLink SHARP or trees, and says nothing of the network: run it with NCCL_ALGO=Ring.
+    """
+    for trial in _of(scene, COLLECTIVE):
+        wrong = max([trial.out_of_bounds or 0, *(row.wrong or 0 for row in trial.collectives)])
+        if wrong:
+            yield fail(
+                "", f"{_title(scene, trial)}: {wrong} values came out wrong", "test the GPUs and NICs", **_about(trial)
+            )
+        found = _measured(scene.fabric, trial)
+        if isinstance(found, str):
+            yield skip("", f"{_title(scene, trial)}: {found}")
+        elif found.gbytes_s > found.line_gbytes_s:
+            text = f"faster than its NICs ({found.line_gbytes_s:.0f} GB/s), so NVLink did it: set NCCL_ALGO=Ring"
+            yield skip("", f"{_title(scene, trial)}: {text}")
+        else:
+            yield _judged(scene, found)
+
+
+def _judged(scene: Scene, found: Measured) -> Finding:
+    limits, percent = scene.limits, 100 * found.gbytes_s / found.line_gbytes_s
+    if percent >= limits.busbw_warn_percent:
+        return PASSED
+    is_slow = percent < limits.busbw_fail_percent and found.trial.test in RING
+    text = (
+        f"{_title(scene, found.trial)} over {found.hosts} hosts: {found.gbytes_s:.1f} GB/s of bus bandwidth, "
+        f"{percent:.0f} % of the {found.line_gbytes_s:.0f} GB/s of its NICs"
+    )
+    return (fail if is_slow else warn)(
+        "", text, SLOW_RAIL, cause=f"{found.trial.test} bandwidth", **_about(found.trial)
+    )
+
+
+@fabric_check(layer="application")
+def scaling(scene: Scene) -> Iterator[Finding]:
+    """Collectives over many hosts are about as fast as over few.
+
+    Runs of one test and message size are compared with the one over the fewest hosts. What falls with the number of
+    hosts is what only many hosts use: the spines. See load.balance and adaptive routing.
+    """
+    groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
+    for trial in _of(scene, COLLECTIVE):
+        found = _measured(scene.fabric, trial)
+        if not isinstance(found, str):
+            key = trial.test, found.row.size_bytes, trial.ranks // max(1, found.hosts * trial.groups)
+            groups.setdefault(key, {}).setdefault(found.hosts, found)
+    for (test, _, _), runs in groups.items():
+        few, *many = (runs[hosts] for hosts in sorted(runs))
+        if not many:
+            yield skip("", f"{test or COLLECTIVE} was run over {few.hosts} hosts only: nothing to compare")
+        yield from (_scaled(scene, few, found) for found in many)
+
+
+def _scaled(scene: Scene, few: Measured, many: Measured) -> Finding:
+    limits, usual = scene.limits, min(few.gbytes_s, few.line_gbytes_s)
+    percent = 100 * many.gbytes_s / usual if usual else 100.0
+    if percent >= limits.scaling_warn_percent:
+        return PASSED
+    text = (
+        f"{_title(scene, many.trial)}: {many.gbytes_s:.1f} GB/s over {many.hosts} hosts, "
+        f"{percent:.0f} % of the {usual:.1f} GB/s over {few.hosts}"
+    )
+    verdict = fail if percent < limits.scaling_fail_percent else warn
+    return verdict("", text, "netkit check load links routes", cause=f"{many.trial.test} scaling", **_about(many.trial))
+
+
+@fabric_check(layer="application")
+def transfers(scene: Scene) -> Iterator[Finding]:
+    """RDMA between two NICs is as fast as the NIC.
+
+    Of each run the largest message counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
+    warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses).
+    """
+    for trial in _of(scene, TRANSFER):
+        rows = [row for row in trial.transfers if row.mean_gbps is not None]
+        if not rows or not trial.test.endswith("_bw"):
+            continue
+        row, rate_gbps = rows[-1], line_gbps(scene.fabric, trial) * (2 if trial.is_both_ways else 1)
+        percent = 100 * (row.mean_gbps or 0.0) / rate_gbps
+        if row.size_bytes < LEAST_TRANSFER_BYTES:
+            yield skip("", f"{_title(scene, trial)}: messages of {row.size_bytes} bytes are too small to fill a link")
+        elif percent >= scene.limits.line_rate_warn_percent:
+            yield PASSED
+        else:
+            device, place = place_of(scene.fabric, trial)
+            is_slow = percent < scene.limits.line_rate_fail_percent and "read" not in trial.test
+            text = f"{_title(scene, trial)}: {row.mean_gbps:.0f} of {rate_gbps:.0f} Gb/s, {percent:.0f} %"
+            remedy = "netkit check host links pfc for both ends"
+            yield (fail if is_slow else warn)(place, text, remedy, device=device, **_about(trial))
+
+
+@fabric_check(layer="application")
+def rdma_latency(scene: Scene) -> Iterator[Finding]:
+    """No RDMA latency is much above that of other pairs as far apart.
+
+    A way that takes longer goes around, or through a queue that never empties. Pairs whose ends are not known are
+    compared with each other.
+    """
+    groups: dict[tuple[str, str, int], list[tuple[Trial, float]]] = {}
+    for trial in _of(scene, TRANSFER):
+        times = [
+            (row.size_bytes, row.typical_us or row.mean_us) for row in trial.transfers if trial.test.endswith("_lat")
+        ]
+        size, time_us = min(times, default=(0, None))
+        if time_us is not None:
+            groups.setdefault((trial.test, distance(scene.fabric, trial), size), []).append((trial, time_us))
+    for (test, apart, _), runs in groups.items():
+        if len(runs) < FEWEST:
+            yield skip("", f"{test}: {len(runs)} runs {apart} are too few to say what is usual")
+            continue
+        usual_us = median(time_us for _, time_us in runs)
+        for trial, time_us in runs:
+            if time_us - usual_us > scene.limits.rdma_outlier_us:
+                device, place = place_of(scene.fabric, trial)
+                text = f"{_title(scene, trial)} {apart}: {time_us:.1f} µs, usual are {usual_us:.1f} µs"
+                yield warn(place, text, "netkit check routes load pfc", device=device, **_about(trial))
+            else:
+                yield PASSED
+
+
+@fabric_check(layer="application")
+def shares(scene: Scene) -> Iterator[Finding]:
+    """Under load the lossless class keeps its share of a NIC.
+
+    Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum of
+    load nothing competes, and nothing is judged. A share that is too small means that a queue on the way has another
+    weight, or that the packets do not carry the mark they should.
+    """
+    for runs in _contests(_of(scene, LOAD)):
+        yield _shared(scene, runs)
+
+
+def _shared(scene: Scene, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
+    gbps: dict[int, float] = {}
+    for _, stream in runs:
+        priority = scene.fabric.lossless.dscp_to_priority[stream.dscp or 0]
+        gbps[priority] = gbps.get(priority, 0.0) + stream.gbps
+    trial, lossless = runs[0][0], scene.fabric.lossless.roce.priority
+    device, place = place_of(scene.fabric, trial, end=1)
+    total, rate_gbps, wanted = sum(gbps.values()), line_gbps(scene.fabric, trial), _weight(scene, gbps)
+    if lossless not in gbps or len(gbps) < 2:
+        return skip(place, "streams that arrived together were of one class only", device=device)
+    if 100 * total < scene.limits.load_minimum_percent * rate_gbps:
+        text = f"streams that arrived together came to {total:.1f} of {rate_gbps} Gb/s: too little to compete"
+        return skip(place, text, device=device)
+    percent = 100 * gbps[lossless] / total
+    if percent >= wanted - scene.limits.share_margin_percent:
+        return PASSED
+    text = f"the lossless class had {percent:.0f} % of {total:.0f} Gb/s, by its weight {wanted:.0f} %"
+    return fail(place, text, "netkit check qos for every hop on the way", device=device, **_about(trial))
+
+
+def _contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:
+    """Yield streams to one NIC that went on at one time, two or more together."""
+    by_end: dict[str, list[tuple[Trial, Stream]]] = {}
+    for trial in trials:
+        for stream in trial.streams:
+            if len(trial.ends) == 2 and trial.at_s is not None:
+                by_end.setdefault(trial.ends[1], []).append((trial, stream))
+    for runs in by_end.values():
+        together: list[tuple[Trial, Stream]] = []
+        until_s = 0.0
+        for trial, stream in sorted(runs, key=lambda run: run[0].at_s or 0.0):
+            began_s = trial.at_s or 0.0
+            if together and began_s >= until_s:
+                yield together
+                together = []
+            together.append((trial, stream))
+            until_s = max(until_s, began_s + stream.seconds)
+        yield together
+
+
+def _weight(scene: Scene, priorities: Mapping[int, float]) -> float:
+    """Return the share of the lossless class by its weight among the classes that are there."""
+    profile = scene.fabric.lossless
+    weights = {profile.roce.priority: profile.roce.weight, profile.best_effort.priority: profile.best_effort.weight}
+    total = sum(weights.get(priority, 0) for priority in priorities)
+    return 100 * profile.roce.weight / total if total else 100.0
+
+
+def _of(scene: Scene, tool: str) -> Iterator[Trial]:
+    yield from (trial for trial in scene.snapshot.trials if trial.tool == tool and not trial.failure)
+
+
+def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
+    """Return the largest message of a run, or why it says nothing of the network."""
+    rows = [row for row in trial.collectives if row.bus_gbytes_s is not None]
+    if len(trial.ends) < 2:
+        return "ran on one host only"
+    if not rows or rows[-1].size_bytes < LEAST_BYTES:
+        return "its largest message is too small to fill the links"
+    used = max(1, trial.ranks // (len(trial.ends) * trial.groups)) if trial.ranks else len(fabric.rails)
+    line = min(used, len(fabric.rails)) * slowest_gbps(fabric) / 8
+    return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
+
+
+def _title(scene: Scene, trial: Trial) -> str:
+    name = trial.test or trial.tool
+    if trial.tool == COLLECTIVE or len(trial.ends) != 2:
+        return f"{name} on {trial.nic}" if trial.nic else name
+    near, far = (":".join(filter(None, place_of(scene.fabric, trial, end))) or trial.ends[end] for end in (0, 1))
+    return f"{name} from {near} to {far}"
+
+
+def _about(trial: Trial) -> dict[str, str]:
+    """Return where a result comes from: the tool, its hosts, and when it ran."""
+    when = "not told" if trial.at_s is None else datetime.fromtimestamp(trial.at_s, UTC).isoformat(" ", "seconds")
+    told = {"tool": f"{trial.tool} {trial.version}".strip(), "hosts": ", ".join(trial.ends[:8]), "at": when}
+    return {name: text for name, text in {**told, "file": trial.file}.items() if text}

@@ -1,0 +1,48 @@
+"""Where the design has the ends of an acceptance run, and what the NICs there can carry."""
+
+from netkit.design import Fabric, Host, Nic
+from netkit.design.scope import scope
+from netkit.facts.trial import Trial
+
+
+def slowest_gbps(fabric: Fabric) -> int:
+    """Return the rate of the slowest NIC."""
+    return min(port.speed_gbps for leaf in fabric.tier("leaf") for port in leaf.host_ports)
+
+
+def line_gbps(fabric: Fabric, trial: Trial) -> int:
+    """Return the rate of the NIC a run was on, or of the slowest one when that is not known."""
+    found = nic_of(fabric, trial, 0)
+    leaf = fabric.switch(found[1].leaf) if found else None
+    ports = [port for port in leaf.ports if found and port.name == found[1].leaf_port] if leaf else []
+    return ports[0].speed_gbps if ports else slowest_gbps(fabric)
+
+
+def nic_of(fabric: Fabric, trial: Trial, end: int) -> tuple[Host, Nic] | None:
+    """Return one end of a run as designed: by the address of its NIC, or by host and device."""
+    name = trial.ends[end] if len(trial.ends) > end else ""
+    for host in fabric.hosts:
+        for nic in host.nics:
+            is_device = _is_host(host, name) and trial.nic and trial.nic in {nic.rdma, nic.interface}
+            if nic.address == name or is_device:
+                return host, nic
+    return None
+
+
+def _is_host(host: Host, name: str) -> bool:
+    return host.name in {name, name.partition(".")[0]}
+
+
+def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
+    """Return the device and port of one end of a run; empty where it is not of the design."""
+    found = nic_of(fabric, trial, end)
+    if found:
+        return found[0].name, found[1].interface
+    name = trial.ends[end] if len(trial.ends) > end else ""
+    return next((host.name for host in fabric.hosts if _is_host(host, name)), ""), ""
+
+
+def distance(fabric: Fabric, trial: Trial) -> str:
+    """Return how far the two ends of a run are apart."""
+    near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
+    return scope(fabric, near[1], far[1]) if near and far else "over a distance that is not told"

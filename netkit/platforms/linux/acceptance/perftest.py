@@ -1,0 +1,127 @@
+"""perftest: what ib_write_bw, ib_read_lat and their kin print, and their JSON."""
+
+import re
+from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Address
+from typing import Any
+
+from netkit.facts.trial import Transfer, Trial
+from netkit.platforms.linux.facts.reading import member, number, whole, word
+
+TOOL = "perftest"
+TITLE = re.compile(r"(RDMA_Write|RDMA_Read|Send|Atomic)([\w ]{0,60})[ _](BW|Latency)[ _]Test")
+VERBS = {"RDMA_Write": "write", "RDMA_Read": "read", "Send": "send", "Atomic": "atomic"}
+DEVICE = re.compile(r"\bDevice\s*: ([\w.-]{1,64})")
+GID = re.compile(r"^ ?GID: ((?:[0-9]{1,3}:){15}[0-9]{1,3})\s*$", re.MULTILINE)
+COLUMN = re.compile(
+    r"#\w+|BW (?:peak|average)\[[^\]]{1,12}\]|BW Port\d\[[^\]]{1,12}\]|MsgRate(?: Port\d)?\[\w+\]"
+    r"|t_\w+\[usec\]|[0-9.]+% percentile\[usec\]|tps average|\w+\[%\]"
+)
+GBPS = {"Gb/sec": 1.0, "MiB/sec": 8 * 2**20 / 1e9, "MB/sec": 8 * 2**20 / 1e9}
+"""What a unit is in Gb/s; perftest has always counted MB in powers of two."""
+NOISE = re.compile(r"^(?:-+|#|\s*$|WARNING|Conflicting CPU|\s*(?:local|remote) address| ?GID:)")
+FAILED = re.compile(r"ouldn't|nable to|ailed|not found|error|refused|imeout|rror:", re.IGNORECASE)
+LATENCY = {"t_min[usec]": "least", "t_typical[usec]": "typical", "t_avg[usec]": "mean", "99% percentile[usec]": "p99"}
+
+
+def trials(text: str) -> tuple[Trial, ...]:
+    """Return every run in a text; each begins with its title."""
+    titles = list(TITLE.finditer(text))
+    stops = [*(title.start() for title in titles[1:]), len(text)]
+    found = tuple(_trial(title, text[title.start() : stop]) for title, stop in zip(titles, stops, strict=False))
+    return found or ((Trial(tool=TOOL, failure=why),) if (why := _failure(text)) else ())
+
+
+def _trial(title: re.Match[str], text: str) -> Trial:
+    rows = _rows(text)
+    device = DEVICE.search(text)
+    return Trial(
+        tool=TOOL,
+        test=_test(title),
+        ends=_addresses(text),
+        failure="" if rows else _failure(text) or "it ended without a result",
+        nic=device[1] if device else "",
+        is_both_ways="Bidirectional" in title[2],
+        transfers=rows,
+    )
+
+
+def _test(title: re.Match[str]) -> str:
+    return f"ib_{VERBS[title[1]]}_{'bw' if title[3] == 'BW' else 'lat'}"
+
+
+def _addresses(text: str) -> tuple[str, ...]:
+    """Return the addresses that the GIDs of both ends hold, the own one first; GIDs of IPv6 hold none."""
+    gids = ([int(one) for one in found.split(":")] for found in GID.findall(text))
+    mapped = (gid for gid in gids if gid[:12] == [*[0] * 10, 255, 255] and max(gid) < 256)
+    return tuple(dict.fromkeys(str(IPv4Address(bytes(gid[12:]))) for gid in mapped))[:2]
+
+
+def _rows(text: str) -> tuple[Transfer, ...]:
+    columns: list[str] = []
+    found = {}
+    for line in text.splitlines():
+        if line.lstrip().startswith("#bytes"):
+            columns = COLUMN.findall(line)
+        elif columns:
+            row = _row(columns, line.split())
+            found.update({row.size_bytes: row} if row else {})
+    return tuple(found[size] for size in sorted(found))
+
+
+def _row(columns: Sequence[str], cells: Sequence[str]) -> Transfer | None:
+    values = dict(zip(columns, map(number, cells), strict=False))
+    size = values.get("#bytes")
+    if size is None or len(cells) < len(columns):
+        return None
+    told = {_unitless(name): (value, GBPS.get(_unit(name), 0.0)) for name, value in values.items() if value is not None}
+    peak, mean = (_gbps(told.get(name)) for name in ("BW peak", "BW average"))
+    least, typical, mean_us, p99 = (values.get(name) for name in LATENCY)
+    row = Transfer(int(size), mean, peak, least, typical, mean_us, p99)
+    return None if row == Transfer(int(size)) else row
+
+
+def _gbps(told: tuple[float, float] | None) -> float | None:
+    return round(told[0] * told[1], 3) if told and told[1] else None
+
+
+def _unit(column: str) -> str:
+    return column.partition("[")[2].rstrip("]")
+
+
+def _unitless(column: str) -> str:
+    return column.partition("[")[0]
+
+
+def _failure(text: str) -> str:
+    """Return the first line that complains."""
+    lines = [line.strip() for line in text.splitlines() if not NOISE.match(line) and FAILED.search(line)]
+    return lines[0][:160] if lines else ""
+
+
+def of_document(found: Mapping[str, Any]) -> Trial:
+    """Return the run that a document of --out_json tells."""
+    about, result = member(found, "test_info"), member(found, "results")
+    title = TITLE.search(word(about, "test"))
+    row = _document_row(result)
+    return Trial(
+        tool=TOOL,
+        test=_test(title) if title else "",
+        nic=word(about, "Device"),
+        failure="" if row else "it holds no result",
+        is_both_ways=bool(title and "Bidirectional" in title[2]),
+        transfers=(row,) if row else (),
+    )
+
+
+def _document_row(found: Mapping[str, Any]) -> Transfer | None:
+    """Return the one size a document tells. It names no unit, so bandwidth is what its messages come to."""
+    size, rate = whole(found.get("MsgSize")), number(found.get("MsgRate"))
+    mean, peak = number(found.get("BW_average")), number(found.get("BW_peak"))
+    if size is None:
+        return None
+    gbps = round(rate * size * 8 / 1e3, 3) if rate else None  # millions of messages a second
+    scale = gbps / mean if gbps and mean else 0.0
+    times = (number(found.get(name)) for name in ("t_min", "t_typical", "t_avg", "percentile_99"))
+    row = Transfer(size, gbps, round(peak * scale, 3) if peak and scale else None, *times)
+    return None if row == Transfer(size) else row
