@@ -1,16 +1,21 @@
 """ECN and CNPs: switches mark, receivers answer, senders hear it; both sides are always counted."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from netkit.design import Port
+from netkit.facts import Absent
 from netkit.facts.counter import place
-from netkit.judge import PASSED, Finding, Scene, Seen, fabric_check, fail, skip, warn
+from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.cnp_path import Loss, Stray, losses, sent_to, strays
+from netkit.judge.delta import Delta
 from netkit.judge.parity import RailSum, is_read, rail_sum
+from netkit.judge.pauses import received, sent
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 MOST_IGNORED_PERCENT = 1.0
-SHARE = 0.5
-"""Of what a leaf delivers to a NIC, the NIC must count this part; below it, the NIC swallows."""
+FEW_PACKETS = 100
+"""A queue that sends fewer within the window stands still, and marks nothing."""
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True)
@@ -45,10 +50,9 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
         return
     if not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
-    elif abs(loss) >= limits.cnp_loss_fail_percent:
-        yield fail(where, _lost(loss, text), LOCATE, cause=where, places=_places(scene, nics) or "not located")
-    elif abs(loss) >= limits.cnp_loss_warn_percent:
-        yield warn(where, _lost(loss, text), LOCATE, cause=where, places=_places(scene, nics) or "not located")
+    elif abs(loss) >= min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent):
+        say = fail if abs(loss) >= limits.cnp_loss_fail_percent else warn
+        yield _located(say, where, _lost(loss, text), losses(scene, nics))
     else:
         yield PASSED
     if found.ignored * 100 > MOST_IGNORED_PERCENT * found.heard:
@@ -68,18 +72,13 @@ def _lost(loss: float, text: str) -> str:
     return f"{words}: {text}"
 
 
-def _places(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> str:
-    """Return where CNPs are lost, as far as queues of leaves tell: NICs that count less than their leaf delivers."""
-    queue = scene.fabric.lossless.cnp.priority
-    found = []
-    for seen, name in nics:
-        nic = seen.nics[name]
-        leaf = scene.devices.get(nic.leaf)
-        delivered = leaf.delta("queue_tx_packets", place(nic.leaf_port, queue)) if leaf else None
-        counted = seen.delta("cnp_handled", name).value + seen.delta("cnp_ignored", name).value
-        if delivered is not None and delivered.is_known and counted < SHARE * delivered.value:
-            found.append(f"{seen.name}:{name} counts {counted} of the {delivered.value} its leaf delivers")
-    return "; ".join(found)
+def _located(say: Callable[..., Finding], rail: str, text: str, lost: Sequence[Loss]) -> Finding:
+    """Return a finding at the place that most of them are lost at, as far as counters tell."""
+    if not lost:
+        return say(rail, text, LOCATE, cause=rail, places="not located: no NIC and no queue counts what is missing")
+    end = lost[0].end
+    places = "; ".join(loss.text for loss in lost)
+    return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places)
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True)
@@ -107,9 +106,86 @@ def marks(scene: Scene) -> Iterator[Finding]:
 
 
 def _marked(scene: Scene, seen: Seen) -> int:
-    """Return the marks of a switch; where queues are counted, of the RoCE queue."""
-    queue = scene.fabric.lossless.roce.priority
-    by_queue = [seen.delta("queue_ecn_marked", place(port, queue)) for port in seen.ports]
-    by_port = [seen.delta("ecn_marked", port) for port in seen.ports]
-    chosen = by_queue if any(delta.is_known for delta in by_queue) else by_port
-    return sum(delta.value for delta in chosen)
+    return sum(_marks_at(scene, seen, port).value for port in seen.ports)
+
+
+def _marks_at(scene: Scene, seen: Seen, port: str) -> Delta:
+    """Return the marks of a port; where queues are counted, of the RoCE queue."""
+    of_queue = seen.delta("queue_ecn_marked", place(port, scene.fabric.lossless.roce.priority))
+    return of_queue if of_queue.is_known else seen.delta("ecn_marked", port)
+
+
+@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """Where it is congested, the switch marks.
+
+    A RoCE queue that holds more than where every packet is to be marked, or a switch that pauses its neighbours though
+    nobody pauses it, without a single mark: ECN does not work there, whatever the configuration says. Nobody slows
+    down, and PFC is all that is left. See `netkit check qos.ecn`; then reload the QoS of the switch.
+    """
+    silent = [port for port in seen.ports.values() if _is_silent(scene, seen, port)]
+    told = [port for port in seen.ports if _marks_at(scene, seen, port).is_known]
+    remedy = "see netkit check qos.ecn; if it is as intended, load the QoS of the switch again"
+    if not told:
+        yield skip("", "the device does not tell what it marks")
+    for port in silent:
+        text = f"its RoCE queue holds more than {port.profile.ecn.max_bytes:,} bytes, and none of its packets is marked"
+        yield fail(port.name, text, remedy)
+    if told and not silent and _pauses_unmarked(scene, seen):
+        yield fail("", "it pauses its neighbours, nobody pauses it, and none of its packets is marked", remedy)
+    elif told and not silent:
+        yield PASSED
+
+
+def _is_silent(scene: Scene, seen: Seen, port: Port) -> bool:
+    """Whether a queue is full, moves, and marks nothing."""
+    queue = place(port.name, scene.fabric.lossless.roce.priority)
+    marks, moved = _marks_at(scene, seen, port.name), seen.delta("queue_tx_packets", queue)
+    levels = seen.facts.buffers
+    level = None if isinstance(levels, Absent) else levels.get(queue)
+    is_full = level is not None and (level.used_bytes or 0) > port.profile.ecn.max_bytes
+    is_still = moved.is_known and moved.value < FEW_PACKETS
+    return is_full and marks.is_known and not marks.value and not is_still
+
+
+def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
+    """Whether a switch is where pauses begin, and has not marked a packet on any port."""
+    number = scene.fabric.lossless.roce.priority
+    marks = [_marks_at(scene, seen, port) for port in seen.ports]
+    if not all(delta.is_known for delta in marks) or any(delta.value for delta in marks):
+        return False
+    is_pausing = any(sent(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
+    is_paused = any(received(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
+    return is_pausing and not is_paused
+
+
+@fabric_check(layer="qos", needs=["counters"], window=True)
+def queue(scene: Scene) -> Iterator[Finding]:
+    """CNPs stay in their own queue from hop to hop.
+
+    A hop that gives them another DSCP, or maps theirs to another queue, lets them wait behind what causes the
+    congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none.
+    """
+    minimum = scene.limits.cnp_minimum
+    found = tuple(strays(scene, minimum))
+    yield from (_strayed(scene, one) for one in found)
+    ends = [(seen.name, port) for seen in scene.devices.values() for port in (*seen.ports, *seen.nics)]
+    counts = [delta.value for end in ends if (delta := sent_to(scene, *end)) is not None]
+    if not found and max(counts, default=0) >= minimum:
+        yield PASSED
+    elif not found:
+        yield skip("", f"on no cable so many CNPs were counted that their way can be judged, {minimum} are needed")
+
+
+def _strayed(scene: Scene, one: Stray) -> Finding:
+    """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
+    shown = scene.devices[one.receiver.device].facts.qos
+    qos = None if isinstance(shown, Absent) else shown.get(one.receiver.port)
+    profile = scene.fabric.lossless
+    is_mapped = qos is not None and (qos.dscp_to_priority or {}).get(profile.cnp_dscp) == profile.cnp.priority
+    if is_mapped:
+        text = f"gives CNPs another DSCP: {one.sent} leave in their queue, {one.kept} go on in it at {one.receiver}"
+    else:
+        text = f"takes CNPs out of their queue: {one.sender} sends {one.sent} in it, {one.kept} go on in it"
+    end = one.sender if is_mapped else one.receiver
+    return fail(end.port, text, "see netkit check qos on both ends of this cable", device=end.device)

@@ -9,8 +9,6 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_chec
 from netkit.judge.scene import End
 
 SPEED_TOLERANCE = 0.01
-LIVELY_BYTES = 10_000
-"""What one end must have sent in the window before the other end's standing counter means anything."""
 
 
 @device_check(layer="link", needs=["interfaces"])
@@ -122,35 +120,6 @@ def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield warn(port, text, "update the firmware of module and port, then swap the module")
         else:
             yield PASSED
-
-
-@fabric_check(layer="link", needs=["counters"], window=True)
-def counters(scene: Scene) -> Iterator[Finding]:
-    """Counters count: what one end sends, the other end sees arrive.
-
-    A device whose counters stand still hides everything that other checks look for. Its counter daemon may have died.
-    """
-    for near, near_port, far, far_port in scene.links():
-        for one, port, other, other_port in ((near, near_port, far, far_port), (far, far_port, near, near_port)):
-            yield from _counting(one, port, other, other_port)
-
-
-def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Iterator[Finding]:
-    """Judge the counters of one end by what the other end sent and received."""
-    told = [(seen.delta(mine, port), far.delta(theirs, far_port)) for mine, theirs in CROSSED]
-    known = [(mine, theirs) for mine, theirs in told if mine.is_known and theirs.is_known]
-    if not known:
-        yield skip(port, "not both ends count bytes", device=seen.name)
-    elif all(mine.value == 0 for mine, _ in known) and any(theirs.value > LIVELY_BYTES for _, theirs in known):
-        text = f"its counters stand still while {far.name}:{far_port} counts"
-        yield fail(
-            port, text, "see whether its counter daemon runs", device=seen.name, cause=f"counters of {seen.name}"
-        )
-    else:
-        yield PASSED
-
-
-CROSSED = (("rx_bytes", "tx_bytes"), ("tx_bytes", "rx_bytes"))
 
 
 @fabric_check(layer="physical", needs=["neighbors"])

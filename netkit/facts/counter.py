@@ -62,6 +62,8 @@ COUNTERS: Mapping[str, CounterKind] = {
     "tx_pause_us": CounterKind("priority", "microseconds", "time it held up the other end"),
     "buffer_drops": CounterKind("priority", "packets", "received and lost for want of buffer: the headroom overran"),
     "port_buffer_drops": CounterKind("port", "packets", "received and lost for want of buffer, of all priorities"),
+    "priority_rx_packets": CounterKind("priority", "packets", "received on the priority"),
+    "priority_tx_packets": CounterKind("priority", "packets", "sent on the priority"),
     # Queues
     "queue_tx_packets": CounterKind("queue", "packets", "sent from the queue"),
     "queue_tx_bytes": CounterKind("queue", "bytes", "sent from the queue"),

@@ -26,6 +26,8 @@ class State(StrEnum):
     """It began anew within the window; how much it counted before is not known."""
     MISSING = "missing"
     """The device does not tell it."""
+    FAILED = "failed"
+    """The device was asked and did not answer, or told it at the beginning of the window and not at its end."""
 
 
 class Delta(NamedTuple):
@@ -48,6 +50,7 @@ class Delta(NamedTuple):
 
 
 MISSING = Delta(State.MISSING)
+FAILED = Delta(State.FAILED)
 
 
 def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
@@ -63,7 +66,8 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
         return dict.fromkeys(later, Delta(State.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
     bits = COUNTERS[name].bits if name in COUNTERS else 64
-    return {place: _delta(earlier.get(place), count, seconds, bits) for place, count in later.items()}
+    gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(State.FAILED, seconds=seconds))
+    return gone | {place: _delta(earlier.get(place), count, seconds, bits) for place, count in later.items()}
 
 
 def _delta(earlier: int | None, later: int, seconds: float, bits: int) -> Delta:

@@ -9,7 +9,7 @@ from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations
 from netkit.facts import Facts, Observation, Snapshot
 from netkit.intent.model import Thresholds
-from netkit.judge.delta import MISSING, Delta, deltas
+from netkit.judge.delta import FAILED, MISSING, Delta, State, deltas
 from netkit.plan import Plan
 
 Device = Switch | Host
@@ -78,8 +78,9 @@ class Seen:
         return found
 
     def delta(self, name: str, place: str) -> Delta:
-        """Return what a counter added at one place."""
-        return self.deltas(name).get(place, MISSING)
+        """Return what a counter added at one place; nothing of a device that broke off is merely missing."""
+        found = self.deltas(name).get(place, FAILED if self.observation.failure else MISSING)
+        return FAILED if self.observation.failure and found.state is State.BASELINE else found
 
 
 @dataclass(frozen=True)

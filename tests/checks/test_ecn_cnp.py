@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
-from netkit.facts import Observation
+from netkit.facts import Facts, Observation
+from netkit.facts.qos import Buffer, PortQos
 from netkit.intent.model import Thresholds
-from netkit.judge import Scene
+from netkit.judge import Scene, Verdict
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -64,7 +67,27 @@ def test_a_nic_that_swallows_is_named_by_what_its_leaf_delivers() -> None:
     leaf = observation("leaf01", queue_tx_packets={"swp1s0/6": (0, 980), "swp1s1/6": (0, 20)})
     found = rails(host("gpu01", 0, 0), host("gpu02", 1000, 20), leaf)
     (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.text.startswith("98.0 %")]
+    assert (one.device, one.place) == ("gpu01", "rail0")
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 0 of the 980 its leaf delivers"
+
+
+def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
+    sender = host("gpu01", 1000, 0)
+    counters = {**sender.samples[1].counters, "priority_tx_packets": {"rail0/6": 30}}
+    last = replace(sender.samples[1], counters=counters)
+    first = replace(sender.samples[0], counters={**sender.samples[0].counters, "priority_tx_packets": {"rail0/6": 0}})
+    found = rails(replace(sender, samples=(first, last)), host("gpu02", 0, 25))
+    (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
+    assert (one.device, one.place) == ("gpu01", "rail0")
+    assert dict(one.evidence)["places"] == "gpu01:rail0 counts 1000 as sent, and 30 packets leave it on priority 6"
+
+
+def test_a_queue_that_drops_cnps_is_named() -> None:
+    leaf = observation("leaf01", queue_drops={"swp1s1/6": (2, 702), "swp1s1/0": (0, 9)})
+    found = rails(host("gpu01", 1000, 0), host("gpu02", 0, 300), leaf)
+    (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
+    assert (one.device, one.place) == ("leaf01", "swp1s1")
+    assert dict(one.evidence)["places"] == "leaf01:swp1s1 drops 700 in their queue"
 
 
 def test_cnps_that_are_ignored_are_told() -> None:
@@ -86,3 +109,85 @@ def test_marks_arrive_and_are_answered(received: int, sent: int, text: str) -> N
     leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (5, 5005), "swp1s0/0": (0, 77)})
     found = rails(host("gpu01", sent, 0, marked=received), host("gpu02", 0, 0), leaf)
     assert [told for *_, told in said(found, "ecn-cnp.marks")] == ([text] if text else [])
+
+
+def queues(name: str, **sent: int) -> Observation:
+    """Return a switch whose ports sent so many packets in the queue of CNPs; those not named sent none."""
+    ports = [port.name for port in BUILT.switch(name).ports]
+    return observation(name, queue_tx_packets={f"{port}/6": (3, 3 + sent.get(port, 0)) for port in ports})
+
+
+def nic(name: str, handled: int, on_priority: int, qos: PortQos | None = None) -> Observation:
+    """Return a host whose first NIC took so many packets for CNPs, and received so many on their priority."""
+    facts = Facts(qos={"rail0": qos}) if qos else None
+    return observation(
+        name, facts, cnp_handled={"rail0": (0, handled)}, priority_rx_packets={"rail0/6": (0, on_priority)}
+    )
+
+
+MAPPED = PortQos(dscp_to_priority={48: 6})
+
+
+def test_cnps_that_stay_in_their_queue_say_nothing() -> None:
+    found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 490))
+    assert said(found, "ecn-cnp.queue") == []
+    assert results(found, "ecn-cnp.queue")["fabric"].examined == 1
+    few = rails(queues("leaf01", swp1s1=50), nic("gpu02", 50, 0))
+    assert results(few, "ecn-cnp.queue")["fabric"].examined == 0
+
+
+def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_them_another_dscp() -> None:
+    found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, MAPPED))
+    assert said(found, "ecn-cnp.queue") == [
+        ("fail", "leaf01", "swp1s1", "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0")
+    ]
+
+
+def test_who_is_not_known_to_map_cnps_right_is_to_blame_itself() -> None:
+    wrong = PortQos(dscp_to_priority={48: 0})
+    found = rails(queues("leaf01", swp1s1=500), nic("gpu02", 500, 0, wrong))
+    text = "takes CNPs out of their queue: leaf01:swp1s1 sends 500 in it, 0 go on in it"
+    assert said(found, "ecn-cnp.queue") == [("fail", "gpu02", "rail0", text)]
+
+
+def test_a_switch_that_passes_cnps_on_in_another_queue_is_told_with_the_cable_they_came_by() -> None:
+    up = next(port for port in BUILT.switch("leaf01").ports if port.peer == "spine01")
+    found = rails(queues("leaf01", **{up.name: 400}), queues("spine01"), queues("leaf02"))
+    text = f"takes CNPs out of their queue: leaf01:{up.name} sends 400 in it, 0 go on in it"
+    assert said(found, "ecn-cnp.queue") == [("fail", "spine01", up.peer_port, text)]
+
+
+def congested(marks: int, used_bytes: int, moved: int = 5000) -> Observation:
+    """Return a leaf whose first port marked so much and holds so many bytes."""
+    facts = Facts(buffers={"swp1s0/3": Buffer(used_bytes=used_bytes)})
+    return observation(
+        "leaf01", facts, queue_ecn_marked={"swp1s0/3": (4, 4 + marks)}, queue_tx_packets={"swp1s0/3": (0, moved)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("leaf", "is_told"),
+    [
+        (congested(0, 3_000_000), True),
+        (congested(3, 3_000_000), False),
+        (congested(0, 900_000), False),
+        (congested(0, 3_000_000, moved=7), False),
+    ],
+    ids=["full and unmarked", "full and marked", "not full", "full and still"],
+)
+def test_a_full_queue_that_marks_nothing_is_told(leaf: Observation, is_told: bool) -> None:
+    text = "its RoCE queue holds more than 1,500,000 bytes, and none of its packets is marked"
+    assert said(rails(leaf), "ecn-cnp.unmarked") == ([("fail", "leaf01", "swp1s0", text)] if is_told else [])
+
+
+@pytest.mark.parametrize(("marks", "arriving", "is_told"), [(0, 0, True), (2, 0, False), (0, 900_000, False)])
+def test_a_switch_that_begins_pauses_and_marks_nothing_is_told(marks: int, arriving: int, is_told: bool) -> None:
+    ports = [port.name for port in BUILT.switch("leaf01").ports]
+    seen = observation(
+        "leaf01",
+        ecn_marked=dict.fromkeys(ports, (0, marks)),
+        tx_pause={f"{port}/3": (0, 900_000) for port in ports},
+        rx_pause={f"{port}/3": (0, arriving) for port in ports},
+    )
+    text = "it pauses its neighbours, nobody pauses it, and none of its packets is marked"
+    assert said(rails(seen), "ecn-cnp.unmarked") == ([("fail", "leaf01", "", text)] if is_told else [])

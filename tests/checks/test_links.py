@@ -60,16 +60,6 @@ def test_a_link_that_flaps_is_told_with_its_window() -> None:
     ]
 
 
-def test_counters_that_stand_still_while_the_other_end_counts_are_told() -> None:
-    still = {"rail0": (7, 7), "rail1": (7, 7)}
-    host = observation("gpu01", rx_bytes=still, tx_bytes=still)
-    busy = {"swp1s0": (0, 1_000_000)}
-    built = observation("leaf01", rx_bytes=busy, tx_bytes=busy)
-    assert said(scene(BUILT, host, built), "links.counters") == [
-        ("fail", "gpu01", "rail0", "its counters stand still while leaf01:swp1s0 counts")
-    ]
-
-
 def cabled(leaf_sees: dict[str, Neighbor], host_sees: dict[str, Neighbor]) -> Scene:
     host = Facts(
         neighbors={name: (one,) for name, one in host_sees.items()},

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.facts import Sample
+from netkit.facts import Observation, Sample
+from netkit.judge import Seen
 from netkit.judge.delta import Delta, State, deltas
+from tests.judge.scenes import fabric, observation, scene
 
 COUNT = st.integers(0, 2**64 - 1)
 
@@ -37,9 +41,26 @@ def test_one_sample_is_a_baseline() -> None:
     assert deltas("rx_bytes", (Sample(5.0, {"rx_bytes": {"p": 3}}),)) == {"p": Delta(State.BASELINE)}
 
 
-def test_what_the_first_sample_lacked_is_a_baseline_and_what_the_last_one_lacks_is_not_there() -> None:
+def test_what_the_first_sample_lacked_is_a_baseline_and_what_the_last_one_lacks_has_failed() -> None:
     samples = (Sample(5.0, {"rx_bytes": {"gone": 3}}), Sample(15.0, {"rx_bytes": {"come": 4}}))
-    assert deltas("rx_bytes", samples) == {"come": Delta(State.BASELINE, 0, 10.0)}
+    assert deltas("rx_bytes", samples) == {
+        "come": Delta(State.BASELINE, 0, 10.0),
+        "gone": Delta(State.FAILED, 0, 10.0),
+    }
+
+
+def test_of_a_device_that_broke_off_counters_have_failed_and_are_neither_missing_nor_a_baseline() -> None:
+    first = Sample(5.0, {"rx_bytes": {"swp1s0": 3}})
+    broken_off = observation("leaf01")
+    for samples in ((first,), ()):
+        lost = replace(broken_off, samples=samples, failure="the connection was lost")
+        assert seen(lost).delta("rx_bytes", "swp1s0") == Delta(State.FAILED)
+        assert seen(replace(lost, failure="")).delta("rx_bytes", "swp1s0").state is not State.FAILED
+
+
+def seen(one: Observation) -> Seen:
+    """Return one device of a scene."""
+    return scene(fabric(), one).devices[one.device]
 
 
 @given(COUNT, COUNT)

@@ -61,6 +61,8 @@ PRIORITY: Mapping[str, str] = {
     "rx_pause_duration": "rx_pause_us",
     "tx_pause_duration": "tx_pause_us",
     "rx_buf_discard": "buffer_drops",
+    "rx_packets": "priority_rx_packets",
+    "tx_packets": "priority_tx_packets",
 }
 OF_PRIORITY = re.compile(r"(rx|tx)_prio([0-7])_([a-z_]+)\Z")
 FEC: Mapping[str, str] = {"corrected_blocks": "fec_corrected", "uncorrectable_blocks": "fec_uncorrectable"}

@@ -1,0 +1,79 @@
+"""Counters: whether what other checks rest on can be trusted within this window."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from netkit.facts import COUNTERS, Absent
+from netkit.facts.counter import parts
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, skip, warn
+from netkit.judge.delta import State
+
+LIVELY_BYTES = 10_000
+"""What one end must have sent in the window before the other end's standing counter means anything."""
+CROSSED = (("rx_bytes", "tx_bytes"), ("tx_bytes", "rx_bytes"))
+AGAIN = "look again; should it come back, see who clears counters, and whether a driver or a daemon restarts"
+
+
+@device_check(layer="reach", needs=["counters"], window=True)
+def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No counter began anew within the window.
+
+    Somebody cleared them, a driver or a daemon was loaded again, or the device rebooted. What they counted before is
+    lost, so other checks skip them this time: a quiet window says less than it seems. A counter that ran over the end
+    of its range is no reset; it goes on counting.
+    """
+    del scene
+    system = seen.facts.system
+    uptime_s = None if isinstance(system, Absent) else system.uptime_s
+    if uptime_s is not None and uptime_s < seen.window_s:
+        yield warn(
+            "", f"started {uptime_s:.0f} s ago, within the window: its counters say nothing", "see why it restarted"
+        )
+        return
+    counted, anew = _states(seen)
+    for port in (*seen.ports, *seen.nics):
+        if anew[port]:
+            text = f"{anew[port]} of its {counted[port]} counters began anew within {seen.window_s:.0f} s"
+            yield warn(port, text, AGAIN, cause=f"counters of {seen.name}", state=State.RESET)
+        elif counted[port]:
+            yield PASSED
+        else:
+            yield skip(port, "the device counts nothing there")
+
+
+def _states(seen: Seen) -> tuple[Counter[str], Counter[str]]:
+    """Return how many counters each port has, and how many of them began anew."""
+    counted, anew = Counter[str](), Counter[str]()
+    names = () if isinstance(seen.facts.counters, Absent) else seen.facts.counters
+    for name in names:
+        is_of_port = name not in COUNTERS or COUNTERS[name].scope == "port"
+        for at, delta in seen.deltas(name).items():
+            port = at if is_of_port else parts(at)[0]
+            counted[port] += 1
+            anew[port] += delta.state is State.RESET
+    return counted, anew
+
+
+@fabric_check(layer="reach", needs=["counters"], window=True)
+def stuck(scene: Scene) -> Iterator[Finding]:
+    """Counters count: what one end sends, the other end sees arrive.
+
+    A device whose counters stand still hides everything that other checks look for, though its traffic may be well.
+    Its counter daemon may have died.
+    """
+    for near, near_port, far, far_port in scene.links():
+        for one, port, other, other_port in ((near, near_port, far, far_port), (far, far_port, near, near_port)):
+            yield _counting(one, port, other, other_port)
+
+
+def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Finding:
+    """Judge the counters of one end by what the other end sent and received."""
+    told = [(seen.delta(mine, port), far.delta(theirs, far_port)) for mine, theirs in CROSSED]
+    known = [(mine, theirs) for mine, theirs in told if mine.is_known and theirs.is_known]
+    if not known:
+        return skip(port, "not both ends count bytes", device=seen.name)
+    if any(mine.value for mine, _ in known) or all(theirs.value <= LIVELY_BYTES for _, theirs in known):
+        return PASSED
+    text = f"its counters stand still while {far.name}:{far_port} counts"
+    remedy = "see whether its counter daemon runs"
+    return warn(port, text, remedy, device=seen.name, cause=f"counters of {seen.name}")

@@ -1,0 +1,118 @@
+"""The way of CNPs hop by hop: where they leave their queue, and where they are lost."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from netkit.design import Switch
+from netkit.facts.counter import place
+from netkit.judge.delta import Delta
+from netkit.judge.scene import End, Scene, Seen
+
+HEARD = ("cnp_handled", "cnp_ignored")
+SHARE = 0.5
+"""Of what a device is sent, it must pass on this part; devices are not read at quite the same moment."""
+
+
+class Stray(NamedTuple):
+    """CNPs that were sent to a device in their queue, and that did not go on in it."""
+
+    sender: End
+    receiver: End
+    sent: int
+    kept: int
+    """How many of all that it was sent the receiver passed on, or received, in their queue."""
+
+
+class Loss(NamedTuple):
+    """One place that CNPs are lost at."""
+
+    end: End
+    packets: int
+    text: str
+
+
+def losses(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> tuple[Loss, ...]:
+    """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in queues that are full."""
+    found = [loss for seen, nic in nics for loss in (*_swallowed(scene, seen, nic), *_withheld(scene, seen, nic))]
+    found += [loss for seen in scene.switches for loss in _dropped(scene, seen)]
+    return tuple(sorted(found, key=lambda loss: -loss.packets))
+
+
+def _swallowed(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
+    delivered = sent_to(scene, seen.name, nic)
+    counted = _total(seen.delta(name, nic) for name in HEARD)
+    if delivered is not None and counted < SHARE * delivered.value:
+        text = f"{seen.name}:{nic} counts {counted} of the {delivered.value} its leaf delivers"
+        yield Loss(End(seen.name, nic), delivered.value - counted, text)
+
+
+def _withheld(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
+    number = scene.fabric.lossless.cnp.priority
+    counted, left = seen.delta("cnp_sent", nic), seen.delta("priority_tx_packets", place(nic, number))
+    if counted.is_known and left.is_known and left.value < SHARE * counted.value:
+        text = (
+            f"{seen.name}:{nic} counts {counted.value} as sent, and {left.value} packets leave it on priority {number}"
+        )
+        yield Loss(End(seen.name, nic), counted.value - left.value, text)
+
+
+def _dropped(scene: Scene, seen: Seen) -> Iterator[Loss]:
+    for port in seen.ports:
+        drops = seen.delta("queue_drops", place(port, scene.fabric.lossless.cnp.priority))
+        if drops.value:
+            yield Loss(End(seen.name, port), drops.value, f"{seen.name}:{port} drops {drops.value} in their queue")
+
+
+def strays(scene: Scene, minimum: int) -> Iterator[Stray]:
+    """Yield the cables that CNPs leave in their queue and behind which they are in it no more."""
+    for seen in scene.switches:
+        yield from _of_switch(scene, seen, minimum)
+    for seen in scene.hosts:
+        for nic in seen.nics:
+            yield from _of_nic(scene, seen, nic, minimum)
+
+
+def sent_to(scene: Scene, device: str, port: str) -> Delta | None:
+    """Return what the other end of a port sends to it in the queue of CNPs; None where that is not counted."""
+    far = scene.far(device, port)
+    seen = scene.devices.get(far.device) if far else None
+    if far is None or seen is None:
+        return None
+    at = place(far.port, scene.fabric.lossless.cnp.priority)
+    is_switch = isinstance(seen.device, Switch)
+    found = seen.delta("queue_tx_packets" if is_switch else "priority_tx_packets", at)
+    return found if found.is_known else None
+
+
+def _of_switch(scene: Scene, seen: Seen, minimum: int) -> Iterator[Stray]:
+    queue = scene.fabric.lossless.cnp.priority
+    passed_on = [seen.delta("queue_tx_packets", place(port, queue)) for port in seen.ports]
+    if not all(delta.is_known for delta in passed_on):
+        return
+    came = {port: delta.value for port in seen.ports if (delta := sent_to(scene, seen.name, port)) is not None}
+    kept = sum(delta.value for delta in passed_on)
+    lost = sum(came.values()) - kept
+    for port, count in came.items():
+        if count >= minimum and lost >= SHARE * count:
+            yield from _stray(scene, End(seen.name, port), count, kept)
+
+
+def _of_nic(scene: Scene, seen: Seen, nic: str, minimum: int) -> Iterator[Stray]:
+    """Yield what a NIC takes for CNPs and receives on another priority than theirs."""
+    kept = seen.delta("priority_rx_packets", place(nic, scene.fabric.lossless.cnp.priority))
+    heard = _total(seen.delta(name, nic) for name in HEARD)
+    sent = sent_to(scene, seen.name, nic)
+    if sent is None or not kept.is_known or heard < minimum or sent.value < minimum:
+        return
+    if kept.value < SHARE * min(heard, sent.value):
+        yield from _stray(scene, End(seen.name, nic), sent.value, kept.value)
+
+
+def _total(deltas: Iterable[Delta]) -> int:
+    return sum(delta.value for delta in deltas if delta.is_known)
+
+
+def _stray(scene: Scene, receiver: End, sent: int, kept: int) -> Iterator[Stray]:
+    sender = scene.far(receiver.device, receiver.port)
+    if sender is not None:
+        yield Stray(sender, receiver, sent, kept)

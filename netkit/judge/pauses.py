@@ -1,0 +1,56 @@
+"""Pauses of one port and priority over the window, and how bad they are: what several checks judge by."""
+
+from dataclasses import dataclass
+
+from netkit.facts.counter import place
+from netkit.judge.delta import Delta
+from netkit.judge.finding import Verdict
+from netkit.judge.scene import Scene, Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Pauses of one direction at one place, over the window."""
+
+    frames: Delta
+    time_us: Delta
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known about them."""
+        return self.frames.is_known or self.time_us.is_known
+
+    @property
+    def fraction(self) -> float | None:
+        """Return the part of the time that was paused; None when the device does not tell."""
+        return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
+
+    def verdict(self, scene: Scene) -> Verdict:
+        """Return how bad they are: by time where that is told, by rate elsewhere."""
+        limits = scene.limits
+        if self.fraction is not None:
+            value, least, most = self.fraction, limits.pause_fraction_warn, limits.pause_fraction_fail
+        else:
+            value, least, most = self.frames.per_s, limits.pause_rate_warn, limits.pause_rate_fail
+        return Verdict.FAIL if value >= most else Verdict.WARN if value >= least else Verdict.PASS
+
+    @property
+    def strength(self) -> float:
+        """Return a measure to compare pauses of one switch by."""
+        return self.time_us.per_s if self.time_us.is_known and self.time_us.value else self.frames.per_s
+
+    def __str__(self) -> str:
+        time = f", {self.fraction:.1%} of the time" if self.fraction is not None else ""
+        return f"{self.frames.per_s:.0f} pauses a second{time}"
+
+
+def received(seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port receives: the other end is congested, and this port is held up."""
+    at = place(port, priority)
+    return Pauses(seen.delta("rx_pause", at), seen.delta("rx_pause_us", at))
+
+
+def sent(seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port sends: this device is congested, and holds up the other end."""
+    at = place(port, priority)
+    return Pauses(seen.delta("tx_pause", at), seen.delta("tx_pause_us", at))

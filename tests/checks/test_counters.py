@@ -1,0 +1,63 @@
+from dataclasses import replace
+
+from netkit.facts import Facts, Observation
+from netkit.facts.system import System
+from tests.checks.judging import results, said
+from tests.judge.scenes import fabric, observation, scene
+
+BUILT = fabric()
+BUSY = {"swp1s0": (0, 1_000_000)}
+
+
+def leaf(facts: Facts | None = None) -> Observation:
+    """Return a leaf: one counter of its first port began anew, one ran over its end, one counts on."""
+    return observation(
+        "leaf01",
+        facts,
+        rx_bytes={"swp1s0": (5_000_000_000_000, 40), "swp1s1": (2**64 - 5, 12)},
+        tx_bytes={"swp1s0": (7, 8)},
+        rx_pause={"swp1s0/3": (900, 2)},
+    )
+
+
+def test_counters_that_began_anew_are_told_by_port_and_those_that_wrapped_are_not() -> None:
+    assert said(scene(BUILT, leaf()), "counters.resets") == [
+        ("warn", "leaf01", "swp1s0", "2 of its 3 counters began anew within 10 s")
+    ]
+    assert results(scene(BUILT, leaf()), "counters.resets")["leaf01"].examined == 2
+
+
+def test_a_reboot_within_the_window_is_told_once_and_one_before_it_not_at_all() -> None:
+    rebooted = Facts(system=System(uptime_s=4.0))
+    assert said(scene(BUILT, leaf(rebooted)), "counters.resets") == [
+        ("warn", "leaf01", "", "started 4 s ago, within the window: its counters say nothing")
+    ]
+    long_ago = observation("leaf01", Facts(system=System(uptime_s=400.0)), rx_bytes=BUSY)
+    assert said(scene(BUILT, long_ago), "counters.resets") == []
+
+
+def test_counters_of_another_start_of_the_device_are_no_deltas() -> None:
+    seen = observation("leaf01", rx_bytes=BUSY)
+    first, last = seen.samples
+    assert said(scene(BUILT, replace(seen, samples=(first, replace(last, boot="b")))), "counters.resets") == [
+        ("warn", "leaf01", "swp1s0", "1 of its 1 counters began anew within 10 s")
+    ]
+
+
+def test_counters_that_stand_still_while_the_other_end_counts_are_a_warning() -> None:
+    still = {"rail0": (7, 7), "rail1": (7, 7)}
+    host = observation("gpu01", rx_bytes=still, tx_bytes=still)
+    built = observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY)
+    assert said(scene(BUILT, host, built), "counters.stuck") == [
+        ("warn", "gpu01", "rail0", "its counters stand still while leaf01:swp1s0 counts")
+    ]
+
+
+def test_what_hardly_moves_or_was_reset_is_not_stuck() -> None:
+    still = {"rail0": (7, 7)}
+    host = observation("gpu01", rx_bytes=still, tx_bytes=still)
+    idle = {"swp1s0": (0, 5_000)}
+    assert said(scene(BUILT, host, observation("leaf01", rx_bytes=idle, tx_bytes=idle)), "counters.stuck") == []
+    anew = {"rail0": (7_000_000_000_000, 3)}
+    reset = observation("gpu01", rx_bytes=anew, tx_bytes=anew)
+    assert said(scene(BUILT, reset, observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY)), "counters.stuck") == []
