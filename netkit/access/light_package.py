@@ -2,6 +2,7 @@
 
 import sys
 import threading
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
@@ -10,13 +11,15 @@ LOCK = threading.RLock()
 
 
 class _Package(ModuleType):
-    """A package as far as its place: whatever else is asked of it loads the whole of it, as an import would have."""
+    """A package as far as its place and its modules: whatever else is asked of it loads the whole of it."""
 
     _is_loading = False
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        if find_spec(f"{self.__name__}.{name}") is not None:
+            return import_module(f"{self.__name__}.{name}")
         with LOCK:
             if self.__class__ is _Package:
                 self._load(name)

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 
 from netkit.deploy.job import Job
 from netkit.errors import AccessError
-from netkit.platforms.driver import Driver
+from netkit.platforms.driver import Driver, Foresight
 
 
 def opened(job: Job, name: str) -> Driver:
@@ -28,6 +28,12 @@ def reopened(job: Job, name: str, until_s: float) -> Driver:
             if job.clock.wall_s() >= until_s:
                 raise
             job.clock.sleep_s(job.options.poll_s)
+
+
+def foresee(driver: Driver, version: str) -> None:
+    """Tell a driver that the health gate is asked right after the configuration was read."""
+    if isinstance(driver, Foresight):
+        driver.foresee_sessions(version)
 
 
 def close(driver: Driver) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from netkit.deploy.connection import close, closing, opened, reopened
+from netkit.deploy.connection import close, closing, foresee, opened, reopened
 from netkit.deploy.gate import Moment
 from netkit.deploy.job import Job, is_access
 from netkit.deploy.journal import SAMPLE
@@ -107,6 +107,8 @@ class Device:
         self._driver = None
 
     def _check(self, driver: Driver, *, is_rehearsal: bool) -> None:
+        if not is_rehearsal:
+            foresee(driver, self._task.plan.version)
         seen = look(driver, self._task)
         if not seen.is_as_before(self._task) and driver.has_pending_commit():
             remedy = "resume the run it belongs to, or wait until the device takes it back"

@@ -12,7 +12,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -60,9 +62,14 @@ class Orders:
     options: Options
 
 
-ENTRY, FILES, RUNNING = TypeAdapter(Entry), TypeAdapter(dict[str, dict[str, str]]), TypeAdapter(Running)
-OPTIONS_ADAPTER = TypeAdapter(Options)
+ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads a kind of thing; making one takes a while, and a deploy only writes."""
+    return TypeAdapter(kind)
 
 
 class Journal:
@@ -130,16 +137,16 @@ class Journal:
     def before(self, device: str) -> Running | None:
         """Return what a device ran before; None when it was never about to be changed."""
         file = self.folder / BEFORE / f"{device}.json"
-        return RUNNING.validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
+        return _adapter(Running).validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
 
     def orders(self) -> Orders:
         """Return what the run was told; DeployError when there is no such run."""
         try:
             plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
-            intended = FILES.validate_json(self._text(INTENDED))
+            intended = _adapter(ALL_FILES).validate_json(self._text(INTENDED))
             has_owner = (self.folder / OWNER).exists()
-            owner = FILES.validate_json(self._text(OWNER)) if has_owner else None
-            return Orders(plan, intended, owner, OPTIONS_ADAPTER.validate_json(self._text(OPTIONS)))
+            owner = _adapter(ALL_FILES).validate_json(self._text(OWNER)) if has_owner else None
+            return Orders(plan, intended, owner, _adapter(Options).validate_json(self._text(OPTIONS)))
         except (OSError, ValidationError):
             raise DeployError(Problem(f"there is no run {self.run}, or not a whole one", REMEDY)) from None
 
@@ -149,7 +156,7 @@ class Journal:
         found = []
         for line in lines(file) if file.exists() else ():
             try:
-                found.append(ENTRY.validate_json(line))
+                found.append(_adapter(Entry).validate_json(line))
             except ValidationError:
                 continue
         return tuple(found)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -146,7 +147,12 @@ class Event:
 
 
 Tell = Callable[[Event], None]
-ADAPTER = TypeAdapter(Outcome)
+
+
+@cache
+def _adapter() -> TypeAdapter[Outcome]:
+    """Return what reads outcomes; making one takes a while, and a deploy only writes."""
+    return TypeAdapter(Outcome)
 
 
 def write(outcome: Outcome) -> str:
@@ -159,6 +165,6 @@ def read(text: str, file: str = "") -> Outcome:
     try:
         document = json.loads(text)
         document.pop("exit_code")
-        return ADAPTER.validate_python(document)
+        return _adapter().validate_python(document)
     except (ValueError, ValidationError, LookupError, AttributeError, TypeError, RecursionError):
         raise DeployError(Problem("is not the outcome of a deploy", "deploy again", file=file)) from None

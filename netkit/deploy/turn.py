@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 
-from netkit.deploy.connection import discard
+from netkit.deploy.connection import discard, foresee
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, asked
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
 from netkit.deploy.journal import CONFIRMED, JournalError
@@ -29,6 +29,8 @@ class Turn:
     def __init__(self, job: Job, task: Task, wave: int) -> None:
         self.job, self.task, self.wave, self.name = job, task, wave, task.name
         self.sample = ""
+        self.notes: tuple[str, ...] = ()
+        """What the health gate says of a device that is healthy."""
         self.ending = frozenset[str]()
         """Words for the BGP sessions that the change takes away."""
         self.is_drained = self.is_loaded = False
@@ -58,11 +60,13 @@ class Turn:
             why = "; ".join(answer.reasons) or answer.verdict
             when = moment.value if moment is Moment.DRAINED else f"{moment} the change"
             raise UnhealthyError(Problem(f"{self.name}: {when}, its health is {answer.verdict}: {why}"))
+        self.notes = tuple(dict.fromkeys((*self.notes, *answer.reasons)))
         return answer
 
     def finish(self, fresh: Driver, window: Window) -> None:
         """Verify a change over a new connection, keep it, and let traffic back."""
         self.step(Phase.VERIFY)
+        foresee(fresh, self.task.plan.version)
         self._verify(fresh)
         self.step(Phase.GATE)
         self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
@@ -122,7 +126,7 @@ class Turn:
 
     def done(self) -> DeviceOutcome:
         """Return the outcome of a device that runs what is intended."""
-        return DeviceOutcome(self.name, Result.DONE, State.INTENDED, wave=self.wave)
+        return DeviceOutcome(self.name, Result.DONE, State.INTENDED, self.notes, self.wave)
 
     def failure(self, error: Exception) -> DeviceOutcome:
         """Return the outcome of a device of which only an error is known yet."""

@@ -96,6 +96,14 @@ class Driver(Reader, Protocol):
 
 
 @runtime_checkable
+class Foresight(Protocol):
+    """A driver that reads several things at once when it knows before what it will be asked."""
+
+    def foresee_sessions(self, version: str) -> None:
+        """Read the sessions along with the configuration that is read next; `version` is what the device runs."""
+
+
+@runtime_checkable
 class RailReader(Protocol):
     """What a driver of hosts can read beside configuration."""
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-import netmiko
 import paramiko
+from netmiko import log as netmiko_log
+from netmiko.base_connection import BaseConnection
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
@@ -25,7 +26,8 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else its thre
 MOST_OUTPUT_BYTES = 64 << 20
 CHUNK_BYTES = 1 << 16
 SLICE_S = 1.0
-Heard = Callable[[bytes], None]
+Heard = Callable[[bytes], float | None]
+"""Told what comes while it comes; what it returns is how many seconds the rest may take from then on."""
 UNREACHABLE = "check the address, the port and the management network"
 
 
@@ -112,27 +114,36 @@ class SshLine:
         """Whether the connection stands, as far as this side knows."""
         return self._session is not None and self._session.transport is not None
 
-    def run(self, command: str, timeout_s: float | None = None, stdin: str = "", heard: Heard | None = None) -> Done:
+    def run(
+        self,
+        command: str,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        heard: Heard | None = None,
+        *,
+        name: str = "",
+    ) -> Done:
         """Run a command; what it exits with is for the caller to judge. AccessError when it does not end in time.
 
-        What it prints is also told while it comes, so that it is not lost when the end does not.
+        What it prints is also told while it comes, so that it is not lost when the end does not. A name stands for
+        the command in messages.
         """
         limit_s = self.target.timeout_s if timeout_s is None else timeout_s
         transport = self._session.transport if self._session else None
         if transport is None:
             raise self._lost()
-        deadline_s = time.monotonic() + limit_s
+        exchange, shown = _Exchange(limit_s, heard), _head(name or command)
         channel = None
         try:
             channel = transport.open_session(timeout=limit_s)
             channel.settimeout(limit_s)
             channel.exec_command(command)
-            return _Exchange(channel, deadline_s, heard).run(stdin)
+            return exchange.run(channel, stdin)
         except TimeoutError:
-            what = f"did not answer within {limit_s:g} s: {_head(command)}"
+            what = f"did not answer within {exchange.limit_s:g} s: {shown}"
             raise CutShortError(self._problem(what, "see whether its control CPU is busy")) from None
         except _TooMuchError:
-            raise CutShortError(self._problem(f"answers without end: {_head(command)}", "look at it by hand")) from None
+            raise CutShortError(self._problem(f"answers without end: {shown}", "look at it by hand")) from None
         except (OSError, EOFError, paramiko.SSHException):
             raise self._lost() from None
         finally:
@@ -182,16 +193,21 @@ class _TooMuchError(Exception):
 class _Exchange:
     """One command in its channel."""
 
-    def __init__(self, channel: Any, deadline_s: float, heard: Heard | None) -> None:
-        self.channel = channel
-        self.deadline_s = deadline_s
+    def __init__(self, limit_s: float, heard: Heard | None) -> None:
+        self.channel: Any = None
         self.heard = heard
+        self.allow(limit_s)
         self.out: list[bytes] = []
         self.err: list[bytes] = []
         self.size_bytes = 0
 
-    def run(self, stdin: str) -> Done:
+    def allow(self, limit_s: float) -> None:
+        """Give it so much time from now on."""
+        self.limit_s, self.deadline_s = limit_s, time.monotonic() + limit_s
+
+    def run(self, channel: Any, stdin: str) -> Done:
         """Send the input, and read until the command has ended."""
+        self.channel = channel
         if stdin:
             self.channel.settimeout(self._left_s())
             self.channel.sendall(stdin.encode())
@@ -217,9 +233,13 @@ class _Exchange:
             self._keep(self.err, self.channel.recv_stderr(CHUNK_BYTES))
         if chunk:
             self._keep(self.out, chunk)
-            if self.heard:
-                self.heard(chunk)
+            self._tell(chunk)
         return chunk is None or bool(chunk)
+
+    def _tell(self, chunk: bytes) -> None:
+        limit_s = self.heard(chunk) if self.heard else None
+        if limit_s is not None:
+            self.allow(limit_s)
 
     def _keep(self, kept: list[bytes], chunk: bytes) -> None:
         kept.append(chunk)
@@ -234,7 +254,7 @@ class _Exchange:
         return left_s
 
 
-class _Session(netmiko.BaseConnection):
+class _Session(BaseConnection):
     """netmiko's connection, without its shell and without its leniency about host keys."""
 
     def __init__(self, target: SshTarget) -> None:
@@ -265,7 +285,7 @@ class _Session(netmiko.BaseConnection):
         for key in known_keys(self.target.known_hosts, name) if policy is None else ():
             client.get_host_keys().add(name, key.get_name(), key)
         client.set_missing_host_key_policy(policy or MissingKey(self.target.device, self.target.known_hosts))
-        client.connect(**wanted)
+        client.connect(**wanted, transport_factory=_at_once)
 
     @property
     def transport(self) -> Any:
@@ -275,7 +295,7 @@ class _Session(netmiko.BaseConnection):
 
     def hang_up(self) -> None:
         """Close the connection at once: without the shutdown its thread would notice only after a while."""
-        netmiko.log.removeFilter(self._secrets_filter)
+        netmiko_log.removeFilter(self._secrets_filter)
         client = getattr(self, "remote_conn_pre", None)
         transport = client.get_transport() if client else None
         if transport is not None:
@@ -283,6 +303,13 @@ class _Session(netmiko.BaseConnection):
                 transport.sock.shutdown(socket.SHUT_RDWR)
         if client is not None:
             client.close()
+
+
+def _at_once(way: Any, **given: Any) -> paramiko.Transport:
+    """Return a transport whose packets wait for no other: each command is a few small ones, and saves 40 ms."""
+    with contextlib.suppress(OSError, AttributeError):  # a jump host's way is no socket
+        way.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return paramiko.Transport(way, **given)
 
 
 def _refuse_connection(target: SshTarget, error: Exception) -> NoReturn:

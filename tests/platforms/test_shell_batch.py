@@ -73,8 +73,16 @@ class Breaking(SshLine):
         super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
         self.error, self.commands = error, commands
 
-    def run(self, command: str, timeout_s: float | None = None, stdin: str = "", heard: Heard | None = None) -> Done:
-        del timeout_s
+    def run(
+        self,
+        command: str,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        heard: Heard | None = None,
+        *,
+        name: str = "",
+    ) -> Done:
+        del timeout_s, name
         done = subprocess.run([command], input=stdin.encode(), capture_output=True, check=False)
         mark = stdin.partition("mark=")[2].split()[0]
         ends = [match.end() for match in re.finditer(rf"{mark} = 0\n".encode(), done.stdout)]

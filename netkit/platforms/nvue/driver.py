@@ -109,7 +109,7 @@ class NvueDriver(NvueReader):
         """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time."""
         if not self._revision:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
-        self._text = ""
+        self._forget()
         if self._steps:
             self._apply_in_steps(message, revert_in)
         else:
@@ -118,8 +118,7 @@ class NvueDriver(NvueReader):
         self._revision, self._steps = "", []
 
     def _apply(self, message: str, revert_in: int | None) -> None:
-        self._transport.apply(self._revision, message, revert_in)
-        self._refuse_unless_applied()
+        self._refuse_unless_applied(self._transport.apply(self._revision, message, revert_in))
 
     def _apply_in_steps(self, message: str, revert_in: int | None) -> None:
         """Apply one document after the other, under a timer of netkit's own on the switch."""
@@ -137,16 +136,15 @@ class NvueDriver(NvueReader):
         try:
             for step in steps:
                 self._stage(step.joined(unsaved))
-                self._transport.apply_guarded(self._revision, message)
-                self._refuse_unless_applied()
+                self._refuse_unless_applied(self._transport.apply_guarded(self._revision, message))
         except DeviceError:
             if self._transport.is_waiting():
                 self._transport.abort()
             raise
 
-    def _refuse_unless_applied(self) -> None:
-        """Compare what runs with what was staged: an apply can fail and say that it succeeded."""
-        if not reply.is_empty_difference(self._transport.difference("applied", self._revision)):
+    def _refuse_unless_applied(self, difference: object) -> None:
+        """Refuse what differs from what was staged: an apply can fail and say that it succeeded."""
+        if not reply.is_empty_difference(difference):
             what = f"{self.device}: the switch says the change is applied, but does not run it"
             raise DeviceError(Problem(what, "look at nv config history, and at nvued's log"))
 
@@ -176,7 +174,7 @@ class NvueDriver(NvueReader):
 
     def rollback(self) -> None:
         """Take back a commit that waits, at once; else the last one of this object."""
-        self._text = ""
+        self._forget()
         if self._transport.is_waiting():
             self._transport.abort()
             if self._transport.is_waiting():
@@ -202,7 +200,7 @@ class NvueDriver(NvueReader):
 
     def _change(self, document: Document, message: str) -> None:
         self._stage(document)
-        self._text = ""
+        self._forget()
         self._apply(message, None)
         self._revision = ""
 

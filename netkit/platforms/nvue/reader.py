@@ -40,6 +40,8 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
         self._transport = self._transport_for(given)
         self._text = ""
         self._version = ""
+        self._foreseen = ""
+        self._kept_neighbors: dict[str, Any] | None = None
 
     def _transport_for(self, given: dict[str, Any]) -> Transport:
         is_rest = given.get("transport") == REST
@@ -68,12 +70,32 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
 
     def running_files(self) -> Mapping[str, str | None]:
         """Return the running configuration; a drain of netkit's own is not part of it."""
-        self._text = self._transport.config()
+        self._read()
         if "graceful-shutdown" not in self._text:
             return dict(reply.as_files(self._text))
         startup = drain.tree_of(self._transport.config("startup"))
         is_own = drain.is_own(drain.tree_of(self._text), startup)
         return dict(reply.as_files(drain.unseen(self._text, startup) if is_own else self._text))
+
+    def foresee_sessions(self, version: str) -> None:
+        """Read the sessions along with the configuration that is read next, for whoever asks for them then.
+
+        How they are asked for depends on the release: where that is not the one foreseen, they are asked for anew.
+        """
+        self._foreseen = version
+
+    def _read(self) -> None:
+        foreseen = self._foreseen
+        self._forget()
+        if not foreseen:
+            self._text = self._transport.config()
+            return
+        self._text, neighbors = self._transport.config_and(NEIGHBORS, _view(foreseen))
+        self._kept_neighbors = neighbors if reply.version_in(self._text) == foreseen else None
+
+    def _forget(self) -> None:
+        """Forget what was read: it may not be so any more."""
+        self._text, self._foreseen, self._kept_neighbors = "", "", None
 
     def os_version(self) -> str:
         """Return the release."""
@@ -85,11 +107,11 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
 
     def sessions(self) -> tuple[SessionState, ...]:
         """Return the BGP sessions."""
-        return reply.sessions(self._neighbors())
+        kept, self._kept_neighbors = self._kept_neighbors, None
+        return reply.sessions(self._neighbors() if kept is None else kept)
 
     def _neighbors(self) -> dict[str, Any]:
-        is_brief = version_key(self.os_version())[:2] >= BRIEF_SINCE
-        return self._transport.show(NEIGHBORS, "detail" if is_brief else "")
+        return self._transport.show(NEIGHBORS, _view(self.os_version()))
 
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order; over REST those of `nv show` alone are known."""
@@ -140,3 +162,8 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
         if encoding != "text":
             raise NotImplementedError(f"no {encoding} output; add -o json to the command")
         return {command: self._transport.printed(command) for command in commands}
+
+
+def _view(version: str) -> str:
+    """Return the view of the neighbors that tells everything."""
+    return "detail" if version_key(version)[:2] >= BRIEF_SINCE else ""

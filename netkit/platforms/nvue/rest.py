@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from netkit.errors import DeviceError, Problem
+from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.nvue import reply, rest_ask
 from netkit.platforms.nvue.patch import COMMANDS, Document, Tree, document_in
 from netkit.platforms.nvue.rest_line import RestLine
@@ -53,6 +53,14 @@ class RestTransport:
         """Return a revision as JSON text."""
         return json.dumps(self._get("/", rev=revision, filled="false"))
 
+    def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
+        """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
+        text = self.config()
+        try:
+            return text, self.show(path, view)
+        except AccessError:
+            return text, None
+
     def show(self, path: str, view: str = "") -> dict[str, Any]:
         """Return an object of the running switch; empty where there is none."""
         place = "/" + "/".join(quote(word, safe="") for word in path.split())
@@ -94,8 +102,11 @@ class RestTransport:
         made, gone = _halves(found)
         return [{verb: tree} for verb, tree in (("unset", gone), ("set", made)) if tree]
 
-    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
-        """Apply a revision, for some seconds or for good; the interface takes no message."""
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> Any:
+        """Apply a revision, for some seconds or for good; return how what runs then differs from it.
+
+        The interface takes no message.
+        """
         del message
         wanted: dict[str, Any] = {"state": "apply", "auto-prompt": {"ays": "ays_yes"}}
         if confirm_s:
@@ -107,6 +118,7 @@ class RestTransport:
         if state not in {*reply.APPLIED, "saved", WAITING} or (state == WAITING and not confirm_s):
             what = f"{self.device}: the change was not applied: {why or state}"
             raise DeviceError(Problem(what, "the switch runs what it ran before"))
+        return self.difference("applied", revision)
 
     def _ended(self, revision: str) -> tuple[str, str]:
         """Return the state a revision comes to rest in, and what it says."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from netkit.errors import AccessError, DeviceError, Problem
+from netkit.platforms import shell_row
 from netkit.platforms.nvue import reply, shell_ask
 from netkit.platforms.nvue.patch import Document
 from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, Guard
@@ -49,15 +50,28 @@ class ShellTransport:
     def config(self, revision: str = "applied") -> str:
         """Return a revision as JSON text."""
         chosen = "" if revision == "applied" else f" -r {shlex.quote(revision)}"
-        text = self._run(f"nv config show{chosen} -o json").stdout
-        if not isinstance(self._objects(text), list):
+        return self._config_in(self._run(f"nv config show{chosen} -o json"))
+
+    def _config_in(self, done: Done) -> str:
+        if not isinstance(self._objects(done.stdout), list):
             raise self._garbled()
-        return text
+        return done.stdout
+
+    def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
+        """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
+        commands = "nv config show -o json", _show_command(path, view)
+        first, *others = shell_row.run(self.line, [shell_row.Step(one, self.timeout_s) for one in commands])
+        text = self._config_in(self._checked(first))
+        try:
+            return text, self._object_in(others[0]) if others else None
+        except AccessError:
+            return text, None
 
     def show(self, path: str, view: str = "") -> dict[str, Any]:
         """Return an object of the running switch; empty where there is none."""
-        chosen = f" --view={view}" if view else ""
-        done = self.line.run(f"nv show {path}{chosen} -o json")
+        return self._object_in(self.line.run(_show_command(path, view)))
+
+    def _object_in(self, done: Done) -> dict[str, Any]:
         if done.exit_code != 0 and MISSING in done.said:
             return {}
         found = self._objects(self._checked(done).stdout)
@@ -96,24 +110,31 @@ class ShellTransport:
 
     def difference(self, running: str, intended: str) -> Any:
         """Return what differs between two revisions, as a list of `set` and `unset`."""
-        pair = f"{shlex.quote(running)} {shlex.quote(intended)}"
-        return self._objects(self._run(f"nv config diff {pair} -o json").stdout or "[]")
+        return self._items(self._run(_diff_command(running, intended)))
 
-    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
-        """Apply a revision, for some seconds or for good; DeviceError when the switch says that it failed."""
-        self._apply(_apply_command(revision, message, confirm_s))
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> Any:
+        """Apply a revision, for some seconds or for good; return how what runs then differs from it.
 
-    def apply_guarded(self, revision: str, message: str) -> None:
-        """Apply a revision while the timer runs; DeviceError when its time is up."""
-        self._apply(self.guard.within(_apply_command(revision, message, None)))
+        DeviceError when the switch says that it failed.
+        """
+        return self._apply(_apply_command(revision, message, confirm_s), revision)
 
-    def _apply(self, command: str) -> None:
-        done = self.line.run(command, max(self.timeout_s, APPLYING_S))
+    def apply_guarded(self, revision: str, message: str) -> Any:
+        """Apply a revision as `apply` does while the timer runs; DeviceError when its time is up."""
+        return self._apply(self.guard.within(_apply_command(revision, message, None)), revision)
+
+    def _apply(self, command: str, revision: str) -> Any:
+        applying = shell_row.Step(command, max(self.timeout_s, APPLYING_S))
+        comparing = shell_row.Step(_diff_command("applied", revision), self.timeout_s)
+        done, *compared = shell_row.run(self.line, (applying, comparing))
         if done.exit_code == LATE:
             what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
             raise DeviceError(Problem(what, "give it more time"))
         if done.exit_code != 0 or reply.FAILED.search(done.said):
             raise self._refused("the change was not applied", done, "the switch runs what it ran before")
+        if not compared:
+            raise self._garbled("no end of the apply")
+        return self._items(self._checked(compared[0]))
 
     def is_waiting(self) -> bool:
         """Whether an applied revision waits to be confirmed."""
@@ -169,6 +190,9 @@ class ShellTransport:
             raise AccessError(Problem(f"{self.device}: nv fails: {_line(done)}", "see whether nvued runs"))
         return done
 
+    def _items(self, done: Done) -> Any:
+        return self._objects(done.stdout.strip() or "[]")
+
     def _objects(self, text: str) -> Any:
         try:
             return reply.objects(text)
@@ -182,11 +206,20 @@ class ShellTransport:
         return DeviceError(Problem(f"{self.device}: {what}: {_line(done)}", remedy))
 
 
+def _show_command(path: str, view: str) -> str:
+    chosen = f" --view={view}" if view else ""
+    return f"nv show {path}{chosen} -o json"
+
+
 def _apply_command(revision: str, message: str, confirm_s: int | None) -> str:
     words = ["nv", "config", "apply", revision, "-y"]
     words += ["--confirm", f"{confirm_s}s"] if confirm_s else []
     words += ["-m", message] if message else []
     return shlex.join(words)
+
+
+def _diff_command(running: str, intended: str) -> str:
+    return shlex.join(["nv", "config", "diff", running, intended, "-o", "json"])
 
 
 def _line(done: Done) -> str:

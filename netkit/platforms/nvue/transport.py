@@ -33,6 +33,9 @@ class Transport(Protocol):
     def config(self, revision: str = "applied") -> str:
         """Return a revision as JSON text."""
 
+    def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
+        """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
+
     def show(self, path: str, view: str = "") -> dict[str, Any]:
         """Return an object of the running switch; empty where there is none."""
 
@@ -48,8 +51,11 @@ class Transport(Protocol):
     def difference(self, running: str, intended: str) -> Any:
         """Return what differs between two revisions."""
 
-    def apply(self, revision: str, message: str, confirm_s: int | None) -> None:
-        """Apply a revision, for some seconds or for good; DeviceError when the switch says that it failed."""
+    def apply(self, revision: str, message: str, confirm_s: int | None) -> Any:
+        """Apply a revision, for some seconds or for good; return how what runs then differs from it.
+
+        DeviceError when the switch says that it failed.
+        """
 
     def is_waiting(self) -> bool:
         """Whether an applied revision waits to be confirmed."""
