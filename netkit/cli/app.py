@@ -11,6 +11,7 @@ import typer
 
 from netkit import __version__
 from netkit.cli import INTERRUPTED
+from netkit.cli.annotation import annotate
 from netkit.cli.lab_verbs import lab_verbs
 from netkit.cli.options import (
     Busy,
@@ -117,9 +118,16 @@ def plan(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan here too.", metavar="FILE")] = None,
     output: PlanFormat = "text",
     detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="End with 2 when there are changes.")] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
+        ),
+    ] = "",
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
-    _run("plan", fabric, limit=limit, lab=lab, running=running, out=out, output=output, detailed=detailed)
+    where: dict[str, Any] = {"limit": limit, "lab": lab, "running": running, "against": against}
+    _run("plan", fabric, out=out, output=output, detailed=detailed, **where)
 
 
 @app.command()
@@ -132,6 +140,9 @@ def deploy(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at every device; write to none.")] = False,
     resume: Annotated[
         str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
+    ] = "",
+    approved: Annotated[
+        str, typer.Option("--approved", help="Refuse any plan but the one of this digest.", metavar="DIGEST")
     ] = "",
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
@@ -147,7 +158,7 @@ def deploy(
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
     how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
-    _run("deploy", fabric, file=file, resume=resume, dry=dry_run, **how)
+    _run("deploy", fabric, file=file, resume=resume, dry=dry_run, approved=approved, **how)
 
 
 @app.command()
@@ -284,6 +295,7 @@ def _guarded(arguments: list[str]) -> int:
     except NetkitError as error:
         for problem in error.problems:
             _say(f"error: {problem}")
+        annotate(error.problems)
         return error.exit_code
     except USAGE_FAULTS as error:
         _say(f"error: {_plain(error)}; see netkit --help")

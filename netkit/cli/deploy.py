@@ -32,24 +32,27 @@ from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import AccessError, PlanError, Problem, UsageError
 from netkit.plan import Plan
+from netkit.plan.shift import approval
 from netkit.report.plan_view import listed
 
 NEWEST = "."
 """`--resume` without a name."""
 
 
-def run(folder: Path, *, file: Path | None, resume: str, dry: bool, **how: Any) -> int:
+def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: str = "", **how: Any) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
     told = rollout.told(folder, **how)
-    if resume and (file or dry or told.limit):
+    if resume and (file or dry or told.limit or approved):
         remedy = "it goes on with its own plan, devices and options"
-        raise UsageError(Problem("--resume takes no plan, no --limit and no --dry-run", remedy))
+        raise UsageError(Problem("--resume takes no plan, no --limit, no --approved and no --dry-run", remedy))
     project = open_project(told.folder)
     devices = fleet(project, told.lab)
     if resume:
         return _resume(told, project, devices, resume)
     warn(project)
     planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
+    if approved:
+        _refuse_unapproved(planned.plan, approved)
     options = limited(told.options, project, told.limit if file else "", planned.plan)
     show(told, project.fabric, planned.plan, options)
     if dry:
@@ -72,6 +75,20 @@ def _from_file(project: Project, file: Path) -> Planned:
         raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+
+
+def _refuse_unapproved(plan: Plan, approved: str) -> None:
+    """Raise PlanError when this is not the plan that somebody agreed to."""
+    if plan.unreachable:
+        missed = listed([one.name for one in plan.unreachable])
+        raise AccessError(
+            Problem(f"{missed}: could not be read, so this is not the plan that was approved", "try again")
+        )
+    found = approval(plan)
+    if found != approved.lower():
+        what = f"the plan that was approved is {approved}, what would change now is {found}"
+        remedy = "intent or devices have changed since: see netkit plan --against running, and have it approved again"
+        raise PlanError(Problem(what, remedy))
 
 
 def _refuse_unread(plan: Plan, options: Options) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit import design, intent
+from netkit.cli.annotation import annotate
 from netkit.design import Fabric
 from netkit.errors import IntentError, NetkitError, Problem, UsageError
 from netkit.errors import Path as IntentPath
@@ -25,19 +26,22 @@ class Project:
     template_folders: tuple[Path, ...]
 
 
-def open_project(folder: Path) -> Project:
-    """Load and design a fabric, or report the problems of both stages together."""
+def open_project(folder: Path, workplace: Path | None = None) -> Project:
+    """Load and design a fabric, or report the problems of both stages together.
+
+    Templates and models of the workplace count too, by default the current folder.
+    """
     try:
         loaded = intent.load(folder)
     except IntentError as error:
         raise IntentError(_in_order([*error.problems, *_further(folder, error.problems)])) from None
-    catalog = Catalog(beside(loaded.folder, MODELS))
+    catalog = Catalog(beside(loaded.folder, MODELS, workplace))
     try:
         fabric = design.build(loaded.intent, catalog)
     except NetkitError as error:
         error.problems = _in_order(map(loaded.places.locate, error.problems))
         raise
-    return Project(loaded, catalog, fabric, beside(loaded.folder, TEMPLATES))
+    return Project(loaded, catalog, fabric, beside(loaded.folder, TEMPLATES, workplace))
 
 
 def _further(folder: Path, known: Sequence[Problem]) -> Iterator[Problem]:
@@ -61,22 +65,24 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.file, problem.line)))
 
 
-def beside(folder: Path, name: str) -> tuple[Path, ...]:
+def beside(folder: Path, name: str, workplace: Path | None = None) -> tuple[Path, ...]:
     """Return the user's folders of a name: in the fabric's own folder, beside `inventory/`, and where netkit is run."""
     here = folder.resolve()
     places = (
         here / name,
         *((here.parent.parent / name,) if here.parent.name == "inventory" else ()),
-        Path.cwd() / name,
+        (workplace or Path.cwd()) / name,
     )
     return tuple(dict.fromkeys(place for place in places if place.is_dir()))
 
 
 def warn(project: Project, *, notes: bool = False) -> None:
     """Print the warnings of the design, and on request what is merely worth knowing."""
-    for note in project.fabric.notes:
-        if notes or note.severity == "warning":
-            sys.stderr.write(f"{note.severity}: {project.loaded.places.locate(note)}\n")
+    wanted = [note for note in project.fabric.notes if notes or note.severity == "warning"]
+    located = [project.loaded.places.locate(note) for note in wanted]
+    for note in located:
+        sys.stderr.write(f"{note.severity}: {note}\n")
+    annotate(located)
 
 
 def check_format(output: str) -> None:

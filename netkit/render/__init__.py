@@ -2,6 +2,6 @@
 
 from netkit.render.engine import Engine
 from netkit.render.output import Written, read_manifest, write
-from netkit.render.render import manifest_head, render
+from netkit.render.render import inputs, manifest_head, render
 
-__all__ = ["Engine", "Written", "manifest_head", "read_manifest", "render", "write"]
+__all__ = ["Engine", "Written", "inputs", "manifest_head", "read_manifest", "render", "write"]

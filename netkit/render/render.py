@@ -1,11 +1,12 @@
 """Fabric → the files of each device."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from netkit import __version__
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.platforms import PLATFORMS
+from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
 from netkit.render.output import Rendered
 from netkit.render.views import host_views, switch_views
@@ -15,13 +16,22 @@ def render(
     fabric: Fabric, devices: Iterable[Switch | Host], engine: Engine, *, ztp: bool = False
 ) -> Iterator[Rendered]:
     """Yield the files of each device, one device at a time."""
-    views = host_views(fabric)
+    of = inputs(fabric, ztp=ztp)
     for device in devices:
-        artifacts = switch_views(fabric, device, ztp=ztp) if isinstance(device, Switch) else views(device)
         files = {
-            artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
+            artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in of(device)
         }
         yield Rendered(device.name, files, _about(device))
+
+
+def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
+    """Return the function that yields what the templates of a device are given: where it is equal, so are the files."""
+    of_host = host_views(fabric)
+
+    def of(device: Switch | Host) -> Iterator[Artifact]:
+        return switch_views(fabric, device, ztp=ztp) if isinstance(device, Switch) else of_host(device)
+
+    return of
 
 
 def manifest_head(fabric: Fabric) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, lis
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 FENCE = "```"
+HEADS = ("| devices | risk | method | touches | disruptive |", "|---|---|---|---|---|")
 
 
 def markdown(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
@@ -20,12 +21,11 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     yield f"## {plain(headline(plan))}"
     if found:
         yield ""
-        yield "| devices | risk | method | touches | disruptive |"
-        yield "|---|---|---|---|---|"
-        yield from (_row(group) for group in found)
+        yield from HEADS
+        yield from (row(group) for group in found)
     for group in found:
         yield ""
-        yield from _group(group)
+        yield from unfolded(group)
     notes = [(device, warning) for device in plan.devices if not device.changes for warning in device.warnings]
     if notes:
         yield ""
@@ -40,7 +40,8 @@ def plain(text: str) -> str:
     return SPECIAL.sub(r"\\\1", shown(text))
 
 
-def _row(group: GroupView) -> str:
+def row(group: GroupView) -> str:
+    """Return the line of a group in the table of all."""
     way = group.first.way
     cells = (
         listed(group.names),
@@ -52,7 +53,8 @@ def _row(group: GroupView) -> str:
     return f"| {' | '.join(map(plain, cells))} |"
 
 
-def _group(group: GroupView) -> Iterator[str]:
+def unfolded(group: GroupView) -> Iterator[str]:
+    """Yield what changes in a group, folded."""
     way = group.first.way
     yield "<details>"
     yield f"<summary>{plain(listed(group.names))}: what changes</summary>"

@@ -1,0 +1,32 @@
+"""Problems where a pull request shows them: at their line, in the words GitHub Actions reads from a log."""
+
+import os
+import sys
+from collections.abc import Iterable
+
+from netkit.errors import Problem
+
+LEVELS = {"error": "error", "warning": "warning", "note": "notice"}
+IN_VALUES = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+IN_PROPERTIES = {**IN_VALUES, ":": "%3A", ",": "%2C"}
+
+
+def annotate(problems: Iterable[Problem]) -> None:
+    """Say problems that have a place once more for GitHub Actions; elsewhere, nothing."""
+    if os.environ.get("GITHUB_ACTIONS") != "true":
+        return
+    for problem in problems:
+        if problem.file:
+            sys.stderr.write(f"{command(problem)}\n")
+
+
+def command(problem: Problem) -> str:
+    """Return the workflow command that puts a problem at its line."""
+    text = f"{problem.message}; {problem.remedy}" if problem.remedy else problem.message
+    line = f",line={problem.line}" if problem.line else ""
+    level = LEVELS.get(problem.severity, "warning")
+    return f"::{level} file={_escaped(problem.file, IN_PROPERTIES)}{line}::{_escaped(text, IN_VALUES)}"
+
+
+def _escaped(text: str, marks: dict[str, str]) -> str:
+    return "".join(marks.get(char, char) for char in text)

@@ -1,0 +1,49 @@
+"""From one intent to another, no device asked: what a change of the repository would change on the fabric."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from netkit.design.moved import Moved
+from netkit.errors import Problem
+from netkit.plan.shape import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A device that only one of the two intents has."""
+
+    name: str
+    role: str
+    platform: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A plan between two intents, and what a plan of devices does not tell."""
+
+    base: str
+    """What the running side is: a revision, or `running`."""
+    plan: Plan
+    """Devices in both intents whose files differ."""
+    same: int
+    """Devices in both that stay as they are."""
+    added: tuple[Newcomer, ...] = ()
+    removed: tuple[Newcomer, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    """What the design warns about now and did not before."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no device would notice."""
+        return not (self.plan.changed or self.added or self.removed)
+
+
+def approval(plan: Plan) -> str:
+    """Return a digest of what changes where, from what to what: equal for a predicted plan and the plan of the fabric.
+
+    A device that was edited by hand in between, or differs in anything else, makes it another one.
+    """
+    changed = sorted((device.name, device.running_digest, device.intended_digest) for device in plan.changed)
+    return hashlib.sha256(json.dumps([plan.fabric, changed]).encode()).hexdigest()[:32]

@@ -1,0 +1,28 @@
+"""What a change of the repository would change, for a terminal."""
+
+from collections.abc import Iterator
+
+from netkit.plan.shift import Shift, approval
+from netkit.report.plan_text import text as plan_text
+from netkit.report.plan_view import shown
+from netkit.report.shift_view import headline, newcomers, where
+
+
+def text(shift: Shift) -> str:
+    """Return the change as text: the sentence, what moved, then the plan."""
+    head = "".join(f"{shown(line)}\n" for line in _lines(shift))
+    if not shift.plan.changed:
+        return head
+    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that change only
+    return head + plan
+
+
+def _lines(shift: Shift) -> Iterator[str]:
+    yield headline(shift)
+    for verb, devices in (("new", shift.added), ("gone", shift.removed)):
+        yield from (f"  {verb}: {line}" for line in newcomers(devices))
+    for one in shift.moved:
+        yield f"  {one.quantity}: {one.running or 'none'} → {one.intended or 'none'}  ({where(one)})"
+    yield from (f"  warning: {warning}" for warning in shift.warnings)
+    if shift.plan.changed and not shift.added:
+        yield f"  approve it with: netkit deploy --approved {approval(shift.plan)}"

@@ -1,0 +1,35 @@
+"""What a change of the repository would change, in the words it is told in, whatever the format."""
+
+from collections.abc import Iterator, Sequence
+
+from netkit.design.moved import Moved
+from netkit.plan.shift import Newcomer, Shift
+from netkit.report.plan_view import counted, listed
+
+PLURALS = {"leaf": "leaves", "spine": "spines", "core": "cores", "host": "hosts"}
+
+
+def headline(shift: Shift) -> str:
+    """Return the change in one sentence."""
+    changed, known = len(shift.plan.changed), shift.same + len(shift.plan.changed)
+    parts = []
+    if changed:
+        verb = "changes" if changed == 1 else "change"
+        parts.append(f"{changed} of {counted(known, 'device')} {verb}, highest risk {shift.plan.risk.word}")
+    for count, word in ((len(shift.added), "new"), (len(shift.removed), "gone")):
+        if count:
+            parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
+    text = "; ".join(parts) or f"nothing changes on {counted(known, 'device')}"
+    return f"{shift.plan.fabric} against {shift.base}: {text}"
+
+
+def newcomers(devices: Sequence[Newcomer]) -> Iterator[str]:
+    """Yield devices by role, counted."""
+    for role in dict.fromkeys(device.role for device in devices):
+        names = [device.name for device in devices if device.role == role]
+        yield f"{len(names)} {role if len(names) == 1 else PLURALS[role]}: {listed(names)}"
+
+
+def where(moved: Moved) -> str:
+    """Return the places of a number, a long list by its ends; the numbers shown are those of the first."""
+    return listed(moved.places)

@@ -1,0 +1,258 @@
+"""`netkit plan --against git:REVISION`: what a change of the repository would change, no device asked."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.cli import against
+from netkit.cli.fabric import Project, open_project
+from netkit.cli.intended import quietly
+from netkit.plan.shift import approval
+from netkit.report.shift_markdown import markdown
+from tests.cli.scene import run
+from tests.command import Done, assert_refused
+from tests.conftest import Golden
+from tests.intents import BASE
+from tests.lab.running import write_fabric
+
+ECN = {"min_bytes": 300_000, "max_bytes": 1_500_000}
+OVERRIDES = {"overrides": {"leaf01": {"asn": 4200000777}}}
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository with a fabric in it."""
+
+    root: Path
+
+    @property
+    def fabric(self) -> Path:
+        return self.root / "inventory" / "small"
+
+    def git(self, *arguments: str) -> str:
+        who = ("-c", "user.name=Test", "-c", "user.email=test@example.net", "-c", "commit.gpgsign=false")
+        words = ["git", *who, "-C", str(self.root), *arguments]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    def commit(self) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "as it was")
+        return self.git("rev-parse", "HEAD")
+
+    def write(self, changes: Mapping[str, Any]) -> None:
+        write_fabric(self.fabric, {**BASE, **changes})
+
+    def plan(self, *options: str, base: str = "git:HEAD") -> Done:
+        return run("plan", "-f", self.fabric, "--against", base, *options)
+
+    def found(self) -> Any:
+        done = self.plan("--format", "json")
+        assert (done.returncode, done.stderr) == (0, "")
+        return json.loads(done.stdout)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    root = tmp_path / "repository"
+    made = Repository(root)
+    made.write({})
+    made.git("init", "-q", "-b", "main")
+    made.commit()
+    return made
+
+
+def test_what_is_as_it_was_changes_nothing(repository: Repository) -> None:
+    done = repository.plan("--detailed-exitcode")
+    commit = repository.git("rev-parse", "--short=10", "HEAD")
+    assert (done.returncode, done.stdout) == (0, f"small against HEAD ({commit}): nothing changes on 10 devices\n")
+
+
+def test_a_change_is_shown_in_all_formats(repository: Repository, golden: Golden) -> None:
+    repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
+    for suffix, output in (("txt", "text"), ("md", "markdown")):
+        done = repository.plan("--format", output)
+        assert (done.returncode, done.stderr) == (0, "")
+        commit = repository.git("rev-parse", "--short=10", "HEAD")
+        golden(f"cli/against.{suffix}", done.stdout.replace(commit, "COMMIT"))
+    assert repository.plan("--detailed-exitcode").returncode == 2
+
+
+def test_devices_that_come_and_go_are_named_not_compared(repository: Repository) -> None:
+    repository.write({"units": [{"unit": 2, "hosts": 2}, {"unit": 3, "hosts": 1}]})
+    found = repository.found()
+    assert {one["role"] for one in found["added"]} == {"leaf", "host"}
+    assert {one["role"] for one in found["removed"]} == {"leaf", "host"}
+    names = {one["name"] for one in [*found["added"], *found["removed"]]}
+    assert not names & {device["name"] for device in found["plan"]["devices"]}
+
+
+def test_one_description_shows_one_line(repository: Repository) -> None:
+    templates = repository.fabric / "templates" / "nvue"
+    templates.mkdir(parents=True)
+    shipped = (Path(__file__).parents[2] / "templates" / "nvue" / "interfaces.yaml.j2").read_text(encoding="utf-8")
+    assert "description: {{" in shipped
+    (templates / "interfaces.yaml.j2").write_text(shipped, encoding="utf-8")
+    repository.commit()
+    text = "description: {{ 'spare ' if port.description == 'gpu01:rail0' }}{{"
+    (templates / "interfaces.yaml.j2").write_text(shipped.replace("description: {{", text, 1), encoding="utf-8")
+    found = repository.found()
+    changes = [change for device in found["plan"]["devices"] for change in device["changes"]]
+    assert [(change["path"][-1], change["intended"]) for change in changes] == [("description", "spare gpu01:rail0")]
+    assert found["same"] == 9
+
+
+def test_templates_of_the_revision_count_not_those_of_today(repository: Repository) -> None:
+    """A template that was there and is gone makes a difference; one that never was there does not."""
+    own = repository.root / "templates" / "nvue" / "interfaces.yaml.j2"
+    own.parent.mkdir(parents=True)
+    shipped = (Path(__file__).parents[2] / "templates" / "nvue" / "interfaces.yaml.j2").read_text(encoding="utf-8")
+    own.write_text(shipped.replace("description: {{", "description: was {{", 1), encoding="utf-8")
+    repository.commit()
+    shutil.rmtree(repository.root / "templates")
+    found = repository.found()
+    assert len(found["plan"]["devices"]) == 6
+    assert {change["path"][-1] for change in found["plan"]["devices"][0]["changes"]} == {"description"}
+
+
+def test_only_devices_that_change_are_rendered(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.write(OVERRIDES)
+    rendered: list[str] = []
+
+    def counted(project: Project, devices: Any, engine: Any) -> Any:
+        rendered.extend(device.name for device in devices)
+        return quietly(project, devices, engine)
+
+    monkeypatch.setattr("netkit.cli.against.quietly", counted)
+    found = against.of_revision(open_project(repository.fabric), "", "HEAD")
+    assert sorted(rendered) == sorted(2 * [device.name for device in found.plan.devices])
+    assert {device.name for device in found.plan.devices} == {"leaf01", "spine01", "spine02"}
+
+
+def test_the_digest_is_that_of_devices_that_run_the_revision(repository: Repository, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    assert run("render", "-f", repository.fabric, "-o", saved).returncode == 0
+    repository.write(OVERRIDES)
+    predicted = repository.found()["approval"]
+
+    def running() -> str:
+        done = repository.plan("--running", str(saved), "--format", "json", base="running")
+        assert done.returncode == 0, done.stderr
+        return str(json.loads(done.stdout)["approval"])
+
+    assert running() == predicted
+    file = saved / "leaf02" / "startup.yaml"
+    file.write_text(file.read_text(encoding="utf-8").replace("gpu01:rail1", "by hand", 1), encoding="utf-8")
+    assert running() != predicted
+
+
+def test_moved_numbers_are_told(repository: Repository) -> None:
+    repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
+    moved = {one["quantity"]: (one["running"], one["intended"], one["places"]) for one in repository.found()["moved"]}
+    assert moved["AS number"][1:] == ("4200000777", ["leaf01"])
+    key = "ECN minimum of leaf ports of 400G towards hosts"
+    assert moved[key] == ("150,000 bytes", "300,000 bytes", ["leaf01", "leaf02", "leaf03", "leaf04"])
+
+
+def test_warnings_of_before_are_not_repeated(repository: Repository) -> None:
+    services = {**BASE["services"], "snmp": {"user": "watcher"}}
+    repository.write({"services": services})
+    found = repository.found()
+    assert len(found["warnings"]) == 1
+    assert "SNMPv3 is left out" in found["warnings"][0]
+    assert str(repository.fabric / "fabric.yaml") in found["warnings"][0]
+    repository.commit()
+    assert repository.found()["warnings"] == []
+
+
+@pytest.mark.parametrize("largest", [2_000, 3_000, 5_000, 60_000])
+def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> None:
+    repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
+    found = against.of_revision(open_project(repository.fabric), "", "HEAD")
+    comment = markdown(found, largest=largest)
+    assert len(comment) <= largest
+    assert comment.count("<details>") == comment.count("</details>")
+    assert approval(found.plan) in comment
+    assert ("more groups" in comment) == (largest < 4_000)
+
+
+def _unknown(_: Repository) -> str:
+    return "git:nowhere"
+
+
+def _shallow(repository: Repository) -> str:
+    first = repository.git("rev-parse", "HEAD")
+    repository.write(OVERRIDES)
+    repository.commit()
+    moved = repository.root.with_name("whole")
+    repository.root.rename(moved)
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{moved}", str(repository.root)], check=True)
+    return f"git:{first}"
+
+
+def _before_the_fabric(repository: Repository) -> str:
+    repository.git("checkout", "-q", "--orphan", "empty")
+    repository.git("rm", "-rq", "--cached", ".")
+    (repository.root / "README").write_text("nothing yet\n", encoding="utf-8")
+    repository.git("add", "README")
+    repository.git("-c", "user.name=T", "-c", "user.email=t@example.net", "commit", "-q", "-m", "empty")
+    return "git:empty"
+
+
+def _refused_intent(repository: Repository) -> str:
+    repository.write({"rails": 99})
+    repository.commit()
+    repository.write({})
+    return "git:HEAD"
+
+
+def _no_repository(repository: Repository) -> str:
+    shutil.rmtree(repository.root / ".git")
+    return "git:HEAD"
+
+
+def _option(_: Repository) -> str:
+    return "git:--output=/tmp/x"
+
+
+@pytest.mark.parametrize("spoil", [_unknown, _shallow, _before_the_fabric, _refused_intent, _no_repository, _option])
+def test_a_revision_that_cannot_be_is_refused_in_a_line(
+    repository: Repository, spoil: Callable[[Repository], str], golden: Golden
+) -> None:
+    base = spoil(repository)
+    done = repository.plan(base=base)
+    assert_refused(done)
+    said = done.stderr.replace(str(repository.root), "REPOSITORY").replace(base.removeprefix("git:"), "REVISION")
+    commit = repository.git("rev-parse", "--short=10", "HEAD") if (repository.root / ".git").exists() else "-"
+    golden(f"cli/against-refused-{spoil.__name__.strip('_')}.txt", said.replace(commit, "COMMIT"))
+
+
+def test_options_that_contradict_each_other_are_refused(repository: Repository) -> None:
+    assert_refused(repository.plan("--lab"), "leave out --lab")
+    assert_refused(repository.plan(base="main"), "use --against git:REVISION or running")
+
+
+def test_in_github_actions_a_problem_stands_at_its_line(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    services = {**BASE["services"], "snmp": {"user": "watcher"}}
+    repository.write({"services": services})
+    file = repository.fabric / "fabric.yaml"
+    done = repository.plan()
+    (line,) = [at for at, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if "snmp:" in text]
+    assert done.stderr == (
+        f"::warning file={file},line={line}::SNMPv3 is left out: its secrets are not named; "
+        "name auth_secret and priv_secret\n"
+    )
+
+
+def test_a_limit_leaves_the_others_out(repository: Repository) -> None:
+    repository.write(OVERRIDES)
+    done = repository.plan("--limit", "leaf03")
+    assert "nothing changes on 1 device" in done.stdout
