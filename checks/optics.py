@@ -149,7 +149,8 @@ def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
         for number, lane in sorted(module.lanes.items()):
             if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
                 continue
-            earlier = [value for _, value in scene.history.readings(seen.name, place(port, number), "rx_dbm")]
+            told = scene.history.readings(seen.name, place(port, number), "rx_dbm")
+            earlier = [value for _, value in told if value > DARK_DBM]
             if len(earlier) < 2:
                 yield skip(port, "no earlier runs to compare with")
             elif median(earlier) - lane.rx_dbm > scene.limits.light_trend_db:

@@ -20,6 +20,7 @@ from netkit.cli.options import (
     Fabric,
     Facts,
     Format,
+    Keep,
     Lab,
     Limit,
     MaxFail,
@@ -28,6 +29,8 @@ from netkit.cli.options import (
     Parallel,
     PlanFormat,
     Results,
+    Since,
+    Store,
     Together,
     Window,
     Yes,
@@ -43,6 +46,8 @@ app = typer.Typer(
 )
 
 USAGE_ERROR = 3
+ALONE = ("--resume", "--store")
+"""Options that may be given without a value."""
 USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
 """Every usage error of the command line library; where the class lives depends on its version."""
 
@@ -190,9 +195,16 @@ def history(
     fabric: Fabric,
     run: Annotated[str, typer.Argument(help="All about one run, or last.", metavar="[RUN]")] = "",
     lab: Lab = "",
-    output: Format = "text",
+    checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,
+    store: Annotated[str, typer.Option("--store", help="Where they are: a file or a URL.", metavar="[=URL|FILE]")] = "",
+    output: Annotated[
+        str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
+    ] = "text",
 ) -> None:
-    """List the runs on a fabric, newest first."""
+    """List the runs on a fabric, newest first: deploys, or checks that were stored."""
+    if checks or store:
+        _run("check_history", fabric, run, lab=lab, store=store, output=output)
+        return
     _run("history", fabric, run, lab=lab, output=output)
 
 
@@ -214,6 +226,9 @@ def check(
     ] = None,
     results: Results = None,
     output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
+    store: Store = "",
+    since: Since = "",
+    keep: Keep = "90d",
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
 ) -> None:
@@ -223,6 +238,7 @@ def check(
         return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
     how |= {"results": tuple(results or ())}
+    how |= {"storing": (store, since, keep)}
     _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
 
 
@@ -316,12 +332,12 @@ def _guarded(arguments: list[str]) -> int:
 
 
 def _spelled_out(arguments: list[str]) -> list[str]:
-    """Return arguments in which `--lab` and `--resume` have a value; alone they stand for the usual one."""
+    """Return arguments in which `--lab`, `--resume` and `--store` have a value; alone they stand for the usual one."""
     if not arguments or arguments[0] == "lab":
         return arguments
     following = [*arguments[1:], "-"]
     return [
-        f"{argument}=." if argument == "--lab" or (argument == "--resume" and after.startswith("-")) else argument
+        f"{argument}=." if argument == "--lab" or (argument in ALONE and after.startswith("-")) else argument
         for argument, after in zip(arguments, following, strict=True)
     ]
 

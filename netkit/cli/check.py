@@ -8,6 +8,7 @@ from pathlib import Path
 from netkit.cli import trials
 from netkit.cli.checking import Checking
 from netkit.cli.fabric import CHECKS, beside
+from netkit.cli.stored import Storing, past, source_of
 from netkit.cli.text import columns
 from netkit.deploy.shape import weightiest
 from netkit.errors import Problem, UsageError
@@ -42,9 +43,11 @@ def run(
     source: str,
     output: str,
     lists: bool,
+    storing: tuple[str, str, str],
 ) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
     _refuse(output, profile)
+    stored = Storing.of(*storing)
     checking = Checking.of(
         folder,
         limit=limit,
@@ -58,9 +61,11 @@ def run(
     if lists:
         sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
-    scene = trials.scene(checking, checks, results, lambda: checking.scene(checks))
-    judged = judged_of(scene, checks)
-    sys.stdout.write(FORMATS[output](judged))
+    with past(stored, source_of(checking.project.fabric.name, lab)) as earlier:
+        scene = trials.scene(checking, checks, results, lambda: checking.scene(checks, earlier))
+        judged = judged_of(scene, checks)
+        sys.stdout.write(FORMATS[output](judged))
+        earlier.save(scene, judged, checking.project.loaded.intent)
     return judged.exit_code
 
 

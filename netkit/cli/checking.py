@@ -8,6 +8,7 @@ from netkit import plan as planning
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
+from netkit.cli.stored import Past
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts import Snapshot, serial
@@ -15,6 +16,7 @@ from netkit.judge import Check, Scene
 from netkit.observe import Options
 
 DRIFT = "drift"
+NO_PAST = Past()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +53,23 @@ class Checking:
         warn(project)
         return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light, source)
 
-    def scene(self, checks: Sequence[Check] | None = None) -> Scene:
+    def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> Scene:
         """Return what checks are given; what none of the chosen ones needs is not asked for."""
-        found = self._looked(checks) if self.snapshot is None else self._of_file(self.snapshot)
-        return Scene(
+        found = self._looked(checks, past) if self.snapshot is None else self._of_file(self.snapshot)
+        scene = Scene(
             self.project.fabric,
             found,
             self.project.loaded.intent.thresholds,
             names=frozenset(device.name for device in self.devices),
             plan=planning.read(found.plan) if found.plan else None,
         )
+        return past.scene(scene)
 
-    def _looked(self, checks: Sequence[Check] | None) -> Snapshot:
+    def _looked(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
-        options = Options(window_s=self.window_s if has_window else 0.0, has_config=has_drift)
+        window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
+        options = Options(window_s=window_s, has_config=has_drift)
         looking = Looking(self.devices, options, is_light=self.is_light)
         return look(self.project, fleet(self.project, self.lab, self.source), looking)
 

@@ -38,3 +38,10 @@ Results = Annotated[
 Window = Annotated[
     float, typer.Option("--window", help="Seconds between two samples of the counters.", min=0, max=86400, metavar="S")
 ]
+Store = Annotated[
+    str, typer.Option("--store", help="Keep the run here: a file, a URL, or the usual file.", metavar="[=URL|FILE]")
+]
+Since = Annotated[
+    str, typer.Option("--since", help="Judge counters since the last stored run instead of a window.", metavar="last")
+]
+Keep = Annotated[str, typer.Option("--keep", help="Drop stored runs older than this.", metavar="TIME")]

@@ -11,14 +11,17 @@ LAST = "last"
 UNSAFE = re.compile(r"[^\w.-]")
 
 
+def state_folder() -> Path:
+    """Return where netkit keeps what outlives a command."""
+    if chosen := os.environ.get("NETKIT_STATE_DIR"):
+        return Path(chosen).absolute()
+    home = os.environ.get("XDG_STATE_HOME")
+    return Path(home or Path.home() / ".local" / "state") / "netkit"
+
+
 def runs_folder(fabric: str, lab: str) -> Path:
     """Return where the runs on a fabric are, or those on a lab of it: one never takes back what the other did."""
-    if chosen := os.environ.get("NETKIT_STATE_DIR"):
-        state = Path(chosen).absolute()
-    else:
-        home = os.environ.get("XDG_STATE_HOME")
-        state = Path(home or Path.home() / ".local" / "state") / "netkit"
-    place = state / UNSAFE.sub("_", fabric)
+    place = state_folder() / UNSAFE.sub("_", fabric)
     return place / "labs" / lab / "runs" if lab else place / "runs"
 
 

@@ -26,6 +26,7 @@ REMEDIES = (
     ("readonly database", "check permissions of the file and of its folder"),
     ("unable to open", "check the path and its permissions"),
     ("not a database", "name a file that does not exist yet, or a store"),
+    ("malformed", "restore it from a backup"),
     ("locked", "another process has been writing for long: try again"),
     ("password", "see the user and password in the URL, in PGPASSWORD or in ~/.pgpass"),
 )
@@ -104,7 +105,14 @@ def told(engine: Engine) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         what = str(error.orig if isinstance(error, DBAPIError) else error)
-        where = engine.url.render_as_string(hide_password=True) if file_of(engine.url) is None else engine.url.database
         said = " ".join(what.split())[:LONGEST_COMPLAINT]
-        remedy = next((remedy for sign, remedy in REMEDIES if sign in said.lower()), "see whether the server runs")
-        raise StoreError(Problem(f"the store {where}: {said}", remedy)) from None
+        raise StoreError(Problem(f"the store {_shown(engine.url)}: {said}", _remedy(said, engine.url))) from None
+
+
+def _shown(url: URL) -> str:
+    return str(file_of(url) or url.render_as_string(hide_password=True))
+
+
+def _remedy(said: str, url: URL) -> str:
+    usual = "see whether the server runs, and lets you in" if file_of(url) is None else "see whether it is a store"
+    return next((remedy for sign, remedy in REMEDIES if sign in said.lower()), usual)

@@ -1,8 +1,7 @@
 """What modules measured, by place and quantity, and the history of it that checks are given."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
@@ -32,24 +31,21 @@ def _values(measured: object, names: Sequence[str]) -> dict[str, float]:
     return {name: value for name, value in found if value is not None and math.isfinite(value)}
 
 
-class Kept(Protocol):
-    """Where earlier readings come from."""
-
-    def readings(self, device: str, before_s: float) -> Sequence[tuple[float, Readings]]:
-        """Return what was measured on a device before a time, earliest first."""
+Find = Callable[[str, float], Sequence[tuple[float, Readings]]]
+"""Gives what was measured on a device before a time, earliest first."""
 
 
 class StoredHistory:
     """What earlier runs have measured, for checks; each device is fetched once, when it is asked for."""
 
-    def __init__(self, kept: Kept, before_s: float) -> None:
-        self._kept, self._before_s = kept, before_s
+    def __init__(self, find: Find, before_s: float) -> None:
+        self._find, self._before_s = find, before_s
         self._found: dict[str, Sequence[tuple[float, Readings]]] = {}
 
     def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
         """Return earlier values of a quantity, with the time of each, earliest first."""
         found = self._found.get(device)
         if found is None:
-            found = self._found[device] = self._kept.readings(device, self._before_s)
+            found = self._found[device] = self._find(device, self._before_s)
         told = ((at_s, values.get(place, {}).get(quantity)) for at_s, values in found)
         return [(at_s, value) for at_s, value in told if value is not None]

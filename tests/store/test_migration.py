@@ -1,0 +1,111 @@
+"""From every earlier revision to this one, with data in the tables."""
+
+from collections.abc import Iterator
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, insert, text
+
+from netkit.errors import StoreError
+from netkit.judge import fail
+from netkit.store import Run, row, schema
+from netkit.store.database import connectable, reading, url_of, writing
+from netkit.store.store import open_store
+from netkit.store.upgrade import MIGRATIONS, revision_of, upgrade
+from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, result, run, save, snapshot
+
+REVISIONS = [one.revision for one in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
+SAID = judgement(result("leaf01", fail("swp1", "down")))
+SEEN = snapshot(leaf01=lit("leaf01", -1.0))
+
+
+@pytest.fixture
+def engine(where: str) -> Iterator[Engine]:
+    found = connectable(url_of(where))
+    yield found
+    found.dispose()
+
+
+def filled(connection: Connection, saved: Run) -> None:
+    """Put data into the tables that were there from the first revision on."""
+    connection.execute(insert(schema.runs), row.run_row(saved, SAID))
+    connection.execute(insert(schema.findings), list(row.finding_rows(1, SAID)))
+    connection.execute(insert(schema.readings), list(row.reading_rows(SOURCE, SEEN)))
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str, engine: Engine, revision: str) -> None:
+    saved = run()
+    with writing(engine) as connection:
+        upgrade(connection, revision)
+        assert revision_of(connection) == revision
+        filled(connection, saved)
+    with open_store(where) as store:
+        assert store.runs(SOURCE) == (saved,)
+        assert store.judgement(saved) == SAID
+        assert store.readings(SOURCE, "leaf01", 1e12) == [(BEGAN_S, {"swp1/1": {"rx_dbm": -1.0}})]
+        later = save(store, BEGAN_S + 60, result("leaf01"))
+        assert store.runs(SOURCE) == (later, saved)
+    with reading(engine) as connection:
+        assert revision_of(connection) == schema.HEAD == REVISIONS[-1]
+        assert compare_metadata(MigrationContext.configure(connection, opts=OPTIONS), schema.metadata) == []
+
+
+OPTIONS = {
+    "version_table": schema.VERSION_TABLE,
+    "include_name": lambda name, kind, _: kind != "table" or str(name).startswith("netkit_"),
+}
+
+
+def contents(connection: Connection) -> list[object]:
+    return [connection.execute(table.select()).all() for table in schema.metadata.sorted_tables]
+
+
+def test_opening_again_changes_nothing(where: str, engine: Engine) -> None:
+    with open_store(where) as store:
+        save(store, BEGAN_S, result("leaf01", fail("swp1", "down")), leaf01=lit("leaf01", -1.0))
+    with reading(engine) as connection:
+        before = contents(connection)
+    with open_store(where):
+        pass
+    with writing(engine) as connection:
+        upgrade(connection)
+    with reading(engine) as connection:
+        assert contents(connection) == before
+
+
+def test_an_upgrade_that_breaks_off_leaves_the_store_as_it_was(where: str, engine: Engine) -> None:
+    with writing(engine) as connection:
+        upgrade(connection, REVISIONS[0])
+        filled(connection, run())
+        # In the way of what the next revision makes last.
+        connection.execute(text("CREATE TABLE netkit_states (x INTEGER)"))
+    with pytest.raises(StoreError, match=r"netkit_states.* already exists"):
+        open_store(where)
+    with reading(engine) as connection:
+        assert revision_of(connection) == REVISIONS[0]
+        assert len(connection.execute(schema.runs.select()).all()) == 1
+    with writing(engine) as connection:
+        connection.execute(text("DROP TABLE netkit_states"))
+    with open_store(where) as store:
+        assert len(store.runs(SOURCE)) == 1
+
+
+def test_a_store_of_a_newer_netkit_is_left_alone(where: str, engine: Engine) -> None:
+    with open_store(where) as store:
+        save(store, BEGAN_S)
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE netkit_version SET version_num = '9999'"))
+    with reading(engine) as connection:
+        before = contents(connection)
+    for is_new_allowed in (True, False):
+        with pytest.raises(StoreError) as refused:
+            open_store(where, is_new_allowed=is_new_allowed)
+        known = f"revision 9999; this one knows {schema.HEAD}"
+        told = f"the store was written by a newer netkit ({known}); use that netkit, or another store"
+        assert str(refused.value) == told
+        assert refused.value.exit_code == 3
+    with reading(engine) as connection:
+        assert contents(connection) == before

@@ -1,0 +1,33 @@
+"""A process that stores one run after the other, and tells the name of each before and after: to be killed."""
+
+import sys
+from pathlib import Path
+
+from netkit.facts import Observation, Snapshot
+from netkit.judge import fail
+from netkit.store import Source
+from netkit.store.store import open_store
+from tests.store.runs import BEGAN_S, judgement, result, run
+
+PORTS = 400
+
+
+def main(where: str, log: Path, source: str, runs: int) -> None:
+    """Store runs: number n says that n is in everything it holds."""
+    with open_store(where) as store, log.open("a", encoding="utf-8", buffering=1) as told:
+        for number in range(runs):
+            taken_s = BEGAN_S + number
+            findings = (fail(f"swp{port}", str(number)) for port in range(PORTS))
+            saved = run(taken_s, source=Source(source))
+            told.write(f"begins {saved.name}\n")
+            store.save(saved, judgement(result("leaf01", *findings)), snapshot_of(taken_s))
+            told.write(f"stored {saved.name}\n")
+
+
+def snapshot_of(taken_s: float) -> Snapshot:
+    """Return what was seen."""
+    return Snapshot("small", taken_s, {"leaf01": Observation("leaf01", "nvue")})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
