@@ -14,7 +14,7 @@ from netkit.cli.fabric import Project, check_format
 from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
 from netkit.cli.listener import say
-from netkit.cli.observing import looked_at
+from netkit.cli.observing import OnlyViewing, looked_at
 from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
 from netkit.deploy import Gate, Journal, Options, Outcome, Result, SessionGate, refusal
@@ -25,6 +25,8 @@ from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
+from netkit.judge.cnp_gate import CnpGate
+from netkit.judge.cnp_watch import CnpWatch
 from netkit.judge.health_gate import HealthGate
 from netkit.plan import Plan
 from netkit.platforms.config import Files
@@ -98,14 +100,16 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
 
 
 def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate: sessions, the rails of hosts, then what a lossless fabric needs beside."""
+    """Return the health gate: sessions, the rails of hosts, what a lossless fabric needs beside, and CNPs last."""
     sessions = SessionGate(project.fabric, reader_of(devices))
 
     def views(name: str) -> Sequence[View]:
         return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
 
-    trend_db = project.loaded.intent.thresholds.light_trend_db
-    return HealthGate(project.fabric, HostGate(project.fabric, sessions), views, trend_db=trend_db)
+    limits = project.loaded.intent.thresholds
+    vitals = HealthGate(project.fabric, HostGate(project.fabric, sessions), views, trend_db=limits.light_trend_db)
+    watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)
+    return CnpGate(project.fabric, vitals, watch, limits)
 
 
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:

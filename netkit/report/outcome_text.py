@@ -35,8 +35,19 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     for device in outcome.devices:
         if device.result not in {*QUIET, Result.NOT_STARTED}:
             yield f"  {device_text(device)}"
+    for note, names in _notes(outcome).items():
+        yield f"  {listed(names)}: {note}"
     waiting = [device.device for device in outcome.devices if device.result is Result.NOT_STARTED]
     if waiting:
         yield f"  not started, they run what they ran before: {listed(waiting)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
+
+
+def _notes(outcome: Outcome) -> dict[str, list[str]]:
+    """Return what is to be said of devices that are as wanted, and of which."""
+    found: dict[str, list[str]] = {}
+    for device in outcome.devices:
+        for note in device.reasons if device.result is Result.DONE else ():
+            found.setdefault(note.removeprefix(f"{device.device}: "), []).append(device.device)
+    return found

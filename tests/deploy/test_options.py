@@ -78,6 +78,15 @@ def test_only_disruptive_changes_need_an_idle_fabric() -> None:
             assert asked == {**dict.fromkeys(LEAVES, is_felt), **dict.fromkeys(SPINES, False)}
 
 
+def test_what_the_gate_says_of_healthy_devices_comes_with_how_they_came_out() -> None:
+    with scene() as found:
+        found.gate = lambda question: GateAnswer("healthy", (f"seen {question.moment}", "always"))
+        outcome = found.apply()
+        changed = [one for one in outcome.devices if one.result is Result.DONE]
+        assert {one.reasons for one in changed} == {("seen before", "always", "seen after")}
+        promise.check(found, outcome)
+
+
 def test_a_run_goes_on_with_what_was_allowed() -> None:
     with scene("asn") as found:
         found.gate = busy

@@ -1,0 +1,123 @@
+"""The health gate's part for CNPs: a change of a switch must not lose those that its rails carry.
+
+A CNP that lands in a lossy queue, or in one that nobody serves, slows nobody down. Sums of a whole rail tell: what its
+NICs send, its NICs hear. Where too little is sent, or not every NIC can be read, nothing is compared, and that is said.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from operator import le
+
+from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.design import Fabric, Switch
+from netkit.intent.model import Thresholds
+from netkit.judge.cnp_watch import CnpWatch, RailReading
+from netkit.judge.parity import RailSum
+from netkit.platforms import PLATFORMS
+from netkit.platforms.change import Risk
+
+POLL_S = 0.5
+FRESH_S = 30.0
+"""Before the changes of one wave, its devices share what was found so long ago."""
+QUIET_S = 120.0
+"""So long a rail that was quiet is taken for quiet: nobody reads every host again before each of many devices."""
+LOOK = "look at what was changed so far; netkit rollback takes it back"
+Rails = Mapping[int, RailSum]
+
+
+class CnpGate:
+    """Asks another gate first; around changes that may lay out queues anew it compares the CNPs of rails.
+
+    A spine that was drained carries no CNPs when it is asked about. What its change does to them shows before the next
+    device changes: by then the rails must be as they were when the deploy began.
+    """
+
+    def __init__(
+        self, fabric: Fabric, others: Gate, watch: CnpWatch, limits: Thresholds, *, clock: Clock = CLOCK
+    ) -> None:
+        self._fabric, self._others, self._watch, self._limits, self._clock = fabric, others, watch, limits, clock
+        self._first: dict[int, RailSum] = {}
+        """How each rail was when it was first known in this deploy."""
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        """Answer one question."""
+        kept = json.loads(question.sample) if question.sample else {}
+        began_s = self._clock.wall_s()
+        answer = self._others(replace(question, sample=kept.get("others", "")))
+        rails = self._rails(question)
+        if not answer.is_healthy or not rails or question.moment is Moment.DRAINED:
+            return replace(answer, sample=json.dumps({"others": answer.sample}))
+        if question.moment is Moment.BEFORE:
+            return self._before(rails, answer)
+        before = {int(rail): RailSum(*row) for rail, row in kept.get("rails", {}).items()}
+        left_s = max(0.0, question.patience_s - (self._clock.wall_s() - began_s))
+        return self._after(before, kept.get("notes", ()), answer, left_s)
+
+    def _rails(self, question: GateQuestion) -> frozenset[int]:
+        """Return the rails whose CNPs pass a device, where its change may touch their queues."""
+        found = self._fabric.device(question.device)
+        if question.risk < Risk.BUFFER or not isinstance(found, Switch) or PLATFORMS[found.platform].lacks("pfc"):
+            return frozenset()
+        nics = (nic for host in self._fabric.hosts for nic in host.nics)
+        return frozenset(nic.rail for nic in nics if found.role != "leaf" or nic.leaf == found.name)
+
+    def _before(self, rails: frozenset[int], answer: GateAnswer) -> GateAnswer:
+        found = self._watch.rails(rails, self._is_recent)
+        known = self._known(found)
+        lost = tuple(self._worse(self._first, found, "when the deploy began"))
+        self._first = {**known, **self._first}
+        notes = tuple(self._notes(found, "before the change"))
+        sample = json.dumps({"others": answer.sample, "rails": known, "notes": notes})
+        if lost:
+            return GateAnswer(
+                "worse", (*lost, "look at what was changed so far; netkit rollback takes it back"), sample
+            )
+        return GateAnswer("healthy", answer.reasons, sample)
+
+    def _is_recent(self, began_s: float) -> bool:
+        age_s = self._clock.wall_s() - began_s
+        return age_s <= (FRESH_S if self._first else QUIET_S)
+
+    def _after(self, before: Rails, notes: tuple[str, ...], answer: GateAnswer, left_s: float) -> GateAnswer:
+        """Return the answer once CNPs arrive as they did, or when patience is over."""
+        deadline_s = self._clock.wall_s() + left_s
+        while before:
+            asked_s = self._clock.wall_s()
+            found = self._watch.rails(frozenset(before), partial(le, asked_s))
+            lost = tuple(self._worse(before, found, "before"))
+            unread = tuple(f"rail {rail}: {one.why_not}" for rail, one in found.items() if one.sums is None)
+            if not lost and not unread:
+                return replace(answer, reasons=(*answer.reasons, *notes, *self._notes(found, "after it")))
+            if self._clock.wall_s() >= deadline_s:
+                return GateAnswer("worse" if lost else "inconclusive", lost or unread)
+            self._clock.sleep_s(POLL_S)
+        return replace(answer, reasons=(*answer.reasons, *notes))
+
+    def _known(self, found: Mapping[int, RailReading]) -> dict[int, RailSum]:
+        minimum = self._limits.cnp_minimum
+        return {rail: one.sums for rail, one in found.items() if one.sums is not None and one.sums.is_enough(minimum)}
+
+    def _worse(self, before: Rails, found: Mapping[int, RailReading], when: str) -> Iterator[str]:
+        """Yield the rails that lose more of their CNPs than they did."""
+        for rail, now in self._known(found).items():
+            if rail not in before:
+                continue
+            was_percent = max(0.0, before[rail].loss_percent)
+            most_percent = was_percent + self._limits.cnp_loss_fail_percent + found[rail].doubt_percent
+            if now.loss_percent >= most_percent:
+                lost = f"{now.loss_percent:.1f} % of its CNPs never arrive, {was_percent:.1f} % {when}"
+                yield f"rail {rail}: {lost}: {now}"
+
+    def _notes(self, found: Mapping[int, RailReading], when: str) -> Iterator[str]:
+        """Yield what is not compared, and why; rails of one reason together."""
+        known, causes = self._known(found), dict[str, list[str]]()
+        for rail in sorted(found.keys() - known.keys()):
+            few = f"fewer than {self._limits.cnp_minimum} {when}"
+            causes.setdefault(found[rail].why_not or few, []).append(str(rail))
+        for cause, rails in causes.items():
+            some = f"CNPs of rail{'s' * (len(rails) > 1)} {', '.join(rails)}"
+            whose = "its CNPs" if len(rails) == len(found) else some
+            yield f"{whose} were not compared: {cause}"

@@ -1,0 +1,97 @@
+"""The gate's part for CNPs on a running lab: hosts are read over SSH, and the CNPs between them are real."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from netkit.cli.observing import looked_at
+from netkit.deploy import GateAnswer, GateQuestion, Moment
+from netkit.intent.model import Thresholds
+from netkit.judge.cnp_gate import CnpGate
+from netkit.judge.cnp_watch import CnpWatch
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Reader
+from netkit.platforms.view import View, Viewer
+from tests.deploy.fleet import Fleet, built
+from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
+
+pytestmark = needs_lab
+INTENT = intent(units=[{"unit": 1, "hosts": 4}])
+ENOUGH = Thresholds(cnp_minimum=3)
+RAIL = frozenset({0})
+
+
+@dataclass(frozen=True)
+class Bed:
+    """A lab, and the hosts as the gate reads them."""
+
+    lab: RunningLab
+    fleet: Fleet
+
+    def views(self, name: str) -> tuple[View, ...]:
+        device = self.fleet.fabric.device(name)
+        assert device is not None
+        return tuple(looked_at(self.fleet.fabric, device).views)
+
+    def watch(self) -> CnpWatch:
+        return CnpWatch(self.fleet.fabric, lambda name: cast("Viewer", self.fleet.connect(name)), self.views)
+
+    def gate(self) -> CnpGate:
+        return CnpGate(self.fleet.fabric, lambda _question: GateAnswer("healthy"), self.watch(), ENOUGH)
+
+    def verb(self, *words: str) -> None:
+        done = self.lab.lab(*words)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def bed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bed]:
+    """Boot two leaves and four hosts, three of which send more to the fourth than its link carries."""
+    with running(write_fabric(tmp_path_factory.mktemp("fabric"), INTENT), name="c") as lab:
+        found = Bed(lab, Fleet(lab, Path(), built(INTENT)))
+        found.verb("incast", "gpu01:rail0", "--senders", "3", "--seconds", "3000")
+        until(lambda: has_enough(found.watch()), "CNPs flow")
+        yield found
+
+
+def has_enough(watch: CnpWatch) -> bool:
+    sums = watch.rails(RAIL, lambda _began_s: False)[0].sums
+    return sums is not None and sums.sent >= 2 * ENOUGH.cnp_minimum
+
+
+def question(moment: Moment, **more: Any) -> GateQuestion:
+    return GateQuestion("leaf01", moment, cast("Reader", None), (), Risk.BUFFER, **more)
+
+
+def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed: Bed) -> None:
+    gate = bed.gate()
+    before = gate(question(Moment.BEFORE))
+    assert before == GateAnswer("healthy", (), before.sample)
+    bed.verb("break", "cnp-loss", "gpu01:rail0", "direction=sent")
+    lost = gate(question(Moment.AFTER, sample=before.sample))
+    assert lost.verdict == "worse"
+    assert lost.reasons[0].startswith("rail 0: ")
+    assert "% of its CNPs never arrive" in lost.reasons[0]
+    bed.verb("heal", "gpu01:rail0")
+    assert gate(question(Moment.AFTER, sample=before.sample, patience_s=60)).is_healthy
+
+
+def test_a_host_that_does_not_answer_any_more_leaves_its_rail_unknown(bed: Bed) -> None:
+    gate = bed.gate()
+    before = gate(question(Moment.BEFORE))
+    assert before == GateAnswer("healthy", (), before.sample)
+    bed.verb("break", "unreachable", "gpu03")
+    missed = gate(question(Moment.AFTER, sample=before.sample))
+    assert missed == GateAnswer("inconclusive", ("rail 0: not all of its NICs were read: gpu03",))
+    bed.verb("heal", "gpu03")
+
+
+def test_without_congestion_there_is_nothing_to_compare(bed: Bed) -> None:
+    bed.verb("calm")
+    gate = bed.gate()
+    before = gate(question(Moment.BEFORE))
+    said = ("its CNPs were not compared: fewer than 3 before the change",)
+    assert gate(question(Moment.AFTER, sample=before.sample)) == GateAnswer("healthy", said)
