@@ -48,9 +48,11 @@ def completed(scene: Scene) -> Iterator[Finding]:
         yield skip("", NONE)
     for trial in scene.snapshot.trials:
         if trial.failure:
-            device, place = place_of(scene.fabric, trial)
+            is_wide = trial.tool == COLLECTIVE
+            device, place = ("", "") if is_wide else place_of(scene.fabric, trial)
             text = f"{_title(scene, trial)} did not end well: {trial.failure}"
-            yield fail(place, text, "run it by hand; netkit check probe links host", device=device, **_about(trial))
+            cause, remedy = trial.test if is_wide else "", "run it by hand; netkit check probe links host"
+            yield fail(place, text, remedy, device=device, cause=cause, **_about(trial))
         else:
             yield PASSED
 

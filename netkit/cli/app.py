@@ -11,6 +11,7 @@ import typer
 
 from netkit import __version__
 from netkit.cli import INTERRUPTED
+from netkit.cli.acceptance_verbs import acceptance_verbs
 from netkit.cli.annotation import annotate
 from netkit.cli.lab_verbs import lab_verbs
 from netkit.cli.options import (
@@ -285,6 +286,7 @@ def platforms(
     _run("platforms", name, output)
 
 
+app.add_typer(acceptance_verbs, name="acceptance")
 app.add_typer(lab_verbs, name="lab")
 
 

@@ -1,0 +1,90 @@
+"""Jobs that run acceptance tests under a scheduler: collectives over few and many hosts, and along each rail."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netkit.design import Fabric, Host
+from netkit.platforms.linux.acceptance.nccl_tests import TOOL
+from netkit.render.engine import Engine
+from netkit.render.views.host_settings import Setting, nccl_settings
+
+TEMPLATES = {"slurm": "job/slurm.sh.j2", "mpijob": "job/mpijob.yaml.j2"}
+COUNTS = (2, 8, 16, 32)
+TESTS = ("all_reduce_perf", "all_gather_perf", "reduce_scatter_perf")
+FOLDER = "/opt/nccl-tests/build"
+IMAGE = "nccl-tests:latest"
+ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
+STEP_MINUTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One collective over some hosts."""
+
+    test: str
+    hosts: tuple[str, ...]
+    tasks: int
+    split: str
+    """How ranks are split into collectives of their own; with AND 0x0 there is one."""
+
+    @property
+    def about(self) -> str:
+        """Return what stands before its result."""
+        return json.dumps({"tool": TOOL, "test": self.test, "hosts": self.hosts})
+
+    @property
+    def short(self) -> str:
+        """Return the same for where hosts have other names than in the design."""
+        return json.dumps({"tool": TOOL, "test": self.test})
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its template needs it."""
+
+    fabric: str
+    hosts: tuple[str, ...]
+    gpus: int
+    counts: tuple[int, ...]
+    steps: tuple[Step, ...]
+    settings: tuple[Setting, ...]
+    networks: tuple[str, ...]
+    image: str
+    folder: str = FOLDER
+    arguments: str = ARGUMENTS
+    step_minutes: int = STEP_MINUTES
+
+    @property
+    def minutes(self) -> int:
+        """Return how long all steps may take."""
+        return len(self.steps) * self.step_minutes
+
+
+def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine, image: str = IMAGE) -> str:
+    """Return the job that tests some hosts."""
+    return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, image)}, "")
+
+
+def job(fabric: Fabric, hosts: Sequence[Host], image: str = IMAGE) -> Job:
+    """Return what a job runs on some hosts, and with which settings."""
+    names, gpus = tuple(host.name for host in hosts), min(len(host.nics) for host in hosts)
+    counts = tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}))
+    steps = tuple(_steps(names, gpus, counts))
+    networks = tuple(f"rail{rail.number}" for rail in fabric.rails)
+    return Job(fabric.name, names, gpus, counts, steps, tuple(_settings(fabric, hosts[0])), networks, image)
+
+
+def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator[Step]:
+    for test in TESTS:
+        yield from (Step(test, names[:count], count * gpus, "AND 0x0") for count in counts)
+    yield Step(TESTS[0], names, len(names) * gpus, f"MOD {gpus}")
+
+
+def _settings(fabric: Fabric, host: Host) -> Iterator[Setting]:
+    """Yield NCCL's environment: that of every job on a host, and what makes a result one of the network."""
+    yield from nccl_settings(fabric, host)
+    priority = fabric.lossless.roce.priority
+    yield Setting("NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP")
+    yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would show more than the network carries")
+    yield Setting("UCX_NET_DEVICES", host.management_interface, "MPI itself keeps off the rails")
