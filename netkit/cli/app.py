@@ -260,6 +260,17 @@ def snapshot(
 
 
 @app.command()
+def backup(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")],
+    limit: Limit = "",
+    lab: Lab = "",
+) -> None:
+    """Save what devices run without secrets, one file each, made to live in git."""
+    _run("backup", fabric, out, limit=limit, lab=lab)
+
+
+@app.command()
 def trust(
     fabric: Fabric,
     limit: Limit = "",
