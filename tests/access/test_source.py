@@ -10,6 +10,7 @@ from netkit.access.secrets import SecretStore
 from netkit.access.settings import AccessSettings, FactSource, Source
 from netkit.access.source import NATIVE, Origin, credentials, origin, viewer
 from netkit.errors import AccessError
+from netkit.platforms.napalm.driver import GetterViewer
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.snmp.credential import Community, User
 from netkit.platforms.snmp.driver import SnmpViewer
@@ -52,6 +53,14 @@ def test_each_source_has_its_viewer_and_nothing_is_sent(monkeypatch: pytest.Monk
     known(monkeypatch)
     assert isinstance(viewer(SWITCH, SecretStore(), NATIVE), NvueDriver)
     assert isinstance(viewer(SWITCH, SecretStore(), origin(FABRIC, settings(), "nvue", "snmp")), SnmpViewer)
+
+
+def test_getters_are_those_of_netkits_driver_or_of_one_of_the_users() -> None:
+    own = origin(FABRIC, settings(platforms={"nvue": {"facts": "napalm", "napalm": "eos"}}), "nvue", None)
+    assert isinstance(viewer(SWITCH, SecretStore(), origin(FABRIC, settings(), "nvue", "napalm")), GetterViewer)
+    assert isinstance(viewer(SWITCH, SecretStore(), own), GetterViewer)
+    with pytest.raises(AccessError, match=r"leaf01: there is no NAPALM driver nothing: .*; pip install napalm-nothing"):
+        viewer(SWITCH, SecretStore(), Origin("napalm", napalm="nothing"))
 
 
 def test_without_settings_the_user_of_the_intent_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,1 @@
+"""From what getters return, as JSON, to facts; pure."""
