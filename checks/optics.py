@@ -48,7 +48,9 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
             for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
                 if value is not None:
                     direction = "received" if name == "rx_dbm" else "sent"
-                    reading = Reading(f"lane {number}, light {direction}", value, _light(module, name), "dBm")
+                    reading = Reading(
+                        f"lane {number}, light {direction}", value, _light(module, name, _media(seen, port)), "dBm"
+                    )
                     yield _judged(port, reading, CLEAN, scene.limits.light_margin_db)
 
 
@@ -252,13 +254,19 @@ def _kind(module: Module) -> str:
     return f"a {module.kind} module" if module.kind != "unknown" else "the module"
 
 
-def _light(module: Module, name: str) -> Limits:
+def _media(seen: Seen, port: str) -> str:
+    """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
+    designed = seen.ports.get(port)
+    return designed.profile.cable.media if designed is not None else ""
+
+
+def _light(module: Module, name: str, designed: str) -> Limits:
     quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
     own = module.limits.get(quantity)
     if own is not None:
         return own
-    media = (limits for media, limits in RX_LIMITS.items() if quantity == "rx_dbm" and media in module.identifier)
-    return next(media, NO_LIMITS)
+    told = (module.identifier, designed) if quantity == "rx_dbm" else ()
+    return next((limits for words in told for media, limits in RX_LIMITS.items() if media in words), NO_LIMITS)
 
 
 def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:

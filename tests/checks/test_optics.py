@@ -58,6 +58,17 @@ def test_without_limits_of_its_own_the_medium_has_some() -> None:
     ]
 
 
+def test_a_module_that_does_not_name_its_medium_is_judged_by_that_of_its_designed_cable() -> None:
+    bare = replace(with_lane(2, replace(LANE, rx_dbm=-8.0)), limits={}, identifier="OSFP")
+    designed = {"swp1s0": "800G-2xDR4", "swp33s0": "800G-2xSR4"}
+    assert [(place, text) for _, _, place, text in said(modules(swp1s0=bare, swp33s0=bare), "optics.light")] == [
+        ("swp1s0", "lane 2, light received -8.0 dBm, below its alarm limit -7.9")
+    ]
+    assert {
+        port.name: port.profile.cable.media for port in BUILT.switch("leaf01").ports if port.name in designed
+    } == designed
+
+
 def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
     found = modules(swp1s0=with_lane(3, replace(LANE, rx_dbm=-3.5)))
     assert said(found, "optics.lanes") == [
