@@ -98,9 +98,10 @@ HARDWARE = (
         "model",
         (*DEVICES, *PORTS),
         "Counters that ever counted stand just below the end of their range, and soon begin from zero without "
-        "anything being wrong. It stays so after healing, until they are cleared.",
+        "anything being wrong. Bytes at line rate run over 32 bits several times a second, as they do where a device "
+        "counts so narrowly. It stays so after healing, until they are cleared.",
         (
-            Option("bits", 32, "how wide they are", choices=(32, 64)),
+            Option("bits", 64, "how wide they are", choices=(32, 64)),
             Option("left", 20, "how many counts are left", 1, 1e9),
         ),
     ),

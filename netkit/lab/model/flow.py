@@ -14,7 +14,7 @@ PAUSE_S = 8e-6
 """How long one pause of a healthy fabric holds traffic up."""
 IGNORED_REPEATS = 3
 """A pause nobody heeds is sent again and again."""
-MARKED_FILL, MARKS_PS = 0.3, 5.0
+MARKED_FILL, MARKS_PS = 0.3, 0.8
 """From which fill on a queue marks, and how much: enough to be seen, far too little to call for CNPs of its own."""
 
 
