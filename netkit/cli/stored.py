@@ -106,7 +106,7 @@ class StoredPast(Past):
 
     def scene(self, scene: Scene) -> Scene:
         """Return a scene whose counters are those since the last run, where that was asked for."""
-        history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot.taken_s)
+        history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
     def save(self, scene: Scene, judged: Judged, intent: Intent) -> None:

@@ -102,7 +102,7 @@ def _absent(snapshot: Snapshot) -> Iterator[int]:
 
 def packed(value: object) -> bytes:
     """Return plain values in few bytes."""
-    return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 6)
+    return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
 
 
 def unpacked(data: bytes, what: str) -> Any:

@@ -13,7 +13,7 @@ from netkit.facts.absent import Absent
 from netkit.judge import Verdict
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.since import Earlier
-from netkit.store.reading import readings
+from netkit.store.reading import Measured, measured
 from netkit.store.record import Counts, Run, Source, judgement_data, packed, unpacked
 from netkit.store.state import CheckState, Key
 
@@ -81,9 +81,17 @@ def finding_rows(run: int, judgement: Judgement) -> Iterator[Row]:
 def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
     """Yield what the modules of each device measured; an hour keeps the first of its readings."""
     for name, one in snapshot.devices.items():
-        if found := readings(one.facts):
-            hour = {"hour": int(snapshot.taken_s // HOUR_S), "at_s": snapshot.taken_s}
-            yield {**of_source(source), "device": name, **hour, "data": packed(found)}
+        found = measured(snapshot.taken_s, one.facts)
+        if found.values:
+            hour = {"hour": int(found.at_s // HOUR_S), "at_s": found.at_s}
+            data = packed({"values": found.values, "serials": found.serials})
+            yield {**of_source(source), "device": name, **hour, "data": data}
+
+
+def measured_of_row(row: RowMapping) -> Measured:
+    """Return what the modules of a device measured again."""
+    found = unpacked(row["data"], f"readings of {row['device']}")
+    return Measured(row["at_s"], found["values"], found["serials"])
 
 
 def counter_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:

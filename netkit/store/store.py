@@ -14,8 +14,8 @@ from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
 from netkit.store import row, schema, state
 from netkit.store.database import connectable, file_of, reading, told, url_of, writing
-from netkit.store.reading import Readings
-from netkit.store.record import Run, Source, judgement_of, unpacked
+from netkit.store.reading import Measured
+from netkit.store.record import Run, Source, judgement_of
 from netkit.store.retention import KEEP_S, prune
 from netkit.store.upgrade import revision_of, upgrade
 
@@ -72,13 +72,13 @@ class Store:
             raise StoreError(Problem(f"the run {run.name} is not kept any more", "netkit history --checks lists them"))
         return judgement_of(data, f"run {run.name}")
 
-    def readings(self, source: Source, device: str, before_s: float) -> Sequence[tuple[float, Readings]]:
+    def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
         """Return what the modules of a device measured before a time, earliest first."""
         table = schema.readings
         wanted = _is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
         with reading(self._engine) as connection:
-            found = connection.execute(select(table.c.at_s, table.c.data).where(wanted).order_by(table.c.at_s)).all()
-        return [(at_s, unpacked(data, f"readings of {device}")) for at_s, data in found]
+            found = connection.execute(select(table).where(wanted).order_by(table.c.at_s)).mappings().all()
+        return [row.measured_of_row(one) for one in found]
 
     def counters(self, source: Source) -> Mapping[str, Earlier]:
         """Return the last counters of each device."""

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from netkit.hardware import Catalog
 from netkit.intent import Intent
 from tests.cli.checked import VALUES, checked
 from tests.cli.site import Site
-from tests.command import Done, assert_refused, run
+from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import intent, needs_lab, running, write_fabric
 
 DAY_S = 86_400.0
@@ -103,6 +105,12 @@ def test_a_stored_run_is_told_again_in_the_same_words(tmp_path: Path, monkeypatc
     assert len(table) == 5
     assert table[1].startswith(f"{newest['run']}  2025-11-22 08:26:40 UTC  10 s    3 of 6   ")
     assert run("history", "--fabric", fabric).stdout == "no run on small yet\n"
+
+
+def test_who_has_no_store_pays_for_none() -> None:
+    asks = "import sys, netkit.cli.app, netkit.cli.check; print(sorted({'sqlalchemy', 'alembic'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", asks], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_old_runs_are_dropped(fabric: Path) -> None:

@@ -13,6 +13,7 @@ from netkit.judge.check import Layer
 from netkit.judge.finding import worst
 from netkit.judge.run import FABRIC, Judgement, Result
 from netkit.store import Counts, Run, Source
+from netkit.store.reading import Measured
 from netkit.store.record import run_name
 from netkit.store.store import Store
 
@@ -52,9 +53,15 @@ def counted(device: str, at_s: float, count: int, *, boot: str = "b1", uptime_s:
     return Observation(device, "nvue", facts, (Sample(at_s, counters),))
 
 
-def lit(device: str, rx_dbm: float) -> Observation:
+def lit(device: str, rx_dbm: float, serial: str = "S1") -> Observation:
     """Return a device with one module that receives light."""
-    return Observation(device, "nvue", Facts(modules={"swp1": Module(kind="optic", lanes={1: Lane(rx_dbm=rx_dbm)})}))
+    module = Module(kind="optic", serial=serial, lanes={1: Lane(rx_dbm=rx_dbm)})
+    return Observation(device, "nvue", Facts(modules={"swp1": module}))
+
+
+def measured(at_s: float, rx_dbm: float, serial: str = "S1") -> Measured:
+    """Return what is kept of that."""
+    return Measured(at_s, {"swp1/1": {"rx_dbm": rx_dbm}}, {"swp1": serial})
 
 
 def save(store: Store, taken_s: float, *results: Result, **devices: Observation) -> Run:

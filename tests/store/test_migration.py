@@ -14,7 +14,7 @@ from netkit.store import Run, row, schema
 from netkit.store.database import connectable, reading, url_of, writing
 from netkit.store.store import open_store
 from netkit.store.upgrade import MIGRATIONS, revision_of, upgrade
-from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, result, run, save, snapshot
+from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
 
 REVISIONS = [one.revision for one in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]
 SAID = judgement(result("leaf01", fail("swp1", "down")))
@@ -45,7 +45,7 @@ def test_a_store_of_an_earlier_netkit_is_upgraded_with_what_is_in_it(where: str,
     with open_store(where) as store:
         assert store.runs(SOURCE) == (saved,)
         assert store.judgement(saved) == SAID
-        assert store.readings(SOURCE, "leaf01", 1e12) == [(BEGAN_S, {"swp1/1": {"rx_dbm": -1.0}})]
+        assert store.readings(SOURCE, "leaf01", 1e12) == [measured(BEGAN_S, -1.0)]
         later = save(store, BEGAN_S + 60, result("leaf01"))
         assert store.runs(SOURCE) == (later, saved)
     with reading(engine) as connection:

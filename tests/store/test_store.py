@@ -22,6 +22,7 @@ from tests.store.runs import (
     counted,
     judgement,
     lit,
+    measured,
     result,
     run,
     save,
@@ -29,9 +30,10 @@ from tests.store.runs import (
 )
 
 NUMBERS = count()
+UNHURRIED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=UNHURRIED)
 @given(run=RUN, said=JUDGEMENT)
 def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgement) -> None:
     saved = replace(run, source=Source(f"fabric {next(NUMBERS)}"))
@@ -40,7 +42,7 @@ def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgemen
     assert store.judgement(saved) == said
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=UNHURRIED)
 @given(counters=st.dictionaries(st.text(max_size=9), st.dictionaries(st.text(max_size=9), st.integers(0, 2**64))))
 def test_counters_are_read_back_equal(store: Store, counters: dict[str, dict[str, int]]) -> None:
     source = Source(f"counted {next(NUMBERS)}")
@@ -74,17 +76,17 @@ def test_readings_come_earliest_first_and_only_those_before(store: Store) -> Non
     for hour, dbm in ((2, -3.0), (0, -1.0), (1, -2.0)):
         save(store, BEGAN_S + 3600 * hour, leaf01=lit("leaf01", dbm))
     found = store.readings(SOURCE, "leaf01", BEGAN_S + 7200)
-    assert found == [(BEGAN_S, {"swp1/1": {"rx_dbm": -1.0}}), (BEGAN_S + 3600, {"swp1/1": {"rx_dbm": -2.0}})]
+    assert found == [measured(BEGAN_S, -1.0), measured(BEGAN_S + 3600, -2.0)]
     assert store.readings(SOURCE, "leaf02", BEGAN_S + 7200) == []
 
 
 def test_an_hour_has_one_set_of_readings_and_a_past_day_too(store: Store) -> None:
     for minute in range(0, 180, 30):
         save(store, BEGAN_S + 60 * minute, leaf01=lit("leaf01", -minute))
-    times = [at_s - BEGAN_S for at_s, _ in store.readings(SOURCE, "leaf01", 1e12)]
+    times = [one.at_s - BEGAN_S for one in store.readings(SOURCE, "leaf01", 1e12)]
     assert times == [0, 3600, 7200]
     save(store, BEGAN_S + 3 * DAY_S, leaf01=lit("leaf01", -1.0))
-    times = [at_s - BEGAN_S for at_s, _ in store.readings(SOURCE, "leaf01", 1e12)]
+    times = [one.at_s - BEGAN_S for one in store.readings(SOURCE, "leaf01", 1e12)]
     assert times == [0, 3 * DAY_S]
 
 
