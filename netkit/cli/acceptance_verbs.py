@@ -1,11 +1,11 @@
 """The verbs of `netkit acceptance`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from netkit.cli.options import Fabric, Limit
+from netkit.cli.options import Fabric, Lab, Limit, Yes
 from netkit.cli.running import run as _run
 
 acceptance_verbs = typer.Typer(
@@ -29,3 +29,22 @@ def emit(
 ) -> None:
     """Write a job that runs collectives: a Slurm batch script, or an MPIJob of Kubeflow."""
     _run("acceptance", kind, fabric, verb="emit", out=out, limit=limit, image=image)
+
+
+@acceptance_verbs.command()
+def run(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write results to.", metavar="FILE")],
+    limit: Limit = "",
+    lab: Lab = "",
+    tools: Annotated[
+        list[str] | None,
+        typer.Option("--tool", help="perftest, iperf3 or nccl-tests; repeatable; default: all.", metavar="TOOL"),
+    ] = None,
+    seconds: Annotated[int, typer.Option(help="How long each pair sends.", min=1, max=120)] = 5,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would run; run nothing.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Run the tools on the hosts over SSH: pairs along each rail, collectives over few and many; the plan is first."""
+    how: dict[str, Any] = {"tools": tuple(tools or ()), "seconds": seconds, "dry": dry_run, "yes": yes}
+    _run("acceptance", fabric, out=out, limit=limit, lab=lab, **how)

@@ -94,7 +94,8 @@ def collect(
         if options.window_s > 0:
             collection.all(collection.first_sample)
             collection.wait()
-        collection.all(collection.whole)
+            collection.all(collection.last_sample)  # before anything that sends packets, on every device
+        collection.all(collection.rest)
         return Collected(Snapshot(fabric, time.time(), collection.observations()), collection.configs())
 
 
@@ -209,9 +210,14 @@ class _Collection:
         """Let the window pass."""
         time.sleep(self._options.window_s)
 
-    def whole(self, look: Look) -> None:
-        """Read the counters at the end of the window, then everything else."""
+    def last_sample(self, look: Look) -> None:
+        """Read the counters at the end of the window."""
         look.replies.update(self._sample(look))
+
+    def rest(self, look: Look) -> None:
+        """Read everything else, and the counters too where there was no window."""
+        if not self._options.window_s:
+            look.replies.update(self._sample(look))
         commands = tuple(command for command in _commands(look.target.views) if command not in look.replies)
         look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
         if self._options.has_config and look.target.has_config:

@@ -1,0 +1,119 @@
+"""Which acceptance runs there are to do: rounds, in each of which no NIC takes part twice."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netkit.design import Fabric, Host
+from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
+from netkit.platforms.linux.acceptance.command import Side
+from netkit.render.job import COUNTS
+from netkit.render.views.host_settings import nccl_settings
+
+TOOLS = tuple(command.PROGRAMS)
+MOST_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What hosts run at one time."""
+
+    tool: str
+    title: str
+    senders: Mapping[str, str]
+    """Host → command; what it prints are results."""
+    receivers: Mapping[str, str]
+    seconds: int
+    """The longest it may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    """What is to be run, and what cannot be."""
+
+    rounds: tuple[Round, ...]
+    absent: tuple[str, ...]
+    """Why tools are left out, or hosts of one."""
+
+    @property
+    def seconds(self) -> int:
+        """Return how long all of it takes at most."""
+        return sum(one.seconds for one in self.rounds)
+
+
+def trial_plan(
+    fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]], tools: Sequence[str], seconds: int
+) -> TrialPlan:
+    """Return the runs of some tools on those hosts that have them."""
+    rounds: list[Round] = []
+    absent: list[str] = []
+    for tool in tools:
+        able = [host for host in hosts if set(command.PROGRAMS[tool]) <= programs.get(host.name, frozenset())]
+        lacking = [host.name for host in hosts if host not in able]
+        needed = " and ".join(command.PROGRAMS[tool])
+        if len(able) < 2:
+            absent.append(f"{tool}: {needed} on fewer than two hosts")
+            continue
+        if lacking:
+            absent.append(f"{tool}: no {needed} on {', '.join(lacking)}")
+        rounds += _rounds(fabric, able, tool, seconds)
+    return TrialPlan(tuple(rounds), tuple(absent))
+
+
+def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> Iterator[Round]:
+    if tool == nccl_tests.TOOL:
+        yield from _collectives(fabric, hosts)
+        return
+    for rail in fabric.rails:
+        for pairs in _pairs(hosts, rail.number):
+            if tool == iperf3.TOOL:
+                yield _streams(fabric, rail.number, pairs, seconds)
+            else:
+                yield from (_transfers(fabric, test, rail.number, pairs, seconds) for test in command.TESTS)
+
+
+def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[Side, Side], ...]]:
+    """Yield pairs of NICs of a rail, as far apart as there are; an odd one has a round of its own."""
+    sides = [
+        Side(host.name, nic.interface, nic.rdma, nic.address) for host in hosts for nic in host.nics if nic.rail == rail
+    ]
+    half = len(sides) // 2
+    if half:
+        yield tuple(zip(sides[:half], sides[half : 2 * half], strict=True))
+    if half and len(sides) % 2:
+        yield ((sides[-1], sides[0]),)
+
+
+def _transfers(fabric: Fabric, test: str, rail: int, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+    tos = fabric.lossless.tos
+    return Round(
+        perftest.TOOL,
+        f"{test} along rail {rail}: {_listed(pairs)}",
+        {near.host: command.rdma_send(test, near, far, seconds, tos) for near, far in pairs},
+        {far.host: command.rdma_receive(test, far, seconds, tos) for _, far in pairs},
+        seconds + command.SLACK_S,
+    )
+
+
+def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+    dscps = (fabric.lossless.data_dscp, 0)
+    return Round(
+        iperf3.TOOL,
+        f"iperf3 along rail {rail}, lossless and best effort together: {_listed(pairs)}",
+        {near.host: command.tcp_send(near, far, seconds, dscps) for near, far in pairs},
+        {far.host: command.tcp_receive(far, seconds, len(dscps)) for _, far in pairs},
+        seconds + command.SLACK_S,
+    )
+
+
+def _listed(pairs: Sequence[tuple[Side, Side]]) -> str:
+    shown = ", ".join(f"{near.host} → {far.host}" for near, far in pairs[:MOST_SHOWN])
+    return shown if len(pairs) <= MOST_SHOWN else f"{shown} and {len(pairs) - MOST_SHOWN} pairs more at once"
+
+
+def _collectives(fabric: Fabric, hosts: Sequence[Host]) -> Iterator[Round]:
+    names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
+    settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
+    for count in sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}):
+        run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
+        title = f"all_reduce_perf over {count} hosts"
+        yield Round(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)

@@ -1,0 +1,103 @@
+"""What hosts are asked to run in an acceptance test. Every command ends by itself, and tells what it ran and when."""
+
+import json
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from netkit.platforms.linux.acceptance import iperf3, nccl_tests, perftest
+from netkit.platforms.linux.acceptance.result import MARK
+
+RDMA_PORT, TCP_PORT = 18_515, 5_201
+START_S, SLACK_S = 1, 8
+"""What a sender gives its receiver to be there, and what a run may take beside its time."""
+COLLECTIVE_S = 300
+TESTS = ("ib_write_bw", "ib_read_lat")
+PROGRAMS: Mapping[str, tuple[str, ...]] = {
+    perftest.TOOL: TESTS,
+    iperf3.TOOL: ("iperf3",),
+    nccl_tests.TOOL: ("mpirun", "all_reduce_perf"),
+}
+"""What a tool needs on a host."""
+AGAIN = 'again() { for i in 1 2 3 4 5; do "$@" && return; sleep 1; done; }'
+"""A sender may be there before its receiver."""
+NAMES = tuple(name for names in PROGRAMS.values() for name in names)
+FIND = "PATH=$PATH:/opt/nccl-tests/build:/usr/lib64/openmpi/bin"
+TOOLS = f"{FIND}; for t in {' '.join(NAMES)}; do command -v $t >/dev/null && echo $t; done; true"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One end of a run."""
+
+    host: str
+    interface: str
+    rdma: str
+    address: str
+
+
+def programs(printed: str) -> frozenset[str]:
+    """Return which programs a host has."""
+    return frozenset(printed.split()) & frozenset(NAMES)
+
+
+def rdma_receive(test: str, side: Side, seconds: int, tos: int) -> str:
+    """Return what the far end of perftest runs: it waits for one run."""
+    return _bounded(f"{_gid(side)}{_rdma(test, side, seconds, tos)}", seconds)
+
+
+def rdma_send(test: str, near: Side, far: Side, seconds: int, tos: int) -> str:
+    """Return what the near end of perftest runs."""
+    about = _about(perftest.TOOL, test, (near.address, far.address), near.rdma)
+    run = f"{_gid(near)}again {_rdma(test, near, seconds, tos)} {far.address}"
+    return f"sleep {START_S}; {about}{_bounded(run, seconds)} 2>&1"
+
+
+def _rdma(test: str, side: Side, seconds: int, tos: int) -> str:
+    size = f"-s 65536 -q 4 -D {seconds} --report_gbits" if test.endswith("_bw") else "-s 2 -n 5000"
+    return f"{test} -d {side.rdma} ${{x:+-x $x}} -F {size} --tclass={tos} -p {RDMA_PORT}"
+
+
+def _gid(side: Side) -> str:
+    """Return what finds the index of the RoCE v2 GID of a NIC's own address as x; no design can know it."""
+    words = [f"{int(part):02x}" for part in side.address.split(".")]
+    gid = f"0000:0000:0000:0000:0000:ffff:{words[0]}{words[1]}:{words[2]}{words[3]}"
+    port = f"/sys/class/infiniband/{side.rdma}/ports/1"
+    found = f"grep -lsx {gid} {port}/gids/* | while read g; do n=${{g##*/}}; "
+    return f"x=$({found}grep -qs v2 {port}/gid_attrs/types/$n && echo $n; done | head -n 1); "
+
+
+def _bounded(command: str, seconds: int) -> str:
+    return f"timeout {seconds + SLACK_S} sh -c {shlex.quote(f'{FIND}; {AGAIN}; {command}')}"
+
+
+def tcp_receive(side: Side, seconds: int, ports: int) -> str:
+    """Return what the far end of iperf3 runs: one server for each class, each for one run."""
+    servers = (f"iperf3 -s -1 -B {side.address} -p {TCP_PORT + number} >/dev/null 2>&1 &" for number in range(ports))
+    return _bounded(f"{' '.join(servers)} wait", seconds)
+
+
+def tcp_send(near: Side, far: Side, seconds: int, dscps: Sequence[int]) -> str:
+    """Return what the near end of iperf3 runs: streams of each class at one time, told one after the other."""
+    common = f"again iperf3 -J -i 0 -P 4 -t {seconds} -c {far.address} -B {near.address}"
+    runs = (f"{common} -p {TCP_PORT + number} --dscp {dscp} >$d/{number} 2>&1 &" for number, dscp in enumerate(dscps))
+    about = _about(iperf3.TOOL, iperf3.TOOL, (near.address, far.address), near.interface)
+    shown = " ".join(f"{about}cat $d/{number};" for number in range(len(dscps)))
+    run = _bounded(" ".join([*runs, "wait"]), seconds)
+    return f"sleep {START_S}; d=$(mktemp -d); export d; {run}; {shown} rm -r $d"
+
+
+def collective(hosts: Sequence[str], gpus: int, settings: Iterable[tuple[str, str]], test: str) -> str:
+    """Return what the first of some hosts runs for a collective over all of them."""
+    slots = ",".join(f"{host}:{gpus}" for host in hosts)
+    exported = " ".join(f"-x {shlex.quote(f'{key}={value}')}" for key, value in settings)
+    run = f"mpirun --allow-run-as-root -np {len(hosts) * gpus} -H {slots} --bind-to none {exported}"
+    command = f"{run} {test} -b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
+    about = _about(nccl_tests.TOOL, test, hosts, "")
+    return f"{about}{_bounded(command, COLLECTIVE_S - SLACK_S)} 2>&1"
+
+
+def _about(tool: str, test: str, hosts: Sequence[str], nic: str) -> str:
+    """Return what prints the line that tells of the run behind it."""
+    told = json.dumps({"tool": tool, "test": test, "hosts": tuple(hosts), **({"nic": nic} if nic else {})})
+    return f"printf '%s, \"at_s\": %s}}\\n' {shlex.quote(MARK + told.removesuffix('}'))} $(date +%s); "
