@@ -1,4 +1,4 @@
-"""`netkit lab break` and `heal`."""
+"""The verbs of `netkit lab` that break and heal, and those that make traffic or end it."""
 
 import sys
 import textwrap
@@ -13,6 +13,7 @@ from netkit.lab.faults import CATALOG
 from netkit.lab.folder import all_labs
 
 TEXT_WIDTH = 110
+LOADS = {"on": True, "off": False}
 
 
 def break_(name: str, folder: Path | None, fault: str, place: str, options: Sequence[str]) -> None:
@@ -68,3 +69,11 @@ def calm(name: str, folder: Path | None) -> None:
     """End congestion."""
     stopped = remote.ask(running(name, folder), "calm")["stopped"]
     sys.stdout.write(f"{len(stopped)} flows stopped\n")
+
+
+def load(name: str, folder: Path | None, state: str) -> None:
+    """Let the modelled job run or rest."""
+    if state not in LOADS:
+        raise UsageError(Problem(f"{state!r} is neither on nor off", "netkit lab load on|off"))
+    remote.ask(running(name, folder), "load", is_on=LOADS[state])
+    sys.stdout.write(f"load {state}\n")

@@ -128,6 +128,16 @@ def calm(fabric: AnyFabric = None, name: Name = "") -> None:
 
 
 @lab_verbs.command()
+def load(
+    state: Annotated[str, typer.Argument(help="on or off.", metavar="on|off")],
+    fabric: AnyFabric = None,
+    name: Name = "",
+) -> None:
+    """Let the job that loads every link run or rest; a lab begins with it running."""
+    run("lab_faults", name, fabric, state, verb="load")
+
+
+@lab_verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
     run("lab", name, fabric, device, verb="restart")

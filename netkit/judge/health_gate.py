@@ -71,7 +71,7 @@ class HealthGate:
             reason = f"does not tell whether lossless traffic moves; {GOES_ON} without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
         first = "; ".join(moving[:MOST_NAMED])
-        more = f" and {len(moving) - MOST_NAMED} more ports do" if len(moving) > MOST_NAMED else ""
+        more = f" and {len(moving) - MOST_NAMED} more" if len(moving) > MOST_NAMED else ""
         reasons = (f"{question.device}: {first}{more}; {WAIT} {GOES_ON} all the same",) if moving else ()
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 

@@ -10,6 +10,7 @@ import pwd
 import shutil
 import sys
 import traceback
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from netkit.lab import syscalls
 
 OWN = "/run/netkit"
+BOOT_ID = "boot_id"
 BLANK = ("/run", "/tmp", "/var/log", "/var/tmp", "/home", "/root", "/var/lib/snmp", "/var/lib/lldpd")  # noqa: S108
 PORTED = ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/hostname", "/etc/hosts")
 UNSEEN = ("frr", "netplan", "systemd", "ssh", "sysctl.d", "udev", "profile", "profile.d", "snmp", "lldpd.d", "chrony")
@@ -112,8 +114,15 @@ def _furnish(name: str) -> None:
     network = Path(f"{OWN}/net")
     network.touch()
     syscalls.bind("/proc/self/ns/net", str(network))
+    write_boot_id(Path("/"))
+    syscalls.bind(f"{OWN}/{BOOT_ID}", "/proc/sys/kernel/random/boot_id")
     with contextlib.suppress(OSError):  # an unprivileged lab on an older kernel keeps the machine's view
         syscalls.mount("none", "/sys", "sysfs", syscalls.MS_RDONLY)
+
+
+def write_boot_id(root: Path) -> None:
+    """Give a device a boot of its own, as after power came: the kernel has one for the whole machine."""
+    (root / OWN.lstrip("/") / BOOT_ID).write_text(f"{uuid.uuid4()}\n", encoding="ascii")
 
 
 def _mode(folder: str) -> str:

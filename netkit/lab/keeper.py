@@ -81,6 +81,7 @@ class Keeper:
             "faults": self._faults,
             "incast": self._incast,
             "calm": self._calm,
+            "load": self._load,
         }
 
     def serve(self) -> None:
@@ -202,6 +203,11 @@ class Keeper:
         names = [name for name in generator.flows() if name.startswith("incast")]
         generator.stop(names)
         return {"stopped": names}
+
+    def _load(self, request: Request) -> Answer:
+        """Let the job run that all devices show, or rest."""
+        self._world.services.set_load(is_on=bool(request["is_on"]))
+        return {}
 
     def _generator(self) -> TrafficProcess:
         generator = self._world.services.generator

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab import kernel, routing, syscalls
+from netkit.lab import drain, kernel, routing, syscalls
 from netkit.lab.agents.lldp import Lldpd
 from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.holder import ENVIRONMENT, Holder
+from netkit.lab.holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.layout import Seat
 from netkit.lab.model.inputs import KernelPort
 from netkit.lab.node import Done
@@ -28,8 +28,6 @@ FRESH_S = 0.5
 CROWD_S = 15.0
 """What was counted longer ago tells nothing of how crowded a port is now."""
 FLASH_BYTES = 64 << 20
-DRAIN = "graceful-shutdown"
-"""Of the whole router, or as the community a route map sets."""
 Left = tuple[PortMarks, Sent]
 NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
 
@@ -168,16 +166,15 @@ class LiveNode:
 
     def ports(self) -> tuple[PortReading, ...]:
         """Return what each port of a switch shows now."""
-        return self._services.port_readings(self.name, self.kernel_ports(), is_drained=self._is_drained())
+        return self._services.port_readings(self.name, self.kernel_ports(), self._drained())
 
-    def _is_drained(self) -> bool:
-        """Whether a switch asks its neighbours to go around it. A leaf cannot: it is the only way to its hosts."""
-        if not isinstance(self.device, Switch) or self.device.role == "leaf":
-            return False
+    def _drained(self) -> frozenset[str]:
+        if not isinstance(self.device, Switch):
+            return frozenset()
         try:
-            return DRAIN in self.vty("show running-config")
+            return drain.ports(self.vty("show running-config"), self.device, self.kernel_names)
         except OSError:
-            return False
+            return frozenset()
 
     def port(self, name: str) -> PortReading | None:
         """Return what one port shows now."""
@@ -256,6 +253,7 @@ class LiveNode:
             for entry in self.file(folder).iterdir():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
         self._links, self._frr, self._marking = kernel.KernelState(), None, ""
+        write_boot_id(self.holder.root)
 
     def _name(self, hostname: str) -> None:
         if hostname and self.file("/etc/hostname").read_text(encoding="utf-8").strip() != hostname:

@@ -53,6 +53,14 @@ class Services:
             self._traffic.configure(end, config)
         self._traffic.start(pattern.steady(self.fabric))
 
+    def set_load(self, *, is_on: bool) -> None:
+        """Let the job run that all devices show, or rest: modelled load, and the steady exchange of real packets."""
+        self.model.set_load(time.monotonic(), is_on=is_on)
+        if self._traffic is not None and is_on:
+            self._traffic.start(pattern.steady(self.fabric))
+        elif self._traffic is not None:
+            self._traffic.stop(name for name in self._traffic.flows() if name.startswith(pattern.STEADY))
+
     @property
     def generator(self) -> TrafficProcess | None:
         """Return the traffic process once it runs."""
@@ -98,10 +106,10 @@ class Services:
                     self._traffic.configure(end, config)
 
     def port_readings(
-        self, device: str, kernel: Mapping[str, KernelPort], *, is_drained: bool = False
+        self, device: str, kernel: Mapping[str, KernelPort], drained: frozenset[str] = frozenset()
     ) -> tuple[PortReading, ...]:
-        """Return what the ports of a switch show; modelled traffic goes around one that is drained."""
-        self.model.avoid(device, time.monotonic(), is_avoided=is_drained)
+        """Return what the ports of a switch show; modelled traffic goes around those that are drained."""
+        self.model.avoid(device, drained, time.monotonic())
         return self.model.port_readings(device, kernel, time.monotonic())
 
     def nic_readings(self, host: str, kernel: Mapping[str, KernelPort]) -> tuple[NicReading, ...]:

@@ -17,6 +17,7 @@ from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, running, until, write_fabric
 
 pytestmark = needs_lab
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,11 @@ def test_devices_are_reached_over_ssh_on_loopback_only(reference: RunningLab) ->
 
 def test_a_restarted_node_comes_back_as_it_was_saved(reference: RunningLab) -> None:
     before = reference.run("leaf02", "vtysh", "-c", "show running-config")
+    booted = {name: reference.run(name, "cat", BOOT_ID) for name in ("leaf01", "leaf02", "gpu01")}
+    assert len({*booted.values(), Path(BOOT_ID).read_text(encoding="ascii")}) == 4
     assert reference.lab("restart", "leaf02").returncode == 0
+    again = {name: reference.run(name, "cat", BOOT_ID) for name in booted}
+    assert {name for name in booted if again[name] != booted[name]} == {"leaf02"}
     assert reference.run("leaf02", "vtysh", "-c", "show running-config") == before
     until(lambda: "leaf02 " in reference.lab("status").stdout and _is_ready(reference, "leaf02"), "leaf02 is ready")
 

@@ -14,7 +14,7 @@ from tests.command import NETKIT, ROOT, Done, environment
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, until, write_fabric
 
 START = "netkit lab up --fabric DIR"
-VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal", "incast", "calm", "restart")
+VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal", "incast", "calm", "load", "restart")
 
 
 def netkit_lab(home: Path, *arguments: str | Path, **changes: str) -> Done:
@@ -52,6 +52,8 @@ REFUSED = {
     "logs leaf01 --name x": f"no lab x runs; {START}",
     "restart leaf01": f"no lab runs; {START}",
     "calm": f"no lab runs; {START}",
+    "load off": f"no lab runs; {START}",
+    "load half": "'half' is neither on nor off; netkit lab load on|off",
     "incast gpu01:rail0": f"no lab runs; {START}",
     "heal --all": f"no lab runs; {START}",
     "break dim-optic leaf01:swp1s0": f"no lab runs; {START}",

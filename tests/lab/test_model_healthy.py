@@ -7,6 +7,7 @@ from netkit.lab.reading import Limits, NicReading, PortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
+ALL = frozenset(port.name for port in FABRIC.switch("spine01").ports)
 LATER = st.floats(min_value=0, max_value=1e6).map(lambda past_s: STARTED_S + past_s)
 
 
@@ -56,12 +57,40 @@ def test_traffic_goes_around_a_switch_that_is_drained_and_comes_back() -> None:
         return own.queues[3].tx_bytes, far.queues[3].tx_bytes, other.queues[3].tx_bytes
 
     at_first = sent(STARTED_S + 10)
-    bed.model.avoid("spine01", STARTED_S + 10, is_avoided=True)
+    bed.model.avoid("spine01", ALL, STARTED_S + 10)
     drained = sent(STARTED_S + 20)
     assert drained[:2] == at_first[:2]
     assert drained[2] > at_first[2]
-    bed.model.avoid("spine01", STARTED_S + 20, is_avoided=False)
+    bed.model.avoid("spine01", frozenset(), STARTED_S + 20)
     assert all(more > less for more, less in zip(sent(STARTED_S + 30), drained, strict=True))
+
+
+def test_traffic_goes_around_one_port_that_is_drained_and_stays_on_the_others() -> None:
+    bed = Bed(FABRIC)
+    first, second = FABRIC.switch("leaf01").fabric_ports[:2]
+
+    def sent(now_s: float) -> tuple[int, int]:
+        shown = bed.ports("leaf01", now_s)
+        return shown[first.name].queues[3].tx_bytes, shown[second.name].queues[3].tx_bytes
+
+    bed.model.avoid("leaf01", frozenset({first.name}), STARTED_S)
+    (one, two), (one_later, two_later) = sent(STARTED_S + 10), sent(STARTED_S + 20)
+    assert one_later == one
+    assert two_later > two
+
+
+def test_a_fabric_without_load_rests_until_it_has_load_again() -> None:
+    bed = Bed(FABRIC)
+
+    def moved(now_s: float) -> list[tuple[int, int]]:
+        found = [one for name in FABRIC.names if "gpu" not in name for one in bed.ports(name, now_s).values()]
+        return [(one.queues[3].tx_bytes, pauses(one).tx_us) for one in found]
+
+    bed.model.set_load(STARTED_S + 10, is_on=False)
+    rested = moved(STARTED_S + 10)
+    assert moved(STARTED_S + 1000) == rested
+    bed.model.set_load(STARTED_S + 1000, is_on=True)
+    assert all(now[0] > was[0] and now[1] > was[1] for now, was in zip(moved(STARTED_S + 1010), rested, strict=True))
 
 
 def counters(reading: PortReading | NicReading) -> list[int]:

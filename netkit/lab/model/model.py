@@ -76,11 +76,17 @@ class Model:
                 found.append(stuck_nic(account, reading) if account and account.is_stuck else reading)
             return tuple(found)
 
-    def avoid(self, device: str, now_s: float, *, is_avoided: bool) -> None:
-        """Note whether the neighbours of a switch send their traffic another way."""
+    def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
+        """Note at which ports of a switch traffic goes another way, in and out."""
         with self._lock:
             self._catch_up(now_s)
-            self._plant.avoid(device, now_s, is_avoided=is_avoided)
+            self._plant.avoid(device, ports, now_s)
+
+    def set_load(self, now_s: float, *, is_on: bool) -> None:
+        """Let the job run that loads every cable, or rest."""
+        with self._lock:
+            self._catch_up(now_s)
+            self._plant.set_load(now_s, is_on=is_on)
 
     def clear(self, device: str, port: str, now_s: float) -> None:
         """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""

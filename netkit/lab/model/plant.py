@@ -34,8 +34,9 @@ class Plant:
         self._sides: dict[End, Side] = {}
         self._down: dict[int, float] = {}
         """Cables without a carrier, by the index of their first way, and when that was last seen."""
-        self._avoided: set[str] = set()
-        """Devices whose neighbours send their traffic another way."""
+        self._avoided: frozenset[End] = frozenset()
+        """Ends that traffic goes around."""
+        self._is_loaded = True
         self._active: tuple[Fault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
@@ -108,11 +109,19 @@ class Plant:
         elif cable in self._down:
             self._turn([end], self._down.pop(cable))
 
-    def avoid(self, device: str, now_s: float, *, is_avoided: bool) -> None:
-        """Note whether traffic goes around a device."""
-        if is_avoided != (device in self._avoided):
-            self._avoided ^= {device}
-            self._turn(self.wiring.ends[device], now_s)
+    def avoid(self, device: str, ports: frozenset[str], now_s: float) -> None:
+        """Note which ports of a device traffic goes around."""
+        was = frozenset(end for end in self._avoided if end.device == device)
+        now = frozenset(end for end in self.wiring.ends[device] if end.port in ports)
+        if was != now:
+            self._avoided = self._avoided - was | now
+            self._turn(was ^ now, now_s)
+
+    def set_load(self, now_s: float, *, is_on: bool) -> None:
+        """Let the job run, or rest; then nothing moves, and nothing is paused."""
+        if is_on != self._is_loaded:
+            self._is_loaded = is_on
+            self._turn(self.places, now_s)
 
     def clear(self, end: End, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""
@@ -152,7 +161,7 @@ class Plant:
         sender = self.side(way.sender)
         is_up = min(way.index, way.opposite) not in self._down
         pressure = merged(self._pressure.get(way.index), quiet(way))
-        is_taken = is_up and not self._avoided & {way.sender.device, way.receiver.device}
+        is_taken = is_up and self._is_loaded and not self._avoided & {way.sender, way.receiver}
         moving = flow(way, sender, self.side(way.receiver), pressure, is_up=is_taken)
         self.meters[way.index].turn(moving, now_s)
         is_lit = is_up and self._is_enabled(way.sender) and self._is_enabled(way.receiver)

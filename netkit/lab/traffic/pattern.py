@@ -7,6 +7,7 @@ from netkit.errors import LabError, Problem
 from netkit.lab.traffic.flow import MOST_TOTAL_PPS, End, Flow, NicAddress
 from netkit.lab.traffic.marking import line_rate_pps
 
+STEADY = "steady"
 STEADY_PPS = 5.0
 STEADY_SHARE = 0.2
 """The most of the allowance for all flows that the steady exchange takes."""
@@ -23,7 +24,7 @@ def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[Flow, ...]:
     pairs = [pair for rail in fabric.rails for pair in _ring(_members(fabric, rail.number))]
     rate_pps = min(STEADY_PPS, MOST_TOTAL_PPS * STEADY_SHARE / max(len(pairs), 1))
     return tuple(
-        Flow(f"steady {source} {destination}", source, destination, rate_pps, duration_s=duration_s)
+        Flow(f"{STEADY} {source} {destination}", source, destination, rate_pps, duration_s=duration_s)
         for source, destination in pairs
     )
 
