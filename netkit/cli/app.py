@@ -230,6 +230,9 @@ def check(
     store: Store = "",
     since: Since = "",
     keep: Keep = "90d",
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
+    ] = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
 ) -> None:
@@ -239,8 +242,28 @@ def check(
         return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
     how |= {"results": tuple(results or ())}
-    how |= {"storing": (store, since, keep)}
+    how |= {"storing": (store, since, keep), "metrics_file": metrics}
     _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
+
+
+@app.command()
+def report(
+    fabric: Fabric,
+    run: Annotated[str, typer.Argument(help="A stored run, or last; default: look now.", metavar="[RUN]")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
+    checks: Annotated[list[str] | None, typer.Option("--check", help="Only these checks.", metavar="NAME")] = None,
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    source: Facts = "",
+    snapshot: Annotated[Path | None, typer.Option("--from", help="Report on a snapshot.", metavar="FILE")] = None,
+    store: Annotated[str, typer.Option("--store", help="Stored runs: trends, and RUN.", metavar="[=URL|FILE]")] = "",
+    output: Annotated[str, typer.Option("--format", help="html or json.", metavar="FORMAT")] = "html",
+) -> None:
+    """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
+    wanted: dict[str, Any] = {"run": run, "names": tuple(checks or ()), "limit": limit, "lab": lab, "window_s": window}
+    wanted |= {"snapshot": snapshot, "source": source, "store": store}
+    _run("report", fabric, wanted, out=out, output=output)
 
 
 @app.command()

@@ -1,14 +1,12 @@
 """`netkit backup`: what devices run, without secrets, in one file each that changes only when the device does."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.intended import intended
+from netkit.cli.whole_file import write_whole
 from netkit.design import Switch
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, OutputError, Problem
@@ -33,7 +31,7 @@ def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
     _make(out)
     found = read(fleet(project, lab), tuple(devices))
     texts, missed = _texts(devices, found, intended(project, tuple(devices.values())))
-    changed = [name for name, text in texts.items() if _write(out / f"{name}{SUFFIX}", text)]
+    changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     strange = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)
     sys.stdout.write("".join(f"{line}\n" for line in _said(project.fabric.name, len(texts), changed, strange)))
     for name, reason in missed.items():
@@ -73,22 +71,3 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(Problem(f"{folder} cannot be made: {error.strerror}", "name another folder")) from None
-
-
-def _write(file: Path, text: str) -> bool:
-    """Write a file in one step, and only when it says something else; return whether it did."""
-    draft = ""
-    try:
-        if file.exists() and file.read_text(encoding="utf-8", errors="replace") == text:
-            return False
-        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-            os.fchmod(handle, 0o644)
-        Path(draft).replace(file)
-    except OSError as error:
-        with suppress(OSError):
-            Path(draft).unlink() if draft else None
-        remedy = "make room or check permissions; what was saved before stays"
-        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", remedy)) from None
-    return True

@@ -10,6 +10,7 @@ from netkit.cli.checking import Checking
 from netkit.cli.fabric import CHECKS, beside
 from netkit.cli.stored import Storing, past, source_of
 from netkit.cli.text import columns
+from netkit.cli.whole_file import write_whole
 from netkit.deploy.shape import weightiest
 from netkit.errors import Problem, UsageError
 from netkit.judge import Check, Scene, Verdict, catalog
@@ -19,6 +20,7 @@ from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
+from netkit.report.metrics import metrics
 
 FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "text": judgement_text,
@@ -44,6 +46,7 @@ def run(
     output: str,
     lists: bool,
     storing: tuple[str, str, str],
+    metrics_file: Path | None = None,
 ) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
     _refuse(output, profile)
@@ -65,6 +68,8 @@ def run(
         scene = trials.scene(checking, checks, results, lambda: checking.scene(checks, earlier))
         judged = judged_of(scene, checks)
         sys.stdout.write(FORMATS[output](judged))
+        if metrics_file is not None:
+            write_whole(metrics_file, metrics(scene, judged))
         earlier.save(scene, judged, checking.project.loaded.intent)
     return judged.exit_code
 

@@ -1,0 +1,28 @@
+"""Files that others read at any time: the one that was there, or the one that is written now, never a part."""
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from netkit.errors import OutputError, Problem
+
+
+def write_whole(file: Path, text: str) -> bool:
+    """Write a file in one step, and only when it says something else; return whether it did."""
+    draft = ""
+    try:
+        if file.exists() and file.read_text(encoding="utf-8", errors="replace") == text:
+            return False
+        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+            os.fchmod(handle, 0o644)
+        Path(draft).replace(file)
+    except OSError as error:
+        if draft:
+            with suppress(OSError):
+                Path(draft).unlink()
+        remedy = "make room or check permissions; what was there stays"
+        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", remedy)) from None
+    return True

@@ -1,0 +1,271 @@
+"""What was seen and judged, as Prometheus reads it: base units, totals, and nothing where nothing was told.
+
+Counters of RDMA have the names other exporters give them; everything else is netkit's own.
+"""
+
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Literal
+
+from netkit.design import Switch
+from netkit.facts import Absent
+from netkit.facts.counter import COUNTERS, parts
+from netkit.facts.optic import Lane, Limits, Module
+from netkit.judge.finding import Verdict
+from netkit.judge.run import FABRIC
+from netkit.judge.scene import Scene, Seen
+from netkit.report.judgement_view import Judged
+
+Labels = tuple[tuple[str, str], ...]
+Kind = Literal["counter", "gauge"]
+STATUS = {Verdict.PASS: 0, Verdict.WARN: 1, Verdict.FAIL: 2, Verdict.ERROR: 3}
+ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
+MICRO, MILLI = 1e-6, 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How a counter is told: its family, what to multiply it by, and the labels it has beside its place."""
+
+    family: str
+    scale: float = 1
+    labels: Labels = ()
+
+
+def _of_port(stem: str, *, scale: float = 1, **labels: str) -> Counted:
+    return Counted(f"netkit_port_{stem}_total", scale, tuple(labels.items()))
+
+
+OF_RDMA = {
+    "cnp_sent": "np_cnp_sent",
+    "cnp_handled": "rp_cnp_handled",
+    "cnp_ignored": "rp_cnp_ignored",
+    "ecn_received": "np_ecn_marked_roce_packets",
+    "out_of_sequence": "out_of_sequence",
+    "packet_seq_err": "packet_seq_err",
+    "local_ack_timeout": "local_ack_timeout_err",
+    "retries_exceeded": "req_transport_retries_exceeded",
+    "rnr_retries_exceeded": "rnr_nak_retry_err",
+    "out_of_buffer": "out_of_buffer",
+    "adaptive_retransmits": "roce_adp_retrans",
+    "duplicate_requests": "duplicate_request",
+    "slow_restart_cnps": "roce_slow_restart_cnps",
+    "icrc_errors": "rx_icrc_encapsulated",
+}
+"""Counters of a NIC → what its driver calls them."""
+COUNTED: Mapping[str, Counted] = {
+    "rx_bytes": _of_port("receive_bytes"),
+    "tx_bytes": _of_port("transmit_bytes"),
+    "rx_packets": _of_port("receive_packets"),
+    "tx_packets": _of_port("transmit_packets"),
+    "rx_errors": _of_port("receive_errors"),
+    "tx_errors": _of_port("transmit_errors"),
+    "rx_drops": _of_port("receive_drops"),
+    "tx_drops": _of_port("transmit_drops"),
+    "carrier_changes": _of_port("carrier_changes"),
+    "link_downs": _of_port("link_downs"),
+    "rx_pause": _of_port("pfc_pause_frames", direction="receive"),
+    "tx_pause": _of_port("pfc_pause_frames", direction="transmit"),
+    "port_rx_pause": _of_port("pause_frames", direction="receive"),
+    "port_tx_pause": _of_port("pause_frames", direction="transmit"),
+    "priority_rx_packets": _of_port("priority_receive_packets"),
+    "priority_tx_packets": _of_port("priority_transmit_packets"),
+    "rx_pause_us": _of_port("pfc_pause_seconds", scale=MICRO, direction="receive"),
+    "tx_pause_us": _of_port("pfc_pause_seconds", scale=MICRO, direction="transmit"),
+    "buffer_drops": _of_port("priority_buffer_drops"),
+    "port_buffer_drops": _of_port("buffer_drops"),
+    "queue_tx_packets": _of_port("queue_transmit_packets"),
+    "queue_tx_bytes": _of_port("queue_transmit_bytes"),
+    "queue_drops": _of_port("queue_drops"),
+    "queue_ecn_marked": _of_port("queue_ecn_marked_packets"),
+    "ecn_marked": _of_port("ecn_marked_packets"),
+    "watchdog_detected": _of_port("pfc_watchdog_storms"),
+    "watchdog_restored": _of_port("pfc_watchdog_restored"),
+    "watchdog_drops": _of_port("pfc_watchdog_drops"),
+    "fec_corrected": _of_port("fec_corrected_codewords"),
+    "fec_uncorrectable": _of_port("fec_uncorrectable_codewords"),
+    "fec_symbol_errors": _of_port("fec_symbol_errors"),
+    "fec_bin": _of_port("fec_codewords"),
+    "corrected_bits": _of_port("pre_fec_errors"),
+    "received_bits": _of_port("phy_receive_bytes", scale=1 / 8),
+    "rdma_rx_bytes": _of_port("rdma_receive_bytes"),
+    "rdma_tx_bytes": _of_port("rdma_transmit_bytes"),
+    "pause_storm_warnings": _of_port("pause_storm_warnings"),
+    "pause_storm_errors": _of_port("pause_storm_errors"),
+    "pci_stalls": _of_port("pci_stalls"),
+    **{name: Counted(f"rdma_{stem}_total") for name, stem in OF_RDMA.items()},
+}
+GAUGES: Mapping[str, str] = {
+    "netkit_collector_up": "Whether the device could be read",
+    "netkit_run_timestamp_seconds": "When the facts were complete",
+    "netkit_run_window_seconds": "Time between the two samples of the counters",
+    "netkit_run_examined": "Things that were judged",
+    "netkit_findings": "Findings by verdict",
+    "netkit_check_status": "What a check says about a device: 0 pass, 1 warn, 2 fail, 3 error; skipped is absent",
+    "netkit_port_info": "What a port of the design is: its rail, its speed, and what it is cabled to",
+    "netkit_port_up": "Whether the link is up",
+    "netkit_bgp_session_up": "Whether the session is established",
+    "netkit_module_temperature_celsius": "Temperature of the module",
+    "netkit_module_voltage_volts": "Supply voltage of the module",
+    "netkit_module_bias_amperes": "Laser current of a lane",
+    "netkit_module_rx_power_dbm": "Received light of a lane",
+    "netkit_module_tx_power_dbm": "Sent light of a lane",
+    "netkit_module_rx_margin_decibels": "Received light of a lane above the module's own low alarm",
+}
+
+
+@dataclass(slots=True)
+class _Families:
+    """Samples by family, in the order they came."""
+
+    samples: dict[str, list[tuple[Labels, float]]] = field(default_factory=dict)
+
+    def add(self, family: str, labels: Labels, value: float) -> None:
+        self.samples.setdefault(family, []).append((labels, value))
+
+
+def metrics(scene: Scene, judged: Judged) -> str:
+    """Return everything in the text format of Prometheus."""
+    families = _Families()
+    _run(families, judged)
+    queues = {traffic.priority for traffic in (scene.fabric.lossless.roce, scene.fabric.lossless.cnp)}
+    for seen in scene.devices.values():
+        families.add("netkit_collector_up", (("node", seen.name),), 0 if seen.observation.failure else 1)
+        _ports(families, seen)
+        _counters(families, seen, queues)
+        _states(families, seen)
+        _modules(families, seen)
+    return "".join(f"{line}\n" for line in _lines(families))
+
+
+def _run(families: _Families, judged: Judged) -> None:
+    fabric: Labels = (("fabric", judged.fabric),)
+    found = judged.judgement
+    families.add("netkit_run_timestamp_seconds", fabric, judged.taken_s)
+    families.add("netkit_run_window_seconds", fabric, judged.window_s)
+    families.add("netkit_run_examined", fabric, found.examined)
+    for verdict in Verdict:
+        if verdict is not Verdict.PASS:
+            families.add("netkit_findings", (*fabric, ("verdict", verdict.word)), found.count(verdict))
+    for result in found.results:
+        status = STATUS.get(result.verdict)
+        if status is not None:
+            node = "" if result.device == FABRIC else result.device
+            families.add("netkit_check_status", (("check", result.check), ("node", node)), status)
+
+
+def _ports(families: _Families, seen: Seen) -> None:
+    """Say what each port is once: every other sample of it has only its name."""
+    device = seen.device
+    for port in seen.ports.values():
+        rail = device.rail if isinstance(device, Switch) and device.role == "leaf" else None
+        families.add("netkit_port_info", _info(seen.name, port.name, port.peer, port.peer_port, rail), 1)
+    for nic in seen.nics.values():
+        families.add("netkit_port_info", _info(seen.name, nic.interface, nic.leaf, nic.leaf_port, nic.rail), 1)
+
+
+def _info(node: str, port: str, peer: str, peer_port: str, rail: int | None) -> Labels:
+    known = ("node", node), ("port", port), ("peer", peer), ("peer_port", peer_port)
+    return known if rail is None else (*known, ("rail", str(rail)))
+
+
+def _counters(families: _Families, seen: Seen, queues: AbstractSet[int]) -> None:
+    """Tell counters of the ports of the design; of queues only those of RoCE and of CNPs."""
+    if not seen.observation.samples:
+        return
+    for name, places in seen.observation.samples[-1].counters.items():
+        told, kind = COUNTED.get(name), COUNTERS.get(name)
+        if told is None or kind is None:
+            continue
+        for place, count in places.items():
+            port, number = (place, ()) if kind.scope == "port" else _numbered(place, kind.scope)
+            if kind.scope == "queue" and int(number[0][1]) not in queues:
+                continue
+            labels = _nic(seen, port) if told.family.startswith("rdma_") else _port(seen, port)
+            if labels is not None:
+                families.add(told.family, (*labels, *told.labels, *number), count * told.scale)
+
+
+def _numbered(place: str, name: str) -> tuple[str, Labels]:
+    port, number = parts(place)
+    return port, ((name, str(number)),)
+
+
+def _port(seen: Seen, port: str) -> Labels | None:
+    """Return the labels of a port of the design; others are none of ours."""
+    is_known = port in seen.ports or port in seen.nics
+    return (("node", seen.name), ("port", port)) if is_known else None
+
+
+def _nic(seen: Seen, port: str) -> Labels | None:
+    """Return the labels of a NIC, those of other exporters of RDMA counters first."""
+    nic = seen.nics.get(port)
+    if nic is None:
+        return None
+    own = ("host", seen.name), ("device", nic.rdma), ("port", "1"), ("netdev", port), ("pci_addr", nic.pci)
+    return *own, ("rail", str(nic.rail)), ("leaf", nic.leaf), ("leaf_port", nic.leaf_port)
+
+
+def _states(families: _Families, seen: Seen) -> None:
+    interfaces, sessions = seen.facts.interfaces, seen.facts.sessions
+    for port, state in ({} if isinstance(interfaces, Absent) else interfaces).items():
+        labels = _port(seen, port)
+        if labels is not None and state.is_up is not None:
+            families.add("netkit_port_up", labels, state.is_up)
+    for port, session in ({} if isinstance(sessions, Absent) else sessions).items():
+        labels = _port(seen, port)
+        if labels is not None:
+            families.add("netkit_bgp_session_up", labels, session.is_established)
+
+
+def _modules(families: _Families, seen: Seen) -> None:
+    found = seen.facts.modules
+    for port, module in ({} if isinstance(found, Absent) else found).items():
+        labels = _port(seen, port)
+        if labels is None:
+            continue
+        for name, value in _readings(module):
+            families.add(name, labels, value)
+        for number, lane in module.lanes.items():
+            for name, value in _light(lane, module.limits.get("rx_dbm", Limits())):
+                families.add(name, (*labels, ("lane", str(number))), value)
+
+
+def _readings(module: Module) -> Iterator[tuple[str, float]]:
+    if module.temperature_c is not None:
+        yield "netkit_module_temperature_celsius", module.temperature_c
+    if module.voltage_v is not None:
+        yield "netkit_module_voltage_volts", module.voltage_v
+
+
+def _light(lane: Lane, limits: Limits) -> Iterator[tuple[str, float]]:
+    if lane.bias_ma is not None:
+        yield "netkit_module_bias_amperes", lane.bias_ma * MILLI
+    if lane.tx_dbm is not None:
+        yield "netkit_module_tx_power_dbm", lane.tx_dbm
+    if lane.rx_dbm is not None:
+        yield "netkit_module_rx_power_dbm", lane.rx_dbm
+        if limits.low_alarm is not None:
+            yield "netkit_module_rx_margin_decibels", lane.rx_dbm - limits.low_alarm
+
+
+def _lines(families: _Families) -> Iterator[str]:
+    for family, samples in families.samples.items():
+        kind: Kind = "gauge" if family in GAUGES else "counter"
+        yield f"# HELP {family} {GAUGES.get(family) or HELP[family]}"
+        yield f"# TYPE {family} {kind}"
+        for labels, value in samples:
+            inside = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
+            yield f"{family}{{{inside}}} {_number(value)}"
+
+
+HELP = {told.family: COUNTERS[name].text.capitalize() for name, told in reversed(list(COUNTED.items()))}
+
+
+def _escaped(text: str) -> str:
+    return "".join(ESCAPES.get(char, char) for char in text)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else repr(round(value, 9))

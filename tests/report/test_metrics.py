@@ -1,0 +1,154 @@
+"""Metrics: what Prometheus reads, and the alerts and the dashboard that are made of them."""
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit.cli.check import judged_of
+from netkit.cli.whole_file import write_whole
+from netkit.facts import COUNTERS, Facts
+from netkit.facts.optic import Lane, Limits, Module
+from netkit.facts.system import Interface
+from netkit.judge import Scene, catalog
+from netkit.report.metrics import COUNTED, GAUGES, metrics
+from tests.command import ROOT
+from tests.judge.scenes import fabric, observation, scene
+
+MONITORING = ROOT / "docs" / "monitoring"
+NAME = re.compile(r"\b(?:netkit|rdma)_[a-z_]+\b")
+needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
+
+
+def seen() -> Scene:
+    """Return a leaf with a port and a host with a NIC; nothing else was reached."""
+    built = fabric()
+    leaf, host = built.tier("leaf")[0], built.hosts[0]
+    port, nic = leaf.ports[0].name, host.nics[0]
+    module = Module(kind="optic", temperature_c=48.5, lanes={1: Lane(-3.0, 1.0, 60.0)}, limits={"rx_dbm": Limits(-8.0)})
+    facts = Facts(
+        interfaces={port: Interface(is_up=True), "eth0": Interface(is_up=True)},
+        modules={port: module},
+    )
+    return scene(
+        built,
+        observation(
+            leaf.name,
+            facts,
+            rx_bytes={port: (0, 1000), "eth0": (0, 5)},
+            rx_pause_us={f"{port}/3": (0, 2_500_000)},
+            queue_drops={f"{port}/3": (0, 4), f"{port}/5": (0, 9)},
+            received_bits={port: (0, 800)},
+        ),
+        observation(host.name, cnp_sent={nic.interface: (10, 70)}),
+    )
+
+
+def text() -> str:
+    found = seen()
+    return metrics(found, judged_of(found, list(catalog.load().values())))
+
+
+def samples(name: str) -> list[str]:
+    return [line for line in text().splitlines() if line.startswith(f"{name}{{")]
+
+
+def test_every_counter_has_a_metric() -> None:
+    assert set(COUNTED) == set(COUNTERS)
+    assert not {told.family for told in COUNTED.values()} & set(GAUGES)
+
+
+def test_values_are_in_base_units_and_only_of_the_design() -> None:
+    leaf = fabric().tier("leaf")[0]
+    at = f'node="{leaf.name}",port="{leaf.ports[0].name}"'
+    assert samples("netkit_port_receive_bytes_total") == [f"netkit_port_receive_bytes_total{{{at}}} 1000"]
+    pause = f'netkit_port_pfc_pause_seconds_total{{{at},direction="receive",priority="3"}} 2.5'
+    assert samples("netkit_port_pfc_pause_seconds_total") == [pause]
+    assert samples("netkit_port_queue_drops_total") == [f'netkit_port_queue_drops_total{{{at},queue="3"}} 4']
+    assert samples("netkit_port_phy_receive_bytes_total") == [f"netkit_port_phy_receive_bytes_total{{{at}}} 100"]
+    assert samples("netkit_port_up") == [f"netkit_port_up{{{at}}} 1"]
+    assert samples("netkit_module_bias_amperes") == [f'netkit_module_bias_amperes{{{at},lane="1"}} 0.06']
+    assert samples("netkit_module_rx_margin_decibels") == [f'netkit_module_rx_margin_decibels{{{at},lane="1"}} 5']
+
+
+def test_a_nic_has_the_labels_of_other_exporters() -> None:
+    host = fabric().hosts[0]
+    nic = host.nics[0]
+    own = f'host="{host.name}",device="{nic.rdma}",port="1",netdev="{nic.interface}",pci_addr="{nic.pci}"'
+    place = f'rail="{nic.rail}",leaf="{nic.leaf}",leaf_port="{nic.leaf_port}"'
+    assert samples("rdma_np_cnp_sent_total") == [f"rdma_np_cnp_sent_total{{{own},{place}}} 70"]
+
+
+def test_what_was_not_told_is_absent_and_what_was_not_reached_is_down() -> None:
+    found = text()
+    built = fabric()
+    assert "netkit_module_voltage_volts" not in found
+    assert "netkit_bgp_session_up" not in found
+    up = [line.rpartition(" ")[2] for line in samples("netkit_collector_up")]
+    assert len(up) == len(built.names)
+    assert up.count("1") == 2
+    skipped = f'check="bgp.sessions",node="{built.tier("spine")[0].name}"'
+    assert skipped not in found
+
+
+def test_a_name_cannot_break_out_of_its_label() -> None:
+    found = seen()
+    judged = judged_of(found, list(catalog.load().values()))
+    strange = metrics(found, replace(judged, fabric='a"b\\c\nd'))
+    assert '{fabric="a\\"b\\\\c\\nd"}' in strange
+
+
+@needs_promtool
+def test_promtool_has_nothing_to_say_about_the_metrics() -> None:
+    done = subprocess.run(["promtool", "check", "metrics"], input=text(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@needs_promtool
+def test_alerts_are_valid_and_fire_when_they_should() -> None:
+    for words in (("check", "rules", "alerts.yml"), ("test", "rules", "alerts_test.yml")):
+        done = subprocess.run(["promtool", *words], cwd=MONITORING, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
+def test_only_metrics_that_exist_are_asked_for(file: str) -> None:
+    known = {*GAUGES, *(told.family for told in COUNTED.values())}
+    text = (MONITORING / file).read_text(encoding="utf-8")
+    asked = {name for name in NAME.findall(_expressions(file, text)) if not name.endswith("_lossless")}
+    assert asked
+    assert asked <= known
+
+
+def _expressions(file: str, text: str) -> str:
+    if not file.endswith(".json"):
+        return text
+    document = json.loads(text)
+    targets = [target["expr"] for panel in document["panels"] for target in panel["targets"]]
+    return "\n".join([*targets, *(one["query"] for one in document["templating"]["list"])])
+
+
+def test_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in json.loads((MONITORING / "dashboard.json").read_text(encoding="utf-8"))["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert not cells & taken
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+
+
+def test_a_file_is_whole_or_the_one_before(tmp_path: Path) -> None:
+    file = tmp_path / "netkit.prom"
+    assert write_whole(file, "one\n")
+    assert not write_whole(file, "one\n")
+    assert write_whole(file, "two\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["netkit.prom"]
