@@ -171,8 +171,27 @@ def _of_nic(scene: Scene, nic: End, bad: Sequence[Way]) -> Finding:
 
 def _of_way(scene: Scene, way: Way) -> Finding:
     text = f"to {way.far} ({way.scope}) loses {way.text}{_said(scene, way)}"
-    between = "leaf {0}" if way.scope == "same leaf" else "way {0} — {1}"
-    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=between.format(*way.leaves))
+    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=_cause(scene, way))
+
+
+def _cause(scene: Scene, way: Way) -> str:
+    """Return the cable between the leaves that is down or whose MTU is too small; which way packets go nobody tells."""
+    if way.scope == "same leaf":
+        return f"leaf {way.leaves[0]}"
+    for leaf in way.leaves:
+        for port in scene.fabric.switch(leaf).fabric_ports:
+            if any(_is_suspect(scene, end, way) for end in (End(leaf, port.name), End(port.peer, port.peer_port))):
+                return scene.cable(leaf, port.name)
+    return f"way {way.leaves[0]} — {way.leaves[1]}"
+
+
+def _is_suspect(scene: Scene, end: End, way: Way) -> bool:
+    seen = scene.devices.get(end.device)
+    ports = seen.facts.interfaces if seen is not None else {}
+    port = None if isinstance(ports, Absent) else ports.get(end.port)
+    if port is None:
+        return False
+    return port.is_up is False or (port.mtu_bytes or way.probes[-1].size_bytes) < way.probes[-1].size_bytes
 
 
 def _said(scene: Scene, way: Way) -> str:

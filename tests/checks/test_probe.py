@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 
 from netkit.design import Host, Nic
-from netkit.facts import Absent, Facts
+from netkit.facts import Absent, Facts, Observation
 from netkit.facts.probe import Probe
+from netkit.facts.system import Interface
 from netkit.intent.model import Thresholds
 from netkit.judge import Scene
 from netkit.observe.probing import probe_pairs, probe_sizes
@@ -91,6 +92,29 @@ def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
     text = f"to {owner}:{far.interface} (across spines) loses 30 % of every size"
     assert said(seen(some), "probe.loss") == [("fail", GPU.name, nic.interface, text)]
     assert said(seen(some, probe_loss_percent=30), "probe.loss") == []
+
+
+def causes(found: Scene) -> set[str]:
+    (result,) = results(found, "probe.loss").values()
+    return {finding.cause for finding in result.findings}
+
+
+def test_a_way_belongs_to_the_cable_between_its_leaves_that_is_down_or_small() -> None:
+    near, far = next(pair for pair in probe_pairs(BUILT, GPU) if BUILT.switch(pair[1].leaf).unit == 2)
+    leaf = BUILT.switch(near.leaf)
+    up = next(port for port in leaf.ports if port.role == "up")
+
+    def large(probe: Probe) -> Probe:
+        is_it = (probe.source, probe.destination, probe.size_bytes) == (near.address, far.address, 9000)
+        return lost(10)(probe) if is_it else probe
+
+    alone = seen(large)
+    assert causes(alone) == {f"way {leaf.name} — {far.leaf}"}
+    for device, port in ((leaf.name, up.name), (up.peer, up.peer_port)):
+        for interface in (Interface(mtu_bytes=1500), Interface(is_up=False)):
+            told = Observation(device, "nvue", Facts(interfaces={port: interface}))
+            snapshot = replace(alone.snapshot, devices={**alone.snapshot.devices, device: told})
+            assert causes(replace(alone, snapshot=snapshot)) == {alone.cable(leaf.name, up.name)}
 
 
 def test_two_rails_that_are_dead_are_both_named() -> None:

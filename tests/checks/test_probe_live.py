@@ -41,9 +41,9 @@ class Look:
     def __init__(self, lab: RunningLab) -> None:
         self.lab = lab
 
-    def scene(self) -> Scene:
+    def scene(self, limit: str = "role=host") -> Scene:
         checks = select(shipped(), ["probe"])
-        return Checking.of(Path(self.lab.fabric), limit="role=host", lab=NAME, window_s=0, snapshot=None).scene(checks)
+        return Checking.of(Path(self.lab.fabric), limit=limit, lab=NAME, window_s=0, snapshot=None).scene(checks)
 
     def places(self) -> list[tuple[str, str]]:
         return [(device, place) for _, device, place, _ in said(self.scene(), "probe.loss")]
@@ -82,6 +82,18 @@ def test_a_dead_rail_is_found(looked: Look) -> None:
     finally:
         looked.lab.run("gpu02", "ip", "link", "set", "rail0", "up")
     until(lambda: looked.places() == [], "the rail is back", 60)
+
+
+def test_a_small_mtu_between_switches_is_found_with_the_cable_that_has_it(looked: Look) -> None:
+    for port in looked.uplinks("leaf01"):
+        assert looked.lab.lab("break", "wrong-mtu", f"leaf01:{port}").returncode == 0
+    try:
+        scene = looked.scene("")
+    finally:
+        assert looked.lab.lab("heal", "--all").returncode == 0
+    (result,) = results(scene, "probe.loss").values()
+    assert {finding.cause for finding in result.findings} == {scene.cable("leaf01", looked.uplinks("leaf01")[0])}
+    assert looked.places() == []
 
 
 def test_loss_that_only_large_packets_see_is_found_on_the_way_it_is_on(looked: Look) -> None:

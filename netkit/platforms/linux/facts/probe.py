@@ -16,7 +16,7 @@ COUNTED = re.compile(r"^([0-9]{1,9}) packets transmitted, ([0-9]{1,9}) (?:packet
 TIMES = re.compile(r"^(?:rtt|round-trip) min/avg/max\S* = ([0-9.]{1,12})/([0-9.]{1,12})/([0-9.]{1,12})", re.MULTILINE)
 ROUTER = re.compile(r"^From ([0-9a-fA-F.:]{2,45}?):? icmp_seq=[0-9]{1,9} (.{1,120})$", re.MULTILINE)
 OWN = re.compile(r"^(?:\S*ping|/bin/sh|sh): (?:[0-9]{1,9}: )?(.{1,120})$", re.MULTILINE)
-OF_PING = re.compile(r"not found|invalid|nrecognized|not permitted|sage:")
+OF_PING = re.compile(r"not found|invalid|nrecognized|not permitted|ermission denied|cannot flood|sage:")
 """What a host says whose ping is not there, is another one, or may not send."""
 Asked = tuple[str, str, str, int]
 """Source, interface, destination, size."""
