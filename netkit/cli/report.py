@@ -1,0 +1,145 @@
+"""`netkit report`."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netkit.cli.check import judged_of
+from netkit.cli.check_history import chosen, judged_again
+from netkit.cli.checking import Checking
+from netkit.cli.fabric import CHECKS, beside, open_project
+from netkit.cli.stored import digest, place_of, source_of
+from netkit.errors import OutputError, Problem, UsageError
+from netkit.facts import Snapshot
+from netkit.judge import catalog
+from netkit.judge.scene import History
+from netkit.report.judgement_view import headline
+from netkit.report.page import Reported, Tally, Trends, page, page_json, trend
+from netkit.store import Run, Source
+from netkit.store.reading import StoredHistory
+
+if TYPE_CHECKING:
+    from netkit.store.store import Store
+
+FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
+MOST_RUNS = 200
+CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the report is to be made from."""
+
+    run: str
+    """A stored run; empty: look now, or at a snapshot."""
+    names: Sequence[str]
+    limit: str
+    lab: str
+    window_s: float
+    snapshot: Path | None
+    source: str
+    store: str
+
+    def check(self) -> None:
+        """Refuse what contradicts itself."""
+        given = {"--from": self.snapshot, "--limit": self.limit, "--check": self.names, "--source": self.source}
+        if wrong := [name for name, value in given.items() if self.run and value]:
+            what = f"{wrong[0]} has no meaning for a stored run"
+            raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
+
+
+def run(folder: Path, wanted: Mapping[str, object], *, out: Path | None, output: str) -> int:
+    """Write a report; end as `netkit check` does."""
+    if output not in FORMATS:
+        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
+    asked = Wanted(**wanted)  # type: ignore[arg-type]  # as the command line has typed them
+    asked.check()
+    with _opened(place_of(asked.store or ("." if asked.run else ""))) as store:
+        reported = _stored(folder, asked, store) if asked.run and store is not None else _seen(folder, asked, store)
+    _write(FORMATS[output](reported), reported, out)
+    return reported.judged.exit_code
+
+
+@contextmanager
+def _opened(where: str) -> Iterator["Store | None"]:
+    """Open the store, if there is to be one; it is only read."""
+    if not where:
+        yield None
+        return
+    # Here, since it loads the database library, and most reports have no store.
+    from netkit.store.store import open_store  # noqa: PLC0415
+
+    with open_store(where, is_new_allowed=False) as store:
+        yield store
+
+
+def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
+    """Return what checks say of the devices now, or in a snapshot."""
+    checking = Checking.of(
+        folder,
+        limit=asked.limit,
+        lab=asked.lab,
+        window_s=asked.window_s,
+        snapshot=asked.snapshot,
+        source=asked.source,
+    )
+    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    scene = checking.scene(checks)
+    source = source_of(checking.project.fabric.name, asked.lab)
+    if store is not None:
+        scene = replace(scene, history=_history(store, source, scene.snapshot))
+    judged = judged_of(scene, checks)
+    runs = store.runs(source, MOST_RUNS) if store is not None else ()
+    trends = Trends(_tallies(runs), trend.series(judged.judgement, scene.history))
+    return Reported(judged, scene.fabric, scene, trends=trends)
+
+
+def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
+    """Return what a stored run said."""
+    project = open_project(folder)
+    source = source_of(project.fabric.name, asked.lab)
+    runs = store.runs(source)
+    one = chosen(runs, asked.run)
+    judged = judged_again(one, store.judgement(one))
+    known = [earlier for earlier in runs if earlier.taken_s <= one.taken_s]
+    series = trend.series(judged.judgement, _history(store, source, Snapshot(source.fabric, one.taken_s + 1, {})))
+    notes = () if one.intent == digest(project.loaded.intent) else (CHANGED,)
+    trends = Trends(_tallies(known[:MOST_RUNS]), series)
+    return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
+
+
+def _history(store: "Store", source: Source, now: Snapshot) -> History:
+    return StoredHistory(lambda *about: store.readings(source, *about), now)
+
+
+def _tallies(runs: Sequence[Run]) -> tuple[Tally, ...]:
+    """Return how runs came out, the earliest first."""
+    return tuple(
+        Tally(
+            one.name,
+            one.taken_s,
+            one.verdict,
+            one.counts.failures,
+            one.counts.warnings,
+            one.counts.errors,
+            one.counts.examined,
+            one.counts.unreached,
+        )
+        for one in reversed(runs)
+    )
+
+
+def _write(text: str, reported: Reported, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    draft = out.with_name(f".{out.name}.draft")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(out)
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None
+    sys.stdout.write(f"{out}: {headline(reported.judged)}\n")

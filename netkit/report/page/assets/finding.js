@@ -1,0 +1,97 @@
+// What is wrong, by cause: filtered, searched, unfolded.
+const AT_ONCE = 60;
+
+class Findings {
+  constructor(section) {
+    this.index = data.causes.map((cause) => words(cause));
+    this.wanted = new Set(BAD);
+    this.layer = "";
+    this.text = "";
+    this.limit = AT_ONCE;
+    this.list = el("ol", { class: "causes" });
+    this.count = el("p", { class: "muted", role: "status" });
+    this.more = el("button", { type: "button", onclick: () => { this.limit += AT_ONCE; this.show(); } }, "Show more");
+    section.append(data.causes.length ? this.controls() : "", this.count, this.list, this.more);
+    this.show();
+  }
+
+  controls() {
+    const search = el("input", {
+      type: "search", id: "search", placeholder: "device, port, check, words…", "aria-keyshortcuts": "/",
+      oninput: (event) => { this.text = event.target.value.toLowerCase(); this.again(); },
+    });
+    const counts = Object.fromEntries(BAD.map((verdict) => [verdict, data.causes.filter((cause) => cause.verdict === verdict).length]));
+    const boxes = BAD.filter((verdict) => counts[verdict]).map((verdict) => el("label", { class: "choice" }, el("input", {
+      type: "checkbox", name: "verdict", value: verdict, checked: true, onchange: (event) => this.want(verdict, event.target.checked),
+    }), `${WORDS[verdict]} (${counts[verdict]})`));
+    const layers = [...new Set(data.causes.map((cause) => cause.layer).filter(Boolean))];
+    const select = el("select", { id: "layer", onchange: (event) => { this.layer = event.target.value; this.again(); } },
+      el("option", { value: "" }, "all layers"), layers.map((layer) => el("option", { value: layer }, layer)));
+    return el("div", { class: "controls", role: "search" },
+      el("label", { class: "field" }, "Search", search), el("fieldset", {}, el("legend", {}, "Verdict"), boxes), el("label", { class: "field" }, "Layer", select));
+  }
+
+  want(verdict, isWanted) {
+    if (isWanted) this.wanted.add(verdict); else this.wanted.delete(verdict);
+    this.again();
+  }
+
+  again() { this.limit = AT_ONCE; this.show(); }
+
+  found() {
+    const terms = this.text.split(/\s+/).filter(Boolean);
+    return data.causes.filter((cause, index) => this.wanted.has(cause.verdict)
+      && (!this.layer || cause.layer === this.layer) && terms.every((term) => this.index[index].includes(term)));
+  }
+
+  show() {
+    const found = this.found();
+    const left = data.causes_left_out ? `; ${counted(data.causes_left_out, "more cause")} not in this report` : "";
+    this.count.textContent = data.causes.length
+      ? `${WHOLE.format(found.length)} of ${counted(data.causes.length, "cause")}, the worst first${left}` : nothing();
+    this.list.replaceChildren(...found.slice(0, this.limit).map((cause) => el("li", {}, unfolding(cause))));
+    this.more.hidden = found.length <= this.limit;
+  }
+}
+
+function nothing() {
+  const { examined, unreached } = data.counts;
+  if (!examined) return "Nothing could be judged, so nothing is known.";
+  return `Nothing wrong was found in ${WHOLE.format(examined)} things examined${unreached ? `, but ${counted(unreached, "device")} could not be seen, or not all of it` : ""}.`;
+}
+
+function words(cause) {
+  const of = (one) => [one.check, one.device, one.place, `${one.device}:${one.place}`, one.text, one.remedy, ...Object.values(one.evidence)];
+  return [cause.where, cause.verdict, cause.layer, ...cause.devices, ...of(cause.head), ...cause.symptoms.flatMap(of)].join(" ").toLowerCase();
+}
+
+/** A cause to unfold; what is inside is made when it is wanted. */
+function unfolding(cause) {
+  const { head } = cause;
+  const symptoms = cause.symptoms.length + cause.symptoms_left_out;
+  const summary = el("summary", {},
+    badge(cause.verdict), el("span", { class: "where" }, cause.where), el("span", { class: "what" }, head.text),
+    el("span", { class: "check" }, `${head.check}${symptoms ? `, ${counted(symptoms, "more finding")}` : ""}`));
+  const details = el("details", { class: `cause is-${cause.verdict}` }, summary);
+  const fill = () => { if (details.children.length === 1) details.append(inside(cause)); };
+  details.addEventListener("toggle", () => { if (details.open) fill(); });
+  details.fill = fill;
+  return details;
+}
+
+function inside(cause) {
+  const { head } = cause;
+  const told = cause.symptoms.map((one) => el("li", {}, badge(one.verdict), " ", link(one.device, one.place), ` ${one.text} `, el("span", { class: "check" }, one.check)));
+  if (cause.symptoms_left_out) told.push(el("li", {}, `and ${counted(cause.symptoms_left_out, "more finding")}`));
+  return el("div", { class: "inside" },
+    list([["Where", link(head.device, head.place)], ...Object.entries(head.evidence), ...windowed(head)]),
+    head.remedy ? el("p", { class: "remedy" }, el("b", {}, "What to do: "), head.remedy) : null,
+    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same, and what follows from it" : "What follows from it") : null,
+    told.length ? el("ul", { class: "symptoms" }, told) : null);
+}
+
+function windowed(finding) {
+  const device = byName.get(finding.device);
+  const window = device ? device.window_s : data.window_s;
+  return window ? [["Counter window", shown(window, "s")]] : [];
+}

@@ -1,0 +1,58 @@
+"""What is wrong, by cause, the worst first; so much of it as a person and a file can bear, the rest counted."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from netkit.judge import Finding
+from netkit.judge.check import Layer
+from netkit.judge.group import Trouble
+from netkit.report.judgement_view import Judged, where
+from netkit.report.page.wording import cut, name
+
+MOST_CAUSES = 1000
+MOST_SYMPTOMS = 40
+MOST_EVIDENCE = 20
+
+
+def causes(judged: Judged) -> dict[str, Any]:
+    """Return what is wrong by cause, and how much is left out."""
+    found = judged.troubles
+    told = [_cause(trouble, judged) for trouble in found[:MOST_CAUSES]]
+    return {"causes": told, "causes_left_out": len(found) - len(told)}
+
+
+def _cause(trouble: Trouble, judged: Judged) -> dict[str, Any]:
+    symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
+    return {
+        "verdict": trouble.verdict.word,
+        "where": cut(where(trouble), 200),
+        "layer": layer_of(trouble.head, judged),
+        "places": trouble.places,
+        "devices": list(islice(_devices(trouble), MOST_SYMPTOMS)),
+        "head": _finding(trouble.head),
+        "symptoms": symptoms,
+        "symptoms_left_out": len(trouble.symptoms) - len(symptoms),
+    }
+
+
+def layer_of(finding: Finding, judged: Judged) -> Layer | str:
+    """Return the layer of the check that found something."""
+    return judged.layers.get(finding.check, "")
+
+
+def _devices(trouble: Trouble) -> Iterator[str]:
+    """Yield the devices a trouble is about."""
+    yield from dict.fromkeys(name(one.device) for one in (trouble.head, *trouble.symptoms) if one.device)
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "check": name(finding.check),
+        "verdict": finding.verdict.word,
+        "device": name(finding.device),
+        "place": name(finding.place),
+        "text": cut(finding.text),
+        "remedy": cut(finding.remedy),
+        "evidence": {name(key): cut(value) for key, value in finding.evidence[:MOST_EVIDENCE]},
+    }

@@ -1,0 +1,104 @@
+"""All that is known about each device, its ports in a table."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.design import Host, Switch
+from netkit.facts import Absent
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.judge import Seen
+from netkit.judge.run import Judgement
+from netkit.report.page import table
+from netkit.report.page.port import Place, designed, identity, rows
+from netkit.report.page.view import Reported, State, device_states, port_states
+from netkit.report.page.wording import cut, name
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How everything stands, by name."""
+
+    devices: Mapping[str, State]
+    ports: Mapping[tuple[str, str], State]
+    examined: Mapping[str, int]
+    failures: Mapping[str, str]
+    speeds: Mapping[tuple[str, str], float]
+
+
+def devices(reported: Reported) -> Iterator[dict[str, Any]]:
+    """Yield every device of a report."""
+    found = reported.judged.judgement
+    links = reported.fabric.links()
+    speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
+    standing = Standing(device_states(reported), port_states(found), _examined(found), dict(found.unreached), speeds)
+    for device_name in reported.names:
+        device = reported.fabric.device(device_name)
+        if device is not None:
+            seen = None if reported.scene is None else reported.scene.devices[device_name]
+            yield _device(device, seen, standing, reported.fabric.lossless.lossless_priorities)
+
+
+def _examined(found: Judgement) -> Mapping[str, int]:
+    counts: dict[str, int] = {}
+    for result in found.results:
+        counts[result.device] = counts.get(result.device, 0) + result.examined
+    return counts
+
+
+def _device(device: Switch | Host, seen: Seen | None, standing: Standing, lossless: tuple[int, ...]) -> dict[str, Any]:
+    places = designed(device, standing.speeds)
+    return {
+        "name": device.name,
+        "state": standing.devices[device.name].value,
+        **_position(device),
+        "examined": standing.examined.get(device.name, 0),
+        "failure": cut(standing.failures.get(device.name, "")),
+        "window_s": table.rounded(seen.window_s) if seen is not None else 0,
+        "facts": dict(_facts(seen)) if seen is not None else {},
+        "absent": dict(_absent(seen)) if seen is not None else {},
+        "ports": _ports(device.name, places, seen, standing, lossless),
+    }
+
+
+def _position(device: Switch | Host) -> dict[str, Any]:
+    if isinstance(device, Switch):
+        where = {"role": str(device.role), "pod": device.pod, "unit": device.unit, "rail": device.rail}
+        return {**where, "plane": device.plane, "platform": device.platform, "model": device.model.name}
+    return {"role": "host", "pod": device.pod, "unit": device.unit, "platform": "linux", "model": device.model.name}
+
+
+def _facts(seen: Seen) -> Iterator[tuple[str, table.Value]]:
+    """Yield what the device says of itself."""
+    system = seen.facts.system
+    if not isinstance(system, Absent):
+        for label in ("hostname", "version", "model", "serial", "kernel"):
+            if text := getattr(system, label):
+                yield label, name(text)
+        if system.uptime_s is not None:
+            yield "uptime_s", table.rounded(system.uptime_s)
+    host = seen.facts.host
+    if not isinstance(host, Absent):
+        yield from ((name(tool), name(version)) for tool, version in sorted(host.tools.items()))
+
+
+def _absent(seen: Seen) -> Iterator[tuple[str, str]]:
+    """Yield what it was asked for and did not tell, and why."""
+    for kind in KINDS:
+        fact = getattr(seen.facts, kind)
+        if isinstance(fact, Absent) and fact != NOT_ASKED:
+            yield kind.replace("_", " "), cut(fact.reason)
+
+
+def _ports(
+    device: str, places: tuple[Place, ...], seen: Seen | None, standing: Standing, lossless: tuple[int, ...]
+) -> dict[str, Any]:
+    states = [standing.ports.get((device, place.name)) for place in places]
+    known = rows(seen, places, lossless) if seen is not None else ({} for _ in places)
+    return table.table(
+        [
+            table.merged((identity(place), {"state": state.value if state else None}, row))
+            for place, state, row in zip(places, states, known, strict=True)
+        ]
+    )

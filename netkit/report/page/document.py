@@ -1,0 +1,117 @@
+"""A report as plain values: what the page shows, and what machines get."""
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from netkit import __version__
+from netkit.judge import Verdict
+from netkit.judge.finding import Finding
+from netkit.report.judgement_view import examined_text, skipped_reasons, verdict_text
+from netkit.report.page import trend
+from netkit.report.page.cause import causes
+from netkit.report.page.device import devices
+from netkit.report.page.metric import METRICS
+from netkit.report.page.view import OF_VERDICT, Reported, State
+from netkit.report.page.wording import cut, name
+
+FORMAT = 1
+"""Goes up when what is there changes its meaning; what is only added does not raise it."""
+MOST_REASONS = 100
+
+
+def page_json(reported: Reported) -> str:
+    """Return a report as JSON."""
+    return json.dumps(document(reported), ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def document(reported: Reported) -> dict[str, Any]:
+    """Return a report as plain values."""
+    judged = reported.judged
+    told = list(devices(reported))
+    return {
+        "format": FORMAT,
+        "netkit": __version__,
+        "fabric": name(judged.fabric),
+        "topology": reported.fabric.topology,
+        "run": name(reported.run),
+        "verdict": verdict_text(judged),
+        "state": state(reported).value,
+        "examined_text": examined_text(judged),
+        "exit_code": judged.exit_code,
+        "taken_s": judged.taken_s,
+        "window_s": judged.window_s,
+        "has_facts": reported.scene is not None,
+        "counts": counts(reported, sum(len(device["absent"]) for device in told) or reported.absent),
+        "notes": [cut(note) for note in reported.notes],
+        "unreached": [{"device": name(device), "reason": cut(reason)} for device, reason in judged.judgement.unreached],
+        **_skipped(reported),
+        **causes(judged),
+        "by_check": by_check(reported),
+        "metrics": [asdict(metric) for metric in METRICS],
+        "devices": told,
+        "trends": trend.document(reported.trends),
+    }
+
+
+def state(reported: Reported) -> State:
+    """Return how the fabric stands; what nobody judged, or only in part, is never well."""
+    found = reported.judged.judgement
+    if not found.examined:
+        return State.UNKNOWN
+    worst = max((finding.verdict for finding in found.findings), default=Verdict.PASS)
+    if worst in OF_VERDICT:
+        return OF_VERDICT[worst]
+    return State.UNREACHED if found.unreached else State.PASS
+
+
+def counts(reported: Reported, absent: int) -> dict[str, int]:
+    """Return how much was looked at, and how it came out."""
+    judged = reported.judged
+    found = judged.judgement
+    return {
+        "devices": judged.devices,
+        "reached": judged.devices - len(found.unreached),
+        "unreached": len(found.unreached),
+        "checks": len({result.check for result in found.results}),
+        "examined": found.examined,
+        "skipped": found.count(Verdict.SKIPPED),
+        "absent": absent,
+        "error": found.count(Verdict.ERROR),
+        "fail": found.count(Verdict.FAIL),
+        "warn": found.count(Verdict.WARN),
+        "left_out": sum(result.left_out for result in found.results),
+    }
+
+
+def _skipped(reported: Reported) -> dict[str, Any]:
+    found = list(skipped_reasons(reported.judged.judgement))
+    told = [
+        {"check": name(check), "number": number, "reason": cut(reason)}
+        for check, number, reason in found[:MOST_REASONS]
+    ]
+    return {"skipped": told, "skipped_left_out": len(found) - len(told)}
+
+
+def by_check(reported: Reported) -> list[dict[str, Any]]:
+    """Return each check with how much it examined and what it found."""
+    judged = reported.judged
+    examined: Counter[str] = Counter()
+    verdicts: Counter[tuple[str, Verdict]] = Counter()
+    for result in judged.judgement.results:
+        examined[result.check] += result.examined
+        verdicts.update(_kinds(result.check, result.findings))
+    return [
+        {
+            "check": name(check),
+            "layer": judged.layers.get(check, ""),
+            "examined": number,
+            **{verdict.word: verdicts[check, verdict] for verdict in Verdict if verdict is not Verdict.PASS},
+        }
+        for check, number in sorted(examined.items())
+    ]
+
+
+def _kinds(check: str, findings: tuple[Finding, ...]) -> list[tuple[str, Verdict]]:
+    return [(check, finding.verdict) for finding in findings]

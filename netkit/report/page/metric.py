@@ -1,0 +1,90 @@
+"""What the heatmap can show of a port: one number for each of a few things that matter."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from netkit.facts import Absent, Facts
+from netkit.facts.counter import place
+from netkit.facts.optic import Limits, Module
+from netkit.judge import Seen
+from netkit.judge.delta import Delta
+from netkit.report.page.table import rounded
+
+QUEUES = range(8)
+PAUSES = ("rx_pause", "tx_pause")
+ALL_PAUSES = ("port_rx_pause", "port_tx_pause")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One thing to look at on every port."""
+
+    name: str
+    title: str
+    unit: str
+    text: str
+    scale: Literal["log", "linear", "margin"]
+    """How values become colours; of a margin, little is bad."""
+    most: float
+    """What has the strongest colour, of a margin the weakest one."""
+
+
+METRICS = (
+    Metric("pause", "Pause rate", "/s", "pauses sent and received a second, of all lossless priorities", "log", 1e5),
+    Metric("ecn", "ECN marks", "/s", "packets marked with CE a second; of a NIC, those that arrive so", "log", 1e6),
+    Metric("load", "Utilisation", "%", "of the port's speed, in the busier direction", "linear", 100.0),
+    Metric("margin", "Optic margin", "dB", "weakest lane's light above the low alarm of its module", "margin", 8.0),
+)
+
+
+def metrics(
+    seen: Seen, port: str, speed_gbps: float | None, lossless: tuple[int, ...]
+) -> dict[str, float | int | None]:
+    """Return the value of each metric at a port; None where the device does not tell."""
+    return {
+        "pause": rounded(_pauses(seen, port, lossless), 3),
+        "ecn": rounded(_marks(seen, port), 3),
+        "load": rounded(_load(seen, port, speed_gbps), 3),
+        "margin": rounded(margin_db(seen.facts, port), 3),
+    }
+
+
+def _pauses(seen: Seen, port: str, lossless: tuple[int, ...]) -> float | None:
+    by_priority = _rate(seen.delta(name, place(port, number)) for name in PAUSES for number in lossless)
+    return by_priority if by_priority is not None else _rate(seen.delta(name, port) for name in ALL_PAUSES)
+
+
+def _marks(seen: Seen, port: str) -> float | None:
+    by_queue = _rate(seen.delta("queue_ecn_marked", place(port, number)) for number in QUEUES)
+    if by_queue is not None:
+        return by_queue
+    of_port = _rate([seen.delta("ecn_marked", port)])
+    return of_port if of_port is not None else _rate([seen.delta("ecn_received", port)])
+
+
+def _load(seen: Seen, port: str, speed_gbps: float | None) -> float | None:
+    known = [one for one in (seen.delta(name, port) for name in ("rx_bytes", "tx_bytes")) if one.is_known]
+    if not known or not speed_gbps:
+        return None
+    return max(one.per_s for one in known) * 8 / (speed_gbps * 1e9) * 100
+
+
+def _rate(deltas: "Iterator[Delta] | list[Delta]") -> float | None:
+    known = [one.per_s for one in deltas if one.is_known]
+    return sum(known) if known else None
+
+
+def margin_db(facts: Facts, port: str) -> float | None:
+    """Return how far the weakest lane is above its module's low alarm; None where either is not known."""
+    module = None if isinstance(facts.modules, Absent) else facts.modules.get(port)
+    return min(_margins(module), default=None) if module is not None and module.is_present else None
+
+
+def _margins(module: Module) -> Iterator[float]:
+    for lane in module.lanes.values():
+        readings: Mapping[str, float | None] = {"rx_dbm": lane.rx_dbm, "tx_dbm": lane.tx_dbm}
+        for name in ("rx_dbm", "tx_dbm"):
+            value, least = readings[name], module.limits.get(name, Limits()).low_alarm
+            if value is not None and least is not None:
+                yield value - least

@@ -1,0 +1,219 @@
+"""All that is known about the ports of a device, a row for each."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.design import Host, Switch
+from netkit.facts import COUNTERS, Absent, Facts
+from netkit.facts.counter import parts
+from netkit.facts.optic import Lane
+from netkit.facts.qos import Ecn, PortQos
+from netkit.judge import Seen
+from netkit.report.page.metric import metrics
+from netkit.report.page.table import Row, Value, merged, rounded
+from netkit.report.page.wording import name
+
+VOLUME = frozenset(
+    {
+        *("rx_bytes", "tx_bytes", "rx_packets", "tx_packets", "queue_tx_packets", "queue_tx_bytes"),
+        *("priority_rx_packets", "priority_tx_packets", "received_bits", "rdma_rx_bytes", "rdma_tx_bytes", "fec_bin"),
+    }
+)
+"""Counters that only say how much there is; utilisation tells that."""
+NOTED = tuple(name for name in COUNTERS if name not in VOLUME)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A port or NIC as designed."""
+
+    name: str
+    kind: str
+    peer: str
+    peer_port: str
+    speed_gbps: float | None
+
+
+def designed(device: Switch | Host, speeds: Mapping[tuple[str, str], float]) -> tuple[Place, ...]:
+    """Return the ports of a switch, or the NICs of a host."""
+    if isinstance(device, Switch):
+        ports = device.ports
+        return tuple(Place(one.name, str(one.role), one.peer, one.peer_port, one.speed_gbps) for one in ports)
+    return tuple(
+        Place(one.interface, f"rail {one.rail}", one.leaf, one.leaf_port, speeds.get((device.name, one.interface)))
+        for one in device.nics
+    )
+
+
+def identity(place: Place) -> Row:
+    """Return what the design says of a port."""
+    return {"port": place.name, "kind": place.kind, "peer": place.peer, "peer_port": place.peer_port}
+
+
+def rows(seen: Seen, places: Sequence[Place], lossless: tuple[int, ...]) -> Iterator[Row]:
+    """Yield what was seen of each port."""
+    counted = counters(seen)
+    for place in places:
+        speed = _speed(seen.facts, place)
+        yield merged(
+            (
+                metrics(seen, place.name, speed, lossless),
+                {"speed_gbps": rounded(place.speed_gbps)},
+                *(told(seen.facts, place.name) for told in TOLD),
+                counted.get(place.name, {}),
+            )
+        )
+
+
+def _speed(facts: Facts, place: Place) -> float | None:
+    found = _of(facts.interfaces, place.name)
+    return found.speed_gbps if found is not None and found.speed_gbps else place.speed_gbps
+
+
+def counters(seen: Seen) -> Mapping[str, Mapping[str, int]]:
+    """Return what counters of note added over the window, by port; those that did not move are left out."""
+    found: dict[str, dict[str, int]] = {}
+    for counter in NOTED:
+        has_parts = COUNTERS[counter].scope != "port"
+        for place, delta in seen.deltas(counter).items():
+            if delta.is_known and delta.value:
+                port, number = parts(place) if has_parts else (place, None)
+                label = counter if number is None else f"{counter}/{number}"
+                found.setdefault(port, {})[label] = delta.value
+    return found
+
+
+def _of(fact: "Mapping[str, Any] | Absent", port: str) -> Any:
+    return None if isinstance(fact, Absent) else fact.get(port)
+
+
+def _interface(facts: Facts, port: str) -> Row:
+    one = _of(facts.interfaces, port)
+    if one is None:
+        return {}
+    return {
+        "up": one.is_up,
+        "enabled": one.is_enabled,
+        "running_gbps": rounded(one.speed_gbps),
+        "mtu_bytes": one.mtu_bytes,
+        "fec": name(one.fec) or None,
+        "link_up_s": rounded(one.link_up_s),
+    }
+
+
+def _neighbor(facts: Facts, port: str) -> Row:
+    found = _of(facts.neighbors, port)
+    if not found:
+        return {}
+    label = name(found[0].description if ":" in found[0].port and found[0].description else found[0].port)
+    return {"neighbor": name(found[0].system), "neighbor_port": label}
+
+
+def _module(facts: Facts, port: str) -> Row:
+    one = _of(facts.modules, port)
+    if one is None:
+        return {}
+    if not one.is_present:
+        return {"module": "none"}
+    texts = {label: name(getattr(one, label)) or None for label in ("vendor", "part", "serial", "firmware")}
+    lanes = tuple(one.lanes.values())
+    return {
+        "module": name(one.identifier or one.kind),
+        **texts,
+        "temperature_c": rounded(one.temperature_c),
+        "voltage_v": rounded(one.voltage_v),
+        "rx_dbm": _lanes(lanes, "rx_dbm"),
+        "tx_dbm": _lanes(lanes, "tx_dbm"),
+        "bias_ma": _lanes(lanes, "bias_ma"),
+    }
+
+
+def _lanes(lanes: Sequence[Lane], quantity: str) -> Value:
+    """Return the values of all lanes in a line; one value where they are the same."""
+    found = [getattr(lane, quantity) for lane in lanes]
+    texts = ["–" if value is None else f"{value:.4g}" for value in found]
+    if not any(value is not None for value in found):
+        return None
+    return texts[0] if len(set(texts)) == 1 else " ".join(texts)
+
+
+def _line(facts: Facts, port: str) -> Row:
+    one = _of(facts.lines, port)
+    return {} if one is None else {"ber": rounded(one.ber, 3), "effective_ber": rounded(one.effective_ber, 3)}
+
+
+def _session(facts: Facts, port: str) -> Row:
+    one = _of(facts.sessions, port)
+    if one is None:
+        return {}
+    return {
+        "bgp": name(one.state) or ("Established" if one.is_established else "down"),
+        "peer_asn": one.peer_asn,
+        "prefixes": one.received_prefixes,
+        "bfd_up": one.is_bfd_up,
+        "draining": one.is_draining,
+        "session_drops": one.drops,
+    }
+
+
+def _qos(facts: Facts, port: str) -> Row:
+    one: PortQos | None = _of(facts.qos, port)
+    if one is None:
+        return {}
+    return {
+        "trust": name(one.trust) or None,
+        "pfc_rx": _numbers(one.pfc_rx),
+        "pfc_tx": _numbers(one.pfc_tx),
+        "strict": _numbers(one.strict),
+        "ets": None if one.weights is None else " ".join(f"{key}:{weight}%" for key, weight in one.weights.items()),
+        "ecn_thresholds": None if one.ecn is None else _ecn(one.ecn),
+        "cnp_dscp": one.cnp_dscp,
+        "cable_m": one.cable_m,
+    }
+
+
+def _numbers(found: frozenset[int] | None) -> str | None:
+    return None if found is None else " ".join(map(str, sorted(found))) or "none"
+
+
+def _ecn(found: Mapping[int, Ecn]) -> str:
+    on = (f"{key}: {one.min_bytes}–{one.max_bytes} B" for key, one in sorted(found.items()) if one.is_on)
+    return "; ".join(on) or "off"
+
+
+def _watchdog(facts: Facts, port: str) -> Row:
+    found = {} if isinstance(facts.watchdogs, Absent) else facts.watchdogs
+    mine = [(place, one) for place, one in found.items() if place.rpartition("/")[0] == port]
+    if not mine:
+        return {}
+    stormed = [place.rpartition("/")[2] for place, one in mine if one.is_stormed]
+    state = "on" if all(one.is_on for _, one in mine) else "off"
+    return {"watchdog": f"storm on {' '.join(stormed)}" if stormed else state}
+
+
+def _adaptive(facts: Facts, port: str) -> Row:
+    found = _of(facts.adaptive_routing, port)
+    return {} if found is None else {"adaptive_routing": found}
+
+
+def _nic(facts: Facts, port: str) -> Row:
+    one = _of(facts.nics, port)
+    if one is None:
+        return {}
+    texts = {f"nic_{label}": name(getattr(one, label)) or None for label in ("pci", "rdma", "part", "firmware")}
+    pci = None if one.pci_gt_s is None or one.pci_width is None else f"{one.pci_gt_s:g} GT/s ×{one.pci_width}"
+    return {**texts, "nic_link": pci}
+
+
+TOLD: tuple[Callable[[Facts, str], Row], ...] = (
+    _interface,
+    _neighbor,
+    _module,
+    _line,
+    _session,
+    _qos,
+    _watchdog,
+    _adaptive,
+    _nic,
+)

@@ -1,0 +1,112 @@
+"""How things went from run to run: what a store knows, as small series."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.judge import Finding, Verdict
+from netkit.judge.run import Judgement
+from netkit.judge.scene import History
+from netkit.report.page import table, wording
+
+MOST_RUNS = 200
+MOST_POINTS = 120
+MOST_SERIES = 24
+QUANTITIES = {"rx_dbm": ("light received", "dBm"), "tx_dbm": ("light sent", "dBm"), "temperature_c": ("heat", "°C")}
+LANES = range(1, 9)
+Points = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How one run came out."""
+
+    run: str
+    taken_s: float
+    verdict: Verdict
+    failures: int
+    warnings: int
+    errors: int
+    examined: int
+    unreached: int
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A quantity of one place over time, earliest first."""
+
+    device: str
+    place: str
+    quantity: str
+    points: Points
+
+
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """What a store knows of earlier runs, earliest first."""
+
+    runs: tuple[Tally, ...] = ()
+    series: tuple[Series, ...] = ()
+
+
+NO_TRENDS = Trends()
+
+
+def series(judgement: Judgement, history: History) -> tuple[Series, ...]:
+    """Return what was measured over time where something is wrong with a module."""
+    found: list[Series] = []
+    for device, place in dict.fromkeys(_optical(judgement.findings)):
+        found += _of_port(history, device, place)
+        if len(found) >= MOST_SERIES:
+            break
+    return tuple(found[:MOST_SERIES])
+
+
+def _optical(findings: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    for finding in sorted(findings, key=lambda finding: -finding.verdict):
+        is_about_a_module = finding.check.startswith("optics.") and finding.verdict > Verdict.SKIPPED
+        if is_about_a_module and finding.device and finding.place:
+            yield finding.device, finding.place
+
+
+def _of_port(history: History, device: str, port: str) -> Iterator[Series]:
+    for place in (port, *(f"{port}/{lane}" for lane in LANES)):
+        for quantity in QUANTITIES:
+            points = thinned(tuple(history.readings(device, place, quantity)))
+            if len(points) > 1:
+                yield Series(device, place, quantity, points)
+
+
+def thinned(points: Points) -> Points:
+    """Return no more points than a small chart can show, the last among them."""
+    step = max(1, -(-len(points) // MOST_POINTS))
+    return points[::-1][::step][::-1]
+
+
+def document(trends: Trends) -> dict[str, Any]:
+    """Return trends as plain values."""
+    return {
+        "runs": [
+            {
+                "run": wording.name(one.run),
+                "taken_s": one.taken_s,
+                "verdict": one.verdict.word,
+                "fail": one.failures,
+                "warn": one.warnings,
+                "error": one.errors,
+                "examined": one.examined,
+                "unreached": one.unreached,
+            }
+            for one in trends.runs[-MOST_RUNS:]
+        ],
+        "series": [
+            {
+                "device": wording.name(one.device),
+                "place": wording.name(one.place),
+                "quantity": QUANTITIES[one.quantity][0],
+                "unit": QUANTITIES[one.quantity][1],
+                "points": [[round(at_s), table.rounded(value)] for at_s, value in one.points],
+            }
+            for one in trends.series
+        ],
+    }

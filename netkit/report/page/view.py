@@ -1,0 +1,81 @@
+"""What a report is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from netkit.design import Fabric
+from netkit.judge import Finding, Scene, Verdict
+from netkit.judge.run import FABRIC, Judgement
+from netkit.report.judgement_view import Judged
+from netkit.report.page.trend import NO_TRENDS, Trends
+
+
+class State(StrEnum):
+    """How a device or a port stands, the best first."""
+
+    PASS = "pass"  # noqa: S105 (a verdict, no password)
+    UNKNOWN = "unknown"
+    """Nothing about it could be judged."""
+    UNREACHED = "unreached"
+    WARN = "warn"
+    FAIL = "fail"
+    ERROR = "error"
+
+
+OF_VERDICT = {Verdict.WARN: State.WARN, Verdict.FAIL: State.FAIL, Verdict.ERROR: State.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A judged run: what was said, about which fabric, and what it was said from."""
+
+    judged: Judged
+    fabric: Fabric
+    scene: Scene | None = None
+    """What was seen; None for a stored run, of which only verdicts are kept."""
+    absent: int = 0
+    """Facts that devices were asked for and did not tell, of a stored run; else they are counted."""
+    run: str = ""
+    """The name of a stored run; empty for one that is not stored."""
+    trends: Trends = NO_TRENDS
+    notes: tuple[str, ...] = ()
+    """What a reader must know beside."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the devices it tells about, as the design orders them."""
+        return self.fabric.names if self.scene is None else tuple(self.scene.devices)
+
+
+def device_states(reported: Reported) -> Mapping[str, State]:
+    """Return how each device stands."""
+    found = reported.judged.judgement
+    bad = _worst(found)
+    unreached = {name for name, _ in found.unreached}
+    judged = {result.device for result in found.results if result.examined and result.device != FABRIC}
+    kinds = {**dict.fromkeys(judged, State.PASS), **dict.fromkeys(unreached, State.UNREACHED), **bad}
+    return {name: kinds.get(name, State.UNKNOWN) for name in reported.names}
+
+
+def _worst(found: Judgement) -> Mapping[str, State]:
+    worst: dict[str, Verdict] = {}
+    for finding in found.findings:
+        if finding.verdict > Verdict.SKIPPED:
+            worst[finding.device] = max(finding.verdict, worst.get(finding.device, Verdict.PASS))
+    return {name: OF_VERDICT[verdict] for name, verdict in worst.items()}
+
+
+def port_states(judgement: Judgement) -> Mapping[tuple[str, str], State]:
+    """Return the ports at which something is wrong, by device and port."""
+    worst: dict[tuple[str, str], Verdict] = {}
+    for finding in judgement.findings:
+        if finding.verdict > Verdict.SKIPPED:
+            for place in places(finding):
+                worst[finding.device, place] = max(finding.verdict, worst.get((finding.device, place), Verdict.PASS))
+    return {place: OF_VERDICT[verdict] for place, verdict in worst.items()}
+
+
+def places(finding: Finding) -> tuple[str, ...]:
+    """Return what may be the port of a finding: its place, or what is before the priority or lane of it."""
+    return tuple(dict.fromkeys(part for part in (finding.place, finding.place.rpartition("/")[0]) if part))

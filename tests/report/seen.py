@@ -1,0 +1,90 @@
+"""Fabrics as seen by a run: healthy ones, sick ones, and ones whose devices call themselves what they should not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from bench import healthy
+from netkit import design
+from netkit.cli.check import judged_of
+from netkit.design import Fabric
+from netkit.facts import Facts, Observation, Sample, Snapshot
+from netkit.facts.system import Neighbor
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.judge import Scene, catalog
+from netkit.report.page import NO_TRENDS, Reported, Trends
+from tests import intents
+
+HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\u2028\u202e\x1b[2J</script>&amp;"
+LONG = "very-long-name-" * 700
+Sick = Callable[[Observation], Observation]
+
+
+def built(values: Mapping[str, Any]) -> Fabric:
+    """Return the fabric of an intent."""
+    return design.build(Intent.model_validate(values), Catalog())
+
+
+SMALL = built(intents.on_platform("nvue", "5.13.0", {"units": [{"unit": 1, "hosts": 2}]}))
+
+
+def reported(fabric: Fabric = SMALL, trends: Trends = NO_TRENDS, **sick: Sick) -> Reported:
+    """Return a judged run over a fabric that is well but for some devices."""
+    snapshot = healthy.snapshot(fabric)
+    devices = {name: sick[name](one) if name in sick else one for name, one in snapshot.devices.items()}
+    return judged(fabric, replace(snapshot, devices=devices), trends)
+
+
+def judged(fabric: Fabric, snapshot: Snapshot, trends: Trends = NO_TRENDS) -> Reported:
+    """Return a snapshot of all switches as judged by all checks."""
+    scene = Scene(fabric, snapshot, names=frozenset(switch.name for switch in fabric.switches))
+    return Reported(judged_of(scene, tuple(catalog.load().values())), fabric, scene, trends=trends)
+
+
+def unreached(one: Observation) -> Observation:
+    """Return a device that did not answer."""
+    return Observation(one.device, one.platform, failure=f"connection refused: {HOSTILE}")
+
+
+def paused(one: Observation) -> Observation:
+    """Return a device that is paused on its first lossless place and marks a lot."""
+    return counted(one, rx_pause=900_000, queue_ecn_marked=50_000)
+
+
+def counted(one: Observation, **added: int) -> Observation:
+    """Return a device whose counters went up at their first place."""
+    first, last = one.samples
+    counters = {name: dict(places) for name, places in last.counters.items()}
+    for name, value in added.items():
+        counters[name][next(iter(counters[name]))] += value
+    last = Sample(last.at_s, counters)
+    return replace(one, facts=replace(one.facts, counters=counters), samples=(first, last))
+
+
+def dim(one: Observation) -> Observation:
+    """Return a device one module of which hardly receives light."""
+    modules = mapped(one.facts, "modules")
+    port, module = next(iter(modules.items()))
+    lanes = {number: replace(lane, rx_dbm=-9.5) for number, lane in module.lanes.items()}
+    return replace(one, facts=replace(one.facts, modules={**modules, port: replace(module, lanes=lanes)}))
+
+
+def misnamed(name: str) -> Sick:
+    """Return a device whose first neighbour and first module say that they are called so."""
+
+    def make(one: Observation) -> Observation:
+        modules, neighbors = mapped(one.facts, "modules"), mapped(one.facts, "neighbors")
+        port = next(iter(neighbors))
+        module = replace(modules[port], vendor=name, serial=name)
+        told = {**neighbors, port: (Neighbor(name, name),)}
+        return replace(one, facts=replace(one.facts, modules={**modules, port: module}, neighbors=told))
+
+    return make
+
+
+def mapped(facts: Facts, kind: str) -> dict[str, Any]:
+    """Return a kind of facts, which must be there."""
+    found = getattr(facts, kind)
+    assert isinstance(found, Mapping)
+    return dict(found)

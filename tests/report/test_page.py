@@ -1,0 +1,130 @@
+"""The HTML report and its data, without a browser."""
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from netkit.report.page import document, page, page_json
+from netkit.report.page.table import column, rounded, table
+from netkit.report.page.wording import cut
+from tests.report.seen import HOSTILE, LONG, SMALL, dim, misnamed, paused, reported, unreached
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and the data in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.data = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        if self.found and self.found[-1] == ("script", {"type": "application/json", "id": "data"}):
+            self.data += data
+
+
+def sick() -> Any:
+    return document(reported(leaf01=dim, leaf02=paused, spine01=unreached))
+
+
+def test_the_data_in_the_page_is_the_data_as_json() -> None:
+    run = reported(leaf01=dim, leaf02=misnamed(HOSTILE))
+    assert json.loads(Elements(page(run)).data) == document(run) == json.loads(page_json(run))
+
+
+def test_a_clean_fabric_is_called_clean_with_how_much_was_examined() -> None:
+    found = document(reported())
+    assert (found["state"], found["verdict"], found["exit_code"], found["causes"]) == ("pass", "clean", 0, [])
+    assert found["counts"]["examined"] > 100
+    assert found["counts"]["reached"] == found["counts"]["devices"] == len(SMALL.switches)
+    assert {device["state"] for device in found["devices"]} == {"pass"}
+
+
+def test_a_device_that_was_not_seen_takes_the_word_clean_away() -> None:
+    found = document(reported(spine01=unreached))
+    assert (found["state"], found["verdict"], found["counts"]["unreached"]) == ("unreached", "not known to be clean", 1)
+    states = {device["name"]: device["state"] for device in found["devices"]}
+    assert states == {**dict.fromkeys(states, "pass"), "spine01": "unreached"}
+
+
+def test_states_follow_the_worst_finding_of_a_device_and_of_a_port() -> None:
+    found = sick()
+    states = {device["name"]: device["state"] for device in found["devices"]}
+    assert (states["leaf01"], states["leaf02"], states["spine01"]) == ("fail", "fail", "unreached")
+    ports = found["devices"][0]["ports"]["columns"]
+    assert ports["state"]["but"] == {"0": "fail"}
+    assert ports["margin"] == {"all": 6, "but": {"0": -1.5}}
+
+
+def test_each_metric_of_a_port_is_a_number_or_unknown_never_a_guess() -> None:
+    found = {device["name"]: device["ports"]["columns"] for device in sick()["devices"]}
+    assert found["leaf02"]["pause"]["but"] == {"0": 30000}
+    assert found["leaf02"]["ecn"]["but"] == {"0": 1670}
+    assert found["leaf02"]["rx_pause/3"] == {"all": None, "but": {"0": 900000}}
+    assert "pause" not in found["spine01"]
+
+
+def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
+    causes = sick()["causes"]
+    verdicts = [cause["verdict"] for cause in causes]
+    assert verdicts == sorted(verdicts, key=["error", "fail", "warn"].index)
+    light, pause = causes
+    assert pause["head"]["evidence"] == {"window": "30 s"}
+    assert light["head"]["remedy"].startswith("clean the connectors")
+    assert (light["layer"], light["devices"][0]) == ("physical", "leaf01")
+
+
+def test_nothing_a_device_says_becomes_an_element_or_ends_the_data() -> None:
+    plain, hostile = page(reported()), page(reported(leaf01=misnamed(HOSTILE), spine01=unreached))
+    tags = [tag for tag, _ in Elements(hostile).found]
+    assert tags.count("script") == [tag for tag, _ in Elements(plain).found].count("script") == 2
+    assert "img" not in tags
+    data = Elements(hostile).data
+    assert not set("<>&\u2028\u2029\u202e\x1b") & set(data)
+    assert json.loads(data)["causes"] != []
+
+
+def test_a_name_as_long_as_a_book_is_cut() -> None:
+    text = page(reported(leaf01=misnamed(LONG)))
+    assert LONG[:60] in text
+    assert LONG[:500] not in text
+    assert len(text) < 200_000
+    assert cut("a" * 500, 10) == "a" * 9 + "…"
+    assert cut("\x1b[2J", 20) == "\\x1b[2J"
+
+
+def test_the_page_asks_for_nothing_and_runs_only_its_own_script() -> None:
+    text = page(reported())
+    elements = Elements(text).found
+    policy = next(attrs["content"] for tag, attrs in elements if attrs.get("http-equiv") == "Content-Security-Policy")
+    assert policy is not None
+    assert re.fullmatch(
+        r"default-src 'none'; script-src 'sha256-\S{44}'; style-src 'sha256-\S{44}'; img-src data:; "
+        r"base-uri 'none'; form-action 'none'",
+        policy,
+    )
+    linked = [attrs[name] for _, attrs in elements for name in ("src", "href") if name in attrs]
+    assert all(one is not None and one.startswith(("#", "data:")) for one in linked)
+    for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "fetch("):
+        assert forbidden not in text
+
+
+def test_a_column_says_what_is_usual_once() -> None:
+    assert column([1, 1, 1, 1, 2]) == {"all": 1, "but": {"4": 2}}
+    assert column([1, 2, 3]) == {"each": [1, 2, 3]}
+    assert column([True, True, True, True, 1]) == {"all": True, "but": {"4": 1}}
+    assert table([{"a": None, "b": 1}, {"b": 1}]) == {"rows": 2, "columns": {"b": {"all": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"), [(None, None), (float("nan"), None), (float("inf"), None), (3.0, 3), (1.23456e-9, 1.235e-09)]
+)
+def test_numbers_keep_what_means_something(value: float | None, told: float | None) -> None:
+    assert rounded(value) == told
