@@ -193,15 +193,17 @@ def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The bit error rate before FEC leaves FEC room to repair.
 
     FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
-    are packets already lost.
+    are packets already lost. Where wrong bits are counted the rate is that of the window, elsewhere what the device
+    says: since its counters were cleared, usually.
     """
     found = seen.facts.lines
     if isinstance(found, Absent):
         return
     limits = scene.limits
     for name in (*seen.ports, *seen.nics):
-        line = found.get(name)
-        rates = [] if line is None else [rate for rate in (line.ber, *line.lane_ber.values()) if rate is not None]
+        line, now = found.get(name), _wrong_bits_rate(seen, name)
+        ever = () if line is None else (line.ber, *line.lane_ber.values())
+        rates = [rate for rate in ever if rate is not None] if now is None else [now]
         if not rates:
             yield skip(name, "the device does not tell its bit error rate")
         elif max(rates) >= limits.ber_fail:
@@ -210,6 +212,12 @@ def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield warn(name, f"bit error rate {max(rates):.1e} before FEC", CLEAN, limit=limits.ber_warn)
         else:
             yield PASSED
+
+
+def _wrong_bits_rate(seen: Seen, name: str) -> float | None:
+    """Return the part of the bits within the window that was wrong; None where they are not counted."""
+    wrong, received = seen.delta("corrected_bits", name), seen.delta("received_bits", name)
+    return wrong.value / received.value if wrong.is_known and received.is_known and received.value else None
 
 
 @device_check(layer="physical", needs=["counters"], window=True)

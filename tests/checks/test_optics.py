@@ -114,6 +114,16 @@ def test_bit_errors_are_judged_before_fec(ber: float, verdicts: list[str]) -> No
     assert [verdict for verdict, *_ in said(found, "optics.bits")] == verdicts
 
 
+@pytest.mark.parametrize(("wrong", "verdicts"), [(1_000, []), (4_000_000, ["warn"]), (60_000_000, ["fail"])])
+def test_bit_errors_within_the_window_count_more_than_those_of_a_lifetime(wrong: int, verdicts: list[str]) -> None:
+    lines = {"rail0": Line(ber=5e-5, lane_ber={1: 1e-4})}
+    bits = {"rail0": (10**15, 10**15 + 2 * 10**12)}
+    seen = observation(
+        "gpu01", Facts(lines=lines), corrected_bits={"rail0": (10**9, 10**9 + wrong)}, received_bits=bits
+    )
+    assert [verdict for verdict, *_ in said(scene(BUILT, seen), "optics.bits")] == verdicts
+
+
 def test_fec_that_runs_out_of_room_is_told() -> None:
     bins = {"swp1s0/1": (0, 9), "swp1s0/9": (3, 4), "swp1s1/12": (0, 1)}
     seen = observation("leaf01", fec_bin=bins, fec_uncorrectable={"swp33s0": (1, 3), "swp33s1": (1, 1)})

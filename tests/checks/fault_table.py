@@ -1,0 +1,101 @@
+"""The table of faults and findings, `faults.yaml`, and its places by the names of a fabric."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import yaml
+
+from netkit.design import Fabric, Host, Switch
+
+FILE = Path(__file__).with_name("faults.yaml")
+LABS = ("nvue", "sonic", "eos", "frr", "hosts")
+Found = tuple[str, str, str, str]
+"""Verdict, check, device and place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One fault at one place, and what is found of it."""
+
+    fault: str
+    at: str
+    labs: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+    options: Mapping[str, object] = field(default_factory=dict)
+    load: str = ""
+    is_within: bool = False
+    settles: bool = False
+    cannot: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.fault}-{self.at}{''.join(f'-{value}' for value in self.options.values())}"
+
+    def expected(self, fabric: Fabric) -> set[Found]:
+        """Return what must be found."""
+        return {
+            (verdict, check, *end)
+            for verdict, check, place in (line.split() for line in self.found)
+            for end in ends(fabric, place)
+        }
+
+    def allows(self, fabric: Fabric, one: Found) -> bool:
+        """Whether a finding may show beside."""
+        return any(self._is_meant(fabric, line, one) for line in self.may)
+
+    @staticmethod
+    def _is_meant(fabric: Fabric, line: str, one: Found) -> bool:
+        check, _, place = line.partition(" ")
+        return one[1] == check and (not place or one[2:] in set(ends(fabric, place)))
+
+
+def rows() -> tuple[Row, ...]:
+    """Return the table."""
+    return tuple(_row(one) for one in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+
+
+def rows_on(lab: str) -> tuple[Row, ...]:
+    """Return the rows that are tried on a lab."""
+    return tuple(row for row in rows() if lab in row.labs)
+
+
+def _row(given: Mapping[str, object]) -> Row:
+    names = {"with": "options", "within": "is_within"}
+    values = {
+        names.get(name, name): tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+    return Row(**values)  # type: ignore[arg-type]  # a wrong shape fails at once
+
+
+def ends(fabric: Fabric, place: str) -> Iterator[tuple[str, str]]:
+    """Yield device and place of what a place of the table means."""
+    named, _, priority = place.partition("/")
+    tail = f"/{priority}" if priority else ""
+    device, is_towards, far = named.partition(">")
+    if not is_towards:
+        device, _, port = named.partition(":")
+        yield device, port + tail
+        return
+    switch = fabric.device(device)
+    assert isinstance(switch, Switch)
+    found = [(device, port.name + tail) for port in switch.ports if fnmatchcase(port.peer, far)]
+    assert found, place
+    yield from found
+
+
+def place_of(fabric: Fabric, place: str) -> str:
+    """Return a place as `netkit lab break` wants it."""
+    (device, port), *_ = ends(fabric, place)
+    return f"{device}:{port}" if port else device
+
+
+def kind_of(fabric: Fabric, place: str) -> str:
+    """Return what a place is, in the words of the catalogue of faults."""
+    (device, port), *_ = ends(fabric, place)
+    is_host = isinstance(fabric.device(device), Host)
+    if port:
+        return "host NIC" if is_host else "switch port"
+    return "host" if is_host else "switch"

@@ -1,0 +1,44 @@
+"""The table of faults is whole and right by the catalogue of faults, the catalogue of checks and the lab's fabric."""
+
+import pytest
+
+from netkit.judge import Verdict
+from netkit.lab.faults import CATALOG
+from tests.checks.fault_table import LABS, Row, kind_of, rows
+from tests.checks.judging import shipped
+from tests.judge.scenes import fabric
+
+FABRIC = fabric("nvue", "5.16.1")
+SWITCHES = {"nvue", "sonic", "eos", "frr"}
+EACH = pytest.mark.parametrize("row", rows(), ids=str)
+
+
+def test_every_fault_of_the_lab_is_in_the_table() -> None:
+    assert {row.fault for row in rows()} == set(CATALOG)
+
+
+def test_every_row_is_another() -> None:
+    keys = [(str(row), lab) for row in rows() for lab in row.labs or ("",)]
+    assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_of_every_fault_each_platform_finds_it_or_says_why_it_cannot(name: str) -> None:
+    covered = {lab for row in rows() if row.fault == name for lab in (*row.labs, *row.cannot)}
+    if CATALOG[name].maker == "management" or "host NIC" in CATALOG[name].targets:
+        assert covered
+    else:
+        assert covered >= SWITCHES
+
+
+@EACH
+def test_a_row_names_what_there_is(row: Row) -> None:
+    assert kind_of(FABRIC, row.at) in CATALOG[row.fault].targets
+    assert set(row.labs) <= set(LABS)
+    assert set(row.cannot) <= {*LABS, "any"} - set(row.labs)
+    assert row.labs or row.cannot
+    checks = [line.split()[1] for line in row.found] + [line.split()[0] for line in row.may]
+    assert [check for check in checks if check not in shipped()] == []
+    assert {line.split()[0] for line in row.found} <= {verdict.word for verdict in Verdict}
+    for one in row.expected(FABRIC):
+        assert FABRIC.device(one[2]) is not None
