@@ -156,6 +156,26 @@ def test_light_comes_in_milliwatts_or_dbm_and_none_is_dark() -> None:
     assert plain.modules["Ethernet0"].lanes[1] == Lane(-8.5, 0.0, 75.25)
 
 
+def test_sonic_shows_each_port_the_lanes_of_its_whole_module() -> None:
+    first, second, power = 1000000130, 1000000530, {1: "i 8", 2: "i 8", 3: "i 4", 5: "i 1"}
+    answers = case.answers("sonic")
+    answers[table.ENTITIES] += "".join(
+        f"\n2.{base + lane} s DOM RX Power Sensor for {label}/{lane}"
+        for base, label in ((first, "etp1a"), (second, "Ethernet4"))
+        for lane in range(1, 9)
+    )
+    answers[table.SENSORS] += "".join(
+        f"\n{column}.{base + lane} {raw}"
+        for base in (first, second)
+        for lane in range(1, 9)
+        for column, raw in {**power, 1: "i 6", 4: f"i {lane}0000"}.items()
+    )
+    found = case.facts("sonic", answers).modules
+    assert not isinstance(found, Absent)
+    light = {port: [lane.rx_dbm for lane in one.lanes.values()] for port, one in found.items()}
+    assert light == {"Ethernet0": [0.0, 3.01, 4.77, 6.02], "Ethernet4": [6.99, 7.78, 8.45, 9.03], "Ethernet8": []}
+
+
 def test_a_sensor_that_is_not_well_has_no_value() -> None:
     found = changed("sonic", table.SENSORS, _5_1000000131="i 2")
     assert not isinstance(found.modules, Absent)

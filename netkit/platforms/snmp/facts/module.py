@@ -6,7 +6,7 @@ agent and of EOS are known; Cumulus is read in the same ones, which is unverifie
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from netkit.facts import Absent, Facts
@@ -39,6 +39,7 @@ KINDS: Mapping[str, Quantity] = {
 PREFIXES: Mapping[Quantity, int] = {"bias_ma": 3}
 """Powers of ten from the unit of a sensor to netkit's."""
 ONCE = frozenset({"temperature_c", "voltage_v"})
+MODULE_LANES = (1, 2, 4, 8, 16)
 WHOLE = 0
 """The lane of what a module has but once."""
 
@@ -63,6 +64,8 @@ def modules(
     for port, reading in _readings(entities, sensors, limits, _Places(ports, is_eos=platform == "eos")):
         readings.setdefault(port, []).append(reading)
     names = dict.fromkeys((*slots, *readings))
+    if platform == "sonic":
+        readings = {port: _own(port, told, ports.values()) for port, told in readings.items()}
     found = {port: _module(entities, slots.get(port), readings.get(port, [])) for port in names}
     return Facts(modules=found or Absent("entPhysicalTable names no modules of ports"))
 
@@ -161,6 +164,24 @@ def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
         lanes=lanes,
         limits={reading.quantity: reading.limits for reading in readings if reading.limits != Limits()},
     )
+
+
+def _own(port: str, readings: list[Reading], ports: Iterable[str]) -> list[Reading]:
+    """Return what is a SONiC port's own: each port of a module shows all its lanes, and has the number of its first."""
+    number = _number(port)
+    last = max(reading.lane for reading in readings)
+    size = next((size for size in MODULE_LANES if size >= last), last)
+    end = min((other for other in map(_number, ports) if other > number), default=number + size)
+    first = number % size
+    own = range(first + 1, first + end - number + 1)
+    if not any(reading.lane in own for reading in readings):
+        return readings
+    return [reading for reading in readings if reading.lane == WHOLE or reading.lane in own]
+
+
+def _number(port: str) -> int:
+    digits = port.removeprefix("Ethernet")
+    return int(digits) if digits.isascii() and digits.isdecimal() else 0
 
 
 def _lanes(readings: list[Reading]) -> dict[int, Lane]:
