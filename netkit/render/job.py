@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netkit.design import Fabric, Host
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL
@@ -16,6 +16,8 @@ FOLDER = "/opt/nccl-tests/build"
 IMAGE = "nccl-tests:latest"
 ARGUMENTS = "-b 1G -e 8G -f 8 -g 1 -c 1 -n 20 -w 5"
 STEP_MINUTES = 5
+POD_INTERFACE = "eth0"
+"""What a pod calls its own network, whatever the host calls that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +65,18 @@ class Job:
 
 def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine, image: str = IMAGE) -> str:
     """Return the job that tests some hosts."""
-    return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, image)}, "")
+    interface = POD_INTERFACE if kind == "mpijob" else hosts[0].management_interface
+    return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, interface, image)}, "")
 
 
-def job(fabric: Fabric, hosts: Sequence[Host], image: str = IMAGE) -> Job:
-    """Return what a job runs on some hosts, and with which settings."""
+def job(fabric: Fabric, hosts: Sequence[Host], interface: str, image: str = IMAGE) -> Job:
+    """Return what a job runs on some hosts, and with which settings; its processes meet over an interface."""
     names, gpus = tuple(host.name for host in hosts), min(len(host.nics) for host in hosts)
     counts = tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}))
     steps = tuple(_steps(names, gpus, counts))
     networks = tuple(f"rail{rail.number}" for rail in fabric.rails)
-    return Job(fabric.name, names, gpus, counts, steps, tuple(_settings(fabric, hosts[0])), networks, image)
+    settings = tuple(_settings(fabric, hosts[0], interface))
+    return Job(fabric.name, names, gpus, counts, steps, settings, networks, image)
 
 
 def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator[Step]:
@@ -81,10 +85,11 @@ def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator
     yield Step(TESTS[0], names, len(names) * gpus, f"MOD {gpus}")
 
 
-def _settings(fabric: Fabric, host: Host) -> Iterator[Setting]:
+def _settings(fabric: Fabric, host: Host, interface: str) -> Iterator[Setting]:
     """Yield NCCL's environment: that of every job on a host, and what makes a result one of the network."""
-    yield from nccl_settings(fabric, host)
     priority = fabric.lossless.roce.priority
+    own = {"NCCL_SOCKET_IFNAME": f"={interface}"}
+    yield from (replace(one, value=own.get(one.key, one.value)) for one in nccl_settings(fabric, host))
     yield Setting("NCCL_IB_SL", str(priority), "the same class, for what looks at the service level and not at DSCP")
     yield Setting("NCCL_ALGO", "Ring", "trees and NVLink SHARP would show more than the network carries")
-    yield Setting("UCX_NET_DEVICES", host.management_interface, "MPI itself keeps off the rails")
+    yield Setting("UCX_NET_DEVICES", interface, "MPI itself keeps off the rails")

@@ -116,7 +116,7 @@ def test_the_launcher_of_kubernetes_runs_every_step_with_the_settings_of_the_des
     )
     calls = done.stderr.splitlines()
     settings = (
-        "-x NCCL_IB_HCA==mlx5_0,mlx5_3 -x NCCL_IB_TC=106 -x NCCL_SOCKET_IFNAME==eno1 -x NCCL_IB_SL=3 -x NCCL_ALGO=Ring"
+        "-x NCCL_IB_HCA==mlx5_0,mlx5_3 -x NCCL_IB_TC=106 -x NCCL_SOCKET_IFNAME==eth0 -x NCCL_IB_SL=3 -x NCCL_ALGO=Ring"
     )
     assert all(settings in call for call in calls)
     counts = [call.partition(" -np ")[2].split()[0] for call in calls]

@@ -13,16 +13,18 @@ from netkit.platforms.linux.facts.reading import member, members, number, whole,
 
 TOOL = "nccl-tests"
 RANK = re.compile(
-    r"^#\s+Rank\s+([0-9]{1,7})\s+(?:Group\s+([0-9]{1,7})\s+)?Pid\s+[0-9]{1,10}\s+on\s+(\S{1,253}) device\b"
+    r"^#\s+Rank\s+([0-9]{1,7})\s+(?:Group\s+([0-9]{1,7})\s+)?(?:Pid\s+[0-9]{1,10}\s+)?on\s+(\S{1,253}) device\b"
 )
 BEGIN = re.compile(r"^# (?:nccl-tests version|Collective test starting|nThread )")
 TEST = re.compile(
     r"\b((?:all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|sendrecv|gather|scatter)_perf)\b"
 )
 VERSION = re.compile(r"(?:^# nccl-tests version |NCCL version )([0-9][\w.]{0,30})")
-OUTSIDE = re.compile(r"^# Out of bounds values : ([0-9]{1,18}) ")
-MEAN = re.compile(r"^# Avg bus bandwidth\s*: (\S{1,24})")
+OUTSIDE = re.compile(r"^#? Out of bounds values : ([0-9]{1,18}) ")
+MEAN = re.compile(r"^#? Avg bus bandwidth\s*: (\S{1,24})")
 FAILED = re.compile(r"Test (?:NCCL |CUDA )?failure|Test timeout|\bunhandled (?:system|cuda) error")
+SIZE = ("size", "bytes")
+"""What the first column is called, now and in the first versions."""
 PREFIX = re.compile(r"^(?:\[[0-9]{1,6},[0-9]{1,6}\](?:<std\w{3}>)?:|[0-9]{1,6}:) ?")
 """What mpirun and srun put before lines when they are asked who wrote them."""
 
@@ -36,6 +38,7 @@ class _Run:
     failure: str = ""
     hosts: list[str] = field(default_factory=list)
     ranks: int = 0
+    numbers: set[int] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     header: list[str] = field(default_factory=list)
     rows: dict[int, Collective] = field(default_factory=dict)
@@ -58,7 +61,7 @@ def trials(text: str) -> tuple[Trial, ...]:
 
 
 def _read(run: _Run, line: str) -> None:
-    if line.startswith("#"):
+    if line.startswith(("#", " Out of bounds", " Avg bus")):
         _read_comment(run, line)
     elif run.header:
         _read_row(run, line.split())
@@ -74,10 +77,13 @@ def _read_comment(run: _Run, line: str) -> None:
     rank, outside, mean = RANK.match(line), OUTSIDE.match(line), MEAN.match(line)
     words = line[1:].split()
     if rank:
+        if int(rank[1]) in run.numbers:
+            run.failure = run.failure or "its processes did not find each other: several call themselves rank 0"
+        run.numbers.add(int(rank[1]))
         run.ranks += 1
         run.hosts += [] if rank[3] in run.hosts else [rank[3]]
         run.groups.add(rank[2] or "0")
-    elif {"size", "algbw", "busbw"} <= set(words):
+    elif {"algbw", "busbw"} <= set(words) and words[0] in SIZE:
         run.header = words
     elif outside:
         run.outside = int(outside[1])
