@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,7 @@ class Orders:
     options: Options
 
 
+NAMES = tuple(item.name for item in fields(Entry))
 ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
 
@@ -167,7 +168,9 @@ class Journal:
         return shape.read(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
 
     def _write(self, entry: Entry) -> None:
-        plain = {key: value for key, value in asdict(entry).items() if value or key == "at_s"}
+        plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
+        if entry.outcome is not None:
+            plain["outcome"] = asdict(entry.outcome)
         with self._written(self.folder / JOURNAL):
             with self._opening:
                 ledger = self._ledger = self._ledger or Ledger(self.folder / JOURNAL)

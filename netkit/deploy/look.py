@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
 from netkit.plan import DevicePlan, Running
@@ -14,6 +15,8 @@ from netkit.platforms.driver import Reader
 from netkit.platforms.models import MODELS
 
 MOST_SHOWN = 5
+REMEMBERED = 64
+"""Devices whose intended files are read once, for the look before the change and those after it."""
 NEIGHBOR = "neighbor"
 
 
@@ -55,12 +58,23 @@ def look(reader: Reader, task: Task) -> Seen:
 
 def seen(running: Running, task: Task) -> Seen:
     """Return what was read of a device beside what is intended."""
+    platform = task.plan.platform
+    parse = partial(_intended, platform)
     try:
-        found = compare(MODELS[task.plan.platform], running.files, task.intended, owner=task.owner)
+        found = compare(MODELS[platform], running.files, task.intended, owner=task.owner, parse=parse)
     except ConfigError as error:
         problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
         raise AccessError(problems) from None
     return Seen(running, found)
+
+
+def _intended(platform: str, files: Files) -> Config:
+    return _parsed(platform, tuple(files.items()))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _parsed(platform: str, files: tuple[tuple[str, str], ...]) -> Config:
+    return MODELS[platform].parse(dict(files))
 
 
 def check(found: Seen, task: Task) -> None:
@@ -80,6 +94,9 @@ def check(found: Seen, task: Task) -> None:
 
 def ending(found: Seen) -> frozenset[str]:
     """Return the words that name a BGP neighbor in what a device runs, and no more in what is intended."""
+    gone = (change.path for change in found.comparison.changes if change.is_removal)
+    if not any(NEIGHBOR in words(path) for path in gone):
+        return frozenset()
     return _neighbors(found.comparison.running) - _neighbors(found.comparison.intended)
 
 

@@ -64,17 +64,23 @@ class Comparison:
 
 
 def compare(
-    model: ConfigModel, running: Mapping[str, str | None], intended: Files, *, owner: Files | None = None
+    model: ConfigModel,
+    running: Mapping[str, str | None],
+    intended: Files,
+    *,
+    owner: Files | None = None,
+    parse: Callable[[Files], Config] | None = None,
 ) -> Comparison:
     """Compare what a device runs with what it should.
 
     A running file of None is not on the device; one that is missing was not read, and is left out of the comparison.
     `owner` is the configuration that says what is netkit's where that depends on the intended one: for the way back,
-    the one that was intended on the way there.
+    the one that was intended on the way there. `parse` reads intended files, for whoever remembers what they say.
     """
+    read = parse or model.parse
     not_read = tuple(sorted(name for name in intended if name not in running and model.reads(name)))
-    wanted = model.parse({name: text for name, text in intended.items() if name in running and model.reads(name)})
-    claims = model.ownership.claims(wanted if owner is None else model.parse(owner))
+    wanted = read({name: text for name, text in intended.items() if name in running and model.reads(name)})
+    claims = model.ownership.claims(wanted if owner is None else read(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
     have = model.ownership.restrict(model.parse(found), claims)
     wanted = model.ownership.restrict(wanted, claims)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 Node = dict[str, Any] | list[Any]
-Value = str | Node
+Value = str | int | Node
 
 # A word means itself wherever it stands: a colon in it is never followed by a space. Quoted text has nothing to unfold.
 WORD = r"[A-Za-z0-9_/.](?:[A-Za-z0-9_/.@+=*()-]|:(?=[A-Za-z0-9_:]))*"
@@ -20,6 +20,7 @@ VALUE = rf"{SCALAR}|\{{\}}|\[\]|\[{WORD}(?:, {WORD})*\]|\{{{PAIR}(?:, {PAIR})*\}
 LINE = re.compile(rf"( *)(?:- ({VALUE})|({WORD}|{SINGLE}):(?: +({VALUE}))?)(?: *| +#.*)")
 NOTHING = re.compile(r" *(?:#.*)?")
 STRANGE = re.compile(r"[^\n -~]")
+INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})\Z")
 LONGEST_LINE = 1000
 ITEM = "- "
 
@@ -30,28 +31,34 @@ class _Line:
 
     indent: int
     key: str | None
-    value: Value | None
+    value: Value | None = None
+    number: Value | None = None
+    """The value with bare whole numbers as numbers."""
 
-    def fresh(self) -> Value:
+    def fresh(self, *, has_numbers: bool) -> Value:
         """Return the value for one place only; a key alone says nothing, unless lines below it do."""
-        return "" if self.value is None else self.value if isinstance(self.value, str) else self.value.copy()
+        value = self.number if has_numbers else self.value
+        return "" if value is None else value if isinstance(value, str | int) else value.copy()
 
 
 class _NotPlainError(Exception):
     """The text takes a real reader."""
 
 
-def plain(text: str) -> Value | None:
-    """Return what plain YAML says, every scalar as text; None when it takes more than this to read it."""
+def plain(text: str, *, has_numbers: bool = False) -> Value | None:
+    """Return what plain YAML says, every scalar as text; None when it takes more than this to read it.
+
+    With numbers, bare whole numbers are numbers, but for those that are keys.
+    """
     is_list = text.startswith(ITEM)  # one item, such as `- set:`, that holds all the rest
     try:
-        tree = _tree(f"  {text.removeprefix(ITEM)}" if is_list else text, 2 if is_list else 0)
+        tree = _tree(f"  {text.removeprefix(ITEM)}" if is_list else text, 2 if is_list else 0, has_numbers=has_numbers)
     except _NotPlainError:
         return None
     return [tree] if is_list else tree
 
 
-def _tree(text: str, base: int) -> Value:
+def _tree(text: str, base: int, *, has_numbers: bool) -> Value:
     if STRANGE.search(text):
         raise _NotPlainError
     root: dict[str, Any] = {}
@@ -73,18 +80,18 @@ def _tree(text: str, base: int) -> Value:
             above.append((line.indent, inner))
         elif line.indent != indent:
             raise _NotPlainError
-        _put(node, line)
+        _put(node, line, has_numbers=has_numbers)
         heading = line.key if line.value is None else None
     if not root:
         raise _NotPlainError
     return root
 
 
-def _put(node: Node, line: _Line) -> None:
+def _put(node: Node, line: _Line, *, has_numbers: bool) -> None:
     if isinstance(node, list) and line.key is None:
-        node.append(line.fresh())
+        node.append(line.fresh(has_numbers=has_numbers))
     elif isinstance(node, dict) and line.key is not None:
-        node[line.key] = line.fresh()
+        node[line.key] = line.fresh(has_numbers=has_numbers)
     else:
         raise _NotPlainError
 
@@ -99,8 +106,9 @@ def _line(raw: str) -> _Line | None:
         raise _NotPlainError
     item, key, value = found[2], found[3], found[4]
     if key is None:
-        return _Line(len(found[1]), None, _value(item))
-    return _Line(len(found[1]), key.strip("'"), None if value is None else _value(value))
+        return _Line(len(found[1]), None, _value(item), _number(item))
+    name = key.strip("'")
+    return _Line(len(found[1]), name) if value is None else _Line(len(found[1]), name, _value(value), _number(value))
 
 
 def _value(text: str) -> Value:
@@ -109,3 +117,17 @@ def _value(text: str) -> Value:
     if text[0] == "[":
         return list(text[1:-1].split(", ")) if len(text) > 2 else []
     return text[1:-1] if text[0] in "'\"" else text
+
+
+def _number(text: str) -> Value:
+    """Return what a text says, with numbers; quoted text stays text."""
+    value = _value(text)
+    if isinstance(value, dict):
+        return {key: _bare(word) for key, word in value.items()}
+    if isinstance(value, list):
+        return [_bare(word) for word in value]
+    return _bare(text) if value == text else value
+
+
+def _bare(word: str) -> Value:
+    return int(word) if INTEGER.match(word) else word

@@ -4,7 +4,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from netkit.platforms.plain_yaml import plain
+from netkit.platforms.plain_yaml import INTEGER, plain
 from tests import intents
 from tests.platforms.samples import files_of
 
@@ -66,6 +66,31 @@ def slow(text: str) -> object:
         return yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
     except yaml.YAMLError as error:
         return error
+
+
+class Numbers(yaml.CBaseLoader):
+    """The real reader, with bare whole numbers as numbers."""
+
+
+Numbers.add_implicit_resolver("tag:yaml.org,2002:int", INTEGER, list("-0123456789"))
+Numbers.add_constructor("tag:yaml.org,2002:int", lambda _loader, node: int(node.value))
+
+
+def keyed_by_text(found: object) -> object:
+    """Return what was read with every key as text."""
+    if isinstance(found, dict):
+        return {str(key): keyed_by_text(value) for key, value in found.items()}
+    return [keyed_by_text(item) for item in found] if isinstance(found, list) else found
+
+
+@settings(max_examples=500, deadline=None)
+@given(TEXTS)
+@example("a: 1\nb: '1'\nc: [1, 02, x]\nd: {a: 3, 4: 5}\n6: 7 8\n")
+def test_numbers_are_those_of_the_real_reader(text: str) -> None:
+    found = plain(text, has_numbers=True)
+    assert (found is None) == (plain(text) is None)
+    if found is not None:
+        assert found == keyed_by_text(yaml.load(text, Loader=Numbers))  # noqa: S506 (it makes plain values only)
 
 
 @settings(max_examples=1500, deadline=None)

@@ -11,7 +11,7 @@ from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
-from netkit.platforms.nvue.patch import Document, Tree, documents, entries, whole
+from netkit.platforms.nvue.patch import Document, Tree, asks_what_runs, documents, entries, whole
 from netkit.platforms.nvue.reader import NvueReader
 from netkit.platforms.nvue.resolver import Resolver
 from netkit.platforms.nvue.shell import ShellTransport
@@ -47,7 +47,8 @@ class NvueDriver(NvueReader):
             self._stage(whole(candidate.files), replaces=True)
             return
         text = self._text or self._transport.config()
-        first, *others = documents(candidate.files, candidate.changes, MODEL.parse(reply.as_files(text)))
+        running = MODEL.parse(reply.as_files(text)) if asks_what_runs(candidate.changes) else {}
+        first, *others = documents(candidate.files, candidate.changes, running)
         if others and not isinstance(self._transport, ShellTransport):
             raise DeviceError(Problem(f"{self.device}: splitting a cage anew takes two steps", "use the transport ssh"))
         if any(change.path == drain.SHUTDOWN for change in candidate.changes):

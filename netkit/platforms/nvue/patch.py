@@ -12,7 +12,8 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.nvue.model import FILE, names
-from netkit.platforms.nvue.way import joined_cages
+from netkit.platforms.nvue.way import is_breakout, joined_cages
+from netkit.platforms.plain_yaml import INTEGER, plain
 from netkit.platforms.secret import SECRET
 
 Value: TypeAlias = "dict[str, Value] | str | int | None"
@@ -22,7 +23,6 @@ Entries = Mapping[Path, "str | int | None"]
 
 COMMANDS = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*\s*nv ")
 """How a file of nv set and nv unset begins."""
-INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})\Z")
 PLACEHOLDER = re.compile(r"@secret:([^@\s]+)@")
 SHORTEST_UNSET = 2
 """Whole branches such as `interface` or `system` are never unset at their root."""
@@ -62,6 +62,9 @@ _Loader.add_constructor("tag:yaml.org,2002:int", lambda _loader, node: int(node.
 
 def typed(text: str) -> Any:
     """Return what a YAML file holds, numbers as numbers and all else as text."""
+    found = plain(text, has_numbers=True)
+    if found is not None:
+        return found
     try:
         return yaml.load(text, Loader=_Loader) or []  # noqa: S506 (it makes plain values only)
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -125,6 +128,11 @@ def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tup
     return first, _document((*others, *again), wanted, gone)
 
 
+def asks_what_runs(changes: Iterable[Change]) -> bool:
+    """Whether the documents of some changes depend on what runs beside: where something goes, or a cage is split."""
+    return any(change.is_removal or is_breakout(change) for change in changes)
+
+
 def _ports_of(cages: set[str], running: Config) -> frozenset[str]:
     ports = {path[1] for path in running if path[0] == "interface" and len(path) > 1}
     return frozenset(port for port in ports if port.rpartition("s")[0] in cages and port not in cages)
@@ -137,7 +145,7 @@ def _up_to(path: Path, ports: frozenset[str]) -> Path:
 
 def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> Document:
     changes = tuple(changes)
-    remaining = _prefixes(apply(running, changes))
+    remaining = _prefixes(apply(running, changes)) if any(change.is_removal for change in changes) else set()
     taken: dict[Path, str | int | None] = {}
     made: dict[Path, str | int | None] = {}
     for change in changes:

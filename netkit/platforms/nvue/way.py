@@ -38,12 +38,13 @@ def way(situation: Situation) -> Way:
 
 def joined_cages(changes: Iterable[Change], running: Config) -> set[str]:
     """Return cages whose breakout changes while their ports are configured; NVUE wants the ports gone before."""
-    broken = {change.path[1] for change in changes if _is_breakout(change) and not change.is_addition}
+    broken = {change.path[1] for change in changes if is_breakout(change) and not change.is_addition}
     ports = (SUB_PORT.fullmatch(path[1]) for path in running if path[0] == "interface")
     return broken & {port[1] for port in ports if port}
 
 
-def _is_breakout(change: Change) -> bool:
+def is_breakout(change: Change) -> bool:
+    """Whether a change is of how the cage of a port is split."""
     return change.path[0] == "interface" and change.path[2:4] == ("link", "breakout")
 
 
