@@ -50,6 +50,8 @@ class Lldpd:
         self._tx_interval_s = tx_interval_s
         self._config = ""
         self._revision = 0
+        self._has_read = False
+        """Whether it is known that lldpd has read what it was started with; after that its client waits for it."""
 
     def apply(self, state: SwitchState | None = None) -> None:
         """Announce what a switch's state says, or a host, which has none."""
@@ -66,6 +68,7 @@ class Lldpd:
         else:
             self._write(text)
             self._furnish()
+            self._has_read = False
             self._node.spawn(NAME, *self._command())
         self._config = text
 
@@ -97,9 +100,9 @@ class Lldpd:
         return self._node.run(self._client, "-f", "json0", "show", what).stdout
 
     def _reload(self, text: str) -> None:
-        """Tell a running lldpd, which may not have read yet what it was told before."""
+        """Tell a running lldpd, which may not have read yet what it was started with."""
         deadline = time.monotonic() + START_S
-        while lldp_neighbor.platform(self._ask("configuration")) != self._mark:
+        while not self._has_read and lldp_neighbor.platform(self._ask("configuration")) != self._mark:
             if time.monotonic() > deadline or not self._node.is_running(NAME):
                 raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration")
             time.sleep(PAUSE_S)
@@ -107,6 +110,7 @@ class Lldpd:
         done = self._node.run(self._client, "-c", CONFIG)
         if done.exit_code != 0:
             raise RuntimeError(f"{self._node.name}: lldpd does not take its configuration: {done.stderr.strip()}")
+        self._has_read = True
 
     def _furnish(self) -> None:
         self._node.file(CHROOT).mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
@@ -89,7 +89,7 @@ class Store:
         """Keep a revision; one that was applied goes to flash."""
         self.revisions[revision.number] = revision
         if revision.applies or revision.number == self.applied:
-            self._write(f"revisions/{revision.number}.json", asdict(revision))
+            self._write(f"revisions/{revision.number}.json", _plain(revision))
         for number in sorted(self.revisions)[:-KEPT]:
             if number != self.applied:
                 del self.revisions[number]
@@ -159,3 +159,9 @@ class Store:
             return revision.tree
         made = difference(revision.base, revision.tree)
         return merged(self.node, merged(self.node, applied, made.removed), made.added)
+
+
+def _plain(revision: Revision) -> dict[str, object]:
+    """Return a revision as JSON has it; its trees are not copied, which would take longer than all else of an apply."""
+    issues = [asdict(issue) for issue in revision.issues]
+    return {item.name: getattr(revision, item.name) for item in fields(revision)} | {"issues": issues}
