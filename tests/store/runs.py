@@ -1,9 +1,6 @@
-"""Runs to be stored: made by hand, or any there could be."""
+"""Runs to be stored, made by hand."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-from hypothesis import strategies as st
 
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.optic import Lane, Module
@@ -69,41 +66,3 @@ def save(store: Store, taken_s: float, *results: Result, **devices: Observation)
     saved = run(taken_s)
     store.save(saved, judgement(*results), snapshot(taken_s, **devices))
     return saved
-
-
-WORD = st.text(max_size=12)
-VERDICT = st.sampled_from(Verdict)
-FINDING = st.builds(
-    Finding,
-    verdict=VERDICT.filter(lambda verdict: verdict is not Verdict.PASS),
-    place=WORD,
-    text=st.text(max_size=40),
-    remedy=WORD,
-    evidence=st.lists(st.tuples(WORD, WORD), max_size=3).map(tuple),
-    cause=WORD,
-    device=st.sampled_from(["", "leaf01", "leaf02"]),
-    check=st.sampled_from(["links.up", "optics.light"]),
-    explains=st.lists(WORD, max_size=2).map(tuple),
-)
-RESULT = st.builds(
-    Result,
-    check=st.sampled_from(["links.up", "optics.light"]),
-    device=st.sampled_from([FABRIC, "leaf01", "leaf02"]),
-    verdict=VERDICT,
-    examined=st.integers(0, 2**31 - 1),
-    findings=st.lists(FINDING, max_size=4).map(tuple),
-    left_out=st.integers(0, 9),
-)
-JUDGEMENT = st.builds(
-    Judgement,
-    results=st.lists(RESULT, max_size=5).map(tuple),
-    unreached=st.lists(st.tuples(st.sampled_from(["leaf01", "leaf02"]), WORD), max_size=2).map(tuple),
-)
-COUNT = st.integers(0, 2**31 - 1)
-RUN = st.builds(
-    lambda one, layers, counts, verdict: replace(one, layers=layers, counts=counts, verdict=verdict),
-    st.builds(run, st.floats(1.0, 1e10)),
-    st.dictionaries(WORD, st.sampled_from(["link", "qos"])),
-    st.builds(Counts, *(COUNT for _ in range(7))),
-    VERDICT,
-)

@@ -22,7 +22,7 @@ from tests.lab.running import until
 from tests.store.runs import BEGAN_S, SOURCE, judgement, result, run, save, snapshot
 from tests.store.writer import PORTS
 
-KILLS = 6
+KILLS = 4
 PATIENCE_S = 120
 
 

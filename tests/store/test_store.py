@@ -13,11 +13,10 @@ from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
 from netkit.store import Run, Source
 from netkit.store.store import Store, open_store
+from tests.store.anything import JUDGEMENT, RUN
 from tests.store.runs import (
     BEGAN_S,
     DAY_S,
-    JUDGEMENT,
-    RUN,
     SOURCE,
     counted,
     judgement,
