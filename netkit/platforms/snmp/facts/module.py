@@ -14,9 +14,8 @@ from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.platforms.snmp.facts.port import labels
 from netkit.platforms.snmp.varbind import Oid, Table, number, table, words
 
-DESCRIPTION, CLASS, NAME, FIRMWARE, SERIAL, VENDOR, PART = 2, 5, 7, 9, 11, 12, 13
+DESCRIPTION, FIRMWARE, SERIAL, VENDOR, PART = 2, 9, 11, 12, 13
 TYPE, SCALE, PRECISION, VALUE, STATUS = 1, 2, 3, 4, 5
-IS_PORT = 10
 OK = 1
 WATTS, DBM = 6, 14
 """Types of sensors; the second is not in the RFC, and shown by some."""
@@ -100,19 +99,16 @@ class _Places:
 
 
 def _slots(entities: Table, ports: Mapping[str, str]) -> Iterator[tuple[str, Oid]]:
-    for at, kind in entities.get(CLASS, {}).items():
-        found = SLOT.fullmatch(_said(entities, at)) if kind == IS_PORT else None
+    for at in entities.get(SERIAL, {}):
+        said = words(entities, DESCRIPTION, at)
+        found = None if SENSOR.fullmatch(said) else SLOT.fullmatch(said)
         if found and found[2] in ports:
             yield ports[found[2]], at
 
 
-def _said(entities: Table, at: Oid) -> str:
-    return words(entities, DESCRIPTION, at) or words(entities, NAME, at)
-
-
 def _readings(entities: Table, sensors: Table, limits: Table, places: _Places) -> Iterator[tuple[str, Reading]]:
     for at in sensors.get(VALUE, {}):
-        found = SENSOR.fullmatch(_said(entities, at))
+        found = SENSOR.fullmatch(words(entities, DESCRIPTION, at))
         if found is None:
             continue
         quantity = KINDS[found[1].lower()]
@@ -151,7 +147,7 @@ def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
     lanes = _lanes(readings)
     told = {column: words(entities, column, at) if at else "" for column in (FIRMWARE, SERIAL, VENDOR, PART)}
     once = {reading.quantity: reading.value for reading in readings if reading.lane == WHOLE}
-    form = SLOT.fullmatch(_said(entities, at)) if at else None
+    form = SLOT.fullmatch(words(entities, DESCRIPTION, at)) if at else None
     return Module(
         kind="optic" if any(lane.rx_dbm is not None for lane in lanes.values()) else "unknown",
         identifier=form[1] if form and form[1] != NO_FORM else "",

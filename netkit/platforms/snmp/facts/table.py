@@ -21,7 +21,7 @@ IF_TABLE = _asked("ifTable", (*MIB_2, 2, 2, 1), 2, 4, 6, 7, 8, 13, 14, 19, 20)
 IF_NAMES = _asked("ifXTable", (*MIB_2, 31, 1, 1, 1), 1, 6, 7, 8, 9, 10, 11, 12, 13, 15, 18)
 LLDP_PORTS = _asked("lldpLocPortTable", (1, 0, 8802, 1, 1, 2, 1, 3, 7, 1), 2, 3)
 LLDP_REMOTE = _asked("lldpRemTable", (1, 0, 8802, 1, 1, 2, 1, 4, 1, 1), 6, 7, 8, 9)
-ENTITIES = _asked("entPhysicalTable", (*MIB_2, 47, 1, 1, 1, 1), 2, 5, 7, 9, 11, 12, 13)
+ENTITIES = _asked("entPhysicalTable", (*MIB_2, 47, 1, 1, 1, 1), 2, 9, 11, 12, 13)
 SENSORS = _asked("entPhySensorTable", (*MIB_2, 99, 1, 1, 1), 1, 2, 3, 4, 5)
 PFC = _asked("ieee8021PfcTable", (1, 3, 111, 2, 802, 1, 1, 21, 1, 1, 1), 2, 3)
 
