@@ -332,7 +332,7 @@ class Thresholds(Strict):
     balance_minimum_percent: float = Field(10, ge=0, le=100, description="use of uplinks below which nobody looks")
     probe_loss_percent: float = Field(0, ge=0, le=100, description="probes of one size and way lost beyond this fail")
     probe_outlier_us: float = Field(
-        1000, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"
+        500, ge=0, description="a way whose quickest answer takes this much longer than usual for its distance warns"
     )
     busbw_warn_percent: float = Field(
         90, ge=0, le=100, description="bus bandwidth of a collective, of what the NICs of a host carry"
