@@ -1,5 +1,6 @@
 """From the answers of a device to its facts; pure."""
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,28 +11,47 @@ from netkit.platforms.view import Reply, View
 
 Replies = Mapping[str, Reply]
 """Command → what the device answered."""
+Answers = tuple[Reply, ...]
+Parts = tuple[tuple[str, Any], ...]
 LONGEST_COMMAND = 60
 NO_REPLY = Reply("", "was not asked in time")
 
 
-def facts(views: Sequence[View], replies: Replies) -> Facts:
+class Readings:
+    """What views made of answers: the same answers are not read twice, first for a sample and then for the facts."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Answers, Parts]] = {}
+
+    def parts(self, view: View, replies: Replies) -> Parts:
+        """Return what a view found, by kind."""
+        answers = tuple(replies.get(command, NO_REPLY) for command in view.commands)
+        known = self._known.get(id(view))
+        if known is not None and all(map(operator.is_, known[0], answers)):
+            return known[1]
+        found = tuple(_parts(view, answers))
+        self._known[id(view)] = answers, found
+        return found
+
+
+def facts(views: Sequence[View], replies: Replies, readings: Readings | None = None) -> Facts:
     """Return what all views together found."""
-    found = [part for view in views for part in _parts(view, replies)]
+    known = readings or Readings()
+    found = [part for view in views for part in known.parts(view, replies)]
     return Facts(**{kind: _joined([fact for name, fact in found if name == kind]) for kind in KINDS})
 
 
-def sample(views: Sequence[View], replies: Replies) -> Sample | None:
+def sample(views: Sequence[View], replies: Replies, readings: Readings | None = None) -> Sample | None:
     """Return the counters among the answers, as of when they were given; None when there are none."""
     counting = [view for view in views if view.counts]
-    found = facts(counting, replies).counters
+    found = facts(counting, replies, readings).counters
     answers = [replies[command] for view in counting for command in view.commands if command in replies]
     times = [answer.at_s for answer in answers if answer.at_s]  # what did not answer has no time
     return None if isinstance(found, Absent) or not times else Sample(sum(times) / len(times), found)
 
 
-def _parts(view: View, replies: Replies) -> Iterator[tuple[str, Any]]:
+def _parts(view: View, answers: Answers) -> Iterator[tuple[str, Any]]:
     """Yield the facts of one view by kind; absent are those of commands that failed."""
-    answers = [replies.get(command, NO_REPLY) for command in view.commands]
     failures = [
         f"{command}: {answer.failure}" for command, answer in zip(view.commands, answers, strict=True) if answer.failure
     ]

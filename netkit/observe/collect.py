@@ -11,7 +11,7 @@ from typing import Self
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
 from netkit.facts import Observation, Sample, Snapshot
-from netkit.observe.assemble import facts, sample
+from netkit.observe.assemble import Readings, facts, sample
 from netkit.platforms.view import Reply, Subject, View, Viewer
 
 Connect = Callable[[str], Viewer]
@@ -67,6 +67,7 @@ class Look:
     target: Target
     viewer: Viewer
     replies: dict[str, Reply] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
     samples: list[Sample] = field(default_factory=list)
     config: Config | None = None
     busy_s: float = 0.0
@@ -194,17 +195,17 @@ class _Collection:
 
     def first_sample(self, look: Look) -> None:
         """Read the counters at the beginning of the window."""
-        look.replies.update(self._sample(look))
+        self._sample(look)
         self._count()
 
-    def _sample(self, look: Look) -> dict[str, Reply]:
+    def _sample(self, look: Look, *, and_the_rest: bool = False) -> None:
+        """Read the counters, and at the end of the same breath whatever else is to be read."""
         counting = [view for view in look.target.views if view.counts]
-        commands = _commands(counting)
-        replies = dict(zip(commands, look.viewer.ask(commands), strict=True))
-        found = sample(counting, replies)
+        commands = _commands((*counting, *look.target.views) if and_the_rest else counting)
+        look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
+        found = sample(counting, look.replies, look.readings)
         if found is not None:
             look.samples.append(found)
-        return replies
 
     def wait(self) -> None:
         """Let the window pass."""
@@ -212,14 +213,15 @@ class _Collection:
 
     def last_sample(self, look: Look) -> None:
         """Read the counters at the end of the window."""
-        look.replies.update(self._sample(look))
+        self._sample(look)
 
     def rest(self, look: Look) -> None:
         """Read everything else, and the counters too where there was no window."""
         if not self._options.window_s:
-            look.replies.update(self._sample(look))
+            self._sample(look, and_the_rest=True)
         commands = tuple(command for command in _commands(look.target.views) if command not in look.replies)
-        look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
+        if commands:
+            look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
         if self._options.has_config and look.target.has_config:
             look.config = Config(look.viewer.running_files(), look.viewer.os_version())
         self._count()
@@ -236,7 +238,7 @@ class _Collection:
         look, failure = self._looks.get(name), self._failures.get(name, "")
         if look is None or (failure and not look.replies):
             return Observation(name, target.platform, failure=failure or "was not looked at")
-        found = facts(look.target.views, look.replies)
+        found = facts(look.target.views, look.replies, look.readings)
         return Observation(name, target.platform, found, tuple(look.samples), failure, round(look.busy_s, 3))
 
 
