@@ -110,3 +110,24 @@ def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() 
     assert seen["spine01"] == Observation("spine01", "frr", failure="connection refused")
     assert list(found.configs) == ["leaf01"]
     assert "secret" not in str(found.snapshot)
+
+
+def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_not_reached() -> None:
+    class Patient(Answering):
+        """Gives what it has when it is hung up on."""
+
+        def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+            assert self.gone.wait(30)
+            return tuple(Reply(self.answers.get(command, "")) for command in commands)
+
+    device = Patient("leaf01", {"name": "leaf", "ports": "p"})
+    found = collect("ai1", [Target("leaf01", "frr", (NAMING,))], lambda _: device, Options(deadline_s=0.5))
+    seen = found.snapshot.devices["leaf01"]
+    assert (seen.failure, seen.facts.system) == ("no answer within 0.5 s", System("leaf"))
+
+
+def test_a_source_that_knows_no_configuration_is_not_asked_for_it() -> None:
+    device = Answering("leaf01", {"name": "leaf", "ports": "p"})
+    where = Target("leaf01", "frr", (NAMING,), has_config=False)
+    found = collect("ai1", [where], lambda _: device, Options(has_config=True))
+    assert (found.configs, found.snapshot.devices["leaf01"].failure) == ({}, "")

@@ -35,6 +35,7 @@ REASONS = {
     "noAccess": "the user may not read this",
 }
 SILENT = "RequestTimedOut"
+ENDED = "the connection was ended"
 MAKING = threading.Lock()
 """Engines load their own MIBs when they are made, into modules that all share."""
 
@@ -68,6 +69,7 @@ class Line:
         self._engine: Any = None
         self._target: Any = None
         self._who: Any = None
+        self._asking = threading.Lock()
         self._is_ended = False
 
     def begin(self, credential: Credential) -> None:
@@ -78,35 +80,39 @@ class Line:
         """Return the columns of a table, in order; raises RefusedQuestionError or WalkError."""
         return self._run(self._table(root, columns))
 
-    def hang_up(self) -> None:
-        """End what is being asked, from any thread."""
+    def close(self) -> None:
+        """End what is being asked, from any thread; then engine, socket and loop."""
         self._is_ended = True
         task = self._task
         if task is not None:
             with suppress(RuntimeError):  # the loop has ended by itself
                 self._loop.call_soon_threadsafe(task.cancel)
+        with self._asking:
+            if not self._loop.is_closed():
+                self._end()
 
-    def close(self) -> None:
-        """End engine, socket and loop."""
-        if self._loop.is_running():
-            self.hang_up()
-            return
-        if not self._loop.is_closed():
-            if self._engine is not None:
-                self._engine.close_dispatcher()
-            self._loop.run_until_complete(asyncio.sleep(0))
-            self._loop.close()
+    def _end(self) -> None:
+        if self._engine is not None:
+            self._engine.close_dispatcher()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
 
     def _run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
-        if self._is_ended:
-            work.close()
-            raise RefusedQuestionError("the connection was ended")
-        task: asyncio.Task[Answered] = self._loop.create_task(work)
-        self._task = task
+        with self._asking:
+            if self._loop.is_closed():
+                work.close()
+                raise RefusedQuestionError(ENDED)
+            task: asyncio.Task[Answered] = self._loop.create_task(work)
+            self._task = task
+            if self._is_ended:  # between the two lines above nobody could have cancelled it
+                task.cancel()
+            return self._finished(task)
+
+    def _finished(self, task: "asyncio.Task[Answered]") -> Answered:
         try:
             return self._loop.run_until_complete(task)
         except asyncio.CancelledError:
-            raise RefusedQuestionError("the connection was ended") from None
+            raise RefusedQuestionError(ENDED) from None
         except self._library_error as error:  # whose text may hold what it was given
             raise RefusedQuestionError(f"pysnmp cannot do it: {type(error).__name__}") from None
         finally:
