@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from netkit.design import Host
 from netkit.facts import Absent
 from netkit.judge.check import Check
+from netkit.judge.delta import State
 from netkit.judge.finding import Finding, Verdict, error, skip, worst
 from netkit.judge.scene import Device, Scene, Seen
 
@@ -136,7 +137,20 @@ def _result(scene: Scene, check: Check, device: str, findings: Iterable[Finding]
 def _whole(scene: Scene, check: Check, device: str, finding: Finding) -> Finding:
     name = finding.device or ("" if device == FABRIC else device)
     cause = finding.cause or _cable(scene, name, finding.place)
-    return finding._replace(check=check.name, device=name, cause=cause)
+    evidence = (*finding.evidence, *_counted(scene, check, name, finding))
+    return finding._replace(check=check.name, device=name, cause=cause, evidence=evidence)
+
+
+def _counted(scene: Scene, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield the window and the state of the counters that a finding rests on, where it does not say so itself."""
+    given = dict(finding.evidence)
+    if not check.has_window or finding.verdict is Verdict.SKIPPED or "window" in given:
+        return
+    seen = scene.devices.get(name)
+    window_s = seen.window_s if seen else max((one.window_s for one in scene.devices.values()), default=0.0)
+    yield "window", f"{window_s:.1f} s"
+    if "state" not in given:
+        yield "state", State.DELTA
 
 
 def _cable(scene: Scene, device: str, place: str) -> str:

@@ -91,3 +91,22 @@ def test_a_check_that_looked_at_nothing_did_not_pass() -> None:
 def test_ids_are_unique() -> None:
     found = run(scene(BUILT), [known, broken, whole]).results
     assert len({result.id for result in found}) == len(found)
+
+
+@device_check(layer="link", needs=["counters"], window=True)
+def rising(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """It says its own window once, and skips once."""
+    del scene, seen
+    yield warn("swp1s0", "rises")
+    yield warn("swp1s1", "rises", window="3 s", state="reset")
+    yield skip("swp33s0", "not known: missing")
+
+
+def test_what_rests_on_counters_states_its_window_and_their_state() -> None:
+    seen = observation("leaf01", rx_errors={"swp1s0": (1, 2)})
+    (result,) = (one for one in run(scene(BUILT, seen), [rising]).results if one.device == "leaf01")
+    assert {one.place: one.evidence for one in result.findings} == {
+        "swp1s0": (("window", "10.0 s"), ("state", "delta")),
+        "swp1s1": (("window", "3 s"), ("state", "reset")),
+        "swp33s0": (),
+    }
