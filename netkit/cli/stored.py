@@ -112,7 +112,10 @@ class StoredPast(Past):
     def save(self, scene: Scene, judged: Judged, intent: Intent) -> None:
         """Keep a run."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
-        self._store.save(run, judged.judgement, scene.snapshot, keep_s=self._storing.keep_s)
+        # What a snapshot tells of devices that were not to be judged is no news of them.
+        devices = {name: seen.observation for name, seen in scene.devices.items()}
+        snapshot = replace(scene.snapshot, devices=devices)
+        self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s)
 
 
 def digest(intent: Intent) -> str:

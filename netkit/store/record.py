@@ -4,13 +4,12 @@ import json
 import secrets
 import time
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from netkit import __version__
 from netkit.errors import Problem, StoreError
-from netkit.facts import Absent, Snapshot
+from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
 from netkit.judge import Finding, Scene, Verdict
@@ -71,7 +70,7 @@ def run_of(source: Source, scene: Scene, judgement: Judgement, layers: Layers, i
         dict(layers),
         judgement.verdict,
         exit_code,
-        _counts(judgement, scene.snapshot),
+        _counts(judgement, scene),
         intent,
         __version__,
     )
@@ -82,11 +81,11 @@ def run_name(taken_s: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
-def _counts(judgement: Judgement, snapshot: Snapshot) -> Counts:
+def _counts(judgement: Judgement, scene: Scene) -> Counts:
     return Counts(
         judgement.examined,
         judgement.count(Verdict.SKIPPED),
-        sum(_absent(snapshot)),
+        sum(_absent(seen.facts) for seen in scene.devices.values()),
         len(judgement.unreached),
         judgement.count(Verdict.WARN),
         judgement.count(Verdict.FAIL),
@@ -94,10 +93,9 @@ def _counts(judgement: Judgement, snapshot: Snapshot) -> Counts:
     )
 
 
-def _absent(snapshot: Snapshot) -> Iterator[int]:
-    for one in snapshot.devices.values():
-        found = [getattr(one.facts, kind) for kind in KINDS]
-        yield sum(isinstance(fact, Absent) and fact != NOT_ASKED for fact in found)
+def _absent(facts: Facts) -> int:
+    found = [getattr(facts, kind) for kind in KINDS]
+    return sum(isinstance(fact, Absent) and fact != NOT_ASKED for fact in found)
 
 
 def packed(value: object) -> bytes:

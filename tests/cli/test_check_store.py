@@ -15,6 +15,9 @@ from netkit.facts.optic import Lane, Module
 from netkit.facts.system import System
 from netkit.hardware import Catalog
 from netkit.intent import Intent
+from netkit.judge import Verdict
+from netkit.store import Source
+from netkit.store.store import open_store
 from tests.cli.checked import VALUES, checked
 from tests.cli.site import Site
 from tests.command import ROOT, Done, assert_refused, run
@@ -100,11 +103,23 @@ def test_a_stored_run_is_told_again_in_the_same_words(tmp_path: Path, monkeypatc
         again = run("history", "--checks", "last", "--fabric", fabric, "--format", form)
         assert (again.returncode, again.stdout, again.stderr) == (0, said.stdout, ""), form
     newest = stored(fabric)[0]
-    assert (newest["fabric"], newest["unreached"], newest["verdict"], newest["exit_code"]) == ("small", 3, "fail", 4)
+    told = [newest[name] for name in ("fabric", "absent", "unreached", "verdict", "exit_code")]
+    assert told == ["small", 1, 3, "fail", 4]
     table = run("history", "--checks", "--fabric", fabric).stdout.splitlines()
     assert len(table) == 5
     assert table[1].startswith(f"{newest['run']}  2025-11-22 08:26:40 UTC  10 s    3 of 6   ")
     assert run("history", "--fabric", fabric).stdout == "no run on small yet\n"
+
+
+def test_a_run_on_some_devices_says_nothing_of_the_others(fabric: Path) -> None:
+    file = fabric.parent / "all.json"
+    file.write_bytes(serial.dump(seen(BEGAN_S, 5)))
+    assert run("check", "load.errors", "--fabric", fabric, "--from", file, "--store").returncode == 4
+    check(fabric, seen(BEGAN_S + 60, 5), "load.errors", "--store")
+    with open_store(str(fabric.parent / "state" / "store.db")) as store:
+        states = {one.key.device: (one.verdict, one.seen_s) for one in store.latest_states(Source("small"))}
+    missed = [name for name in BUILT.names if name != "leaf01"]
+    assert states == dict.fromkeys(missed, (Verdict.FAIL, BEGAN_S))
 
 
 def test_who_has_no_store_pays_for_none() -> None:
