@@ -1,6 +1,7 @@
 """NAPALM and netmiko without the drivers of theirs that nobody asked for: loading them all takes longer than a deploy.
 
-Nor is `invoke` loaded, which paramiko has only for `Match exec` in an ssh_config.
+Nor is `invoke` loaded, which paramiko has only for `Match exec` in an ssh_config, nor what parses the screens of
+devices whose drivers are not ours.
 """
 
 import importlib
@@ -17,10 +18,13 @@ def prepare() -> None:
     """Let `napalm.base` and `netmiko.base_connection` be imported without the rest of their packages."""
     with LOCK:
         prepare_package("invoke")
-        prepare_package("napalm")
         netmiko = prepare_package(NETMIKO)
         if netmiko is not None:
             _furnish(netmiko)
+        if prepare_package("napalm") is not None:
+            prepare_package("napalm.base")
+            prepare_package("napalm.base.helpers")
+            importlib.import_module("napalm.base.base")  # here, before several threads come for it
 
 
 def _furnish(netmiko: Any) -> None:

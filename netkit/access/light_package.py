@@ -11,14 +11,14 @@ LOCK = threading.RLock()
 
 
 class _Package(ModuleType):
-    """A package as far as its place and its modules: whatever else is asked of it loads the whole of it."""
+    """A package as far as its place and its modules, or a module: whatever else is asked of it loads the whole."""
 
     _is_loading = False
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        if find_spec(f"{self.__name__}.{name}") is not None:
+        if "__path__" in self.__dict__ and find_spec(f"{self.__name__}.{name}") is not None:
             return import_module(f"{self.__name__}.{name}")
         with LOCK:
             if self.__class__ is _Package:
@@ -34,7 +34,7 @@ class _Package(ModuleType):
 
 
 def prepare(name: str) -> ModuleType | None:
-    """Let the modules of a package be imported without the rest of it; None when it is loaded, or not installed."""
+    """Let a module, or those of a package, be imported without being loaded; None when it is, or is not installed."""
     with LOCK:
         spec = None if name in sys.modules else find_spec(name)
         if spec is None:
@@ -42,4 +42,7 @@ def prepare(name: str) -> ModuleType | None:
         package = module_from_spec(spec)
         package.__class__ = _Package
         sys.modules[name] = package
+        above, _, own = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], own, package)
         return package

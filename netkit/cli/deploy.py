@@ -8,6 +8,7 @@ from netkit import plan as planning
 from netkit.cli import rollout
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.fleet import Fleet, fleet
+from netkit.cli.gate import gate_of, reader_of
 from netkit.cli.intended import intended
 from netkit.cli.interrupt import Interrupt
 from netkit.cli.planning import Planned, from_devices
@@ -17,9 +18,7 @@ from netkit.cli.rollout import (
     Told,
     agreed,
     changing,
-    gate_of,
     limited,
-    reader_of,
     refuse,
     runs_of,
     show,

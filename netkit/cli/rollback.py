@@ -7,8 +7,9 @@ from netkit import deploy
 from netkit.cli import rollout
 from netkit.cli.fabric import open_project
 from netkit.cli.fleet import fleet
+from netkit.cli.gate import gate_of
 from netkit.cli.interrupt import Interrupt
-from netkit.cli.rollout import DECLINED, agreed, changing, gate_of, limited, refuse, runs_of, show, watched
+from netkit.cli.rollout import DECLINED, agreed, changing, limited, refuse, runs_of, show, watched
 from netkit.cli.runs import found_run
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.shape import Tell

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,24 +14,16 @@ from netkit.cli.fabric import Project, check_format
 from netkit.cli.fleet import OF_THE_FABRIC, Fleet
 from netkit.cli.interrupt import Interrupt
 from netkit.cli.listener import say
-from netkit.cli.observing import OnlyViewing, looked_at
-from netkit.cli.reading import OnlyReading
 from netkit.cli.runs import runs_folder
-from netkit.deploy import Gate, Journal, Options, Outcome, Result, SessionGate, refusal
-from netkit.deploy.host_gate import HostGate
+from netkit.deploy import Journal, Options, Outcome, Result, refusal
 from netkit.deploy.lock import held_for_all
 from netkit.deploy.look import Task
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
-from netkit.judge.cnp_gate import CnpGate
-from netkit.judge.cnp_watch import CnpWatch
-from netkit.judge.health_gate import HealthGate
 from netkit.plan import Plan
 from netkit.platforms.config import Files
-from netkit.platforms.driver import Reader
-from netkit.platforms.view import View
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
@@ -92,24 +84,6 @@ def told(
 def runs_of(project: Project, devices: Fleet) -> Path:
     """Return where the runs on these devices are kept."""
     return runs_folder(project.fabric.name, devices.lab)
-
-
-def reader_of(devices: Fleet) -> Callable[[str], Reader]:
-    """Return what opens devices only to be read."""
-    return lambda name: OnlyReading(devices.connect(name))
-
-
-def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate: sessions, the rails of hosts, what a lossless fabric needs beside, and CNPs last."""
-    sessions = SessionGate(project.fabric, reader_of(devices))
-
-    def views(name: str) -> Sequence[View]:
-        return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
-
-    limits = project.loaded.intent.thresholds
-    vitals = HealthGate(project.fabric, HostGate(project.fabric, sessions), views, trend_db=limits.light_trend_db)
-    watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)
-    return CnpGate(project.fabric, vitals, watch, limits)
 
 
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:

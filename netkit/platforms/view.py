@@ -6,9 +6,10 @@ not tell is absent, with the reason. Only fields a view says it yields count.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from netkit.facts import Facts
+if TYPE_CHECKING:
+    from netkit.facts import Facts  # a connection that only changes a device never makes any
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class View:
     commands: tuple[str, ...]
     yields: frozenset[str]
     """Names of the fields of `Facts` it finds, `counters` among them."""
-    parse: Callable[..., Facts] = field(repr=False)
+    parse: Callable[..., "Facts"] = field(repr=False)
     """Texts of the commands, in their order → facts. An answer that failed is an empty text."""
     is_costly: bool = False
     """Whether it takes long on a real device; the light profile leaves it out."""

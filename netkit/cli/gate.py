@@ -1,0 +1,56 @@
+"""The health gate of a deploy; what compares more than sessions is loaded only for changes that can be felt."""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+
+from netkit.cli.fabric import Project
+from netkit.cli.fleet import Fleet
+from netkit.cli.reading import OnlyReading
+from netkit.deploy import Gate, GateAnswer, GateQuestion, SessionGate
+from netkit.deploy.host_gate import HostGate
+from netkit.platforms.change import Risk
+from netkit.platforms.driver import Reader
+from netkit.platforms.view import View
+
+
+def reader_of(devices: Fleet) -> Callable[[str], Reader]:
+    """Return what opens devices only to be read."""
+    return lambda name: OnlyReading(devices.connect(name))
+
+
+def gate_of(project: Project, devices: Fleet) -> Gate:
+    """Return the health gate: sessions, the rails of hosts, what a lossless fabric needs beside, and CNPs last."""
+    sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
+    return Door(sessions, lambda: _whole(project, devices, sessions))
+
+
+class Door:
+    """Leads changes that nobody can feel to a gate of sessions, which the whole one would ask alone too."""
+
+    def __init__(self, sessions: Gate, make: Callable[[], Gate]) -> None:
+        self._sessions, self._make, self._making = sessions, make, Lock()
+        self._whole: Gate | None = None
+
+    def __call__(self, question: GateQuestion) -> GateAnswer:
+        """Answer one question."""
+        if question.risk is Risk.NONE:
+            return self._sessions(question)
+        with self._making:  # there is only one for all devices: it remembers
+            self._whole = self._whole or self._make()
+        return self._whole(question)
+
+
+def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
+    # What reads and judges facts takes long to load, and most changes are of descriptions.
+    from netkit.cli.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)
+    from netkit.judge.cnp_gate import CnpGate  # noqa: PLC0415 (see above)
+    from netkit.judge.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
+    from netkit.judge.health_gate import HealthGate  # noqa: PLC0415 (see above)
+
+    def views(name: str) -> Sequence[View]:
+        return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
+
+    limits = project.loaded.intent.thresholds
+    vitals = HealthGate(project.fabric, sessions, views, trend_db=limits.light_trend_db)
+    watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)
+    return CnpGate(project.fabric, vitals, watch, limits)
