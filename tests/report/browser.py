@@ -106,6 +106,7 @@ class Browser:
 
     def picture(self, file: Path) -> None:
         """Save the whole page as a picture."""
+        self.run("scrollTo(0, 0)")
         size = self.command("Page.getLayoutMetrics")["cssContentSize"]
         clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
         found = self.command("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)

@@ -1,7 +1,8 @@
 """Fabrics as seen by a run: healthy ones, sick ones, and ones whose devices call themselves what they should not."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from bench import healthy
@@ -9,6 +10,8 @@ from netkit import design
 from netkit.cli.check import judged_of
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation, Sample, Snapshot
+from netkit.facts.counter import place
+from netkit.facts.optic import Module
 from netkit.facts.system import Neighbor
 from netkit.hardware import Catalog
 from netkit.intent import Intent
@@ -29,6 +32,16 @@ def built(values: Mapping[str, Any]) -> Fabric:
 SMALL = built(intents.on_platform("nvue", "5.13.0", {"units": [{"unit": 1, "hosts": 2}]}))
 
 
+def worn_out(fabric: Fabric) -> Reported:
+    """Return a fabric of which every port tells something else, as judged by the checks of its optics."""
+    snapshot = healthy.snapshot(fabric)
+    return judged(
+        fabric,
+        replace(snapshot, devices={name: worn(one) for name, one in snapshot.devices.items()}),
+        names=("optics",),
+    )
+
+
 def reported(fabric: Fabric = SMALL, trends: Trends = NO_TRENDS, **sick: Sick) -> Reported:
     """Return a judged run over a fabric that is well but for some devices."""
     snapshot = healthy.snapshot(fabric)
@@ -36,10 +49,10 @@ def reported(fabric: Fabric = SMALL, trends: Trends = NO_TRENDS, **sick: Sick) -
     return judged(fabric, replace(snapshot, devices=devices), trends)
 
 
-def judged(fabric: Fabric, snapshot: Snapshot, trends: Trends = NO_TRENDS) -> Reported:
-    """Return a snapshot of all switches as judged by all checks."""
+def judged(fabric: Fabric, snapshot: Snapshot, trends: Trends = NO_TRENDS, names: Sequence[str] = ()) -> Reported:
+    """Return a snapshot of all switches as judged by some checks, or all."""
     scene = Scene(fabric, snapshot, names=frozenset(switch.name for switch in fabric.switches))
-    return Reported(judged_of(scene, tuple(catalog.load().values())), fabric, scene, trends=trends)
+    return Reported(judged_of(scene, catalog.select(catalog.load(), names)), fabric, scene, trends=trends)
 
 
 def unreached(one: Observation) -> Observation:
@@ -88,3 +101,33 @@ def mapped(facts: Facts, kind: str) -> dict[str, Any]:
     found = getattr(facts, kind)
     assert isinstance(found, Mapping)
     return dict(found)
+
+
+def worn(one: Observation) -> Observation:
+    """Return a device of which every port tells something else: what a report is largest of."""
+    chance = Random(one.device)  # noqa: S311 (only so that it differs)
+    ports = list(mapped(one.facts, "interfaces"))
+    modules = {port: _aged(module, chance) for port, module in mapped(one.facts, "modules").items()}
+    lines = {
+        port: replace(line, ber=10 ** chance.uniform(-12, -7)) for port, line in mapped(one.facts, "lines").items()
+    }
+    counters = {name: dict(places) for name, places in one.samples[-1].counters.items()}
+    for port in ports:
+        counters["fec_corrected"][port] += chance.randrange(10**6, 10**9)
+        counters["queue_ecn_marked"][place(port, 3)] += chance.randrange(10**7)
+        counters["rx_bytes"][port] = chance.randrange(10**12)
+        if chance.random() < 0.3:
+            counters["rx_pause"][place(port, 3)] += chance.randrange(10**6)
+            counters["tx_pause"][place(port, 3)] += chance.randrange(10**6)
+    last = replace(one.samples[-1], counters=counters)
+    facts = replace(one.facts, modules=modules, lines=lines, counters=counters)
+    return replace(one, facts=facts, samples=(one.samples[0], last))
+
+
+def _aged(module: Module, chance: Random) -> Module:
+    lanes = {
+        number: replace(lane, rx_dbm=chance.uniform(-6, 2), tx_dbm=chance.uniform(0, 2), bias_ma=chance.uniform(50, 70))
+        for number, lane in module.lanes.items()
+    }
+    serial = f"MT{chance.randrange(10**10):010}"
+    return replace(module, lanes=lanes, serial=serial, temperature_c=chance.uniform(35, 65))

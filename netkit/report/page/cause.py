@@ -10,8 +10,8 @@ from netkit.judge.group import Trouble
 from netkit.report.judgement_view import Judged, where
 from netkit.report.page.wording import cut, name
 
-MOST_CAUSES = 1000
-MOST_SYMPTOMS = 40
+MOST_CAUSES = 600
+MOST_SYMPTOMS = 10
 MOST_EVIDENCE = 20
 
 

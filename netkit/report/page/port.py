@@ -60,6 +60,7 @@ def rows(seen: Seen, places: Sequence[Place], lossless: tuple[int, ...]) -> Iter
             (
                 metrics(seen, place.name, speed, lossless),
                 {"speed_gbps": rounded(place.speed_gbps)},
+                _neighbor(seen.facts, place),
                 *(told(seen.facts, place.name) for told in TOLD),
                 counted.get(place.name, {}),
             )
@@ -102,12 +103,18 @@ def _interface(facts: Facts, port: str) -> Row:
     }
 
 
-def _neighbor(facts: Facts, port: str) -> Row:
-    found = _of(facts.neighbors, port)
+def _neighbor(facts: Facts, place: Place) -> Row:
+    """Return what LLDP tells of the far end, so far as it is not what the design says."""
+    found = _of(facts.neighbors, place.name)
     if not found:
-        return {}
-    label = name(found[0].description if ":" in found[0].port and found[0].description else found[0].port)
-    return {"neighbor": name(found[0].system), "neighbor_port": label}
+        return {} if isinstance(facts.neighbors, Absent) else {"neighbor_seen": False}
+    label = found[0].description if ":" in found[0].port and found[0].description else found[0].port
+    system = None if found[0].system.partition(".")[0] == place.peer else name(found[0].system)
+    return {
+        "neighbor_seen": True,
+        "neighbor": system,
+        "neighbor_port": None if label == place.peer_port else name(label),
+    }
 
 
 def _module(facts: Facts, port: str) -> Row:
@@ -123,19 +130,25 @@ def _module(facts: Facts, port: str) -> Row:
         **texts,
         "temperature_c": rounded(one.temperature_c),
         "voltage_v": rounded(one.voltage_v),
-        "rx_dbm": _lanes(lanes, "rx_dbm"),
-        "tx_dbm": _lanes(lanes, "tx_dbm"),
-        "bias_ma": _lanes(lanes, "bias_ma"),
+        "rx_dbm": _light(lanes),
+        "tx_dbm": _end(lanes, "tx_dbm", min),
+        "bias_ma": _end(lanes, "bias_ma", max),
     }
 
 
-def _lanes(lanes: Sequence[Lane], quantity: str) -> Value:
-    """Return the values of all lanes in a line; one value where they are the same."""
-    found = [getattr(lane, quantity) for lane in lanes]
-    texts = ["–" if value is None else f"{value:.4g}" for value in found]
+def _light(lanes: Sequence[Lane]) -> Value:
+    """Return the light that all lanes receive in a line; one value where it is the same."""
+    found = [lane.rx_dbm for lane in lanes]
+    texts = ["–" if value is None else f"{value:.1f}" for value in found]  # modules tell it no better
     if not any(value is not None for value in found):
         return None
     return texts[0] if len(set(texts)) == 1 else " ".join(texts)
+
+
+def _end(lanes: Sequence[Lane], quantity: str, end: Callable[[list[float]], float]) -> Value:
+    """Return the least or the most of all lanes."""
+    found = [value for lane in lanes if (value := getattr(lane, quantity)) is not None]
+    return rounded(end(found), 3) if found else None
 
 
 def _line(facts: Facts, port: str) -> Row:
@@ -208,7 +221,6 @@ def _nic(facts: Facts, port: str) -> Row:
 
 TOLD: tuple[Callable[[Facts, str], Row], ...] = (
     _interface,
-    _neighbor,
     _module,
     _line,
     _session,

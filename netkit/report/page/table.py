@@ -3,12 +3,15 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
 RARE = 0.25
 """Where no more of the values than this differ from the usual one, only those are told."""
+STEADY = 0.4
+"""Where values change no more often than this from row to row, they are told with how often each comes."""
 
 
 def table(rows: Sequence[Row]) -> dict[str, Any]:
@@ -20,19 +23,22 @@ def table(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def column(values: Sequence[Value]) -> dict[str, Any]:
-    """Return a column: all of its values, or the usual one and the few that differ."""
-    # A boolean equals a number here, so that the type is part of what is counted.
-    (_, usual), number = Counter((type(value), value) for value in values).most_common(1)[0]
+    """Return a column: the usual value and the few that differ, values with how often each comes, or all of them."""
+    (kind, usual), number = Counter(map(_identity, values)).most_common(1)[0]
     if number == len(values):
         return {"all": usual}
     if len(values) - number <= RARE * len(values):
-        differs = {str(index): value for index, value in enumerate(values) if not _is_same(value, usual)}
+        differs = {str(index): value for index, value in enumerate(values) if _identity(value) != (kind, usual)}
         return {"all": usual, "but": differs}
+    runs = [[value, sum(1 for _ in run)] for (_, value), run in groupby(values, key=_identity)]
+    if len(runs) <= STEADY * len(values):
+        return {"runs": runs}
     return {"each": list(values)}
 
 
-def _is_same(one: Value, other: Value) -> bool:
-    return type(one) is type(other) and one == other
+def _identity(value: Value) -> tuple[type, Value]:
+    """Return what tells a value from all others; for Python alone, true is one."""
+    return type(value), value
 
 
 def rounded(value: float | None, digits: int = 4) -> float | int | None:

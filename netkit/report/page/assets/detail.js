@@ -1,6 +1,6 @@
 // All about one device, or one port of it, in a dialog; its address is the fragment, so that it can be shared.
 const GROUPS = [
-  ["Link", ["kind", "peer", "peer_port", "neighbor", "neighbor_port", "speed_gbps", "running_gbps", "up", "enabled", "mtu_bytes", "fec", "link_up_s"]],
+  ["Link", ["kind", "peer", "peer_port", "neighbor_seen", "neighbor", "neighbor_port", "speed_gbps", "running_gbps", "up", "enabled", "mtu_bytes", "fec", "link_up_s"]],
   ["Load", ["load", "pause", "ecn"]],
   ["Optics", ["module", "vendor", "part", "serial", "firmware", "margin", "rx_dbm", "tx_dbm", "bias_ma", "temperature_c", "voltage_v", "ber", "effective_ber"]],
   ["BGP", ["bgp", "peer_asn", "prefixes", "bfd_up", "draining", "session_drops"]],
@@ -9,10 +9,10 @@ const GROUPS = [
 ];
 const LABELS = {
   load: "utilisation (%)", pause: "pauses a second", ecn: "ECN marks a second", margin: "optic margin (dB)", speed_gbps: "designed speed (Gb/s)",
-  running_gbps: "running speed (Gb/s)", neighbor: "neighbour by LLDP", neighbor_port: "its port by LLDP", peer: "cabled to", peer_port: "its port",
+  running_gbps: "running speed (Gb/s)", neighbor_seen: "LLDP neighbour seen", neighbor: "it says it is", neighbor_port: "and its port", peer: "cabled to", peer_port: "its port",
   mtu_bytes: "MTU (bytes)", fec: "FEC", ber: "bit errors before FEC", effective_ber: "bit errors after FEC", bgp: "session", bfd_up: "BFD up",
   pfc_rx: "PFC heeded on", pfc_tx: "PFC sent on", ets: "ETS weights", ecn_thresholds: "ECN by class", cnp_dscp: "DSCP of CNPs", link_up_s: "time to come up (s)",
-  rx_dbm: "light received (dBm)", tx_dbm: "light sent (dBm)", bias_ma: "laser current (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
+  rx_dbm: "light received by lane (dBm)", tx_dbm: "light sent, weakest lane (dBm)", bias_ma: "laser current, most (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
   cable_m: "cable length (m)", nic_pci: "PCI", nic_rdma: "RDMA", nic_part: "part", nic_firmware: "firmware", nic_link: "PCIe link",
 };
 const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state"]);
@@ -61,7 +61,7 @@ function aboutDevice(device) {
   const facts = Object.entries(device.facts).map(([name, value]) => [labelled(name), shown(value)]);
   const absent = Object.entries(device.absent);
   return el("div", {},
-    el("p", {}, badge(device.state), ` ${counted(device.examined, "thing")} examined on it alone`, device.failure ? `; ${device.failure}` : ""),
+    el("p", {}, badge(device.state), ` ${counted(device.examined, "thing")} examined on this device alone`, device.failure ? `; ${device.failure}` : ""),
     related(device.name, ""),
     el("h3", {}, "Place in the design"), list(position),
     facts.length ? [el("h3", {}, "What it says of itself"), list(facts)] : null,
@@ -74,7 +74,7 @@ function portsOf(device) {
   const units = Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.unit]));
   const rows = Array.from({ length: device.ports.rows }, (_, row) => {
     const value = (name) => cell(device.ports, name, row);
-    return [link(device.name, value("port")), value("state") ? badge(value("state")) : "–", value("kind"),
+    return [link(device.name, value("port"), value("port")), value("state") ? badge(value("state")) : "–", value("kind"),
       link(value("peer") || "", value("peer_port") || ""), ...told.map((name) => shown(value(name), units[name] || ""))];
   });
   return grid(`Ports of ${device.name}`, ["Port", "Findings", "Kind", "Far end", ...told.map((name) => labelled(name))], rows);
@@ -97,9 +97,9 @@ function aboutPort(device, row) {
     data.trends.series.filter((one) => one.device === device.name && portOf(device, one.place) === port).map(chart));
 }
 
-/** LLDP may tell a name with its domain. */
+/** The neighbour is only told where it is not the one of the design. */
 function differs(peer, neighbor) {
-  if (!peer || !neighbor || neighbor.split(".")[0] === peer) return null;
+  if (!peer || !neighbor) return null;
   return el("p", { class: "note" }, `By design this is cabled to ${peer}; LLDP says ${neighbor}.`);
 }
 

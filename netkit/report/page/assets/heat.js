@@ -92,7 +92,7 @@ class Heat {
     const pen = this.canvas.getContext("2d");
     pen.scale(ratio, ratio);
     const color = (name) => resolved(this.canvas, name);
-    this.colors = Object.fromEntries(["muted", "none", "cursor", "flag"].map((name) => [name, color(name)]));
+    this.colors = Object.fromEntries(["muted", "none", "cursor", "flag", "paper"].map((name) => [name, color(name)]));
     this.ramp = rampOf(color("low"), color("mid"), color("high"));
     pen.clearRect(0, 0, size.wide, size.high);
     this.drawLabels(pen, size);
@@ -134,14 +134,16 @@ class Heat {
     pen.stroke();
   }
 
-  /** A corner tells that something is wrong with the port, whatever is shown. */
+  /** A corner tells that something is wrong with the port, whatever is shown; it has an edge, since a cell may be red. */
   drawFlag(pen, x, y) {
-    pen.fillStyle = this.colors.flag;
-    pen.beginPath();
-    pen.moveTo(x, y);
-    pen.lineTo(x + 6, y);
-    pen.lineTo(x, y + 6);
-    pen.fill();
+    for (const [color, side] of [[this.colors.paper, 8], [this.colors.flag, 6]]) {
+      pen.fillStyle = color;
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.lineTo(x + side, y);
+      pen.lineTo(x, y + side);
+      pen.fill();
+    }
   }
 
   drawCursor(pen, size) {

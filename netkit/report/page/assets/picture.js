@@ -11,13 +11,13 @@ function picture(section) {
   const drawing = svg(
     "svg",
     { viewBox: `0 0 ${WIDE} ${places.height}`, role: "group", "aria-label": `The fabric: ${summary()}`, class: "picture" },
+    svg("g", { class: "wires", "aria-hidden": "true" }, wires(places)),
     svg("g", { class: "labels", "aria-hidden": "true" }, places.labels.map(([x, y, text, anchor]) => (
       svg("text", { x, y, "text-anchor": anchor }, text)))),
-    svg("g", { class: "wires", "aria-hidden": "true" }, wires(places)),
     svg("g", {}, nodes),
   );
   roving(drawing, nodes);
-  section.append(el("p", { class: "muted" }, `${summary()}. Arrow keys move, Enter opens a device.`), el("div", { class: "scroll card" }, drawing), legend());
+  section.append(el("p", { class: "muted" }, `${summary()}. Arrow keys move, Enter opens a device.`), el("div", { class: "scroll card" }, drawing), legend(places));
 }
 
 function summary() {
@@ -29,9 +29,10 @@ function summary() {
     .map((role) => `${counts[role]} ${counts[role] === 1 ? names[role] : plural[role]}`).join(", ");
 }
 
-function legend() {
+function legend(places) {
+  const left = places.leftOut ? el("span", { class: "muted" }, `Not drawn: ${counted(places.leftOut, "more link")} with findings`) : null;
   const used = new Set(data.devices.map((device) => device.state));
-  return el("p", { class: "legend" }, RANKS.filter((state) => used.has(state)).reverse().map(badge));
+  return el("p", { class: "legend" }, RANKS.filter((state) => used.has(state)).reverse().map(badge), left);
 }
 
 function tiersOf(devices) {
@@ -81,8 +82,7 @@ function placeRows(rows, top, boxes, labels) {
   for (const row of rows) {
     labels.push([0, y + 17, `${hasPods ? `pod ${row.pod} ` : ""}unit ${row.unit}`, "start"]);
     placeLeaves(row.leaves, rails, width, y, boxes);
-    const lines = placeHosts(row.hosts, y, boxes);
-    y += Math.max(31, lines * 11 + 6);
+    y += Math.max(31, placeHosts(row.hosts, y, boxes) + 5);
   }
   return y;
 }
@@ -97,14 +97,14 @@ function placeLeaves(leaves, rails, width, y, boxes) {
   });
 }
 
-/** Hosts are small squares: what stands out among them is what is not well. */
+/** Hosts are small squares: what stands out among them is what is not well. Returns how high they are. */
 function placeHosts(hosts, y, boxes) {
-  const columns = 16;
-  const side = 9;
+  const side = hosts.length <= 7 ? 24 : hosts.length <= 24 ? 13 : 9;
+  const columns = Math.floor(HOSTS / (side + 2));
   hosts.forEach((device, index) => boxes.push({
     device, x: WIDE - HOSTS + (index % columns) * (side + 2), y: y + 2 + Math.floor(index / columns) * (side + 2), width: side, height: side, isSmall: true,
   }));
-  return Math.ceil(hosts.length / columns);
+  return Math.ceil(hosts.length / columns) * (side + 2);
 }
 
 function node(box) {
@@ -112,15 +112,15 @@ function node(box) {
   const title = `${device.name}, ${device.role}, ${WORDS[device.state]}`;
   const shape = svg("rect", { x, y, width, height, rx: box.isSmall ? 2 : 4 });
   const parts = [svg("title", {}, title), shape];
-  if (!box.isSmall) parts.push(sign(device.state, x + 10, y + height / 2), caption(device.name, x, y, width, height));
+  if (!box.isSmall) parts.push(sign(device.state, x + 9, y + height / 2), caption(device.name, x, y, width, height));
   else if (device.state !== "pass") parts.push(svg("path", { class: "cross", d: `M${x + 2} ${y + height - 2}L${x + width - 2} ${y + 2}` }));
   return svg("a", { href: address(device.name), "aria-label": title, class: `node is-${device.state}` }, parts);
 }
 
 function caption(name, x, y, width, height) {
-  const most = Math.floor((width - 22) / 6.4);
+  const most = Math.floor((width - 18) / 6.1);
   const text = name.length <= most ? name : most > 3 ? `…${name.slice(1 - most)}` : "";
-  return svg("text", { x: x + 20, y: y + height / 2 + 4 }, text);
+  return svg("text", { x: x + 17, y: y + height / 2 + 4 }, text);
 }
 
 const SIGNS = {
@@ -133,6 +133,7 @@ function sign(state, x, y) {
 }
 
 const MOST_WIRES = 400;
+const MOST_BAD = 120;
 
 /** One line for all cables between two switches; of a large fabric only those on which something is wrong. */
 function wires(places) {
@@ -142,9 +143,14 @@ function wires(places) {
     for (let row = 0; row < device.ports.rows; row += 1) wire(found, places, device, row);
   }
   const all = [...found.values()];
-  const told = all.length > MOST_WIRES || places.tiers.rows.length > 2 ? all.filter((one) => one.state) : all;
-  return told.sort((one, other) => (one.state ? 1 : 0) - (other.state ? 1 : 0)).map(line);
+  const bad = all.filter((one) => one.state).sort((one, other) => rank(one.state) - rank(other.state));
+  const well = all.length > MOST_WIRES || places.tiers.rows.length > 2 ? [] : all.filter((one) => !one.state);
+  places.leftOut = Math.max(0, bad.length - MOST_BAD);
+  // The worst last, so that they lie on top, and are not among those that are left out when all is bad.
+  return [...well, ...bad.slice(-MOST_BAD)].map(line);
 }
+
+function rank(state) { return state ? RANKS.indexOf(state) : -1; }
 
 function wire(found, places, device, row) {
   const peer = places.at.get(cell(device.ports, "peer", row));

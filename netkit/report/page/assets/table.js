@@ -12,8 +12,15 @@ const RANKS = ["pass", "unknown", "unreached", "warn", "fail", "error"];
 function cell(table, name, row) {
   const column = table.columns[name];
   if (column === undefined) return null;
+  if (column.runs) unrolled(column);
   if (column.each) return column.each[row];
   return column.but && Object.hasOwn(column.but, row) ? column.but[row] : column.all;
+}
+
+/** Write a column out whose values come many times in a row. */
+function unrolled(column) {
+  column.each = column.runs.flatMap(([value, times]) => new Array(times).fill(value));
+  delete column.runs;
 }
 
 function rowOf(device, port) {

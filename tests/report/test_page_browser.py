@@ -1,0 +1,281 @@
+"""The HTML report in a real browser: what it shows, what can be done with it, and that it asks for nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import fabrics
+from netkit import design
+from netkit.hardware import Catalog
+from netkit.intent import load
+from netkit.judge import Verdict
+from netkit.report.page import NO_TRENDS, Reported, Series, Tally, Trends, page
+from tests.command import ROOT
+from tests.report.browser import Browser, browser, needs_chromium
+from tests.report.seen import HOSTILE, LONG, dim, misnamed, paused, reported, unreached, worn_out
+
+pytestmark = needs_chromium
+OUT = ROOT / "out" / "report"
+MOST_BYTES = 3_000_000
+DAY_S = 86_400.0
+RUNS = tuple(
+    Tally(f"run{number:02}", 1_763_000_000 + number * DAY_S, Verdict.FAIL, number % 4, number % 7, 0, 900, 0)
+    for number in range(30)
+)
+FADING = Series(
+    "leaf01", "swp1s0/1", "rx_dbm", tuple((1_763_000_000 + day * DAY_S, -2.0 - day / 4) for day in range(30))
+)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("chromium")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+@pytest.fixture(scope="module")
+def sick(folder: Path) -> Path:
+    run = reported(trends=Trends(RUNS, (FADING,)), leaf01=dim, leaf02=paused, spine02=unreached)
+    return written(folder / "sick.html", run)
+
+
+@pytest.fixture
+def shown(chromium: Browser, sick: Path) -> Iterator[Browser]:
+    """Show the report on a sick fabric, and look afterwards whether the browser complained or asked for anything."""
+    chromium.prefer("light")
+    chromium.open(sick)
+    chromium.complaints()
+    chromium.requests()
+    yield chromium
+    assert_quiet(chromium)
+
+
+def written(file: Path, run: Reported) -> Path:
+    file.write_text(page(run), encoding="utf-8")
+    return file
+
+
+def assert_quiet(chromium: Browser) -> None:
+    assert chromium.complaints() == []
+    asked = [url for url in chromium.requests() if not url.startswith(("file:", "data:", "about:"))]
+    assert asked == []
+
+
+def address(chromium: Browser) -> str:
+    found: str = chromium.run("return location.hash")
+    return found
+
+
+def test_the_verdict_comes_first_with_its_counts(shown: Browser) -> None:
+    assert shown.text("h1") == "small 6 fail of 2 causes"
+    counts = dict(zip(shown.texts(".counts dt"), shown.texts(".counts dd"), strict=True))
+    assert (counts["Reached"], counts["Not reached"], counts["Broken checks"]) == ("3 of 4", "1", "0")
+    assert int(counts["Examined"].replace(",", "")) > 100
+
+
+def test_loading_asks_for_nothing_but_the_file_itself(chromium: Browser, sick: Path) -> None:
+    chromium.requests()
+    chromium.open(sick)
+    asked = {url for url in chromium.requests() if not url.startswith(("data:", "about:"))}
+    assert asked == {sick.as_uri()}
+    assert chromium.complaints() == []
+
+
+def test_the_picture_shows_every_device_in_its_state_and_leads_to_it(shown: Browser) -> None:
+    names = shown.run("return [...document.querySelectorAll('.node')].map((one) => one.getAttribute('aria-label'))")
+    assert names == [
+        "spine01, spine, well",
+        "spine02, spine, not reached",
+        "leaf01, leaf, fail",
+        "leaf02, leaf, fail",
+    ]
+    shown.click(".node.is-unreached")
+    assert address(shown) == "#device/spine02"
+    assert shown.text("#detail-title") == "spine02"
+    assert "connection refused" in shown.text("#detail")
+
+
+def test_findings_are_found_by_words_and_by_verdict(shown: Browser) -> None:
+    assert shown.count("#findings .cause") == 2
+    shown.press("/")
+    shown.press(*"leaf02 pauses")
+    assert shown.texts("#findings .cause .where") == ["gpu01:rail1 — leaf02:swp1s0"]
+    assert shown.text("#findings [role=status]").startswith("1 of 2 causes")
+    shown.run("document.getElementById('search').value = ''")
+    shown.press(" ")
+    shown.click("input[name=verdict][value=fail]")
+    assert shown.count("#findings .cause") == 0
+
+
+def test_a_layer_can_be_chosen(shown: Browser) -> None:
+    shown.run(
+        "const layer = document.getElementById('layer');"
+        "layer.value = 'physical'; layer.dispatchEvent(new Event('change'))"
+    )
+    assert shown.texts("#findings .cause .where") == ["gpu01:rail0 — leaf01:swp1s0"]
+
+
+def test_a_finding_unfolds_to_evidence_remedy_and_symptoms(shown: Browser) -> None:
+    shown.click("#findings .cause:first-child summary")
+    assert "What to do: clean the connectors" in shown.text("#findings .cause .remedy")
+    assert shown.texts("#findings .cause .pairs dt") == ["Where", "Counter window"]
+    assert shown.count("#findings .cause[open] .symptoms li") == 3
+    shown.click("#findings .cause .pairs a")
+    assert address(shown) == "#device/leaf01/swp1s0"
+
+
+def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> None:
+    shown.open(sick, "#device/leaf02/swp1s0")
+    assert shown.text("#detail-title") == "leaf02:swp1s0"
+    told = dict(zip(shown.texts("#detail .pairs dt"), shown.texts("#detail .pairs dd"), strict=True))
+    wanted = {
+        "cabled to": "gpu01",
+        "FEC": "rs",
+        "optic margin (dB)": "6",
+        "rx pause/3": "900,000",
+        "serial": "leaf02-1",
+    }
+    assert {name: told[name] for name in wanted} == wanted
+    shown.press("Escape")
+    assert shown.run("return document.getElementById('detail').open") is False
+
+
+def test_the_heatmap_switches_what_it_shows(shown: Browser) -> None:
+    drawn = shown.run("return document.querySelector('canvas').toDataURL()")
+    assert shown.text("#heat-now") == "leaf01:swp1s0 to gpu01:rail0: pause rate 0/s, fail"
+    shown.click("input[name=metric][value=margin]")
+    assert shown.text("#heat-now") == "leaf01:swp1s0 to gpu01:rail0: optic margin -1.5 dB, fail"
+    assert shown.texts(".worst tbody tr:first-child > *") == ["leaf01:swp1s0", "-1.5 dB", "gpu01:rail0", "fail"]
+    assert shown.run("return document.querySelector('canvas').toDataURL()") != drawn
+    shown.click("input[name=role][value=spine]")
+    assert shown.text("#heat-now").startswith("spine01:swp1s0 to leaf01:")
+
+
+def test_everything_works_without_a_mouse(shown: Browser) -> None:
+    shown.run("document.querySelector('.node').focus()")
+    shown.press("Right")
+    assert shown.focused() == "spine02, spine, not reached"
+    shown.press("Down")
+    assert shown.focused() == "leaf02, leaf, fail"
+    shown.press("Enter")
+    assert shown.text("#detail-title") == "leaf02"
+    shown.press("Escape")
+    assert shown.focused() == "leaf02, leaf, fail"
+    shown.run("document.querySelector('canvas').focus()")
+    shown.press("Down", "Right")
+    assert shown.text("#heat-now").startswith("leaf02:swp1s1 ")
+    shown.press("Enter")
+    assert address(shown) == "#device/leaf02/swp1s1"
+
+
+def test_everything_has_a_name_for_those_who_do_not_see_it(shown: Browser) -> None:
+    nodes = shown.command("Accessibility.getFullAXTree")["nodes"]
+    named = {"link", "button", "checkbox", "radio", "combobox", "searchbox", "application", "table", "image", "dialog"}
+    nameless = [
+        node["role"]["value"]
+        for node in nodes
+        if node.get("role", {}).get("value") in named and not node.get("ignored") and not node["name"]["value"]
+    ]
+    assert nameless == []
+    landmarks = {node["role"]["value"] for node in nodes if not node.get("ignored")}
+    assert {"banner", "navigation", "main", "search", "region"} <= landmarks
+
+
+def test_light_and_dark_follow_the_desktop_and_the_button(shown: Browser) -> None:
+    paper = "return getComputedStyle(document.body).backgroundColor"
+    light = shown.run(paper)
+    shown.prefer("dark")
+    dark = shown.run(paper)
+    assert light != dark
+    shown.click("#theme")
+    assert (shown.text("#theme"), shown.run(paper)) == ("Theme: light", light)
+    shown.click("#theme")
+    assert (shown.text("#theme"), shown.run(paper)) == ("Theme: dark", dark)
+
+
+def test_trends_are_charts_and_a_table(shown: Browser) -> None:
+    assert shown.count(".bars > g") == len(RUNS)
+    assert shown.count("#trends tbody tr") == len(RUNS)
+    assert "-2 dBm → -9.25 dBm" in shown.text("#trends .chart")
+
+
+def test_paper_gets_every_finding_unfolded(shown: Browser) -> None:
+    shown.run("window.dispatchEvent(new Event('beforeprint'))")
+    assert shown.count("#findings .cause[open] .remedy") == 2
+    shown.run("window.dispatchEvent(new Event('afterprint'))")
+    assert shown.count("#findings .cause[open]") == 0
+
+
+def test_what_a_device_calls_itself_stays_text(chromium: Browser, folder: Path) -> None:
+    run = reported(leaf01=misnamed(HOSTILE), leaf02=misnamed(LONG), spine01=unreached)
+    file = written(folder / "hostile.html", run)
+    for fragment in ("", "#device/leaf01/swp1s0", "#device/leaf02/swp1s0", "#device/%E0%A4%A", "#device/<img src=x>"):
+        chromium.open(file, fragment)
+        assert chromium.run("return document.title").startswith("small: ")
+        assert chromium.count("script, img, iframe") == 2
+    chromium.open(file, "#device/leaf01/swp1s0")
+    assert "By design this is cabled to gpu01; LLDP says <script>" in chromium.text("#detail .note")
+    wide = chromium.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide == 0
+    assert_quiet(chromium)
+
+
+def test_a_clean_fabric_says_how_much_was_examined(chromium: Browser, folder: Path) -> None:
+    chromium.open(written(folder / "clean.html", reported()))
+    assert chromium.text("h1") == "small clean"
+    assert chromium.text("#findings [role=status]").startswith("Nothing wrong was found in ")
+    assert chromium.count("#findings .controls") == 0
+    assert_quiet(chromium)
+
+
+def test_a_stored_run_says_what_it_did_not_keep(chromium: Browser, folder: Path) -> None:
+    run = reported(leaf01=dim)
+    chromium.open(written(folder / "stored.html", Reported(run.judged, run.fabric, None, 3, "run01", NO_TRENDS)))
+    assert chromium.text("#heatmap p").startswith("A stored run keeps its verdicts")
+    chromium.click(".node.is-fail")
+    assert chromium.text("#detail-title") == "leaf01"
+    assert_quiet(chromium)
+
+
+def test_a_fabric_of_128_leaves_fits_and_is_quick(
+    chromium: Browser, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every port of it tells something else, and thousands of findings there are: it gets no larger than this."""
+    intent = load(fabrics.write(tmp_path / "large", fabrics.SPEED, "nvue")).intent
+    run = worn_out(design.build(intent, Catalog()))
+    file = written(folder / "large.html", run)
+    assert run.judged.judgement.count(Verdict.WARN) > 5000
+    assert file.stat().st_size < MOST_BYTES
+    chromium.open(file)
+    assert chromium.text(".scale p:first-child").endswith("8,192 of 8,192 ports tell it.")
+    assert chromium.count("*") < 4000
+    ready_ms = chromium.run("return document.documentElement.dataset.readyMs")
+    switched_ms = chromium.run(
+        "const began = performance.now(); document.querySelector('input[value=margin]').click();"
+        "return Math.round(performance.now() - began)"
+    )
+    with capsys.disabled():
+        size = file.stat().st_size / 1e6
+        print(f"\nreport of 128 leaves: {size:.1f} MB, ready in {ready_ms} ms, another metric in {switched_ms} ms")
+    chromium.picture(OUT / "large.png")
+    assert_quiet(chromium)
+
+
+def test_pictures_for_a_person_to_look_at(shown: Browser, sick: Path) -> None:
+    for scheme in ("light", "dark"):
+        shown.prefer(scheme)
+        shown.open(sick)
+        shown.click("#findings .cause:first-child summary")
+        shown.picture(OUT / f"{scheme}.png")
+    shown.prefer("light")
+    shown.open(sick, "#device/leaf01/swp1s0")
+    shown.window_picture(OUT / "port.png")
+    shown.open(sick)
+    shown.print(OUT / "print.pdf")
+    assert (OUT / "print.pdf").stat().st_size > 10_000
