@@ -39,7 +39,9 @@ class Site(NamedTuple):
 def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     values = intent() if request.param == "nvue" else intent(switches=SWITCHES)
     ports = ("swp1s0", "swp33s0", "swp1s0") if request.param == "nvue" else ("Ethernet0", "Ethernet256", "Ethernet1/1")
-    with running(write_fabric(tmp_path_factory.mktemp("fabric"), values), name=request.param) as made:
+    fabric = write_fabric(tmp_path_factory.mktemp("fabric"), values)
+    (fabric / "access.yaml").write_text("platforms: {eos: {napalm: eos}}\n", encoding="utf-8")  # NAPALM's own driver
+    with running(fabric, name=request.param) as made:
         yield Site(made, *ports)
 
 
