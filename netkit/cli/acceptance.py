@@ -68,7 +68,8 @@ def run(
         if dry or not is_agreed("Run them? Jobs that run meanwhile are slowed down.", yes=yes):
             return 0
         with counter("measuring", len(plan.rounds)) as count:
-            _write(out, bench.measure(plan.rounds, count))
+            absent = "".join(f"# absent: {reason}\n" for reason in plan.absent)
+            _write(out, absent + bench.measure(plan.rounds, count))
         sys.stdout.write(f"{out}: judge it with netkit check acceptance --results {out}\n")
         return UNREACHED if bench.failures else 0
 

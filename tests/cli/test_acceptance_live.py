@@ -42,6 +42,7 @@ def test_the_plan_comes_first_and_nothing_runs_unless_somebody_agrees(up: Runnin
 def test_what_ran_is_judged_and_kept_in_a_snapshot(up: RunningLab, tmp_path: Path) -> None:
     out, snapshot = tmp_path / "results.txt", tmp_path / "all.json.gz"
     assert asked(up, out, "--yes")[:2] == (0, f"{PLAN}{out}: judge it with netkit check acceptance --results {out}\n")
+    assert out.read_text(encoding="utf-8").startswith("".join(f"# {line}" for line in ABSENT.splitlines(keepends=True)))
     found = trials.read([out])
     host, other = ([nic.address for nic in one.nics] for one in intents.fabric(intent()).hosts)
     assert [(trial.ends, trial.nic, trial.failure) for trial in found] == [

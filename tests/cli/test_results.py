@@ -1,5 +1,7 @@
 """Results of acceptance runs on the command line: judged from files without asking a device, and kept in snapshots."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from tests.cli.checked import checked
 from tests.command import ROOT, run
 
 CASES = ROOT / "tests" / "facts" / "acceptance" / "cases"
+REMEDY = "give what all_reduce_perf, ib_write_bw or iperf3 -J printed"
 GOOD, BAD = CASES / "nccl_two_nodes.txt", CASES / "perftest_failed.txt"
 
 
@@ -45,6 +48,19 @@ def test_results_in_a_snapshot_are_judged_again_and_alike(place: tuple[Path, Pat
     assert (added.stdout, added.returncode) == (kept.stdout, kept.returncode)
 
 
+def test_pytest_says_of_results_in_a_snapshot_what_netkit_check_says(place: tuple[Path, Path], tmp_path: Path) -> None:
+    fabric, file = place
+    whole = tmp_path / "whole.json"
+    whole.write_bytes(serial.dump(trials.added(serial.read(file), trials.read([BAD]))))
+    words = ["-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider", "checks/acceptance.py", "--fabric", fabric]
+    done = subprocess.run(
+        [sys.executable, *map(str, words), "--snapshot", whole], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "FAILED checks/acceptance.py::completed[fabric]" in done.stdout
+    assert done.stdout.startswith("Fsssss")
+
+
 def test_without_results_nothing_could_be_judged(place: tuple[Path, Path]) -> None:
     done = run("check", "acceptance", "--fabric", place[0])
     assert done.returncode == 1
@@ -55,11 +71,7 @@ def test_without_results_nothing_could_be_judged(place: tuple[Path, Path]) -> No
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "nothing.txt",
-            "holds no result of nccl-tests, perftest or iperf3; "
-            "give what all_reduce_perf, ib_write_bw or iperf3 -J printed",
-        ),
+        ("nothing.txt", f"holds no result of nccl-tests, perftest or iperf3; {REMEDY}"),
         ("missing.txt", "cannot be read: No such file or directory"),
         (".", "cannot be read: Is a directory"),
     ],

@@ -99,7 +99,7 @@ def _completed(trial: Trial, about: Mapping[str, Any]) -> Trial:
     """Return a run with what is known of it beside what the tool printed; that knows the names of the design."""
     hosts = about.get("hosts")
     ends = tuple(one for one in hosts if isinstance(one, str)) if isinstance(hosts, list) else ()
-    times = (number(about.get("at_s")), trial.at_s)
+    times = (trial.at_s, number(about.get("at_s")))
     return replace(
         trial,
         test=word(about, "test") or trial.test,
