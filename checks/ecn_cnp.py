@@ -1,13 +1,13 @@
 """ECN and CNPs: switches mark, receivers answer, senders hear it; both sides are always counted."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from netkit.design import Port
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
-from netkit.judge.cnp_path import Loss, Stray, losses, sent_to, strays
+from netkit.judge.cnp_path import Loss, Stray, hops, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
 from netkit.judge.parity import RailSum, is_read, rail_sum
 from netkit.judge.pauses import received, sent
@@ -52,7 +52,8 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
     elif abs(loss) >= min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent):
         say = fail if abs(loss) >= limits.cnp_loss_fail_percent else warn
-        yield _located(say, where, _lost(loss, text), losses(scene, nics))
+        about = {"between": pair(nics), "hops": hops(scene, rail)}
+        yield _located(say, where, _lost(loss, text), losses(scene, nics), about)
     else:
         yield PASSED
     if found.ignored * 100 > MOST_IGNORED_PERCENT * found.heard:
@@ -72,13 +73,16 @@ def _lost(loss: float, text: str) -> str:
     return f"{words}: {text}"
 
 
-def _located(say: Callable[..., Finding], rail: str, text: str, lost: Sequence[Loss]) -> Finding:
+def _located(
+    say: Callable[..., Finding], rail: str, text: str, lost: Sequence[Loss], about: Mapping[str, str]
+) -> Finding:
     """Return a finding at the place that most of them are lost at, as far as counters tell."""
     if not lost:
-        return say(rail, text, LOCATE, cause=rail, places="not located: no NIC and no queue counts what is missing")
+        places = "not located: no NIC and no queue counts what is missing; a policer would not show"
+        return say(rail, text, LOCATE, cause=rail, places=places, **about)
     end = lost[0].end
     places = "; ".join(loss.text for loss in lost)
-    return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places)
+    return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places, **about)
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from netkit.design import Switch
+from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge.delta import Delta
 from netkit.judge.scene import End, Scene, Seen
@@ -61,6 +62,45 @@ def _dropped(scene: Scene, seen: Seen) -> Iterator[Loss]:
         drops = seen.delta("queue_drops", place(port, scene.fabric.lossless.cnp.priority))
         if drops.value:
             yield Loss(End(seen.name, port), drops.value, f"{seen.name}:{port} drops {drops.value} in their queue")
+
+
+def pair(nics: Sequence[tuple[Seen, str]]) -> str:
+    """Return between whom most of a rail's CNPs are lost: who sends most, and who hears least of what others send."""
+    sent = {End(seen.name, nic): seen.delta("cnp_sent", nic).value for seen, nic in nics}
+    heard = {End(seen.name, nic): _total(seen.delta(name, nic) for name in HEARD) for seen, nic in nics}
+    sender = max(sent, key=lambda end: sent[end])
+    others = [end for end in heard if end != sender]
+    return f"{sender} to {min(others, key=lambda end: heard[end])}" if others else str(sender)
+
+
+def hops(scene: Scene, rail: int) -> str:
+    """Return the hops of a rail that do not treat CNPs as intended, by their settings; a spine is one of all rails."""
+    found = [
+        told
+        for seen in scene.devices.values()
+        for port in (*seen.ports, *seen.nics)
+        if _is_of_rail(seen, port, rail) and (told := _odd(scene, seen, port))
+    ]
+    profile = scene.fabric.lossless
+    return "; ".join(found) or f"all that tell it map DSCP {profile.cnp_dscp} to priority {profile.cnp.priority}"
+
+
+def _is_of_rail(seen: Seen, port: str, rail: int) -> bool:
+    if port in seen.nics:
+        return seen.nics[port].rail == rail
+    return isinstance(seen.device, Switch) and (seen.device.role != "leaf" or seen.device.rail == rail)
+
+
+def _odd(scene: Scene, seen: Seen, port: str) -> str:
+    """Return how a hop treats CNPs if that is not as intended; empty when it is, or is not told."""
+    profile, shown = scene.fabric.lossless, seen.facts.qos
+    qos = None if isinstance(shown, Absent) else shown.get(port)
+    if qos is None:
+        return ""
+    if qos.cnp_dscp not in {None, profile.cnp_dscp}:
+        return f"{seen.name}:{port} sends them with DSCP {qos.cnp_dscp}"
+    priority = (qos.dscp_to_priority or {}).get(profile.cnp_dscp, profile.cnp.priority)
+    return f"{seen.name}:{port} maps them to priority {priority}" if priority != profile.cnp.priority else ""
 
 
 def strays(scene: Scene, minimum: int) -> Iterator[Stray]:

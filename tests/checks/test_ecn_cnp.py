@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts, Observation
 from netkit.facts.qos import Buffer, PortQos
 from netkit.intent.model import Thresholds
-from netkit.judge import Scene, Verdict
+from netkit.judge import Finding, Scene, Verdict
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -80,6 +80,21 @@ def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
     (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
     assert (one.device, one.place) == ("gpu01", "rail0")
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 1000 as sent, and 30 packets leave it on priority 6"
+
+
+def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
+    odd = observation("leaf01", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0}), "swp1s1": MAPPED}))
+    other = observation("leaf02", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0})}))
+    (one,) = said_of(rails(host("gpu01", 1000, 0), host("gpu02", 0, 300), odd, other))
+    assert dict(one.evidence)["between"] == "gpu01:rail0 to gpu02:rail0"
+    assert dict(one.evidence)["hops"] == "leaf01:swp1s0 maps them to priority 0"
+    (one,) = said_of(rails(host("gpu01", 1000, 0), host("gpu02", 0, 300)))
+    assert dict(one.evidence)["hops"] == "all that tell it map DSCP 48 to priority 6"
+
+
+def said_of(found: Scene) -> list[Finding]:
+    """Return what is wrong with the parity of the first rail."""
+    return [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
 
 
 def test_a_queue_that_drops_cnps_is_named() -> None:
