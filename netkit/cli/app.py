@@ -258,7 +258,9 @@ def report(
     source: Facts = "",
     snapshot: Annotated[Path | None, typer.Option("--from", help="Report on a snapshot.", metavar="FILE")] = None,
     store: Annotated[str, typer.Option("--store", help="Stored runs: trends, and RUN.", metavar="[=URL|FILE]")] = "",
-    output: Annotated[str, typer.Option("--format", help="html or json.", metavar="FORMAT")] = "html",
+    output: Annotated[
+        str, typer.Option("--format", help="html, json, or schema: what the JSON holds.", metavar="FORMAT")
+    ] = "html",
 ) -> None:
     """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
     wanted: dict[str, Any] = {"run": run, "names": tuple(checks or ()), "limit": limit, "lab": lab, "window_s": window}

@@ -18,6 +18,7 @@ from netkit.judge import catalog
 from netkit.judge.scene import History
 from netkit.report.judgement_view import headline
 from netkit.report.page import Reported, Tally, Trends, page, page_json, trend
+from netkit.report.page.frame import asset
 from netkit.store import Run, Source
 from netkit.store.reading import StoredHistory
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from netkit.store.store import Store
 
 FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
+SCHEMA = "schema"
 MOST_RUNS = 200
 CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
 
@@ -53,8 +55,11 @@ class Wanted:
 
 def run(folder: Path, wanted: Mapping[str, object], *, out: Path | None, output: str) -> int:
     """Write a report; end as `netkit check` does."""
+    if output == SCHEMA:
+        sys.stdout.write(asset("report.schema.json"))
+        return 0
     if output not in FORMATS:
-        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
+        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
     asked = Wanted(**wanted)  # type: ignore[arg-type]  # as the command line has typed them
     asked.check()
     with _opened(place_of(asked.store or ("." if asked.run else ""))) as store:

@@ -6,11 +6,17 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
-from netkit.report.page import document, page, page_json
+from netkit.judge import Verdict
+from netkit.report.page import Reported, Series, Tally, Trends, document, page, page_json
+from netkit.report.page.frame import asset
 from netkit.report.page.table import column, rounded, table
 from netkit.report.page.wording import cut
-from tests.report.seen import HOSTILE, LONG, SMALL, dim, misnamed, paused, reported, unreached
+from tests.report.seen import HOSTILE, LONG, SMALL, dim, misnamed, paused, reported, unreached, worn
+
+TALLY = Tally("run01", 1.0, Verdict.WARN, 0, 1, 0, 90, 0)
+SERIES = Series("leaf01", "swp1s0/1", "rx_dbm", ((1.0, -2.0), (2.0, -3.0)))
 
 
 class Elements(HTMLParser):
@@ -79,6 +85,16 @@ def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
     assert pause["head"]["evidence"] == {"window": "30 s"}
     assert light["head"]["remedy"].startswith("clean the connectors")
     assert (light["layer"], light["devices"][0]) == ("physical", "leaf01")
+
+
+@pytest.mark.parametrize("sick", [{}, {"leaf01": dim, "leaf02": paused, "spine01": unreached}, {"leaf01": worn}])
+def test_the_data_is_as_its_schema_says(sick: Any) -> None:
+    run = reported(trends=Trends((TALLY,), (SERIES,)), **sick)
+    schema = json.loads(asset("report.schema.json"))
+    Draft202012Validator.check_schema(schema)
+    stored = Reported(run.judged, run.fabric, None, 3, "run01", notes=("the intent has changed",))
+    for one in (run, stored):
+        Draft202012Validator(schema).validate(document(one))
 
 
 def test_nothing_a_device_says_becomes_an_element_or_ends_the_data() -> None:

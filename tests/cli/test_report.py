@@ -1,0 +1,132 @@
+"""`netkit report`: from snapshots, from a store, from a lab."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.checked import checked
+from tests.cli.site import Site
+from tests.command import Done, assert_refused, run
+from tests.lab.running import intent, needs_lab, running, write_fabric
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Return a fabric and a snapshot of it."""
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("NETKIT_STORE", raising=False)
+    return checked(tmp_path)
+
+
+def data(page: Path) -> Any:
+    """Return the data in a page."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"))
+    assert found is not None
+    return json.loads(found[1])
+
+
+def report(places: tuple[Path, Path], *arguments: str | Path) -> Done:
+    return run("report", "--fabric", places[0], *arguments)
+
+
+def test_a_snapshot_becomes_one_file_that_says_what_check_says(places: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    done = report(places, "--from", places[1], "-o", out)
+    same = run("check", "--fabric", places[0], "--from", places[1], "--format", "json")
+    told = json.loads(same.stdout)
+    assert done.returncode == same.returncode == 4
+    assert done.stdout.startswith(f"{out}: small: {told['verdict']}: ")
+    found = data(out)
+    assert (found["verdict"], found["exit_code"], found["counts"]["examined"]) == (told["verdict"], 4, told["examined"])
+    assert [cause["head"]["text"] for cause in found["causes"]] == [one["head"]["text"] for one in told["causes"]]
+    assert {one["name"]: one["state"] for one in found["devices"]} == {
+        "leaf01": "fail",
+        "leaf02": "fail",
+        "spine01": "unknown",
+        "spine02": "unreached",
+        "gpu01": "unreached",
+        "gpu02": "unreached",
+    }
+    assert [file.name for file in tmp_path.iterdir() if "draft" in file.name] == []
+
+
+def test_json_is_the_data_of_the_page(places: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    report(places, "--from", places[1], "-o", out)
+    done = report(places, "--from", places[1], "--format", "json")
+    assert (done.returncode, json.loads(done.stdout)) == (4, data(out))
+
+
+def test_a_report_on_part_of_a_fabric_names_only_that(places: tuple[Path, Path]) -> None:
+    done = report(
+        places, "--from", places[1], "--limit", "leaf01", "--check", "bgp", "--check", "load.errors", "--format", "json"
+    )
+    found = json.loads(done.stdout)
+    assert [one["name"] for one in found["devices"]] == ["leaf01"]
+    assert {one["check"].partition(".")[0] for one in found["by_check"]} == {"bgp", "load"}
+    assert done.returncode == 1
+
+
+def test_a_stored_run_is_reported_again_with_how_runs_went(places: tuple[Path, Path]) -> None:
+    for _ in range(2):
+        run("check", "--fabric", places[0], "--from", places[1], "--store")
+    now = json.loads(report(places, "--from", places[1], "--format", "json").stdout)
+    done = report(places, "last", "--format", "json")
+    found = json.loads(done.stdout)
+    assert done.returncode == 4
+    same = ("verdict", "state", "counts", "causes", "unreached", "skipped", "exit_code", "taken_s")
+    assert {name: found[name] for name in same} == {name: now[name] for name in same}
+    assert (found["has_facts"], now["has_facts"], now["trends"]["runs"]) == (False, True, [])
+    assert [one["fail"] for one in found["trends"]["runs"]] == [2, 2]
+    assert found["run"] in {one["run"] for one in found["trends"]["runs"]}
+    named = json.loads(report(places, found["run"], "--store", "--format", "json").stdout)
+    assert named["run"] == found["run"]
+    beside = json.loads(report(places, "--store", "--from", places[1], "--format", "json").stdout)
+    assert len(beside["trends"]["runs"]) == 2
+
+
+def test_a_changed_intent_is_told_with_a_stored_run(places: tuple[Path, Path]) -> None:
+    run("check", "--fabric", places[0], "--from", places[1], "--store")
+    file = places[0] / "fabric.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert json.loads(report(places, "last", "--format", "json").stdout)["notes"] == []
+    file.write_text(text.replace("site: ", "site: another-", 1), encoding="utf-8")
+    (note,) = json.loads(report(places, "last", "--format", "json").stdout)["notes"]
+    assert note.startswith("The intent has changed since")
+
+
+def test_the_schema_of_the_data_is_printed(places: tuple[Path, Path]) -> None:
+    done = report(places, "--format", "schema")
+    assert (done.returncode, json.loads(done.stdout)["title"]) == (0, "netkit report")
+
+
+def test_what_cannot_be_is_refused_in_a_line(places: tuple[Path, Path], tmp_path: Path) -> None:
+    snapshot = places[1]
+    assert_refused(report(places, "--from", snapshot, "--format", "pdf"), "no output format 'pdf'")
+    assert_refused(report(places, "last"), "no store is there")
+    assert_refused(report(places, "--store", "--from", snapshot), "no store is there")
+    assert_refused(report(places, "last", "--from", snapshot), "--from has no meaning for a stored run")
+    assert_refused(report(places, "--lab", "--from", snapshot), "choose one")
+    missing = tmp_path / "nowhere" / "report.html"
+    assert_refused(report(places, "--from", snapshot, "-o", missing), "cannot be written", "nowhere")
+    run("check", "--fabric", places[0], "--from", snapshot, "--store")
+    assert_refused(report(places, "no-such-run"), "no run 'no-such-run' is stored")
+
+
+@needs_lab
+def test_a_lab_is_looked_at_and_reported(tmp_path: Path) -> None:
+    with running(write_fabric(tmp_path / "fabric", intent())) as lab:
+        site = Site(lab, tmp_path)
+        out = tmp_path / "lab.html"
+        site.netkit("check", "--store", "--window", "1")
+        done = site.netkit("report", "--store", "--window", "1", "-o", out)
+        found = data(out)
+    assert done.returncode == found["exit_code"]
+    assert found["counts"]["reached"] == found["counts"]["devices"] == len(found["devices"])
+    assert found["counts"]["examined"] > 100
+    ports = found["devices"][0]["ports"]["columns"]
+    assert {"up", "pause", "ecn", "load", "margin", "module"} <= set(ports)
+    assert len(found["trends"]["runs"]) == 1
