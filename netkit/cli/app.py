@@ -230,6 +230,9 @@ def check(
     store: Store = "",
     since: Since = "",
     keep: Keep = "90d",
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Say what changed since the last stored run; else nothing.")
+    ] = False,
     metrics: Annotated[
         Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
     ] = None,
@@ -242,7 +245,7 @@ def check(
         return
     how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
     how |= {"results": tuple(results or ())}
-    how |= {"storing": (store, since, keep), "metrics_file": metrics}
+    how |= {"storing": (store, since, keep), "metrics_file": metrics, "has_changes_only": changes}
     _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
 
 
@@ -293,6 +296,24 @@ def backup(
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
     _run("backup", fabric, out, limit=limit, lab=lab)
+
+
+@app.command()
+def schedule(
+    fabric: Fabric,
+    action: Annotated[
+        str, typer.Argument(help="show prints systemd units, install writes them.", metavar="ACTION")
+    ] = "show",
+    every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
+    backup: Annotated[
+        Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
+    ] = None,
+    units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
+        "/etc/systemd/system"
+    ),
+) -> None:
+    """Have systemd check the fabric regularly, and say what changed."""
+    _run("schedule", fabric, action, every=every, backup=backup, units=units)
 
 
 @app.command()

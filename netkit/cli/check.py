@@ -16,6 +16,7 @@ from netkit.errors import Problem, UsageError
 from netkit.judge import Check, Scene, Verdict, catalog
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
+from netkit.report.changes_text import changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
@@ -47,10 +48,15 @@ def run(
     lists: bool,
     storing: tuple[str, str, str],
     metrics_file: Path | None = None,
+    has_changes_only: bool = False,
 ) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
     _refuse(output, profile)
     stored = Storing.of(*storing)
+    if has_changes_only and (not stored.where or output != "text"):
+        raise UsageError(
+            Problem("--changes compares with the last stored run, as text", "give --store, and no --format")
+        )
     checking = Checking.of(
         folder,
         limit=limit,
@@ -67,10 +73,13 @@ def run(
     with past(stored, source_of(checking.project.fabric.name, lab)) as earlier:
         scene = trials.scene(checking, checks, results, lambda: checking.scene(checks, earlier))
         judged = judged_of(scene, checks)
-        sys.stdout.write(FORMATS[output](judged))
+        if not has_changes_only:
+            sys.stdout.write(FORMATS[output](judged))
         if metrics_file is not None:
             write_whole(metrics_file, metrics(scene, judged))
-        earlier.save(scene, judged, checking.project.loaded.intent)
+        changes = earlier.save(scene, judged, checking.project.loaded.intent)
+        if has_changes_only:
+            sys.stdout.write(changes_text(judged.fabric, changes))
     return judged.exit_code
 
 

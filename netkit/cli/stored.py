@@ -20,7 +20,7 @@ from netkit.judge import Scene
 from netkit.judge.since import Earlier, since
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
-from netkit.store import Source, run_of
+from netkit.store import CheckState, Source, run_of
 from netkit.store.reading import StoredHistory
 
 if TYPE_CHECKING:
@@ -85,8 +85,10 @@ class Past:
         """Return a scene with what earlier runs saw."""
         return scene
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent) -> None:
-        """Keep a run."""
+    def save(self, scene: Scene, judged: Judged, intent: Intent) -> tuple[CheckState, ...]:
+        """Keep a run, and return what stands otherwise since the one before."""
+        del scene, judged, intent
+        return ()
 
 
 class StoredPast(Past):
@@ -109,13 +111,13 @@ class StoredPast(Past):
         history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent) -> None:
-        """Keep a run."""
+    def save(self, scene: Scene, judged: Judged, intent: Intent) -> tuple[CheckState, ...]:
+        """Keep a run, and return what stands otherwise since the one before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
         # What a snapshot tells of devices that were not to be judged is no news of them.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
-        self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s)
+        return self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s)
 
 
 def digest(intent: Intent) -> str:

@@ -1,0 +1,91 @@
+"""`netkit schedule`: units that systemd accepts, and runs that only speak when something changed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from netkit.facts import serial
+from tests.cli.checked import VALUES
+from tests.cli.test_check_store import BEGAN_S, seen
+from tests.command import Done, assert_refused, run
+from tests.conftest import Golden
+from tests.lab.running import write_fabric
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+
+
+@pytest.fixture
+def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("NETKIT_STORE", raising=False)
+    return write_fabric(tmp_path / "my 100% fabric $HOME", VALUES)
+
+
+def installed(fabric: Path, units: Path, *options: str | Path) -> Done:
+    return run("schedule", "-f", fabric, "install", "--units", units, *options)
+
+
+def test_units_are_written_once(fabric: Path, tmp_path: Path) -> None:
+    units = tmp_path / "units"
+    units.mkdir()
+    options = ("--every", "10m", "--backup", tmp_path / "saved")
+    first = installed(fabric, units, *options)
+    assert (first.returncode, first.stderr) == (0, "")
+    timers = "netkit-check-small.timer netkit-backup-small.timer"
+    then = f"next: systemctl daemon-reload && systemctl enable --now {timers}\n"
+    assert first.stdout == f"4 units written to {units}\n{then}"
+    again = installed(fabric, units, *options)
+    assert again.stdout == f"{units} has them already\n{then}"
+
+
+@needs_systemd
+def test_systemd_accepts_the_units(fabric: Path, tmp_path: Path) -> None:
+    units = tmp_path / "units"
+    units.mkdir()
+    assert installed(fabric, units, "--backup", tmp_path / "a b").returncode == 0
+    files = sorted(map(str, units.iterdir()))
+    done = subprocess.run(["systemd-analyze", "verify", *files], capture_output=True, text=True, check=False)
+    own = [line for line in (done.stdout + done.stderr).splitlines() if "netkit" in line]
+    assert (done.returncode, own) == (0, [])
+
+
+def test_what_show_prints(fabric: Path, golden: Golden, tmp_path: Path) -> None:
+    done = run("schedule", "-f", fabric, "--every", "1h")
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("ExecStart=")]
+    golden("cli/schedule.txt", "\n".join(lines).replace(str(tmp_path), "HERE") + "\n")
+    (start,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
+    assert start.endswith(f'check --fabric "{tmp_path}/my 100%% fabric $$HOME" --store --since last --changes')
+
+
+@pytest.mark.parametrize("every", ["", "15", "0m", "1w", "-5m", "15 m"])
+def test_a_time_that_is_none_is_refused(fabric: Path, every: str) -> None:
+    assert_refused(run("schedule", "-f", fabric, f"--every={every}"), "use minutes, hours or days")
+
+
+def test_a_folder_that_cannot_be_written_is_told(fabric: Path, tmp_path: Path) -> None:
+    assert_refused(installed(fabric, tmp_path / "nowhere"), "cannot be written", "No such file or directory")
+
+
+def changes(fabric: Path, taken_s: float, errors: int) -> Done:
+    file = fabric.parent / "snapshot.json"
+    file.write_bytes(serial.dump(seen(taken_s, errors)))
+    how = ("--from", file, "--limit", "leaf01", "--store", "--since=last", "--changes")
+    return run("check", "load.errors", "--fabric", fabric, *how)
+
+
+def test_a_run_speaks_only_when_something_changed(fabric: Path) -> None:
+    assert changes(fabric, BEGAN_S, 5).stdout == ""
+    assert changes(fabric, BEGAN_S + 600, 5).stdout == ""
+    worse = changes(fabric, BEGAN_S + 1200, 900_000)
+    head, line = worse.stdout.splitlines()
+    assert head == "small: 1 thing worse or otherwise since the last run"
+    assert line.split(maxsplit=1)[1].startswith("load.errors[leaf01] swp1s0: ")
+    assert changes(fabric, BEGAN_S + 1800, 1_800_000).stdout == ""
+    well = changes(fabric, BEGAN_S + 2400, 1_800_000)
+    assert well.stdout == "small: 1 well again since the last run\n  well   load.errors[leaf01] swp1s0\n"
+
+
+def test_changes_need_a_store(fabric: Path) -> None:
+    assert_refused(run("check", "--fabric", fabric, "--changes"), "give --store")
