@@ -8,7 +8,7 @@ from statistics import median
 from netkit.design import Fabric
 from netkit.facts.trial import Collective, Stream, Trial
 from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
-from netkit.judge.trial import distance, line_gbps, place_of, slowest_gbps
+from netkit.judge.trial import contests, distance, line_gbps, place_of, slowest_gbps
 
 COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
 LEAST_BYTES = 2**30
@@ -189,7 +189,7 @@ def shares(scene: Scene) -> Iterator[Finding]:
     load nothing competes, and nothing is judged. A share that is too small means that a queue on the way has another
     weight, or that the packets do not carry the mark they should.
     """
-    for runs in _contests(_of(scene, LOAD)):
+    for runs in contests(_of(scene, LOAD)):
         yield _shared(scene, runs)
 
 
@@ -211,26 +211,6 @@ def _shared(scene: Scene, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
         return PASSED
     text = f"the lossless class had {percent:.0f} % of {total:.0f} Gb/s, by its weight {wanted:.0f} %"
     return fail(place, text, "netkit check qos for every hop on the way", device=device, **_about(trial))
-
-
-def _contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:
-    """Yield streams to one NIC that went on at one time, two or more together."""
-    by_end: dict[str, list[tuple[Trial, Stream]]] = {}
-    for trial in trials:
-        for stream in trial.streams:
-            if len(trial.ends) == 2 and trial.at_s is not None:
-                by_end.setdefault(trial.ends[1], []).append((trial, stream))
-    for runs in by_end.values():
-        together: list[tuple[Trial, Stream]] = []
-        until_s = 0.0
-        for trial, stream in sorted(runs, key=lambda run: run[0].at_s or 0.0):
-            began_s = trial.at_s or 0.0
-            if together and began_s >= until_s:
-                yield together
-                together = []
-            together.append((trial, stream))
-            until_s = max(until_s, began_s + stream.seconds)
-        yield together
 
 
 def _weight(scene: Scene, priorities: Mapping[int, float]) -> float:

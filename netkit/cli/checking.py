@@ -16,6 +16,7 @@ from netkit.judge import Check, Scene
 from netkit.observe import Options
 
 DRIFT = "drift"
+PROBES = "probes"
 NO_PAST = Past()
 
 
@@ -70,7 +71,8 @@ class Checking:
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
         options = Options(window_s=window_s, has_config=has_drift)
-        looking = Looking(self.devices, options, is_light=self.is_light)
+        has_probes = checks is None or any(PROBES in check.needs for check in checks)
+        looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes)
         return look(self.project, fleet(self.project, self.lab, self.source), looking)
 
     def _of_file(self, file: Path) -> Snapshot:

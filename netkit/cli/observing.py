@@ -38,12 +38,20 @@ class Looking:
     devices: Sequence[Device]
     options: Options
     is_light: bool = False
+    has_probes: bool = True
+    """Whether hosts send packets to each other."""
 
 
 def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     """Return what the devices are like now, and what differs from the intent when configurations are read too."""
     targets = [
-        looked_at(project.fabric, device, is_light=looking.is_light, source=_source(fleet, device))
+        looked_at(
+            project.fabric,
+            device,
+            is_light=looking.is_light,
+            source=_source(fleet, device),
+            has_probes=looking.has_probes,
+        )
         for device in looking.devices
     ]
     rounds = 2 if looking.options.window_s else 1
@@ -55,9 +63,13 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))
 
 
-def looked_at(fabric: Fabric, device: Device, *, is_light: bool = True, source: str = NATIVE) -> Target:
+def looked_at(
+    fabric: Fabric, device: Device, *, is_light: bool = True, source: str = NATIVE, has_probes: bool = True
+) -> Target:
     """Return a device with what there is to ask it."""
-    return target(_platform(device), subject(fabric, device), source=source, is_light=is_light)
+    whole = subject(fabric, device)
+    wanted = whole if has_probes else replace(whole, probes=())
+    return target(_platform(device), wanted, source=source, is_light=is_light)
 
 
 def _paced(options: Options, fleet: Fleet) -> Options:

@@ -1,8 +1,10 @@
-"""Where the design has the ends of an acceptance run, and what the NICs there can carry."""
+"""Where the design has the ends of an acceptance run, what the NICs there can carry, and which runs compete."""
+
+from collections.abc import Iterator, Sequence
 
 from netkit.design import Fabric, Host, Nic
 from netkit.design.scope import scope
-from netkit.facts.trial import Trial
+from netkit.facts.trial import Stream, Trial
 
 
 def slowest_gbps(fabric: Fabric) -> int:
@@ -46,3 +48,23 @@ def distance(fabric: Fabric, trial: Trial) -> str:
     """Return how far the two ends of a run are apart."""
     near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
     return scope(fabric, near[1], far[1]) if near and far else "over a distance that is not told"
+
+
+def contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:
+    """Yield streams to one NIC that went on at one time, two or more together."""
+    by_end: dict[str, list[tuple[Trial, Stream]]] = {}
+    for trial in trials:
+        for stream in trial.streams:
+            if len(trial.ends) == 2 and trial.at_s is not None:
+                by_end.setdefault(trial.ends[1], []).append((trial, stream))
+    for runs in by_end.values():
+        together: list[tuple[Trial, Stream]] = []
+        until_s = 0.0
+        for trial, stream in sorted(runs, key=lambda run: run[0].at_s or 0.0):
+            began_s = trial.at_s or 0.0
+            if together and began_s >= until_s:
+                yield together
+                together = []
+            together.append((trial, stream))
+            until_s = max(until_s, began_s + stream.seconds)
+        yield together

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.cli.checking import Checking
+from netkit.facts.absent import NOT_ASKED
 from netkit.judge import Scene
 from netkit.judge.catalog import select
 from tests.checks.judging import results, said, shipped
@@ -66,6 +67,12 @@ def test_a_healthy_fabric_loses_nothing_of_any_size(looked: Look) -> None:
     found = looked.scene()
     assert said(found, "probe") == []
     assert results(found, "probe.loss")["fabric"].examined == 2 * 2 * 2 * 3
+
+
+def test_nothing_is_sent_for_checks_that_need_no_probes(looked: Look) -> None:
+    checks = select(shipped(), ["routes"])
+    scene = Checking.of(Path(looked.lab.fabric), limit="role=host", lab=NAME, window_s=0, snapshot=None).scene(checks)
+    assert {seen.facts.probes for seen in scene.hosts} == {NOT_ASKED}
 
 
 def test_a_small_mtu_is_found_at_the_nic_that_has_it(looked: Look) -> None:
