@@ -33,7 +33,7 @@ exec "$@"
 def make_key(folder: Path) -> None:
     """Make the key that opens every node of a lab."""
     if not (folder / KEY).exists():
-        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "netkit-lab", "-f", str(folder / KEY)]
+        command = ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "netkit-lab", "-f", str(folder / KEY)]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
 
 

@@ -3,6 +3,7 @@
 import copy
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from napalm.base.exceptions import MergeConfigException, ReplaceConfigException
@@ -11,6 +12,8 @@ from netkit.errors import DeviceError
 from netkit.platforms.driver import Candidate
 from netkit.platforms.nvue.driver import NvueDriver
 from netkit.platforms.nvue.model import MODEL
+from netkit.platforms.nvue.shell import ShellTransport
+from netkit.platforms.ssh import Done
 from tests.command import ROOT
 from tests.lab.running import RunningLab, needs_lab, until
 from tests.platforms.nvue.switch import (
@@ -324,3 +327,30 @@ with get_network_driver("nvue")({where.host!r}, "cumulus", "", optional_args=arg
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert (done.stdout, done.returncode) == ("leaf01 True\n", 0), done.stderr
+
+
+def test_sessions_that_are_foreseen_come_with_the_configuration_and_once(lab: RunningLab) -> None:
+    driver = opened(lab, "leaf02")
+    version, wanted = driver.os_version(), {one.interface for one in driver.sessions()}
+    assert wanted
+    transport = driver._transport  # noqa: SLF001 (what it sends is the point)
+    assert isinstance(transport, ShellTransport)
+    sent: list[str] = []
+    run = transport.line.run
+
+    def counted(command: str, *arguments: Any, **named: Any) -> Done:
+        sent.append(command)
+        return run(command, *arguments, **named)
+
+    transport.line.run = counted  # type: ignore[method-assign]
+    driver.foresee_sessions(version)
+    files = driver.running_files()
+    assert {one.interface for one in driver.sessions()} == wanted
+    assert len(sent) == 1
+    assert {one.interface for one in driver.sessions()} == wanted
+    assert len(sent) == 2
+    driver.foresee_sessions("5.0.0")  # of another release they are asked for in another way
+    assert driver.running_files() == files
+    assert {one.interface for one in driver.sessions()} == wanted
+    assert len(sent) == 4
+    driver.close()
