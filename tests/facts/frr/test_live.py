@@ -17,7 +17,7 @@ from tests.lab.running import RunningLab, intent, needs_lab, on_platform, runnin
 from tests.platforms import driven
 
 pytestmark = needs_lab
-OF_HOSTS, VIRTUAL = {"lookups", "nics", "host"}, {"modules", "lines"}
+OF_HOSTS, VIRTUAL = {"lookups", "nics", "host", "probes"}, {"modules", "lines"}
 NOT_TOLD = {*CHIP, *OF_HOSTS, *VIRTUAL}
 SWITCHES = ("leaf01", "spine01")
 COUNTED = {
