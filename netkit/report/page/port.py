@@ -6,7 +6,6 @@ from typing import Any
 
 from netkit.design import Host, Switch
 from netkit.facts import COUNTERS, Absent, Facts
-from netkit.facts.counter import parts
 from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, PortQos
 from netkit.judge import Seen
@@ -79,8 +78,8 @@ def counters(seen: Seen) -> Mapping[str, Mapping[str, int]]:
         has_parts = COUNTERS[counter].scope != "port"
         for place, delta in seen.deltas(counter).items():
             if delta.is_known and delta.value:
-                port, number = parts(place) if has_parts else (place, None)
-                label = counter if number is None else f"{counter}/{number}"
+                port, _, number = place.rpartition("/") if has_parts else (place, "", "")
+                label = f"{counter}/{name(number)}" if number else counter
                 found.setdefault(port, {})[label] = delta.value
     return found
 
@@ -182,7 +181,7 @@ def _qos(facts: Facts, port: str) -> Row:
         "ets": None if one.weights is None else " ".join(f"{key}:{weight}%" for key, weight in one.weights.items()),
         "ecn_thresholds": None if one.ecn is None else _ecn(one.ecn),
         "cnp_dscp": one.cnp_dscp,
-        "cable_m": one.cable_m,
+        "cable_m": rounded(one.cable_m),
     }
 
 

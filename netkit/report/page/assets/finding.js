@@ -91,6 +91,7 @@ function inside(cause) {
 }
 
 function windowed(finding) {
+  if ("window" in finding.evidence) return [];
   const device = byName.get(finding.device);
   const window = device ? device.window_s : data.window_s;
   return window ? [["Counter window", shown(window, "s")]] : [];

@@ -14,7 +14,7 @@ class Heat {
     this.role = ["leaf", "spine", "core", "host"].find((role) => data.devices.some((device) => device.role === role));
     this.isSorted = false;
     this.at = { row: 0, column: 0 };
-    section.append(this.controls(), this.scale, this.frame, this.now, this.worst);
+    section.append(this.controls(), this.scale, this.now, this.frame, this.worst);
     this.listen();
     this.choose();
   }
@@ -102,7 +102,7 @@ class Heat {
 
   drawLabels(pen, size) {
     pen.fillStyle = this.colors.muted;
-    pen.font = `${Math.min(11, size.height + 1)}px system-ui, sans-serif`;
+    pen.font = `${Math.min(11, size.height)}px system-ui, sans-serif`;
     pen.textBaseline = "middle";
     const most = 15;
     this.rows.forEach(({ device }, index) => {

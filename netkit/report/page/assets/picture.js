@@ -112,15 +112,15 @@ function node(box) {
   const title = `${device.name}, ${device.role}, ${WORDS[device.state]}`;
   const shape = svg("rect", { x, y, width, height, rx: box.isSmall ? 2 : 4 });
   const parts = [svg("title", {}, title), shape];
-  if (!box.isSmall) parts.push(sign(device.state, x + 9, y + height / 2), caption(device.name, x, y, width, height));
+  if (!box.isSmall) parts.push(sign(device.state, x + 8.5, y + height / 2), caption(device.name, x, y, width, height));
   else if (device.state !== "pass") parts.push(svg("path", { class: "cross", d: `M${x + 2} ${y + height - 2}L${x + width - 2} ${y + 2}` }));
   return svg("a", { href: address(device.name), "aria-label": title, class: `node is-${device.state}` }, parts);
 }
 
 function caption(name, x, y, width, height) {
-  const most = Math.floor((width - 18) / 6.1);
+  const most = Math.floor((width - 16) / 6);
   const text = name.length <= most ? name : most > 3 ? `…${name.slice(1 - most)}` : "";
-  return svg("text", { x: x + 17, y: y + height / 2 + 4 }, text);
+  return svg("text", { x: x + 16, y: y + height / 2 + 4 }, text);
 }
 
 const SIGNS = {

@@ -32,8 +32,8 @@ function printing(heat) {
   window.addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    unfolded = [...document.querySelectorAll("#findings details:not([open])")];
-    unfolded.forEach((details) => { details.fill(); details.open = true; });
+    unfolded = [...document.querySelectorAll("#findings details:not([open]), #beside details:not([open]):not(:last-child)")];
+    unfolded.forEach((details) => { details.fill?.(); details.open = true; });
     heat.draw();
   });
   window.addEventListener("afterprint", () => {
