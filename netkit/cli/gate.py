@@ -1,6 +1,6 @@
 """The health gate of a deploy; what compares more than sessions is loaded only for changes that can be felt."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
 from netkit.cli.fabric import Project
@@ -8,8 +8,9 @@ from netkit.cli.fleet import Fleet
 from netkit.cli.reading import OnlyReading
 from netkit.deploy import Gate, GateAnswer, GateQuestion, SessionGate
 from netkit.deploy.host_gate import HostGate
+from netkit.deploy.reach_gate import ReachGate
 from netkit.platforms.change import Risk
-from netkit.platforms.driver import Reader
+from netkit.platforms.driver import Driver, RailReader, RailState, Reader
 from netkit.platforms.view import View
 
 
@@ -19,9 +20,20 @@ def reader_of(devices: Fleet) -> Callable[[str], Reader]:
 
 
 def gate_of(project: Project, devices: Fleet) -> Gate:
-    """Return the health gate: sessions, the rails of hosts, what a lossless fabric needs beside, and CNPs last."""
+    """Return the health gate: sessions, rails, whom hosts of a leaf reach, what a lossless fabric needs, and CNPs."""
     sessions = HostGate(project.fabric, SessionGate(project.fabric, reader_of(devices)))
     return Door(sessions, lambda: _whole(project, devices, sessions))
+
+
+class OnlyRails:
+    """A driver of a host of which nothing but looking at its rails is left."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.open, self.close, self._driver = driver.open, driver.close, driver
+
+    def rail_states(self, far: Mapping[str, Sequence[str]]) -> tuple[RailState, ...]:
+        """Return how the rails are; none of what is no host."""
+        return self._driver.rail_states(far) if isinstance(self._driver, RailReader) else ()
 
 
 class Door:
@@ -51,6 +63,7 @@ def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
         return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views
 
     limits = project.loaded.intent.thresholds
-    vitals = HealthGate(project.fabric, sessions, views, trend_db=limits.light_trend_db)
+    reach = ReachGate(project.fabric, sessions, lambda name: OnlyRails(devices.connect(name)))
+    vitals = HealthGate(project.fabric, reach, views, trend_db=limits.light_trend_db)
     watch = CnpWatch(project.fabric, lambda name: OnlyViewing(devices.viewer(name)), views)
     return CnpGate(project.fabric, vitals, watch, limits)

@@ -1,7 +1,7 @@
 """A health gate of GPU hosts: they have no sessions, so they are asked for each rail, and far rails are called."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -31,19 +31,11 @@ class HostGate:
         host = self._fabric.device(question.device)
         if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
             return self._others(question)
-        far = {nic.interface: (nic.gateway, *self._far(host, nic)) for nic in host.nics}
+        far = {nic.interface: (nic.gateway, *far_addresses(self._fabric, host, nic)) for nic in host.nics}
         if question.moment is not Moment.AFTER:
             found = {one.interface: asdict(one) for one in question.reader.rail_states(far)}
             return GateAnswer("healthy", sample=json.dumps(found))
         return self._settled(question, question.reader, far)
-
-    def _far(self, host: Host, nic: Nic) -> tuple[str, ...]:
-        """Return addresses on the same rail, behind another leaf where there is one."""
-        same = [
-            (other, one) for other in self._fabric.hosts if other != host for one in other.nics if one.rail == nic.rail
-        ]
-        same.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
-        return tuple(one.address for _, one in same[:MOST_FAR])
 
     def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, tuple[str, ...]]) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
@@ -67,7 +59,20 @@ def _worse(state: RailState, before: Before, far: Mapping[str, tuple[str, ...]])
         yield f"{state.interface} has no carrier"
         return
     yield from (f"{state.interface}: {one}" for one in state.problems)
-    called, answered = far.get(state.interface, ()), set(known.get("answers", ()))
+    lost = mute(far.get(state.interface, ()), known.get("answers", ()), state.answers)
+    yield from (f"{state.interface}: {one}" for one in lost)
+
+
+def far_addresses(fabric: Fabric, host: Host, nic: Nic) -> tuple[str, ...]:
+    """Return addresses on the same rail, behind another leaf where there is one."""
+    same = [(other, one) for other in fabric.hosts if other != host for one in other.nics if one.rail == nic.rail]
+    same.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
+    return tuple(one.address for _, one in same[:MOST_FAR])
+
+
+def mute(called: Sequence[str], before: Iterable[str], now: Iterable[str]) -> Iterator[str]:
+    """Yield who of those that were called, the leaf first, answered before and answers no more."""
+    answered, answering = set(before), set(now)
     for what, group in (("its leaf does not answer", set(called[:1])), ("no far rail answers", set(called[1:]))):
-        if answered & group and not group & set(state.answers):
-            yield f"{state.interface}: {what} any more; before, {', '.join(sorted(answered & group))} did"
+        if answered & group and not group & answering:
+            yield f"{what} any more; before, {', '.join(sorted(answered & group))} did"

@@ -1,4 +1,4 @@
-"""The gate's part for CNPs on a running lab: hosts are read over SSH, and the CNPs between them are real."""
+"""What the gate asks of hosts for a change of their switches, on a running lab: over SSH, with real pings and CNPs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from netkit.cli.gate import OnlyRails
 from netkit.cli.observing import looked_at
 from netkit.deploy import GateAnswer, GateQuestion, Moment
+from netkit.deploy.reach_gate import ReachGate
 from netkit.intent.model import Thresholds
 from netkit.judge.cnp_gate import CnpGate
 from netkit.judge.cnp_watch import CnpWatch
@@ -95,3 +97,18 @@ def test_without_congestion_there_is_nothing_to_compare(bed: Bed) -> None:
     before = gate(question(Moment.BEFORE))
     said = ("its CNPs were not compared: fewer than 3 before the change",)
     assert gate(question(Moment.AFTER, sample=before.sample)) == GateAnswer("healthy", said)
+
+
+def test_a_leaf_that_loses_its_gateway_is_worse_though_all_its_sessions_stand(bed: Bed) -> None:
+    gate = ReachGate(
+        bed.fleet.fabric, lambda _question: GateAnswer("healthy"), lambda name: OnlyRails(bed.fleet.connect(name))
+    )
+    before = gate(question(Moment.BEFORE))
+    nic = bed.fleet.fabric.hosts[0].nics[0]
+    place = bed.lab.run("leaf01", "ip", "-br", "addr", "show", "to", nic.gateway).split()
+    bed.lab.run("leaf01", "ip", "addr", "del", place[2], "dev", place[0].partition("@")[0])
+    lost = gate(question(Moment.AFTER, sample=before.sample))
+    assert lost.verdict == "worse"
+    assert f"gpu01: rail0: its leaf does not answer any more; before, {nic.gateway} did" in lost.reasons
+    bed.lab.run("leaf01", "ip", "addr", "add", place[2], "dev", place[0].partition("@")[0])
+    assert gate(question(Moment.AFTER, sample=before.sample, patience_s=60)).is_healthy
