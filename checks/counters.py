@@ -30,28 +30,39 @@ def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
             "", f"started {uptime_s:.0f} s ago, within the window: its counters say nothing", "see why it restarted"
         )
         return
-    counted, anew = _states(seen)
+    anew, told = _anew(seen), _told(seen)
     for port in (*seen.ports, *seen.nics):
         if anew[port]:
-            text = f"{anew[port]} of its {counted[port]} counters began anew within {seen.window_s:.0f} s"
+            text = f"{anew[port]} of its counters began anew within {seen.window_s:.0f} s"
             yield warn(port, text, AGAIN, cause=f"counters of {seen.name}", state=State.RESET)
-        elif counted[port]:
+        elif port in told:
             yield PASSED
         else:
             yield skip(port, "the device counts nothing there")
 
 
-def _states(seen: Seen) -> tuple[Counter[str], Counter[str]]:
-    """Return how many counters each port has, and how many of them began anew."""
-    counted, anew = Counter[str](), Counter[str]()
-    names = () if isinstance(seen.facts.counters, Absent) else seen.facts.counters
-    for name in names:
-        is_of_port = name not in COUNTERS or COUNTERS[name].scope == "port"
-        for at, delta in seen.deltas(name).items():
-            port = at if is_of_port else parts(at)[0]
-            counted[port] += 1
-            anew[port] += delta.state is State.RESET
-    return counted, anew
+def _told(seen: Seen) -> set[str]:
+    """Return the ports of which anything is counted."""
+    last = seen.observation.samples[-1].counters
+    return {at for name, counts in last.items() if _is_of_port(name) for at in counts}
+
+
+def _anew(seen: Seen) -> Counter[str]:
+    """Return how many counters of each port began anew; most only rise, and need no second look."""
+    first, last = seen.observation.samples[0], seen.observation.samples[-1]
+    found = Counter[str]()
+    for name, counts in last.counters.items():
+        earlier = first.counters.get(name, {})
+        if first.boot == last.boot and all(count >= earlier.get(at, 0) for at, count in counts.items()):
+            continue
+        is_of_port = _is_of_port(name)
+        anew = (at for at, delta in seen.deltas(name).items() if delta.state is State.RESET)
+        found.update(at if is_of_port else parts(at)[0] for at in anew)
+    return found
+
+
+def _is_of_port(name: str) -> bool:
+    return name not in COUNTERS or COUNTERS[name].scope == "port"
 
 
 @fabric_check(layer="reach", needs=["counters"], window=True)

@@ -22,7 +22,7 @@ def leaf(facts: Facts | None = None) -> Observation:
 
 def test_counters_that_began_anew_are_told_by_port_and_those_that_wrapped_are_not() -> None:
     assert said(scene(BUILT, leaf()), "counters.resets") == [
-        ("warn", "leaf01", "swp1s0", "2 of its 3 counters began anew within 10 s")
+        ("warn", "leaf01", "swp1s0", "2 of its counters began anew within 10 s")
     ]
     assert results(scene(BUILT, leaf()), "counters.resets")["leaf01"].examined == 2
 
@@ -40,7 +40,7 @@ def test_counters_of_another_start_of_the_device_are_no_deltas() -> None:
     seen = observation("leaf01", rx_bytes=BUSY)
     first, last = seen.samples
     assert said(scene(BUILT, replace(seen, samples=(first, replace(last, boot="b")))), "counters.resets") == [
-        ("warn", "leaf01", "swp1s0", "1 of its 1 counters began anew within 10 s")
+        ("warn", "leaf01", "swp1s0", "1 of its counters began anew within 10 s")
     ]
 
 
