@@ -89,10 +89,24 @@ def runs_of(project: Project, devices: Fleet) -> Path:
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
     """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
     stream = sys.stdout if told.output == "text" else sys.stderr
-    say(stream, text(plan, most_lines=FEW_LINES) if told.yes else text(plan))
+    part = _within(plan, options.limit)
+    say(stream, text(part, most_lines=FEW_LINES) if told.yes else text(part))
     waves = deploy.waves(plan, fabric, options)
     lines = [f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n" for wave in waves]
     say(stream, "".join(["\n", *lines] if lines else []))
+
+
+def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
+    """Return the part of a plan that a limit leaves: nobody says yes to the rest."""
+    if limit is None:
+        return plan
+    groups = (tuple(name for name in names if name in limit) for names in plan.groups)
+    return replace(
+        plan,
+        devices=tuple(device for device in plan.devices if device.name in limit),
+        unreachable=tuple(missed for missed in plan.unreachable if missed.name in limit),
+        groups=tuple(names for names in groups if names),
+    )
 
 
 def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:

@@ -92,6 +92,16 @@ def test_a_change_that_takes_the_only_path_of_hosts_is_refused_before_anybody_is
     assert deploy(scene, plan, "--disruptive").stderr.endswith("Nobody is there to ask; say --yes\n")
 
 
+def test_only_what_a_limit_leaves_of_a_plan_is_shown(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    scene.edit("leaf02", "startup.yaml", "gpu01:rail1", "spare")
+    plan = planned(scene, tmp_path / "plan.json")
+    assert "small: 2 of 6 devices change" in deploy(scene, plan).stdout
+    shown = deploy(scene, plan, "--limit", "leaf02").stdout
+    assert shown.startswith("small: 1 of 1 device changes, highest risk none\n\nleaf02: risk none, method patch\n")
+    assert "leaf01: risk" not in shown
+
+
 def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
