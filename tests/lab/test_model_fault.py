@@ -8,6 +8,7 @@ import pytest
 from netkit.lab.faults import CATALOG, check
 from netkit.lab.model import KernelPort, NicTraffic
 from netkit.lab.reading import ModuleReading, NicReading, PortReading, TrafficReading
+from netkit.lab.state import EcnState
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
@@ -239,6 +240,38 @@ def test_counters_near_the_end_of_their_range_wrap(bits: int) -> None:
     assert first.rx == 2**bits - 20
     assert later.rx == (first.rx + grown) % 2**bits
     assert later.rx < 10_000
+
+
+def marking_bed() -> Bed:
+    """Return a bed whose first leaf marks RoCE on the port of a storm."""
+    bed = Bed(FABRIC)
+    bed.retell("leaf01", {"swp1s0"}, STARTED_S, ecn={FABRIC.lossless.roce.priority: EcnState(1, 2, 100)})
+    return bed
+
+
+def marks(bed: Bed, now_s: float) -> int:
+    return sum(queue.ecn_marked_packets for queue in bed.ports("leaf01", now_s)["swp1s0"].queues)
+
+
+def test_a_full_queue_marks_unless_a_fault_keeps_it_from_it() -> None:
+    storm = {"pauses_per_s": 2500.0, "share": 0.6, "burst_ms": 50.0}
+    for is_unmarked in (False, True):
+        bed = marking_bed()
+        bed.break_("pause-storm", "leaf01:swp1s0", BROKEN_S, **storm)
+        if is_unmarked:
+            bed.break_("ecn-unmarked", "leaf01", BROKEN_S)
+        grown = marks(bed, BROKEN_S + 10) - marks(bed, BROKEN_S)
+        assert (grown == 0) is is_unmarked
+    assert marks(marking_bed(), BROKEN_S + 10) == 0
+
+
+def test_a_port_past_its_rate_has_a_full_queue() -> None:
+    bed = Bed(FABRIC)
+    quiet = max(queue.occupancy_bytes for queue in bed.ports("leaf01", READ_S)["swp1s0"].queues)
+    bed.kernel["leaf01", "swp1s0"] = KernelPort(is_crowded=True)
+    full = max(queue.occupancy_bytes for queue in bed.ports("leaf01", READ_S)["swp1s0"].queues)
+    assert quiet < 200_000
+    assert full > 3_000_000
 
 
 def test_stuck_counters_stand_still_and_go_on_when_healed() -> None:

@@ -175,6 +175,19 @@ def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> 
     assert "Input/output error" in refusal(empty, "ethtool -m rail0")
 
 
+def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: Machine) -> None:
+    asked = "--reg_name PDDR --get --indexes local_port=1,page_select=8"
+    told = ask(machine, f"mlxreg -d {machine.cards['rail0'].pci} {asked}")
+    assert re.search(r"^time_to_link_up +\| 0x00001068$", told, re.MULTILINE)
+    assert told == ask(machine, f"mstreg -d mlx5_0 {asked}")
+    for line in (
+        f"-d mlx5_9 {asked}",
+        f"-d mlx5_0 {asked.replace('=8', '=1')}",
+        f"-d mlx5_0 {asked.replace('--get', '')}",
+    ):
+        assert refusal(machine, f"mlxreg {line}").startswith("-E- ")
+
+
 def test_mlxlink_json_has_the_shape_of_the_real_one(machine: Machine) -> None:
     text = ask(machine, "mlxlink -d mlx5_0 -m -c --rx_fec_histogram --show_histogram --json")
     document = json.loads(text)
