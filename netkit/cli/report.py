@@ -14,10 +14,10 @@ from netkit.cli.fabric import CHECKS, beside, open_project
 from netkit.cli.stored import digest, place_of, source_of
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.facts import Snapshot
-from netkit.judge import catalog
+from netkit.judge import Scene, catalog
 from netkit.judge.scene import History
-from netkit.report.judgement_view import headline
-from netkit.report.page import Reported, Tally, Trends, page, page_json, trend
+from netkit.report.judgement_view import Judged, headline
+from netkit.report.page import NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
 from netkit.store import Run, Source
 from netkit.store.reading import StoredHistory
@@ -97,9 +97,14 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
     if store is not None:
         scene = replace(scene, history=_history(store, source, scene.snapshot))
     judged = judged_of(scene, checks)
-    runs = store.runs(source, MOST_RUNS) if store is not None else ()
-    trends = Trends(_tallies(runs), trend.series(judged.judgement, scene.history))
+    trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)
     return Reported(judged, scene.fabric, scene, trends=trends)
+
+
+def _trends(store: "Store", source: Source, judged: Judged, scene: Scene) -> Trends:
+    """Return how earlier runs went, and what they and this one have measured."""
+    readings = trend.UpToNow(scene.history, scene.snapshot)
+    return Trends(_tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
 
 
 def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:

@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from tests.lab.running import until
+
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 LACKS = "" if CHROMIUM and DRIVER else "Chromium is not there: apt-get install chromium chromium-driver"
 if LACKS and os.environ.get("CI"):
@@ -66,7 +68,8 @@ class Browser:
         return found
 
     def text(self, selector: str) -> str:
-        """Return the text of the one element that matches."""
+        """Return the text of the one element that matches, once there is one."""
+        until(lambda: self.count(selector) == 1, f"one {selector}")
         (found,) = self.texts(selector)
         return found
 

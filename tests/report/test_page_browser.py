@@ -12,6 +12,7 @@ from netkit.intent import load
 from netkit.judge import Verdict
 from netkit.report.page import NO_TRENDS, Reported, Series, Tally, Trends, page
 from tests.command import ROOT
+from tests.lab.running import until
 from tests.report.browser import Browser, browser, needs_chromium
 from tests.report.seen import HOSTILE, LONG, dim, misnamed, paused, reported, unreached, worn_out
 
@@ -67,9 +68,15 @@ def assert_quiet(chromium: Browser) -> None:
     assert asked == []
 
 
-def address(chromium: Browser) -> str:
-    found: str = chromium.run("return location.hash")
-    return found
+def leads_to(chromium: Browser, address: str, title: str) -> None:
+    """Wait until a dialog is open, and see that it is the right one."""
+    until(lambda: chromium.run("return document.getElementById('detail').open") is True, f"{title} is shown")
+    assert (chromium.run("return location.hash"), chromium.text("#detail-title")) == (address, title)
+
+
+def closes(chromium: Browser) -> None:
+    chromium.press("Escape")
+    until(lambda: chromium.run("return location.hash + document.getElementById('detail').open") == "false", "it closes")
 
 
 def test_the_verdict_comes_first_with_its_counts(shown: Browser) -> None:
@@ -96,8 +103,7 @@ def test_the_picture_shows_every_device_in_its_state_and_leads_to_it(shown: Brow
         "leaf02, leaf, fail",
     ]
     shown.click(".node.is-unreached")
-    assert address(shown) == "#device/spine02"
-    assert shown.text("#detail-title") == "spine02"
+    leads_to(shown, "#device/spine02", "spine02")
     assert "connection refused" in shown.text("#detail")
 
 
@@ -123,11 +129,12 @@ def test_a_layer_can_be_chosen(shown: Browser) -> None:
 
 def test_a_finding_unfolds_to_evidence_remedy_and_symptoms(shown: Browser) -> None:
     shown.click("#findings .cause:first-child summary")
+    until(lambda: shown.count("#findings .cause[open] .inside") == 1, "it unfolds")
     assert "What to do: clean the connectors" in shown.text("#findings .cause .remedy")
     assert shown.texts("#findings .cause .pairs dt") == ["Where", "Counter window"]
     assert shown.count("#findings .cause[open] .symptoms li") == 3
     shown.click("#findings .cause .pairs a")
-    assert address(shown) == "#device/leaf01/swp1s0"
+    leads_to(shown, "#device/leaf01/swp1s0", "leaf01:swp1s0")
 
 
 def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> None:
@@ -142,8 +149,7 @@ def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> Non
         "serial": "leaf02-1",
     }
     assert {name: told[name] for name in wanted} == wanted
-    shown.press("Escape")
-    assert shown.run("return document.getElementById('detail').open") is False
+    closes(shown)
 
 
 def test_the_heatmap_switches_what_it_shows(shown: Browser) -> None:
@@ -164,14 +170,14 @@ def test_everything_works_without_a_mouse(shown: Browser) -> None:
     shown.press("Down")
     assert shown.focused() == "leaf02, leaf, fail"
     shown.press("Enter")
-    assert shown.text("#detail-title") == "leaf02"
-    shown.press("Escape")
+    leads_to(shown, "#device/leaf02", "leaf02")
+    closes(shown)
     assert shown.focused() == "leaf02, leaf, fail"
     shown.run("document.querySelector('canvas').focus()")
     shown.press("Down", "Right")
     assert shown.text("#heat-now").startswith("leaf02:swp1s1 ")
     shown.press("Enter")
-    assert address(shown) == "#device/leaf02/swp1s1"
+    leads_to(shown, "#device/leaf02/swp1s1", "leaf02:swp1s1")
 
 
 def test_everything_has_a_name_for_those_who_do_not_see_it(shown: Browser) -> None:
@@ -272,6 +278,7 @@ def test_pictures_for_a_person_to_look_at(shown: Browser, sick: Path) -> None:
         shown.prefer(scheme)
         shown.open(sick)
         shown.click("#findings .cause:first-child summary")
+        until(lambda: shown.count("#findings .cause[open] .inside") == 1, "it unfolds")
         shown.picture(OUT / f"{scheme}.png")
     shown.prefer("light")
     shown.open(sick, "#device/leaf01/swp1s0")

@@ -55,7 +55,7 @@ def _device(device: Switch | Host, seen: Seen | None, standing: Standing, lossle
         **_position(device),
         "examined": standing.examined.get(device.name, 0),
         "failure": cut(standing.failures.get(device.name, "")),
-        "window_s": table.rounded(seen.window_s) if seen is not None else 0,
+        "window_s": table.rounded(seen.window_s, 3) if seen is not None else 0,
         "facts": dict(_facts(seen)) if seen is not None else {},
         "absent": dict(_absent(seen)) if seen is not None else {},
         "ports": _ports(device.name, places, seen, standing, lossless),
@@ -64,8 +64,9 @@ def _device(device: Switch | Host, seen: Seen | None, standing: Standing, lossle
 
 def _position(device: Switch | Host) -> dict[str, Any]:
     if isinstance(device, Switch):
-        where = {"role": str(device.role), "pod": device.pod, "unit": device.unit, "rail": device.rail}
-        return {**where, "plane": device.plane, "platform": device.platform, "model": device.model.name}
+        where = {"unit": device.unit, "rail": device.rail} if device.role == "leaf" else {"plane": device.plane}
+        role = {"role": str(device.role), "pod": device.pod, **where}
+        return {**role, "platform": device.platform, "model": device.model.name}
     return {"role": "host", "pod": device.pod, "unit": device.unit, "platform": "linux", "model": device.model.name}
 
 

@@ -190,8 +190,12 @@ def _numbers(found: frozenset[int] | None) -> str | None:
 
 
 def _ecn(found: Mapping[int, Ecn]) -> str:
-    on = (f"{key}: {one.min_bytes}–{one.max_bytes} B" for key, one in sorted(found.items()) if one.is_on)
+    on = (f"{key}: {_thresholds(one)}" for key, one in sorted(found.items()) if one.is_on)
     return "; ".join(on) or "off"
+
+
+def _thresholds(one: Ecn) -> str:
+    return "on" if one.min_bytes is None or one.max_bytes is None else f"{one.min_bytes}–{one.max_bytes} B"
 
 
 def _watchdog(facts: Facts, port: str) -> Row:

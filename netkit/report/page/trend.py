@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from netkit.facts import Facts, Snapshot
 from netkit.judge import Finding, Verdict
 from netkit.judge.run import Judgement
 from netkit.judge.scene import History
 from netkit.report.page import table, wording
+from netkit.store.reading import Measured, measured
 
 MOST_RUNS = 200
 MOST_POINTS = 120
@@ -50,6 +52,26 @@ class Trends:
 
 
 NO_TRENDS = Trends()
+
+
+class UpToNow:
+    """What earlier runs have measured, and this one."""
+
+    def __init__(self, earlier: History, snapshot: Snapshot) -> None:
+        self._earlier, self._snapshot = earlier, snapshot
+        self._now: dict[str, Measured] = {}
+
+    def readings(self, device: str, place: str, quantity: str) -> Sequence[tuple[float, float]]:
+        """Return values of a quantity, with the time of each, earliest first."""
+        now = self._measured(device).values.get(place, {}).get(quantity)
+        earlier = self._earlier.readings(device, place, quantity)
+        return earlier if now is None else [*earlier, (self._snapshot.taken_s, now)]
+
+    def _measured(self, device: str) -> Measured:
+        if device not in self._now:
+            one = self._snapshot.devices.get(device)
+            self._now[device] = measured(self._snapshot.taken_s, Facts() if one is None else one.facts)
+        return self._now[device]
 
 
 def series(judgement: Judgement, history: History) -> tuple[Series, ...]:

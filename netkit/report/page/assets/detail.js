@@ -13,7 +13,7 @@ const LABELS = {
   mtu_bytes: "MTU (bytes)", fec: "FEC", ber: "bit errors before FEC", effective_ber: "bit errors after FEC", bgp: "session", bfd_up: "BFD up",
   pfc_rx: "PFC heeded on", pfc_tx: "PFC sent on", ets: "ETS weights", ecn_thresholds: "ECN by class", cnp_dscp: "DSCP of CNPs", link_up_s: "time to come up (s)",
   rx_dbm: "light received by lane (dBm)", tx_dbm: "light sent, weakest lane (dBm)", bias_ma: "laser current, most (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
-  cable_m: "cable length (m)", nic_pci: "PCI", nic_rdma: "RDMA", nic_part: "part", nic_firmware: "firmware", nic_link: "PCIe link",
+  cable_m: "cable length (m)", uptime_s: "uptime (s)", nic_pci: "PCI", nic_rdma: "RDMA", nic_part: "part", nic_firmware: "firmware", nic_link: "PCIe link",
 };
 const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state"]);
 

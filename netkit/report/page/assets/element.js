@@ -37,7 +37,7 @@ function link(device, place = "", text = "") {
 }
 
 function list(pairs) {
-  return el("dl", { class: "pairs" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return el("dl", { class: "pairs" }, pairs.map(([name, value]) => el("div", { class: String(value).length > 60 ? "wide" : null }, el("dt", {}, name), el("dd", {}, value))));
 }
 
 /** A table with a caption; a row is an array of texts and elements, its first one is its heading. */

@@ -86,7 +86,7 @@ function inside(cause) {
   return el("div", { class: "inside" },
     list([["Where", link(head.device, head.place)], ...Object.entries(head.evidence), ...windowed(head)]),
     head.remedy ? el("p", { class: "remedy" }, el("b", {}, "What to do: "), head.remedy) : null,
-    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same, and what follows from it" : "What follows from it") : null,
+    told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Found with it, most of it its symptoms") : null,
     told.length ? el("ul", { class: "symptoms" }, told) : null);
 }
 

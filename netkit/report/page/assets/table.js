@@ -47,6 +47,7 @@ function shown(value, unit = "") {
   if (value === null || value === undefined) return "not told";
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value !== "number") return String(value);
+  if (unit === "%" && value > 0 && value < 0.01) return "<0.01%";
   const text = Number.isInteger(value)
     ? WHOLE.format(value)
     : value !== 0 && Math.abs(value) < 1e-3 ? value.toExponential(1) : NUMBERS.format(value);

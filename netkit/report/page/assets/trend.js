@@ -14,10 +14,10 @@ function history_of(runs) {
   const most = Math.max(1, ...runs.map((run) => run.fail + run.warn + run.error));
   const step = Math.min(40, wide / runs.length);
   const bars = runs.map((run, index) => bar(run, index * step, Math.max(2, step - 2), high, most));
-  const drawing = svg("svg", { viewBox: `0 0 ${Math.max(step * runs.length, 300)} ${high + 4}`, class: "bars", role: "img", "aria-label": `Findings of ${counted(runs.length, "run")}` }, bars);
+  const drawing = svg("svg", { viewBox: `0 0 ${wide} ${high + 4}`, preserveAspectRatio: "xMinYMid", class: "bars", role: "img", "aria-label": `Findings of ${counted(runs.length, "run")}` }, bars);
   const rows = runs.toReversed().map((run) => [run.run, when(run.taken_s), badge(run.verdict), shown(run.fail), shown(run.warn), shown(run.examined), shown(run.unreached)]);
   return el("div", {},
-    el("figure", { class: "card" }, el("figcaption", {}, `Findings of the last ${counted(runs.length, "run")}, ${when(runs[0].taken_s)} to ${when(runs.at(-1).taken_s)}; the tallest bar is ${counted(most, "finding")}`), drawing),
+    el("figure", { class: "card" }, el("figcaption", {}, `Findings of ${counted(runs.length, "stored run")}, ${when(runs[0].taken_s)} to ${when(runs.at(-1).taken_s)}; the tallest bar is ${counted(most, "finding")}`), drawing),
     el("details", {}, el("summary", {}, "As a table"), grid("Stored runs, the newest first", ["Run", "Taken", "Verdict", "Fail", "Warn", "Examined", "Not reached"], rows)));
 }
 
