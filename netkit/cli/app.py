@@ -266,9 +266,8 @@ def report(
     ] = "html",
 ) -> None:
     """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
-    wanted: dict[str, Any] = {"run": run, "names": tuple(checks or ()), "limit": limit, "lab": lab, "window_s": window}
-    wanted |= {"snapshot": snapshot, "source": source, "store": store}
-    _run("report", fabric, wanted, out=out, output=output)
+    where: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "snapshot": snapshot, "source": source}
+    _run("report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
 
 
 @app.command()

@@ -43,7 +43,6 @@ class Wanted:
     window_s: float
     snapshot: Path | None
     source: str
-    store: str
 
     def check(self) -> None:
         """Refuse what contradicts itself."""
@@ -53,17 +52,30 @@ class Wanted:
             raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
 
 
-def run(folder: Path, wanted: Mapping[str, object], *, out: Path | None, output: str) -> int:
+def run(
+    folder: Path,
+    run: str,
+    *,
+    names: Sequence[str],
+    limit: str,
+    lab: str,
+    window_s: float,
+    snapshot: Path | None,
+    source: str,
+    store: str,
+    out: Path | None,
+    output: str,
+) -> int:
     """Write a report; end as `netkit check` does."""
     if output == SCHEMA:
         sys.stdout.write(asset("report.schema.json"))
         return 0
     if output not in FORMATS:
         raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
-    asked = Wanted(**wanted)  # type: ignore[arg-type]  # as the command line has typed them
+    asked = Wanted(run, names, limit, lab, window_s, snapshot, source)
     asked.check()
-    with _opened(place_of(asked.store or ("." if asked.run else ""))) as store:
-        reported = _stored(folder, asked, store) if asked.run and store is not None else _seen(folder, asked, store)
+    with _opened(place_of(store or ("." if run else ""))) as opened:
+        reported = _stored(folder, asked, opened) if run and opened is not None else _seen(folder, asked, opened)
     _write(FORMATS[output](reported), reported, out)
     return reported.judged.exit_code
 

@@ -73,10 +73,11 @@ function placeTier(role, devices, top, boxes, labels) {
 
 function placeRows(rows, top, boxes, labels) {
   const rails = [...new Set(rows.flatMap((row) => row.leaves.map((leaf) => leaf.rail)))].sort((one, other) => one - other);
-  const width = (WIDE - LEFT - HOSTS - 16) / Math.max(1, rails.length);
+  const hasHosts = rows.some((row) => row.hosts.length);
+  const width = (WIDE - LEFT - (hasHosts ? HOSTS + 16 : 0)) / Math.max(1, rails.length);
   let y = top;
   rails.forEach((rail, index) => labels.push([LEFT + (index + 0.5) * width, y, `rail ${rail}`, "middle"]));
-  if (rows.some((row) => row.hosts.length)) labels.push([WIDE - HOSTS, y, "hosts", "start"]);
+  if (hasHosts) labels.push([WIDE - HOSTS, y, "hosts", "start"]);
   y += 8;
   const hasPods = new Set(rows.map((row) => row.pod)).size > 1;
   for (const row of rows) {
