@@ -57,7 +57,7 @@ class Turn:
         )
         answer = asked(self.job.gate, question)
         if not answer.is_healthy:
-            why = "; ".join(answer.reasons) or answer.verdict
+            why = "; ".join(reason.removeprefix(f"{self.name}: ") for reason in answer.reasons) or answer.verdict
             when = moment.value if moment is Moment.DRAINED else f"{moment} the change"
             raise UnhealthyError(Problem(f"{self.name}: {when}, its health is {answer.verdict}: {why}"))
         self.notes = tuple(dict.fromkeys((*self.notes, *answer.reasons)))
