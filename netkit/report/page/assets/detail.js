@@ -71,13 +71,14 @@ function aboutDevice(device) {
 
 function portsOf(device) {
   const told = ["up", "pause", "ecn", "load", "margin", "temperature_c"].filter((name) => device.ports.columns[name] !== undefined);
-  const units = Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.unit]));
+  const units = { ...Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.unit])), temperature_c: "°C" };
+  const titles = { ...Object.fromEntries(data.metrics.map((metric) => [metric.name, metric.title])), up: "Up", temperature_c: "Heat" };
   const rows = Array.from({ length: device.ports.rows }, (_, row) => {
     const value = (name) => cell(device.ports, name, row);
     return [link(device.name, value("port"), value("port")), value("state") ? badge(value("state")) : "–", value("kind"),
       link(value("peer") || "", value("peer_port") || ""), ...told.map((name) => shown(value(name), units[name] || ""))];
   });
-  return grid(`Ports of ${device.name}`, ["Port", "Findings", "Kind", "Far end", ...told.map((name) => labelled(name))], rows);
+  return grid(`Ports of ${device.name}`, ["Port", "Findings", "Kind", "Far end", ...told.map((name) => titles[name])], rows);
 }
 
 function aboutPort(device, row) {
