@@ -127,21 +127,16 @@ def origin(scene: Scene) -> Iterator[Finding]:
     device sends pauses without receiving any where its traffic leaves. That is where to look: a host NIC that cannot
     keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
     """
-    found: dict[Origin, dict[str, None]] = {}
-    for seen in scene.devices.values():
-        for port in (*seen.ports, *seen.nics):
-            for number in scene.fabric.lossless.lossless_priorities:
-                if received(seen, port, number).verdict(scene) is Verdict.PASS:
-                    yield PASSED
-                    continue
-                trace = _Trace(scene, number)
-                for one in trace.from_port(End(seen.name, port)):
-                    found.setdefault(one, {}).update(dict.fromkeys(trace.cables))
-    yield from (_blamed(scene, one, tuple(victims)) for one, victims in found.items())
+    for number in scene.fabric.lossless.lossless_priorities:
+        spread = _Spread(scene, number)
+        yield from (PASSED for _ in range(spread.calm))
+        yield from (_blamed(scene, one, victims) for one, victims in spread.victims())
+        yield from (_in_circles(scene, end, number) for end in spread.in_circles())
 
 
 def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
-    text = f"{'this NIC' if one.is_nic else 'this egress port'} causes pauses on {len(victims)} cables"
+    cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
+    text = f"{'this NIC' if one.is_nic else 'this egress port'} causes pauses on {cables}"
     own = scene.cable(one.end.device, one.end.port)
     return fail(
         place(one.end.port, one.priority),
@@ -154,29 +149,78 @@ def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
     )
 
 
-class _Trace:
-    """One walk from a port that is held up to where that begins."""
+def _in_circles(scene: Scene, end: End, number: int) -> Finding:
+    text = "is held up in a circle: every port waits for the next one, and none of them can begin"
+    remedy = "see that the watchdog is on everywhere: netkit check watchdog; then whether routes go down and up again"
+    own = scene.cable(end.device, end.port)
+    return fail(place(end.port, number), text, remedy, device=end.device, cause=own)
+
+
+class _Spread:
+    """Where the pauses of one priority come from: each port that is held up, and what holds it up in turn."""
 
     def __init__(self, scene: Scene, number: int) -> None:
         self._scene, self._number = scene, number
-        self._seen: set[End] = set()
-        self.cables: list[str] = []
+        self.calm = 0
+        """Ports that are not held up."""
+        self._behind: dict[End | Origin, dict[End, None]] = {}
+        """What holds up → which ports it holds up."""
+        self._explained: set[End] = set()
+        self._follow(self._held())
 
-    def from_port(self, held: End) -> Iterator[Origin]:
-        """Yield the origins of the pauses that a port receives."""
+    def victims(self) -> Iterator[tuple[Origin, tuple[str, ...]]]:
+        """Yield each origin with the cables that are paused because of it."""
+        for one in [one for one in self._behind if isinstance(one, Origin)]:
+            reached: dict[End, None] = {}
+            todo: list[End | Origin] = [one]
+            while todo:
+                new = [end for end in self._behind.get(todo.pop(), ()) if end not in reached]
+                reached.update(dict.fromkeys(new))
+                todo += new
+            self._explained |= reached.keys()
+            yield one, tuple(dict.fromkeys(self._scene.cable(end.device, end.port) for end in reached))
+
+    def in_circles(self) -> Iterator[End]:
+        """Yield ports that are held up and that no origin explains, once those were asked for."""
+        held = dict.fromkeys(end for ends in self._behind.values() for end in ends)
+        yield from (end for end in held if end not in self._explained)
+
+    def _held(self) -> list[End]:
+        """Return the ports that receive pauses, and count the others."""
+        held: list[End] = []
+        for seen in self._scene.devices.values():
+            for port in (*seen.ports, *seen.nics):
+                if received(seen, port, self._number).verdict(self._scene) is Verdict.PASS:
+                    self.calm += 1
+                else:
+                    held.append(End(seen.name, port))
+        return held
+
+    def _follow(self, todo: list[End]) -> None:
+        """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
+        known: set[End] = set()
+        while todo:
+            held = todo.pop()
+            if held in known:
+                continue
+            known.add(held)
+            for one in self._holders(held):
+                self._behind.setdefault(one, {})[held] = None
+                if isinstance(one, End):
+                    todo.append(one)
+
+    def _holders(self, held: End) -> Iterator[End | Origin]:
+        """Yield what holds up a port: ports further on that are held up themselves, or where it begins."""
         sender = self._scene.far(held.device, held.port)
-        if held in self._seen or sender is None:
+        if sender is None:
             return
-        self._seen.add(held)
-        self.cables.append(self._scene.cable(held.device, held.port))
         device = self._scene.devices.get(sender.device)
         if device is None or isinstance(device.device, Host):
             yield Origin(sender, is_nic=device is not None, priority=self._number)
             return
-        onward = list(self._onward(device, sender.port))
+        onward = [End(sender.device, port) for port in self._onward(device, sender.port)]
         if onward:
-            for port in onward:
-                yield from self.from_port(End(sender.device, port))
+            yield from onward
         else:
             yield Origin(End(sender.device, self._fullest(device, sender.port)), is_nic=False, priority=self._number)
 

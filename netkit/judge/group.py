@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from netkit.judge.check import LAYERS, Layer
 from netkit.judge.finding import Finding, Verdict
 
+BENEATH: frozenset[Layer] = frozenset({"physical", "link"})
+"""What is wrong down there is no symptom of congestion somewhere else, though both show on one cable."""
 MANY = 4
 """What is wrong in the same words at so many places has one cause."""
 Layers = Mapping[str, Layer]
@@ -33,7 +35,9 @@ def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]
     chosen = [finding for finding in findings if finding.verdict > Verdict.SKIPPED]
     roots = _roots(chosen)
     for finding in chosen:
-        groups.setdefault(_root(roots, _key(finding)), []).append(finding)
+        key = _key(finding)
+        is_its_own = layers.get(finding.check) in BENEATH and not finding.explains
+        groups.setdefault(key if is_its_own else _root(roots, key), []).append(finding)
     found = [_trouble(group, layers) for group in groups.values()]
     return tuple(sorted(_alike(found), key=_weight))
 

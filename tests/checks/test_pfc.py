@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation
 from netkit.facts.qos import Buffer
-from netkit.judge import Scene
+from netkit.judge import Scene, Verdict
 from netkit.judge.group import troubles
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped
@@ -74,15 +74,32 @@ def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     ]
 
 
-def test_a_circle_of_pauses_ends() -> None:
+def test_a_circle_of_pauses_is_told_and_ends() -> None:
     held = {
         "spine01": {port("spine01", "leaf01"): (0, 20_000)},
         "leaf01": {port("leaf01", "spine02"): (0, 20_000)},
         "spine02": {port("spine02", "leaf02"): (0, 20_000)},
         "leaf02": {port("leaf02", "spine01"): (0, 20_000)},
     }
-    assert said(paused(BUILT, held), "pfc.origin") == []
+    text = "is held up in a circle: every port waits for the next one, and none of them can begin"
+    places = {(device, f"{name}/3") for device, ports in held.items() for name in ports}
+    found = said(paused(BUILT, held), "pfc.origin")
+    assert {(device, at) for _, device, at, _ in found} == places
+    assert {(verdict, words) for verdict, _, _, words in found} == {("fail", text)}
     assert [verdict for verdict, *_ in said(paused(BUILT, held), "pfc.rate")] == ["fail"] * 8
+
+
+def test_a_fabric_full_of_pauses_is_judged_too() -> None:
+    """Traces go round in circles and run into each other on most ports of many leaves."""
+    built = fabric(
+        units=[{"unit": "1-40", "hosts": 1}],
+        ceilings={"units": 40, "hosts_per_unit": 4, "spines": 4},
+        pools={"loopbacks": "10.255.0.0/22", "hosts": "10.128.0.0/14"},
+        management={"pool": "198.18.0.0/22", "gateway": "198.18.0.1"},
+    )
+    held = {switch.name: {port.name: (0, 20_000) for port in switch.fabric_ports} for switch in built.switches}
+    found = results(paused(built, held), "pfc.origin")
+    assert {name: result.verdict for name, result in found.items()} == {"fabric": Verdict.FAIL}
 
 
 def test_few_pauses_are_well_and_rates_decide_where_time_is_not_told() -> None:

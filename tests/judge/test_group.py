@@ -56,3 +56,12 @@ def test_findings_without_a_cable_stand_alone() -> None:
     layer: Layer = "host"
     found = [said(fail("", "bad"), "host.sysctl", name) for name in ("gpu01", "gpu02")]
     assert [trouble.symptoms for trouble in troubles(found, {"host.sysctl": layer})] == [(), ()]
+
+
+def test_a_dim_optic_is_no_symptom_of_congestion_elsewhere() -> None:
+    origin = said(fail("rail0/3", "causes pauses", explains=["b"]), "pfc.origin", "gpu01", "a")
+    victim = said(fail("swp1/3", "is held up"), "pfc.rate", "leaf01", "b")
+    dim = said(fail("swp1", "receives too little light"), "optics.light", "leaf01", "b")
+    first, second = troubles([origin, victim, dim], LAYERS)
+    assert (first.head, first.symptoms) == (origin, (victim,))
+    assert (second.head, second.symptoms) == (dim, ())
