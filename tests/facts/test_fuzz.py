@@ -12,11 +12,12 @@ from netkit.facts import Facts
 from netkit.platforms.view import Subject, SubjectNic, View
 
 EXAMPLES = int(os.environ.get("NETKIT_FUZZ_EXAMPLES", "150"))
-PLATFORMS = ("nvue", "sonic", "eos", "frr", "linux")
+SOURCES = ("nvue", "sonic", "eos", "frr", "linux", "snmp", "napalm")
 SEEDS = sorted(file for file in Path(__file__).parent.glob("*/cases/**/*") if file.suffix in {".txt", ".json"})
 STRANGE = ("", "null", "NaN", "-1e999", "9" * 400, "[[]]", "{}", '"', "\x00", "\x1b[31m", "\ufffd", "|", ":", "0x", "²")
 SUBJECT = Subject(
     "gpu01",
+    platform="nvue",
     ports=("swp1s0", "Ethernet0", "Ethernet1/1"),
     nics=(SubjectNic("rail0", "0000:18:00.0", "mlx5_0"),),
     lookups=(("10.128.0.1", "rail0", "10.0.0.1"),),
@@ -59,7 +60,7 @@ def answers(dice: random.Random, count: int) -> Iterator[str]:
         yield text
 
 
-@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("platform", SOURCES)
 def test_no_damaged_answer_upsets_a_parser(platform: str) -> None:
     assert len(SEEDS) > 50
     found = views(platform)
