@@ -15,7 +15,7 @@ from tests.command import ROOT, environment
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.killed import SPINES, VICTIM, WITH_ANOTHER_TO_COME
 from tests.deploy.live_scene import reasons, results, values
-from tests.lab.running import RunningLab, running, write_fabric
+from tests.lab.running import RunningLab, running, until, write_fabric
 
 PATIENCE_S = 300
 ONLY_WITH_A_DRAIN = ("drain", "undrain")
@@ -40,7 +40,11 @@ def changed(lab: RunningLab, folder: Path, step: str) -> Fleet:
 
 
 def killed(fleet: Fleet, folder: Path, step: str) -> Journal:
-    """Deploy in a process that is killed once a step is written, and return its journal."""
+    """Deploy in a process that is killed once a step is written, and return its journal.
+
+    It begins when the sessions that an earlier one took down are back: none that is missing before could be lost.
+    """
+    until(lambda: all(has_sessions(fleet, name) for name in SPINES), "the sessions of the spines are back")
     arguments = [fleet.lab.home, fleet.lab.name, folder / "changed" / "fabric.yaml", folder / "runs", step]
     done = subprocess.run(
         [sys.executable, "-m", "tests.deploy.killed", *map(str, arguments)],
@@ -67,6 +71,16 @@ def finished(fleet: Fleet, journal: Journal) -> Outcome:
         pass
     assert {name for name in SPINES if is_pending(fleet, name)} == set()
     return outcome
+
+
+def has_sessions(fleet: Fleet, name: str) -> bool:
+    """Whether a device has sessions, and every one is established."""
+    driver = fleet.connect(name)
+    driver.open()
+    try:
+        return {session.is_established for session in driver.sessions()} == {True}
+    finally:
+        driver.close()
 
 
 def is_pending(fleet: Fleet, name: str) -> bool:
