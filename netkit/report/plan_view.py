@@ -1,35 +1,18 @@
 """A plan in the words and the order in which it is shown, whatever the format."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
-from itertools import groupby
 
 from netkit.plan.shape import Blast, DevicePlan, Plan
 from netkit.platforms.change import Change, Risk, Way
+from netkit.report.section import Line, Section, sections
 
 MOST_NAMES = 6
 LONGEST_VALUE = 100
 MOST_LINES = 60
 MOST_TEXT_LINES = 8
 SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One change, ready to be shown below its heading."""
-
-    sign: str
-    text: str
-    risk: Risk
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Changes that stand at one place of the configuration."""
-
-    heading: str
-    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +35,14 @@ def groups(plan: Plan, most_lines: int = MOST_LINES) -> Iterator[GroupView]:
     for names in plan.groups:
         devices = [by_name[name] for name in names]
         first = max(devices, key=lambda device: len(device.changes))
-        visible = tuple(_visible(first.changes))
+        whole = list(sections((change, tuple(_lines(change))) for change in _visible(first.changes)))
+        fitting = tuple(_fitting(whole, most_lines))
         blast = plan_of(plan, devices).blast
         yield GroupView(
             names=names,
             first=first,
-            sections=tuple(_sections(visible[:most_lines])),
-            hidden=max(0, len(visible) - most_lines),
+            sections=fitting,
+            hidden=_size(whole) - _size(fitting),
             notes=tuple(_notes(first.changes)),
             touched=touched(blast),
             disruption=_disruption(blast),
@@ -123,9 +107,18 @@ def _visible(changes: Sequence[Change]) -> Iterator[Change]:
             yield change
 
 
-def _sections(changes: Iterable[Change]) -> Iterator[Section]:
-    for heading, within in groupby(changes, key=lambda change: change.path[:-1]):
-        yield Section(" ".join(heading), tuple(line for change in within for line in _lines(change)))
+def _fitting(found: Iterable[Section], most_lines: int) -> Iterator[Section]:
+    """Yield sections, the last one cut, until there are so many lines."""
+    room = most_lines
+    for section in found:
+        if room > 0:
+            yield replace(section, lines=section.lines[:room])
+        room -= len(section.lines)
+
+
+def _size(found: Iterable[Section]) -> int:
+    """Return how many changes sections stand for."""
+    return sum(len(section.lines) * max(1, len(section.places)) for section in found)
 
 
 def _lines(change: Change) -> Iterator[Line]:
