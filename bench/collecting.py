@@ -27,15 +27,19 @@ class Kind:
     options: tuple[str, ...] = ()
 
 
+SWITCHES = ("--leaves", "8", "--spines", "8", "--units", "3", "--hosts-per-unit", "1")
 SCAFFOLDS = {
-    "switches": ("--leaves", "8", "--spines", "8", "--units", "3", "--hosts-per-unit", "1"),
+    **{platform: (*SWITCHES, "--platform", platform) for platform in ("nvue", "sonic", "frr")},
     "mixed": ("--leaves", "8", "--spines", "4", "--units", "1", "--hosts-per-unit", "20"),
 }
 KINDS = (
-    Kind("32 switches, light", "switches", "!role=host", ("--light",)),
-    Kind("32 switches, full", "switches", "!role=host"),
-    Kind("12 switches and 20 hosts, light", "mixed", "", ("--light",)),
-    Kind("12 switches and 20 hosts, full", "mixed", ""),
+    Kind("32 nvue, light", "nvue", "!role=host", ("--light",)),
+    Kind("32 nvue, full", "nvue", "!role=host"),
+    Kind("32 sonic, light", "sonic", "!role=host", ("--light",)),
+    Kind("32 sonic, full", "sonic", "!role=host"),
+    Kind("32 frr, full", "frr", "!role=host"),
+    Kind("12 nvue and 20 hosts, light", "mixed", "", ("--light",)),
+    Kind("12 nvue and 20 hosts, full", "mixed", ""),
 )
 
 
@@ -43,12 +47,15 @@ def main() -> int:
     """Measure, and return 1 when a light look misses the budget, 3 when not all devices were seen."""
     parser = argparse.ArgumentParser(prog="scripts/bench collecting", description="Collect facts from 32 devices.")
     parser.add_argument("--runs", type=int, default=5, help="looks of each kind (default 5)")
+    parser.add_argument("--fabrics", default=",".join(SCAFFOLDS), help=f"of {', '.join(SCAFFOLDS)}")
     parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-collecting.json")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="nkb") as name:
         try:
             found = {
-                kind.name: samples for fabric in SCAFFOLDS for kind, samples in _measure(Path(name), fabric, given.runs)
+                kind.name: samples
+                for fabric in given.fabrics.split(",")
+                for kind, samples in _measure(Path(name), fabric, given.runs)
             }
         except BenchError as error:
             sys.stderr.write(f"error: {error}\n")

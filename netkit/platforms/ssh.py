@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import paramiko
 from netmiko import log as netmiko_log
 from netmiko.base_connection import BaseConnection
+from paramiko.pkey import UnknownKeyType
 
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.host_key import KeptKey, KeyShownError, MissingKey, known_keys
@@ -285,6 +286,9 @@ class _Session(BaseConnection):
         for key in known_keys(self.target.known_hosts, name) if policy is None else ():
             client.get_host_keys().add(name, key.get_name(), key)
         client.set_missing_host_key_policy(policy or MissingKey(self.target.device, self.target.known_hosts))
+        if self.target.key_file is not None:
+            # By its name paramiko would try the file as a key of every kind, and tell of the last one only.
+            wanted |= {"key_filename": None, "pkey": _key(self.target.device, self.target.key_file)}
         client.connect(**wanted, transport_factory=_at_once)
 
     @property
@@ -318,6 +322,22 @@ def _refuse_connection(target: SshTarget, error: Exception) -> NoReturn:
         raise error from None
     what, remedy = _reason(target, error)
     raise AccessError(Problem(f"{target.device}: {what}", remedy)) from None
+
+
+def _key(device: str, file: Path) -> paramiko.PKey:
+    """Return the private key in a file."""
+    try:
+        return paramiko.PKey.from_path(file)
+    except TypeError:  # what the library of keys says when one is locked
+        raise paramiko.PasswordRequiredException from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        what = f"{device}: the key file {file} cannot be read: {error.strerror}"
+        raise AccessError(Problem(what, "check who may read it")) from None
+    except (ValueError, UnknownKeyType, paramiko.SSHException) as error:
+        what = f"{device}: {file} is no private key that can be used: {error or type(error).__name__}"
+        raise AccessError(Problem(what, "name the private key, not its .pub, in key_file")) from None
 
 
 def _reason(target: SshTarget, error: Exception) -> tuple[str, str]:

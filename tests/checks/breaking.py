@@ -14,7 +14,7 @@ from netkit.cli.fabric import Project
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
 from netkit.design import Host, Switch
-from netkit.facts import Observation, Snapshot
+from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import Finding, Scene, Verdict, catalog
 from netkit.judge.run import Judgement, run
 from netkit.lab import remote
@@ -23,7 +23,7 @@ from netkit.observe import Options
 from tests.checks.fault_table import Found, Row, place_of
 from tests.facts import untold
 from tests.intents import ON_PLATFORM
-from tests.lab.running import RunningLab, intent, on_platform, running, write_fabric
+from tests.lab.running import RunningLab, intent, on_platform, running, until, write_fabric
 
 VERSIONS = {"nvue": "5.16.1", "sonic": "202505", "eos": "4.35.1F", "frr": "8.4.4"}
 SECRETS = {f"NETKIT_SECRET_{name}": f"$6$made{name.lower()}" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")}
@@ -94,7 +94,15 @@ def ward(folder: Path, platform: str) -> Iterator[Ward]:
         for name, value in SECRETS.items():
             patch.setenv(name, value)
         project = Checking.of(fabric, limit="", lab=lab.name, window_s=0, snapshot=None).project
-        yield Ward(lab, project)
+        found = Ward(lab, project)
+        until(lambda: is_watched(found.look(0)), "BFD watches every session: it begins seconds after BGP")
+        yield found
+
+
+def is_watched(snapshot: Snapshot) -> bool:
+    """Whether BFD is up on every session of every switch."""
+    told = [one.facts.sessions for one in snapshot.devices.values() if one.platform != "linux"]
+    return all(not isinstance(one, Absent) and all(found.is_bfd_up for found in one.values()) for one in told)
 
 
 def told(judgement: Judgement) -> set[Found]:
@@ -110,7 +118,9 @@ def as_told(one: Finding) -> Found:
 def assert_clean(ward: Ward) -> None:
     """A healthy lab is clean: nothing is wrong, everybody was reached, and much was judged."""
     judgement = ward.judged(ward.look(WINDOW_S))
-    assert (told(judgement), judgement.unreached) == (set(), ())
+    found = told(judgement)
+    assert not found, found
+    assert not judgement.unreached, judgement.unreached
     assert judgement.examined > 100
 
 
@@ -159,4 +169,6 @@ def assert_mended(ward: Ward) -> None:
         judgement = ward.judged(ward.look(WINDOW_S))
         if not told(judgement) or time.monotonic() >= deadline:
             break
-    assert (told(judgement), judgement.unreached) == (set(), ())
+    found = told(judgement)
+    assert not found, found
+    assert not judgement.unreached, judgement.unreached

@@ -131,7 +131,7 @@ def test_who_fails_after_its_change_is_taken_back_when_it_answers_again(fleet: F
     }
     fleet.tell = Trouble(fleet.lab, faults, heal=Phase.SETTLE)
     fleet.impatience_s = dict.fromkeys(faults, IMPATIENCE_S)
-    outcome = fleet.apply(max_fail=4, is_together=True, has_canary=False, settle_s=10)
+    outcome = fleet.apply(max_fail=4, is_together=True, has_canary=False, settle_s=40)
     assert outcome.exit_code == 4
     held_to(fleet, outcome, dict.fromkeys(faults, LOST))
 
