@@ -162,7 +162,7 @@ class _Spread:
     def __init__(self, scene: Scene, number: int) -> None:
         self._scene, self._number = scene, number
         self.calm = 0
-        """Ports that are not held up."""
+        """Ports that are known not to be held up."""
         self._behind: dict[End | Origin, dict[End, None]] = {}
         """What holds up → which ports it holds up."""
         self._explained: set[End] = set()
@@ -190,10 +190,11 @@ class _Spread:
         held: list[End] = []
         for seen in self._scene.devices.values():
             for port in (*seen.ports, *seen.nics):
-                if received(seen, port, self._number).verdict(self._scene) is Verdict.PASS:
-                    self.calm += 1
-                else:
+                pauses = received(seen, port, self._number)
+                if pauses.verdict(self._scene) is not Verdict.PASS:
                     held.append(End(seen.name, port))
+                elif pauses.is_known:
+                    self.calm += 1
         return held
 
     def _follow(self, todo: list[End]) -> None:

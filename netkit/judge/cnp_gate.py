@@ -72,9 +72,7 @@ class CnpGate:
         notes = tuple(self._notes(found, "before the change"))
         sample = json.dumps({"others": answer.sample, "rails": known, "notes": notes})
         if lost:
-            return GateAnswer(
-                "worse", (*lost, "look at what was changed so far; netkit rollback takes it back"), sample
-            )
+            return GateAnswer("worse", (*lost, LOOK), sample)
         return GateAnswer("healthy", answer.reasons, sample)
 
     def _is_recent(self, began_s: float) -> bool:

@@ -74,6 +74,11 @@ def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     ]
 
 
+def test_ports_nobody_could_look_at_are_not_counted_as_calm() -> None:
+    (found,) = results(scene(BUILT), "pfc.origin").values()
+    assert (found.verdict, found.examined) == (Verdict.SKIPPED, 0)
+
+
 def test_a_circle_of_pauses_is_told_and_ends() -> None:
     held = {
         "spine01": {port("spine01", "leaf01"): (0, 20_000)},
