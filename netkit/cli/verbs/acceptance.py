@@ -5,17 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from netkit.cli.options import Fabric, Lab, Limit, Yes
 from netkit.cli.running import run as _run
+from netkit.cli.verbs.options import Fabric, Lab, Limit, Yes
 
-acceptance_verbs = typer.Typer(
+verbs = typer.Typer(
     help="Measure what a new fabric carries; netkit check acceptance --results judges it.",
     rich_markup_mode=None,
     no_args_is_help=True,
 )
 
 
-@acceptance_verbs.command()
+@verbs.command()
 def emit(
     kind: Annotated[str, typer.Argument(help="slurm or mpijob.", metavar="KIND")],
     fabric: Fabric,
@@ -31,7 +31,7 @@ def emit(
     _run("acceptance", kind, fabric, verb="emit", out=out, limit=limit, image=image)
 
 
-@acceptance_verbs.command()
+@verbs.command()
 def run(
     fabric: Fabric,
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write results to.", metavar="FILE")],

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from netkit.cli.options import Fabric
 from netkit.cli.running import run
+from netkit.cli.verbs.options import Fabric
 
-lab_verbs = typer.Typer(
+verbs = typer.Typer(
     help="Boot a fabric on this machine: real FRR and sshd, nodes that speak their NOS.",
     rich_markup_mode=None,
     no_args_is_help=True,
@@ -22,7 +22,7 @@ Command = Annotated[list[str] | None, typer.Argument(help="What to run there.", 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
-@lab_verbs.command()
+@verbs.command()
 def up(
     fabric: Fabric,
     name: Name = "",
@@ -37,7 +37,7 @@ def up(
     run("lab_up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
 
 
-@lab_verbs.command()
+@verbs.command()
 def down(
     fabric: AnyFabric = None,
     name: Name = "",
@@ -47,31 +47,31 @@ def down(
     run("lab", name, fabric, everything=everything, verb="down")
 
 
-@lab_verbs.command()
+@verbs.command()
 def status(fabric: AnyFabric = None, name: Name = "") -> None:
     """List the labs, or the devices of one and how they are."""
     run("lab", name, fabric, verb="status")
 
 
-@lab_verbs.command()
+@verbs.command()
 def check(fabric: AnyFabric = None, name: Name = "") -> None:
     """Prove sessions and routes, and ping between every two NICs that the design connects."""
     run("lab", name, fabric, verb="check")
 
 
-@lab_verbs.command("exec", context_settings=PASS_ON)
+@verbs.command("exec", context_settings=PASS_ON)
 def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Run a command on a node, past its management plane."""
     run("lab", name, fabric, device, _typed(command) or ["/bin/sh"], verb="execute")
 
 
-@lab_verbs.command(context_settings=PASS_ON)
+@verbs.command(context_settings=PASS_ON)
 def ssh(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Log in to a node over SSH."""
     run("lab", name, fabric, device, _typed(command), verb="ssh")
 
 
-@lab_verbs.command()
+@verbs.command()
 def logs(
     device: Annotated[str, typer.Argument(help="A device; without one, the lab itself.", metavar="DEVICE")] = "",
     fabric: AnyFabric = None,
@@ -81,7 +81,7 @@ def logs(
     run("lab", name, fabric, device, verb="logs")
 
 
-@lab_verbs.command("break")
+@verbs.command("break")
 def break_(
     fault: Annotated[str, typer.Argument(help="What breaks.", metavar="FAULT")] = "",
     place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
@@ -97,7 +97,7 @@ def break_(
         run("lab_faults", name, fabric, fault, place, options or [], verb="break_")
 
 
-@lab_verbs.command()
+@verbs.command()
 def heal(
     place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
     fault: Annotated[str, typer.Argument(help="What; default: everything there.", metavar="FAULT")] = "",
@@ -109,7 +109,7 @@ def heal(
     run("lab_faults", name, fabric, fault, place, everything=everything, verb="heal")
 
 
-@lab_verbs.command()
+@verbs.command()
 def incast(
     place: Annotated[str, typer.Argument(help="The NIC that receives.", metavar="HOST:NIC")],
     senders: Annotated[int, typer.Option(help="NICs of its rail that send.", min=1, max=64)] = 3,
@@ -121,13 +121,13 @@ def incast(
     run("lab_faults", name, fabric, place, senders, seconds, verb="incast")
 
 
-@lab_verbs.command()
+@verbs.command()
 def calm(fabric: AnyFabric = None, name: Name = "") -> None:
     """End every incast."""
     run("lab_faults", name, fabric, verb="calm")
 
 
-@lab_verbs.command()
+@verbs.command()
 def load(
     state: Annotated[str, typer.Argument(help="on or off.", metavar="on|off")],
     fabric: AnyFabric = None,
@@ -137,7 +137,7 @@ def load(
     run("lab_faults", name, fabric, state, verb="load")
 
 
-@lab_verbs.command()
+@verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
     run("lab", name, fabric, device, verb="restart")

@@ -1,0 +1,133 @@
+"""The verbs that change devices, and what goes with that."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from netkit.cli.running import run as _run
+from netkit.cli.verbs.options import (
+    Busy,
+    ConfirmWithin,
+    Disruptive,
+    Fabric,
+    Format,
+    Lab,
+    Limit,
+    MaxFail,
+    NoCanary,
+    NoDrain,
+    Parallel,
+    PlanFormat,
+    Together,
+    Yes,
+)
+
+
+def plan(
+    fabric: Fabric,
+    limit: Limit = "",
+    lab: Lab = "",
+    running: Annotated[
+        Path | None,
+        typer.Option("--running", help="Saved configurations, DIR/<device>/<file>; no device is asked.", metavar="DIR"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan here too.", metavar="FILE")] = None,
+    output: PlanFormat = "text",
+    detailed: Annotated[bool, typer.Option("--detailed-exitcode", help="End with 2 when there are changes.")] = False,
+    against: Annotated[
+        str,
+        typer.Option(
+            "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
+        ),
+    ] = "",
+) -> None:
+    """Show what would change on the devices, what it risks and what it touches; change nothing."""
+    where: dict[str, Any] = {"limit": limit, "lab": lab, "running": running, "against": against}
+    _run("plan", fabric, out=out, output=output, detailed=detailed, **where)
+
+
+def deploy(
+    fabric: Fabric,
+    file: Annotated[Path | None, typer.Argument(help="A plan of netkit plan -o.", metavar="[PLAN]")] = None,
+    lab: Lab = "",
+    limit: Limit = "",
+    yes: Yes = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at every device; write to none.")] = False,
+    resume: Annotated[
+        str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
+    ] = "",
+    approved: Annotated[
+        str, typer.Option("--approved", help="Refuse any plan but the one of this digest.", metavar="DIGEST")
+    ] = "",
+    max_fail: MaxFail = 0,
+    disruptive: Disruptive = False,
+    busy: Busy = False,
+    no_canary: NoCanary = False,
+    no_drain: NoDrain = False,
+    confirm_within: ConfirmWithin = 120,
+    parallel: Parallel = 20,
+    together: Together = False,
+    output: Format = "text",
+) -> None:
+    """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
+    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
+    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
+    _run("deploy", fabric, file=file, resume=resume, dry=dry_run, approved=approved, **how)
+
+
+def rollback(
+    run: Annotated[str, typer.Argument(help="The run, the beginning of its name, or last.", metavar="RUN")],
+    fabric: Fabric,
+    lab: Lab = "",
+    limit: Limit = "",
+    yes: Yes = False,
+    max_fail: MaxFail = 0,
+    disruptive: Disruptive = False,
+    busy: Busy = False,
+    no_canary: NoCanary = False,
+    no_drain: NoDrain = False,
+    confirm_within: ConfirmWithin = 120,
+    parallel: Parallel = 20,
+    together: Together = False,
+    output: Format = "text",
+) -> None:
+    """Take back what a run changed, with the same care."""
+    how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
+    how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
+    _run("rollback", fabric, run, **how)
+
+
+def history(
+    fabric: Fabric,
+    run: Annotated[str, typer.Argument(help="All about one run, or last.", metavar="[RUN]")] = "",
+    lab: Lab = "",
+    checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,
+    store: Annotated[str, typer.Option("--store", help="Where they are: a file or a URL.", metavar="[=URL|FILE]")] = "",
+    output: Annotated[
+        str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
+    ] = "text",
+) -> None:
+    """List the runs on a fabric, newest first: deploys, or checks that were stored."""
+    if checks or store:
+        _run("check_history", fabric, run, lab=lab, store=store, output=output)
+        return
+    _run("history", fabric, run, lab=lab, output=output)
+
+
+def trust(
+    fabric: Fabric,
+    limit: Limit = "",
+    lab: Lab = "",
+    yes: Yes = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Also trust what differs from what was trusted.")] = False,
+) -> None:
+    """Collect SSH host keys and HTTPS certificates, show them, and trust them when you say so."""
+    _run("trust", fabric, limit=limit, lab=lab, yes=yes, replace=replace)
+
+
+def inventory(fabric: Fabric, limit: Limit = "", lab: Lab = "") -> None:
+    """Print the GPU hosts as an Ansible inventory, for the playbooks or your own."""
+    _run("inventory", fabric, limit=limit, lab=lab)

@@ -1,0 +1,75 @@
+"""The verbs about what is intended: no device is asked."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netkit.cli.running import run as _run
+from netkit.cli.verbs.options import (
+    Fabric,
+    Format,
+    Limit,
+)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Folder to create.", metavar="DIR")],
+    leaves: Annotated[int, typer.Option(help="Leaves in each unit: one per rail.", min=1, max=8)] = 8,
+    spines: Annotated[int, typer.Option(help="Spines; 0 makes a rail-only fabric.", min=0, max=1024)] = 4,
+    hosts_per_unit: Annotated[int, typer.Option(help="Hosts in each unit.", min=1, max=1024)] = 8,
+    units: Annotated[int, typer.Option(help="Scalable units.", min=1, max=4096)] = 1,
+    platform: Annotated[str, typer.Option(help="nvue, sonic, eos or frr.", metavar="P")] = "nvue",
+    model: Annotated[
+        str, typer.Option(help="Switch model; default: one that runs the platform.", metavar="MODEL")
+    ] = "",
+) -> None:
+    """Write a small, valid fabric to start from."""
+    _run(
+        "init", folder, leaves=leaves, spines=spines, hosts=hosts_per_unit, units=units, platform=platform, model=model
+    )
+
+
+def validate(fabric: Fabric, output: Format = "text") -> None:
+    """Check the intent and the design behind it; write nothing."""
+    _run("validate", fabric, output)
+
+
+def schema() -> None:
+    """Print the JSON Schema of fabric.yaml, for editors."""
+    _run("schema")
+
+
+def design(
+    fabric: Fabric,
+    cabling: Annotated[bool, typer.Option("--cabling", help="Every cable, as CSV.")] = False,
+    addresses: Annotated[bool, typer.Option("--addresses", help="Every address and AS number.")] = False,
+    explain: Annotated[
+        str, typer.Option("--explain", help="Every number of one port, such as leaf01:swp1s0.", metavar="PORT")
+    ] = "",
+    output: Format = "text",
+    limit: Limit = "",
+) -> None:
+    """Show the design: its size, its cables, its addresses, or where a number comes from."""
+    _run("design", fabric, cabling=cabling, addresses=addresses, explain=explain, output=output, limit=limit)
+
+
+def render(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", show_default=False)],
+    limit: Limit = "",
+    platform: Annotated[str, typer.Option(help="Only devices of this platform (linux: the hosts).", metavar="P")] = "",
+    ztp: Annotated[
+        bool, typer.Option("--ztp", help="Also write what a factory-fresh switch needs to become reachable.")
+    ] = False,
+) -> None:
+    """Write every configuration file, and a manifest of them."""
+    _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
+
+
+def platforms(
+    name: Annotated[str, typer.Argument(help="All about one: nvue, sonic, eos, frr or linux.", metavar="NAME")] = "",
+    output: Format = "text",
+) -> None:
+    """List the platforms, what each can express, and how each takes changes."""
+    _run("platforms", name, output)

@@ -1,0 +1,120 @@
+"""The verbs about what devices are like."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from netkit.cli.running import run as _run
+from netkit.cli.verbs.options import (
+    Fabric,
+    Facts,
+    Keep,
+    Lab,
+    Limit,
+    Results,
+    Since,
+    Store,
+    Window,
+)
+
+
+def check(
+    fabric: Fabric,
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Checks: a file, file.check or a glob; all.", metavar="[NAMES]")
+    ] = None,
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    source: Facts = "",
+    profile: Annotated[
+        str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
+    ] = "full",
+    snapshot: Annotated[
+        Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
+    ] = None,
+    results: Results = None,
+    output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
+    store: Store = "",
+    since: Since = "",
+    keep: Keep = "90d",
+    changes: Annotated[
+        bool, typer.Option("--changes", help="Say what changed since the last stored run; else nothing.")
+    ] = False,
+    metrics: Annotated[
+        Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
+    ] = None,
+    lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
+    new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
+) -> None:
+    """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
+    if new:
+        _run("new_check", fabric, new)
+        return
+    how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
+    how |= {"results": tuple(results or ())}
+    how |= {"storing": (store, since, keep), "metrics_file": metrics, "has_changes_only": changes}
+    _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
+
+
+def report(
+    fabric: Fabric,
+    run: Annotated[str, typer.Argument(help="A stored run, or last; default: look now.", metavar="[RUN]")] = "",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
+    checks: Annotated[list[str] | None, typer.Option("--check", help="Only these checks.", metavar="NAME")] = None,
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    source: Facts = "",
+    snapshot: Annotated[Path | None, typer.Option("--from", help="Report on a snapshot.", metavar="FILE")] = None,
+    store: Annotated[str, typer.Option("--store", help="Stored runs: trends, and RUN.", metavar="[=URL|FILE]")] = "",
+    output: Annotated[
+        str, typer.Option("--format", help="html, json, or schema: what the JSON holds.", metavar="FORMAT")
+    ] = "html",
+) -> None:
+    """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
+    where: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "snapshot": snapshot, "source": source}
+    _run("report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
+
+
+def snapshot(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write; .gz compresses.", metavar="FILE")],
+    limit: Limit = "",
+    lab: Lab = "",
+    window: Window = 10.0,
+    light: Annotated[bool, typer.Option("--light", help="Nothing that takes a device long.")] = False,
+    results: Results = None,
+    source: Facts = "",
+) -> None:
+    """Save what all devices are like, for netkit check --from."""
+    files = tuple(results or ())
+    _run("snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
+
+
+def backup(
+    fabric: Fabric,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.", metavar="DIR")],
+    limit: Limit = "",
+    lab: Lab = "",
+) -> None:
+    """Save what devices run without secrets, one file each, made to live in git."""
+    _run("backup", fabric, out, limit=limit, lab=lab)
+
+
+def schedule(
+    fabric: Fabric,
+    action: Annotated[
+        str, typer.Argument(help="show prints systemd units, install writes them.", metavar="ACTION")
+    ] = "show",
+    every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
+    backup: Annotated[
+        Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
+    ] = None,
+    units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
+        "/etc/systemd/system"
+    ),
+) -> None:
+    """Have systemd check the fabric regularly, and say what changed."""
+    _run("schedule", fabric, action, every=every, backup=backup, units=units)
