@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from netkit.cli import trials
+from netkit.cli.check_request import CheckRequest
 from netkit.cli.checking import Checking
 from netkit.cli.fabric import CHECKS, beside
 from netkit.cli.stored import Storing, past, source_of
@@ -33,61 +33,53 @@ UNREACHED, FAILED = 4, 1
 PROFILES = ("light", "full")
 
 
-def run(
-    folder: Path,
-    *,
-    names: Sequence[str],
-    limit: str,
-    lab: str,
-    window_s: float,
-    profile: str,
-    snapshot: Path | None,
-    results: Sequence[Path],
-    source: str,
-    output: str,
-    lists: bool,
-    storing: tuple[str, str, str],
-    metrics_file: Path | None = None,
-    has_changes_only: bool = False,
-) -> int:
+def run(asked: CheckRequest) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
-    _refuse(output, profile)
-    stored = Storing.of(*storing)
-    if has_changes_only and (not stored.where or output != "text"):
-        raise UsageError(
-            Problem("--changes compares with the last stored run, as text", "give --store, and no --format")
-        )
-    checking = Checking.of(
-        folder,
-        limit=limit,
-        lab=lab,
-        window_s=window_s,
-        snapshot=snapshot,
-        is_light=profile == "light",
-        source=source,
-    )
-    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), names)
-    if lists:
+    storing = Storing.of(asked.store, asked.since, asked.keep)
+    _refuse(asked, storing)
+    checking = _checking(asked)
+    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    if asked.lists:
         sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
-    with past(stored, source_of(checking.project.fabric.name, lab)) as earlier:
-        scene = trials.scene(checking, checks, results, lambda: checking.scene(checks, earlier))
+    with past(storing, source_of(checking.project.fabric.name, asked.lab)) as earlier:
+        scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, earlier))
         judged = judged_of(scene, checks)
-        if not has_changes_only:
-            sys.stdout.write(FORMATS[output](judged))
-        if metrics_file is not None:
-            write_whole(metrics_file, metrics(scene, judged))
+        _tell(asked, scene, judged)
         changes = earlier.save(scene, judged, checking.project.loaded.intent)
-        if has_changes_only:
-            sys.stdout.write(changes_text(judged.fabric, changes))
+    if asked.has_changes_only:
+        sys.stdout.write(changes_text(judged.fabric, changes))
     return judged.exit_code
 
 
-def _refuse(output: str, profile: str) -> None:
-    if output not in FORMATS:
-        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
-    if profile not in PROFILES:
-        raise UsageError(Problem(f"no profile {profile!r}", f"use {' or '.join(PROFILES)}"))
+def _refuse(asked: CheckRequest, storing: Storing) -> None:
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if asked.profile not in PROFILES:
+        raise UsageError(Problem(f"no profile {asked.profile!r}", f"use {' or '.join(PROFILES)}"))
+    if asked.has_changes_only and (not storing.where or asked.output != "text"):
+        what = "--changes compares with the last stored run, as text"
+        raise UsageError(Problem(what, "give --store, and no --format"))
+
+
+def _checking(asked: CheckRequest) -> Checking:
+    return Checking.of(
+        asked.folder,
+        limit=asked.limit,
+        lab=asked.lab,
+        window_s=asked.window_s,
+        snapshot=asked.snapshot,
+        is_light=asked.profile == "light",
+        source=asked.source,
+    )
+
+
+def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
+    """Say what was found, before it is stored: a store that fails takes nothing from who looks on."""
+    if not asked.has_changes_only:
+        sys.stdout.write(FORMATS[asked.output](judged))
+    if asked.metrics_file is not None:
+        write_whole(asked.metrics_file, metrics(scene, judged))
 
 
 def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from netkit.cli.check_request import CheckRequest
 from netkit.cli.running import run as _run
 from netkit.cli.verbs.options import (
     Fabric,
@@ -52,10 +53,25 @@ def check(
     if new:
         _run("new_check", fabric, new)
         return
-    how: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "profile": profile, "lists": lists}
-    how |= {"results": tuple(results or ())}
-    how |= {"storing": (store, since, keep), "metrics_file": metrics, "has_changes_only": changes}
-    _run("check", fabric, names=tuple(names or ()), snapshot=snapshot, source=source, output=output, **how)
+    asked = CheckRequest(
+        fabric,
+        names=tuple(names or ()),
+        limit=limit,
+        lab=lab,
+        window_s=window,
+        source=source,
+        profile=profile,
+        snapshot=snapshot,
+        results=tuple(results or ()),
+        output=output,
+        store=store,
+        since=since,
+        keep=keep,
+        metrics_file=metrics,
+        has_changes_only=changes,
+        lists=lists,
+    )
+    _run("check", asked)
 
 
 def report(

@@ -1,0 +1,26 @@
+"""What a user asks of `netkit check`, as given; the verb fills it in, and the check reads it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """The options of one run."""
+
+    folder: Path
+    names: tuple[str, ...] = ()
+    limit: str = ""
+    lab: str = ""
+    window_s: float = 10.0
+    source: str = ""
+    profile: str = "full"
+    snapshot: Path | None = None
+    results: tuple[Path, ...] = ()
+    output: str = "text"
+    store: str = ""
+    since: str = ""
+    keep: str = "90d"
+    metrics_file: Path | None = None
+    has_changes_only: bool = False
+    lists: bool = False
