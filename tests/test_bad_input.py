@@ -382,6 +382,26 @@ def test_ctrl_c_while_rendering_exits_130_and_leaves_nothing(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [fabric]
 
 
+IN_EXEC = """
+import netkit.cli.app, os, signal
+def interrupted(_arguments):
+    try:
+        exec("os.kill(os.getpid(), signal.SIGINT)")
+    except KeyboardInterrupt:
+        return 130
+    return 0
+netkit.cli.app._guarded = interrupted
+netkit.cli.main()
+"""
+
+
+@pytest.mark.parametrize(("before", "code"), [("", 130), ("trap '' INT;", 0)], ids=["heard", "ignored"])
+def test_an_interrupt_within_an_exec_is_like_any_other(before: str, code: int) -> None:
+    words = ["bash", "-c", f'{before} exec "$0" -c "$1"', sys.executable, IN_EXEC]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
 BEGUN = "from netkit.cli import main; print('begun', flush=True); main()"
 """What the netkit command runs; before its first line the interpreter itself answers to signals."""
 
@@ -403,7 +423,7 @@ def test_ctrl_c_at_any_moment_ends_without_a_traceback(delay_s: float, tmp_path:
         time.sleep(delay_s)
         started.send_signal(signal.SIGINT)
         _, said = started.communicate(timeout=60)
-    # Python itself may let the signal end the process when it is about to end: that is 130 to a shell too.
+    # What comes when all is done ends the process by the signal: that is 130 to a shell too.
     assert started.returncode in {0, 130, -signal.SIGINT}
     assert said in {"", "interrupted\n"}
 
