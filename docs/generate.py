@@ -1,10 +1,12 @@
-"""Write docs/intent.md from the intent's model and the catalogue from the checks, so that neither can lag behind."""
+"""Write the pages that come from the code, so that none can lag behind: intent, checks, verbs."""
 
+import sys
 import types
 import typing
 from pathlib import Path
 from typing import Any
 
+import verb_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -110,6 +112,18 @@ def _check(check: Check) -> str:
     return f"\n### {check.name}\n\n{check.text}\n\nLooks at {about}; needs {needs}{window}.\n"
 
 
+def pages() -> dict[Path, str]:
+    """Return every page that comes from the code."""
+    return {
+        HERE / "intent.md": intent_page(),
+        HERE / "check-catalogue.md": catalogue_page(),
+        **verb_page.pages(),
+    }
+
+
 if __name__ == "__main__":
-    (HERE / "intent.md").write_text(intent_page(), encoding="utf-8")
-    (HERE / "check-catalogue.md").write_text(catalogue_page(), encoding="utf-8")
+    for file, text in pages().items():
+        file.write_text(text, encoding="utf-8")
+    for verb in verb_page.verb_names():
+        if not verb_page.examples().get(verb, {}).get("examples"):
+            sys.stderr.write(f"docs/verbs/examples.yaml: no example of netkit {verb} yet\n")

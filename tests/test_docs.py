@@ -1,23 +1,67 @@
 """Documentation that comes from the code must be what the code says."""
 
-import importlib.util
+import gc
+import importlib
 import re
+import shlex
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
+import pytest
+
+from netkit.cli import app
 from netkit.judge import catalog
 
 ROOT = Path(__file__).parent.parent
 
 
-def test_pages_that_come_from_the_code_are_up_to_date() -> None:
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
-    assert (ROOT / "docs" / "intent.md").read_text(encoding="utf-8") == generate.intent_page()
-    catalogue = (ROOT / "docs" / "check-catalogue.md").read_text(encoding="utf-8")
-    assert catalogue == generate.catalogue_page(), "run scripts/docs"
+@pytest.fixture(name="generate", scope="module")
+def loaded() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        yield importlib.import_module("generate")
+
+
+def test_pages_that_come_from_the_code_are_up_to_date(generate: ModuleType) -> None:
+    pages = generate.pages()
+    assert {file for file in pages if file.parent.name == "verbs"} == set((ROOT / "docs" / "verbs").glob("*.md"))
+    for file, text in pages.items():
+        assert file.read_text(encoding="utf-8") == text, f"{file.name} lags behind: run scripts/docs and commit it"
+
+
+def test_every_verb_has_examples_and_no_other_has(generate: ModuleType) -> None:
+    verbs, known = generate.verb_page.verb_names(), generate.verb_page.examples()
+    missing = [verb for verb in verbs if not known.get(verb, {}).get("examples")]
+    assert missing == [], "put an example into docs/verbs/examples.yaml, then run scripts/docs"
+    groups = {verb.partition(" ")[0] for verb in verbs}
+    assert sorted(set(known) - set(verbs) - groups) == []
+
+
+class _Recorder:
+    """Stands in for the module of a verb, and does nothing: what matters here is that the command line gets there."""
+
+    def __init__(self, name: str, reached: list[str]) -> None:
+        self._name, self._reached = name, reached
+
+    def __getattr__(self, function: str) -> Callable[..., None]:
+        return lambda *_arguments, **_options: self._reached.append(f"{self._name}.{function}")
+
+
+def test_the_command_line_takes_every_example(generate: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    reached: list[str] = []
+    recorders = SimpleNamespace(import_module=lambda name: _Recorder(name, reached))
+    monkeypatch.setattr("netkit.cli.running.importlib", recorders)
+    monkeypatch.setattr(gc, "disable", lambda: None)
+    known = generate.verb_page.examples().values()
+    commands = [command for one in known for command in one.get("examples", ()) if command != "netkit version"]
+    for number, command in enumerate(commands, 1):
+        monkeypatch.setattr(sys, "argv", shlex.split(command.partition(" > ")[0]))
+        with pytest.raises(SystemExit) as end:
+            app.main()
+        assert end.value.code == 0, command
+        assert len(reached) == number, f"{command}: nothing would run"
 
 
 def test_the_check_in_the_docs_is_one(tmp_path: Path) -> None:
