@@ -3,15 +3,16 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check import judged_of
+from netkit.cli import trials
+from netkit.cli.check import PROFILES, judged_of
 from netkit.cli.check_history import chosen, judged_again
-from netkit.cli.checking import Checking
+from netkit.cli.checking import NO_PAST, Checking
 from netkit.cli.fabric import CHECKS, beside, open_project
-from netkit.cli.stored import digest, place_of, source_of
+from netkit.cli.stored import LAST, StoredPast, Storing, digest, place_of, source_of
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.facts import Snapshot
 from netkit.judge import Scene, catalog
@@ -43,10 +44,20 @@ class Wanted:
     window_s: float
     snapshot: Path | None
     source: str
+    results: Sequence[Path] = ()
+    since: str = ""
+    profile: str = "full"
 
-    def check(self) -> None:
+    def check(self, store: str) -> None:
         """Refuse what contradicts itself."""
-        given = {"--from": self.snapshot, "--limit": self.limit, "--check": self.names, "--source": self.source}
+        if self.profile not in PROFILES:
+            raise UsageError(Problem(f"no profile {self.profile!r}", f"use {' or '.join(PROFILES)}"))
+        if self.since not in {"", LAST}:
+            raise UsageError(Problem(f"no run {self.since!r} to judge counters since", f"use --since {LAST}"))
+        if self.since and not store:
+            raise UsageError(Problem("--since last needs a store", "give --store too"))
+        given: dict[str, object] = {"--from": self.snapshot, "--limit": self.limit, "--check": self.names}
+        given |= {"--source": self.source, "--results": self.results, "--since": self.since}
         if wrong := [name for name, value in given.items() if self.run and value]:
             what = f"{wrong[0]} has no meaning for a stored run"
             raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
@@ -65,6 +76,9 @@ def run(
     store: str,
     out: Path | None,
     output: str,
+    results: Sequence[Path] = (),
+    since: str = "",
+    profile: str = "full",
 ) -> int:
     """Write a report; end as `netkit check` does."""
     if output == SCHEMA:
@@ -72,9 +86,10 @@ def run(
         return 0
     if output not in FORMATS:
         raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
-    asked = Wanted(run, names, limit, lab, window_s, snapshot, source)
-    asked.check()
-    with _opened(place_of(store or ("." if run else ""))) as opened:
+    asked = Wanted(run, names, limit, lab, window_s, snapshot, source, results, since, profile)
+    where = place_of(store or ("." if run else ""))
+    asked.check(where)
+    with _opened(where) as opened:
         reported = _stored(folder, asked, opened) if run and opened is not None else _seen(folder, asked, opened)
     _write(FORMATS[output](reported), reported, out)
     return reported.judged.exit_code
@@ -101,13 +116,13 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
         lab=asked.lab,
         window_s=asked.window_s,
         snapshot=asked.snapshot,
+        is_light=asked.profile == "light",
         source=asked.source,
     )
     checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
-    scene = checking.scene(checks)
     source = source_of(checking.project.fabric.name, asked.lab)
-    if store is not None:
-        scene = replace(scene, history=_history(store, source, scene.snapshot))
+    past = NO_PAST if store is None else StoredPast(store, source, Storing(has_since=bool(asked.since)))
+    scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
     judged = judged_of(scene, checks)
     trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)
     return Reported(judged, scene.fabric, scene, trends=trends)

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from netkit.facts import serial
 from tests.cli.checked import checked
 from tests.cli.site import Site
-from tests.command import Done, assert_refused, run
+from tests.cli.test_check_store import BEGAN_S, check, seen
+from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import intent, needs_lab, running, write_fabric
 
 
@@ -114,6 +116,31 @@ def test_what_cannot_be_is_refused_in_a_line(places: tuple[Path, Path], tmp_path
     assert_refused(report(places, "--from", snapshot, "-o", missing), "cannot be written", "nowhere")
     run("check", "--fabric", places[0], "--from", snapshot, "--store")
     assert_refused(report(places, "no-such-run"), "no run 'no-such-run' is stored")
+
+
+def test_counters_are_reported_since_the_last_run(places: tuple[Path, Path], tmp_path: Path) -> None:
+    only = ("--check", "load.errors", "--limit", "leaf01", "--format", "json")
+    check(places[0], seen(BEGAN_S, 5), "load.errors", "--store")
+    later = tmp_path / "later.json"
+    later.write_bytes(serial.dump(seen(BEGAN_S + 3600, 25)))
+    found = json.loads(report(places, "--from", later, *only, "--store", "--since", "last").stdout)
+    assert (found["window_s"], found["counts"]["fail"]) == (3600, 1)
+    assert json.loads(report(places, "--from", later, *only, "--store").stdout)["window_s"] == 0
+    assert_refused(report(places, "--from", later, *only, "--since", "last"), "--since last needs a store")
+    assert_refused(report(places, "--from", later, *only, "--store", "--since", "monday"), "no run 'monday'")
+    assert_refused(report(places, "last", "--since", "last"), "--since has no meaning for a stored run")
+
+
+def test_results_of_acceptance_runs_are_reported(places: tuple[Path, Path], tmp_path: Path) -> None:
+    file = ROOT / "tests" / "facts" / "acceptance" / "cases" / "iperf_marked.txt"
+    only = ("--check", "acceptance.*", "--format", "json")
+    without, beside = (report(places, *only, *more) for more in (("--from", places[1]), ("--results", file)))
+    assert json.loads(without.stdout)["counts"]["examined"] == 0
+    assert json.loads(beside.stdout)["counts"]["examined"] > 0
+    nothing = tmp_path / "result.txt"
+    nothing.write_text("nothing of the kind\n", encoding="utf-8")
+    assert_refused(report(places, "--from", places[1], "--results", nothing), "result.txt")
+    assert_refused(report(places, "--from", places[1], "--profile", "heavy"), "no profile 'heavy'")
 
 
 @needs_lab

@@ -45,3 +45,6 @@ Since = Annotated[
     str, typer.Option("--since", help="Judge counters since the last stored run instead of a window.", metavar="last")
 ]
 Keep = Annotated[str, typer.Option("--keep", help="Drop stored runs older than this.", metavar="TIME")]
+Profile = Annotated[
+    str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
+]

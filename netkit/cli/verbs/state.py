@@ -13,6 +13,7 @@ from netkit.cli.verbs.options import (
     Keep,
     Lab,
     Limit,
+    Profile,
     Results,
     Since,
     Store,
@@ -29,9 +30,7 @@ def check(
     lab: Lab = "",
     window: Window = 10.0,
     source: Facts = "",
-    profile: Annotated[
-        str, typer.Option("--profile", help="full, or light: nothing that takes a device long.", metavar="P")
-    ] = "full",
+    profile: Profile = "full",
     snapshot: Annotated[
         Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
     ] = None,
@@ -83,14 +82,18 @@ def report(
     lab: Lab = "",
     window: Window = 10.0,
     source: Facts = "",
+    profile: Profile = "full",
     snapshot: Annotated[Path | None, typer.Option("--from", help="Report on a snapshot.", metavar="FILE")] = None,
+    results: Results = None,
     store: Annotated[str, typer.Option("--store", help="Stored runs: trends, and RUN.", metavar="[=URL|FILE]")] = "",
+    since: Since = "",
     output: Annotated[
         str, typer.Option("--format", help="html, json, or schema: what the JSON holds.", metavar="FORMAT")
     ] = "html",
 ) -> None:
     """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
     where: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "snapshot": snapshot, "source": source}
+    where |= {"results": tuple(results or ()), "since": since, "profile": profile}
     _run("report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
 
 
