@@ -17,3 +17,5 @@ class Job:
     folder: LabFolder
     fabric_folder: str
     patience_s: float = 90.0
+    promised: Fabric | None = None
+    """What the files make of the fabric, where that is not yet the fabric itself."""

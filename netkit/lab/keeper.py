@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import convergence, faults, reach, syscalls, world
+from netkit.lab import convergence, examination, faults, reach, syscalls, world
 from netkit.lab.breaking import Breaker
 from netkit.lab.builder import Builder
+from netkit.lab.calling import Caller
 from netkit.lab.job import Job
 from netkit.lab.node import RefusedError
 from netkit.lab.traffic import pattern
@@ -70,6 +71,7 @@ class Keeper:
         self._world = world.begin(job.fabric, job.fabric_folder, job.folder)
         self._builder = Builder(self._world, job.files, self._status.tell)
         self._breaker = Breaker(self._world)
+        caller = Caller(self._world.nodes)
         self._verbs: Mapping[str, Callable[[Request], Answer]] = {
             "progress": self._progress,
             "again": self._again,
@@ -82,6 +84,9 @@ class Keeper:
             "incast": self._incast,
             "calm": self._calm,
             "load": self._load,
+            "examine": self._examine,
+            "begin-calls": caller.begin,
+            "end-calls": caller.end,
         }
 
     def serve(self) -> None:
@@ -111,7 +116,7 @@ class Keeper:
         status.is_up = True
 
     def _lacks(self) -> list[convergence.Shortfall]:
-        status, fabric, nodes = self._status, self._job.fabric, self._world.nodes
+        status, fabric, nodes = self._status, self._job.promised or self._job.fabric, self._world.nodes
         missing = convergence.wait(
             fabric, nodes, self._job.patience_s, lambda done, total: status.tell("convergence", done, total)
         )
@@ -216,23 +221,11 @@ class Keeper:
         return generator
 
     def _check(self, _request: Request) -> Answer:
-        """Prove the whole fabric: sessions, routes, and a ping between every two NICs that the design connects."""
-        fabric, nodes = self._job.fabric, self._world.nodes
-        lacks = [f"{name}: {what}" for name, whats in convergence.missing(fabric, nodes).items() for what in whats]
-        own = list(reach.every_trip(fabric, is_across=False))
-        across = list(reach.every_trip(fabric, is_across=True))
-        lacks += map(str, reach.unreached(nodes, own))
-        silent = reach.unreached(nodes, across)
-        if fabric.cross_rail == "routed":
-            lacks += map(str, silent)
-        elif passed := len(across) - len(silent):
-            lacks.append(f"{passed} of {len(across)} trips across rails succeed; the design blocks them")
-        return {
-            "shortfalls": lacks,
-            "own": len(own),
-            "across": len(across),
-            "is_blocked": fabric.cross_rail == "blocked",
-        }
+        return examination.check(self._job.fabric, self._world.nodes)
+
+    def _examine(self, request: Request) -> Answer:
+        most, patience_s = int(request["most"]), float(request["patience_s"])
+        return examination.examine(self._job.fabric, self._world.nodes, most, patience_s)
 
 
 def _listening(control: Path) -> socket.socket:

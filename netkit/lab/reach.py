@@ -1,6 +1,6 @@
 """Whether hosts reach each other: from the right source address, on the right NIC, by real packets."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -10,8 +10,10 @@ from netkit.lab.convergence import ASKERS, Shortfall
 from netkit.lab.live import LiveNode
 
 PATIENCE_S = 300.0
+HEADERS_BYTES = 28
+"""Of IPv4 and ICMP."""
 TRY = """try() {
-  for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
+  for n in 1 2 3 4 5 6; do ping -q -n -c 1 -W 1 $SIZE -I $1 -I $2 $3 >/dev/null 2>&1 && return; sleep 0.2; done
   echo "$1 $2 $3"
 }"""
 
@@ -52,29 +54,36 @@ def some_trips(fabric: Fabric) -> Iterator[Trip]:
                     yield Trip(host.name, nic, other.name, far)
 
 
-def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip]) -> list[Shortfall]:
-    """Ping, all hosts at once; return the trips that got no answer."""
+def sampled(trips: Sequence[Trip], most: int | None) -> Sequence[Trip]:
+    """Return no more trips than that, from among all of them."""
+    return trips if most is None or len(trips) <= most else [trips[len(trips) * n // most] for n in range(most)]
+
+
+def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip], packet_bytes: int = 0) -> list[Shortfall]:
+    """Ping, all hosts at once, by packets of a size that nobody may cut up; return the trips that got no answer."""
     by_host: dict[str, list[Trip]] = {}
     for trip in trips:
         by_host.setdefault(trip.host, []).append(trip)
+    size = f"-M do -s {packet_bytes - HEADERS_BYTES}" if packet_bytes > HEADERS_BYTES else ""
     with ThreadPoolExecutor(ASKERS) as pool:
-        answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1])), by_host.items())
+        answers = pool.map(lambda item: list(_unreached_from(nodes[item[0]], item[1], size)), by_host.items())
         return [lack for lacks in answers for lack in lacks]
 
 
-def _unreached_from(node: LiveNode, trips: list[Trip]) -> Iterator[Shortfall]:
+def _unreached_from(node: LiveNode, trips: list[Trip], size: str) -> Iterator[Shortfall]:
     """Ping from all NICs of a host at once, each NIC one destination after the other."""
     words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
     by_nic: dict[str, list[str]] = {}
     for text, trip in words.items():
         by_nic.setdefault(trip.nic.interface, []).append(f"try {text}")
     rounds = [f"({'; '.join(lines)}) &" for lines in by_nic.values()]
-    done = node.run("sh", "-s", stdin="\n".join([TRY, *rounds, "wait"]), timeout_s=PATIENCE_S)
+    large = " to whole packets" if size else ""
+    done = node.run("sh", "-s", stdin="\n".join([f"SIZE='{size}'", TRY, *rounds, "wait"]), timeout_s=PATIENCE_S)
     if done.exit_code != 0:
         yield Shortfall(node.name, f"the pings did not end: {done.stderr.strip()}")
     for line in done.stdout.splitlines():
         trip = words[line]
-        what = f"no answer from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"
+        what = f"no answer{large} from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"
         yield Shortfall(node.name, what, trip.nic.interface)
 
 

@@ -1,0 +1,49 @@
+"""What is read of a call: how much was sent, and when no answers came."""
+
+from netkit.lab.calling import Gap, Heard, heard_of
+
+BEGAN_S = 1000.0
+INTERVAL_S = 0.5
+
+
+def told(*numbers: int, sent: int) -> str:
+    """Return what ping prints when these packets were answered."""
+    lines = [
+        f"[{BEGAN_S + number * INTERVAL_S + 0.001:.6f}] 64 bytes from 127.0.0.1: icmp_seq={number} ttl=62 time=1.00 ms"
+        for number in numbers
+    ]
+    tail = f"{sent} packets transmitted, {len(numbers)} received, 0% packet loss, time 1ms"
+    return "\n".join(["PING 127.0.0.1 (127.0.0.1) 56(84) bytes of data.", *lines, "", tail])
+
+
+def heard(*numbers: int, sent: int) -> Heard:
+    return heard_of("a", told(*numbers, sent=sent), BEGAN_S, INTERVAL_S)
+
+
+def test_a_call_that_is_answered_has_no_gaps() -> None:
+    assert heard(1, 2, 3, sent=3) == Heard("a", 3, ())
+
+
+def test_the_last_packet_may_still_be_on_its_way() -> None:
+    assert heard(1, 2, sent=3) == Heard("a", 3, ())
+
+
+def test_a_gap_lies_between_the_answered_packets_around_it() -> None:
+    assert heard(1, 4, 5, sent=5) == Heard("a", 5, (Gap(1000.5, 1002.0, 2),))
+
+
+def test_answers_out_of_order_are_no_gap() -> None:
+    assert heard(2, 1, 4, 3, sent=4) == Heard("a", 4, ())
+
+
+def test_gaps_at_the_beginning_and_at_the_end_count() -> None:
+    assert heard(3, sent=6) == Heard("a", 6, (Gap(1000.0, 1001.5, 2), Gap(1001.5, 1003.0, 3)))
+
+
+def test_a_call_without_any_answer_is_one_gap() -> None:
+    assert heard(sent=4) == Heard("a", 4, (Gap(1000.0, 1002.0, 4),))
+
+
+def test_a_call_that_cannot_begin_says_why() -> None:
+    found = heard_of("a", "ping: connect: Network is unreachable\n", BEGAN_S, INTERVAL_S)
+    assert found == Heard("a", 0, (), "ping: connect: Network is unreachable")
