@@ -1,0 +1,110 @@
+"""Runs what a page of the documentation shows, in its order, and compares what it says with what the page says.
+
+A page holds blocks of `console`: a line that begins with `$ ` is a command, what follows is its output, in which `…`
+stands for anything: any lines when it is alone, else the rest of a word or line. A command must succeed unless the
+next one is `echo $?`. A block whose head names a file, as in `python checks/naming.py`, is that file.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.command import environment
+
+BLOCK = re.compile(r"^```(?P<kind>\w+)(?: (?P<name>[\w./-]+))?\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+MARK = "~~ the command before ended with "
+STATUS = "echo $?"
+PROGRAMS = {"netkit": "-m netkit", "pytest": "-m pytest", "python": ""}
+ANY, ANY_LINES = ".*", r"(?:.*\n)*?"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command of a page, and what the page says it prints."""
+
+    typed: str
+    shown: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a page shows."""
+
+    name: str
+    text: str
+
+
+def steps(page: Path) -> list[Command | File]:
+    """Return what a page tells its reader to do; a page without any is no page to run."""
+    found = [step for block in BLOCK.finditer(page.read_text(encoding="utf-8")) for step in _steps(block)]
+    assert found, f"{page}: nothing to run"
+    return found
+
+
+def _steps(block: re.Match[str]) -> Iterator[Command | File]:
+    if block["name"]:
+        yield File(block["name"], block["text"])
+    elif block["kind"] == "console":
+        for part in re.split(r"^\$ ", block["text"], flags=re.MULTILINE)[1:]:
+            typed, *shown = part.splitlines()
+            yield Command(typed, tuple(shown))
+
+
+def run(page: Path, folder: Path, timeout_s: float = 300, **variables: str) -> None:
+    """Do what a page shows in a folder of its own, and hold the page to what came of it."""
+    told = steps(page)
+    path = f"{_programs(folder)}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc"],
+        input="".join(map(_script, told)),
+        cwd=folder,
+        env=environment(PATH=path, PYTHONUNBUFFERED="1", **variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        timeout=timeout_s,
+        check=False,
+    )
+    commands = [step for step in told if isinstance(step, Command)]
+    said = re.split(rf"^{re.escape(MARK)}(\d+)\n", done.stdout, flags=re.MULTILINE)
+    assert len(said) == 2 * len(commands) + 1, done.stdout
+    differences = list(_differences(commands, said[0:-1:2], said[1::2]))
+    assert not differences, f"{page.name} says otherwise:\n" + "\n".join(differences)
+
+
+def _script(step: Command | File) -> str:
+    if isinstance(step, File):
+        folder = shlex.quote(str(Path(step.name).parent))
+        return f"mkdir -p {folder}; cat > {shlex.quote(step.name)} <<'~~'\n{step.text}~~\n"
+    # A command that reads would read the rest of the page; `echo $?` is to see how the one before ended.
+    return f'(exit ${{ended:-0}}); {{ {step.typed}\n}} </dev/null; ended=$?\necho "{MARK}$ended"\n'
+
+
+def _programs(folder: Path) -> Path:
+    """Make a folder of programs as an installation would have them."""
+    programs = folder / ".programs"
+    programs.mkdir()
+    for name, arguments in PROGRAMS.items():
+        (programs / name).write_text(f'#!/bin/sh\nexec {sys.executable} {arguments} "$@"\n', encoding="utf-8")
+        (programs / name).chmod(0o755)
+    return programs
+
+
+def _differences(commands: Sequence[Command], said: Sequence[str], codes: Sequence[str]) -> Iterator[str]:
+    following = [*(command.typed for command in commands[1:]), ""]
+    for command, text, code, after in zip(commands, said, codes, following, strict=True):
+        if code != "0" and after != STATUS:
+            yield f"$ {command.typed}\n{text}ended with {code}, and the page does not ask how"
+        elif not _is_as_shown(command.shown, text):
+            yield f"$ {command.typed}\n{text}and the page shows\n" + "\n".join(command.shown)
+
+
+def _is_as_shown(shown: Sequence[str], text: str) -> bool:
+    pattern = "".join(ANY_LINES if line == "…" else f"{ANY.join(map(re.escape, line.split('…')))}\n" for line in shown)
+    return re.fullmatch(pattern, text if text.endswith("\n") or not text else f"{text}\n") is not None
