@@ -34,6 +34,17 @@ class Readings:
         return found
 
 
+def instead(views: Sequence[View], replies: Replies, readings: Readings) -> tuple[View, ...]:
+    """Return views; in place of those that were answered and tell nothing, what is to be asked instead."""
+    return tuple(view.otherwise if view.otherwise and _is_silent(view, replies, readings) else view for view in views)
+
+
+def _is_silent(view: View, replies: Replies, readings: Readings) -> bool:
+    if not all(command in replies and replies[command].has_ended for command in view.commands):
+        return False
+    return all(isinstance(fact, Absent) for _, fact in readings.parts(view, replies))
+
+
 def facts(views: Sequence[View], replies: Replies, readings: Readings | None = None) -> Facts:
     """Return what all views together found."""
     known = readings or Readings()

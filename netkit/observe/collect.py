@@ -11,7 +11,7 @@ from typing import Self
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
 from netkit.facts import Observation, Sample, Snapshot
-from netkit.observe.assemble import Readings, facts, sample
+from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.platforms.view import Reply, Subject, View, Viewer
 
 Connect = Callable[[str], Viewer]
@@ -66,6 +66,8 @@ class Look:
 
     target: Target
     viewer: Viewer
+    views: tuple[View, ...]
+    """Those of the target, and what is asked instead where one tells nothing."""
     replies: dict[str, Reply] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
     samples: list[Sample] = field(default_factory=list)
@@ -186,7 +188,8 @@ class _Collection:
         look = self._looks.get(name)
         if look is not None:
             return look
-        look = Look(self._targets[name], self._connect(name))
+        target = self._targets[name]
+        look = Look(target, self._connect(name), target.views)
         with self._lock:
             self._looks[name] = look
             look.began_s = time.monotonic()
@@ -200,10 +203,9 @@ class _Collection:
 
     def _sample(self, look: Look, *, and_the_rest: bool = False) -> None:
         """Read the counters, and at the end of the same breath whatever else is to be read."""
-        counting = [view for view in look.target.views if view.counts]
-        commands = _commands((*counting, *look.target.views) if and_the_rest else counting)
-        look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
-        found = sample(counting, look.replies, look.readings)
+        counting = [view for view in look.views if view.counts]
+        _ask(look, _commands((*counting, *look.views) if and_the_rest else counting))
+        found = sample(look.views, look.replies, look.readings)
         if found is not None:
             look.samples.append(found)
 
@@ -219,9 +221,7 @@ class _Collection:
         """Read everything else, and the counters too where there was no window."""
         if not self._options.window_s:
             self._sample(look, and_the_rest=True)
-        commands = tuple(command for command in _commands(look.target.views) if command not in look.replies)
-        if commands:
-            look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
+        _ask(look, _unanswered(look, look.views))
         if self._options.has_config and look.target.has_config:
             look.config = Config(look.viewer.running_files(), look.viewer.os_version())
         self._count()
@@ -238,9 +238,23 @@ class _Collection:
         look, failure = self._looks.get(name), self._failures.get(name, "")
         if look is None or (failure and not look.replies):
             return Observation(name, target.platform, failure=failure or "was not looked at")
-        found = facts(look.target.views, look.replies, look.readings)
+        found = facts(look.views, look.replies, look.readings)
         return Observation(name, target.platform, found, tuple(look.samples), failure, round(look.busy_s, 3))
 
 
 def _commands(views: Sequence[View]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for view in views for command in view.commands))
+
+
+def _ask(look: Look, commands: Sequence[str]) -> None:
+    """Ask, and what is to be asked instead where that tells nothing."""
+    if not commands:
+        return
+    look.replies.update(zip(commands, look.viewer.ask(commands), strict=True))
+    asked, look.views = look.views, instead(look.views, look.replies, look.readings)
+    fresh = [view for view, before in zip(look.views, asked, strict=True) if view is not before]
+    _ask(look, _unanswered(look, fresh))
+
+
+def _unanswered(look: Look, views: Sequence[View]) -> tuple[str, ...]:
+    return tuple(command for command in _commands(views) if command not in look.replies)

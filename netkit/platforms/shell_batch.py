@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import CutShortError, SshLine
-from netkit.platforms.view import Reply
+from netkit.platforms.view import EXITED, Reply
 
 SHARE = 3
 """One command may take this part of the time there is for all, so that the others have theirs."""
@@ -94,7 +94,7 @@ def _complaints(stderr: str, mark: str) -> Mapping[int, str]:
 def _failure(code: int, said: str) -> str:
     if code in TIMED_OUT:
         return "does not end"
-    return f"exit code {code}: {said}".removesuffix(": ") if code else ""
+    return f"{EXITED} {code}: {said}".removesuffix(": ") if code else ""
 
 
 def _when(heard: Sequence[tuple[float, bytes]], place: int) -> float:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from netkit.facts import Facts  # a connection that only changes a device never makes any
 
 
+EXITED = "exit code"
+"""How the failure of a command begins that was refused."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What a device answered to one command."""
@@ -21,6 +25,11 @@ class Reply:
     """Why there is no answer; empty when there is one. What the command printed beside is the text."""
     at_s: float = 0.0
     """When the answer was there, in seconds of the epoch."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the command came to its end, well or not."""
+        return not self.failure or self.failure.startswith(EXITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ class View:
     """Texts of the commands, in their order → facts. An answer that failed is an empty text."""
     is_costly: bool = False
     """Whether it takes long on a real device; the light profile leaves it out."""
+    otherwise: "View | None" = None
+    """What to ask instead where these commands are answered and tell nothing."""
 
     @property
     def counts(self) -> bool:

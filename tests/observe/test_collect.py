@@ -4,11 +4,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.system import Interface, System
 from netkit.observe import Options, Target, collect
-from netkit.observe.assemble import facts, sample
+from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.platforms.view import Reply, View
 
 
@@ -39,6 +41,33 @@ def test_views_are_put_together_and_what_failed_is_absent() -> None:
     assert found.routes == Absent("nobody asked for it")
     assert sample([COUNTING, NAMING], replies) is not None
     assert facts([COUNTING], {}).counters == Absent("count: was not asked in time")
+
+
+EACH = View(("each",), frozenset({"counters"}), counters)
+AT_ONCE = View(("at once",), frozenset({"counters"}), counters, otherwise=EACH)
+
+
+@pytest.mark.parametrize("window_s", [0.0, 0.01])
+def test_what_tells_nothing_at_once_is_asked_one_by_one(window_s: float) -> None:
+    device = Answering("a", {"at once": "", "each": "7", "name": "a"})
+    target = Target("a", "frr", (AT_ONCE, NAMING))
+    found = collect("f", [target], lambda _: device, Options(window_s=window_s)).snapshot.devices["a"]
+    assert found.facts.counters == {"rx_bytes": {"p": 7}}
+    assert [one.counters for one in found.samples] == [{"rx_bytes": {"p": 7}}] * (2 if window_s else 1)
+    assert device.asked == (
+        [("at once", "name", "ports"), ("each",)]
+        if not window_s
+        else [("at once",), ("each",), ("each",), ("name", "ports")]
+    )
+
+
+@pytest.mark.parametrize("failure", ["does not end", "not answered: the connection is lost"])
+def test_what_does_not_end_at_once_is_not_asked_one_by_one(failure: str) -> None:
+    replies = {"at once": Reply("", failure)}
+    assert instead((AT_ONCE,), replies, Readings()) == (AT_ONCE,)
+    assert instead((AT_ONCE,), {"at once": Reply("", "exit code 2: invalid choice")}, Readings()) == (EACH,)
+    assert instead((AT_ONCE,), {"at once": Reply("3")}, Readings()) == (AT_ONCE,)
+    assert instead((AT_ONCE,), {}, Readings()) == (AT_ONCE,)
 
 
 def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:

@@ -13,6 +13,7 @@ from netkit.platforms.view import Reply
 
 SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+)*) -o json")
 ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
+INCLUDE = "include="
 SHARE = 3
 """One command may take this part of the time a request has, so that the others are not waited for in vain."""
 LEAST_S = 2.0
@@ -68,7 +69,13 @@ def request(command: str) -> tuple[str, Mapping[str, str]]:
         return "", {}
     aspect = ASPECT.fullmatch(found["path"])
     path = "interface" if aspect else found["path"]
-    given = [option.removeprefix("--").partition("=") for option in found["options"].split()]
+    given = [_parameter(option.removeprefix("--")) for option in found["options"].split()]
     query = {"view": aspect[1]} if aspect else {}
-    query |= {name if value else "rev": value or name for name, _, value in given}
-    return "/" + "/".join(quote(word, safe="") for word in path.split()), query
+    return "/" + "/".join(quote(word, safe="") for word in path.split()), query | dict(given)
+
+
+def _parameter(option: str) -> tuple[str, str]:
+    """Return what an option of the command line is in a query: a view that includes parts is one of its own there."""
+    name, _, value = option.replace('"', "").partition("=")
+    is_part = name == "view" and value.startswith(INCLUDE)
+    return ("include", value.removeprefix(INCLUDE)) if is_part else (name if value else "rev", value or name)

@@ -30,6 +30,11 @@ LINE = SshLine(SshTarget("leaf01", "192.0.2.1", "cumulus"))
             "/vrf/default/router/bgp/neighbor",
             {"view": "detail"},
         ),
+        (
+            'nv show interface --view="include=/*/counters/qos" -o json',
+            "/interface",
+            {"include": "/*/counters/qos"},
+        ),
         ("nv config show -o json", "", {}),
         ("nv show system", "", {}),
         ("ip -j nexthop show", "", {}),

@@ -3,6 +3,10 @@
 import copy
 import json
 import os
+import re
+from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import pytest
@@ -72,10 +76,34 @@ def test_every_kind_a_switch_can_tell_is_yielded() -> None:
     assert {kind for view in VIEWS for kind in view.yields} == set(KINDS) - NEVER
 
 
-def test_what_is_asked_port_by_port_is_costly() -> None:
+def test_what_a_switch_looks_up_port_by_port_is_costly() -> None:
     for view in VIEWS:
-        is_by_port = any("swp1s0" in command for command in view.commands)
-        assert view.is_costly == is_by_port, view.commands
+        is_by_port = any("include=" in command for command in view.commands)
+        assert view.is_costly == is_by_port == (view.otherwise is not None), view.commands
+
+
+@pytest.mark.parametrize(("version", "count"), [("5.9.2", 0), ("5.12.1", 0), ("5.13.0", 3), ("5.16.1", 3), ("", 3)])
+def test_parts_of_all_ports_are_asked_at_once_where_the_release_can(version: str, count: int) -> None:
+    found = views(replace(SUBJECT, version=version))
+    at_once = [view for view in found if any("include=" in command for command in view.commands)]
+    assert len(at_once) == count
+    commands = {command for view in found if view not in at_once for command in view.commands}
+    each = {command for view in at_once if view.otherwise for command in view.otherwise.commands}
+    ports = (f"nv show interface {port} counters qos -o json" for port in SUBJECT.ports)
+    assert set(ports) <= (each if count else commands)
+
+
+def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
+    for view in (view for view in VIEWS if view.otherwise):
+        whole = json.loads(own(view)[-1])
+        (path,) = re.findall(r"include=/\*/([a-z/-]+)", view.commands[-1])
+        parts = {port: reduce(getitem, path.split("/"), whole[port]) for port in whole}
+        assert view.otherwise is not None
+        beside = dict(zip(view.commands, own(view), strict=True))
+        one_by_one = {f"nv show interface {port} {path.replace('/', ' ')} -o json": one for port, one in parts.items()}
+        texts = {command: json.dumps(one) for command, one in one_by_one.items()} | beside
+        found = tuple(texts.get(command, "") for command in view.otherwise.commands)
+        assert parsed(view.otherwise, found) == parsed(view, own(view))
 
 
 def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:

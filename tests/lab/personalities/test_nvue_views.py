@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,28 @@ def test_views_are_as_written(version: str, tmp_path: Path) -> None:
     if os.environ.get(UPDATE):
         file.write_text(json.dumps(shown, indent=1) + "\n", encoding="utf-8")
     assert shown == json.loads(file.read_text(encoding="utf-8"))
+
+
+PARTS = ("qos/pfc-watchdog", "counters/qos", "link/phy/health", "link/mtu")
+
+
+def test_parts_of_all_ports_are_shown_at_once(tmp_path: Path) -> None:
+    terminal = answering(tmp_path, "5.16.1")
+    for part in PARTS:
+        shown = terminal.show(f"interface --view=include=/*/{part}")
+        *place, last = part.split("/")
+        whole = terminal.show(
+            " ".join(("interface swp33s0", *place, last) if last != "mtu" else ("interface swp33s0",))
+        )
+        found = reduce(dict.get, part.split("/"), shown["swp33s0"])
+        assert found == (whole["link"]["mtu"] if last == "mtu" else whole), part
+    both = terminal.show(f"interface --view=include=/*/{PARTS[0]},/*/{PARTS[3]}")["swp33s0"]
+    assert (set(both), set(both["link"])) == ({"qos", "link"}, {"mtu"})
+
+
+def test_older_releases_show_no_parts(tmp_path: Path) -> None:
+    code, printed = answering(tmp_path, "5.9.2").type("nv show interface --view=include=/*/counters/qos -o json")
+    assert (code, "invalid choice" in printed) == (2, True)
 
 
 @pytest.mark.parametrize(("version", "is_detailed"), [("5.11.0", True), ("5.12.0", False), ("5.16.1", False)])

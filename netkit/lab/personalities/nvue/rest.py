@@ -8,6 +8,7 @@ from netkit.lab.personalities.nvue.document import opened, read
 from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import Issue, checked
 from netkit.lab.personalities.nvue.secret import hidden
+from netkit.lab.personalities.nvue.show.include import included, only
 from netkit.lab.personalities.nvue.show_command import look_up
 from netkit.lab.personalities.nvue.system import CommandError, System, complaint
 from netkit.lab.personalities.nvue.tree import Difference, Tree, Value, child, difference
@@ -130,12 +131,16 @@ def _under(body: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 def _get(system: System, request: Request) -> Answer:
     name, other = request.asked("rev") or "operational", request.asked("diff")
+    patterns = request.query.get("include", ())
     if other:
         left, right = (hidden(system.store.tree(one)) for one in (name, other))
-        found: object = _within(_both(difference(right, left)), request.path)
-    else:
-        found = look_up(system, request.path, name, request.asked("view"), request.user)
-    return 200, _only(found, [tuple(filter(None, path.split("/"))) for path in request.query.get("include", ())])
+        return 200, only(_within(_both(difference(right, left)), request.path), patterns)
+
+    def whole() -> object:
+        return look_up(system, request.path, name, request.asked("view"), request.user)
+
+    is_state = bool(patterns) and name == "operational"
+    return 200, included(system, request.path, patterns, whole) if is_state else only(whole(), patterns)
 
 
 def _both(found: Difference) -> Tree:
@@ -153,19 +158,6 @@ def _over(base: Tree, patch: Tree) -> Tree:
 
 def _within(tree: Tree, path: Sequence[str]) -> object:
     return child(tree, *path[:-1]).get(path[-1], {}) if path else tree
-
-
-def _only(found: object, patterns: Sequence[Sequence[str]]) -> object:
-    """Return the parts that one of some patterns names; all of it when there are none."""
-    if not patterns or not isinstance(found, Mapping) or any(not pattern for pattern in patterns):
-        return found
-    result: dict[str, object] = {}
-    for key, value in found.items():
-        rest_of = [pattern[1:] for pattern in patterns if pattern[0] in {"*", key}]
-        kept = _only(value, rest_of) if rest_of else {}
-        if rest_of and (kept != {} or value == {}):
-            result[key] = kept
-    return result
 
 
 def _pending(system: System, request: Request) -> Revision:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from netkit.lab.personalities.nvue.revision import UnknownRevisionError
 from netkit.lab.personalities.nvue.secret import hidden
+from netkit.lab.personalities.nvue.show.include import included
 from netkit.lab.personalities.nvue.show.look import MISSING, Look
 from netkit.lab.personalities.nvue.show.views import ASPECTS, find
 from netkit.lab.personalities.nvue.system import CommandError, System
@@ -13,6 +14,8 @@ from netkit.lab.personalities.nvue.usage import USAGE_EXIT, words
 from netkit.lab.personality import Call
 
 REVISIONS = ("--applied", "--operational", "--pending", "--startup")
+INCLUDE = "include="
+INCLUDE_SINCE = (5, 13)
 FORMS = ("auto", "json", "yaml", "native")
 
 
@@ -38,6 +41,9 @@ def show(system: System, call: Call, given: Sequence[str]) -> int:
 
 def look_up(system: System, path: Sequence[str], revision: str, view: str, user: str) -> object:
     """Return what stands at a path; raises CommandError when nothing can."""
+    if view.startswith(INCLUDE) and system.chassis.version >= INCLUDE_SINCE:
+        patterns = view.removeprefix(INCLUDE).split(",")
+        return included(system, path, patterns, lambda: look_up(system, path, revision, "", user))
     if view and view not in ASPECTS.get(" ".join(path), ()):
         raise CommandError(f"Error: argument --view: invalid choice: '{view}'\n", USAGE_EXIT)
     if revision != "operational":

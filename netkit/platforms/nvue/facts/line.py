@@ -1,13 +1,13 @@
 """The bits that arrive at each port: error rates, and what FEC counts."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.optic import Line
-from netkit.platforms.nvue.facts.shown import Shown, counted, real, tree, unread, whole
-from netkit.platforms.view import View
+from netkit.platforms.nvue.facts.part import Part, Parts
+from netkit.platforms.nvue.facts.shown import Shown, counted, real, whole
 
 BIN = re.compile(r"rs-num-corr-err-bin([0-9]{1,2})")
 LANE_BER = re.compile(r"raw-ber-lane([0-9]{1,2})")
@@ -20,28 +20,18 @@ COUNTED = {
 }
 
 
-def view(ports: Sequence[str], path: str) -> View:
-    """Return the view: NVUE tells it port by port only."""
-    commands = tuple(f"nv show interface {port} {path} -o json" for port in ports)
+def part(path: str) -> Part:
+    """Return what to ask; what the path is called depends on the release."""
 
-    def parse(*texts: str) -> Facts:
-        return parsed(commands, dict(zip(ports, texts, strict=True)))
+    def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
+        lines = {port: line for port, shown in ports.items() if (line := _line(shown)) != Line()}
+        counters: dict[str, dict[str, int]] = {}
+        for port, shown in ports.items():
+            for name, at, count in _counts(port, shown):
+                counters.setdefault(name, {})[at] = count
+        return Facts(lines=lines or Absent(f"{path}: tells no error rate"), counters=counted(path, counters))
 
-    return View(commands, frozenset({"lines", "counters"}), parse, is_costly=True)
-
-
-def parsed(commands: Sequence[str], texts: Mapping[str, str]) -> Facts:
-    """Return what each port that answered tells."""
-    ports = {port: shown for port, text in texts.items() if (shown := tree(text)) is not None}
-    if not ports:
-        why = unread(commands[0], next(iter(texts.values())))
-        return Facts(lines=why, counters=why)
-    lines = {port: line for port, shown in ports.items() if (line := _line(shown)) != Line()}
-    counters: dict[str, dict[str, int]] = {}
-    for port, shown in ports.items():
-        for name, at, count in _counts(port, shown):
-            counters.setdefault(name, {})[at] = count
-    return Facts(lines=lines or Absent(f"{commands[0]}: tells no error rate"), counters=counted(commands[0], counters))
+    return Part(path, frozenset({"lines", "counters"}), parse)
 
 
 def _line(shown: Shown) -> Line:

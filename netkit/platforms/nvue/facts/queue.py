@@ -1,11 +1,11 @@
-"""What ports count by priority and by queue: NVUE tells it port by port only."""
+"""What ports count by priority and by queue."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from netkit.facts import Facts
 from netkit.facts.counter import place
-from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, tree, under, unread, whole
-from netkit.platforms.view import View
+from netkit.platforms.nvue.facts.part import Part, Parts
+from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, under, whole
 
 # Group of the answer → counter → key. Priority groups are numbered as the priorities are.
 GROUPS: Mapping[str, Mapping[str, str]] = {
@@ -25,26 +25,17 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def view(ports: Sequence[str], path: str) -> View:
-    """Return the view; where the path is depends on the release."""
-    commands = tuple(f"nv show interface {port} {path} -o json" for port in ports)
+def part(path: str) -> Part:
+    """Return what to ask; where the path is depends on the release."""
 
-    def parse(*texts: str) -> Facts:
-        return parsed(commands, dict(zip(ports, texts, strict=True)))
+    def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
+        counters: dict[str, dict[str, int]] = {}
+        for port, shown in ports.items():
+            for name, at, count in _counts(port, shown):
+                counters.setdefault(name, {})[at] = count
+        return Facts(counters=counted(path, counters))
 
-    return View(commands, frozenset({"counters"}), parse, is_costly=True)
-
-
-def parsed(commands: Sequence[str], texts: Mapping[str, str]) -> Facts:
-    """Return the counters of each port that answered."""
-    ports = {port: shown for port, text in texts.items() if (shown := tree(text)) is not None}
-    if not ports:
-        return Facts(counters=unread(commands[0], next(iter(texts.values()))))
-    counters: dict[str, dict[str, int]] = {}
-    for port, shown in ports.items():
-        for name, at, count in _counts(port, shown):
-            counters.setdefault(name, {})[at] = count
-    return Facts(counters=counted(commands[0], counters))
+    return Part(path, frozenset({"counters"}), parse)
 
 
 def _counts(port: str, shown: Shown) -> Iterator[tuple[str, str, int]]:

@@ -1,11 +1,25 @@
 """Every view of a switch that runs NVUE."""
 
-from netkit.platforms.nvue.facts import device, line, link, module, neighbor, qos, queue, roce, route, session, watchdog
+from netkit.platforms.nvue.facts import (
+    device,
+    line,
+    link,
+    module,
+    neighbor,
+    part,
+    qos,
+    queue,
+    roce,
+    route,
+    session,
+    watchdog,
+)
 from netkit.platforms.platform import version_key
 from netkit.platforms.view import Subject, View
 
 # What moved between releases (Cumulus Linux: new and changed commands).
 DETAIL_SINCE = (5, 12)
+INCLUDE_SINCE = (5, 13)
 ASPECTS_SINCE = (5, 14)
 BFD_SINCE = (5, 15)
 PHY_HEALTH_SINCE = (5, 15)
@@ -31,11 +45,9 @@ def views(subject: Subject) -> tuple[View, ...]:
 def _by_port(subject: Subject) -> tuple[View, ...]:
     counters = "counters qos" if _is_since(subject, COUNTERS_QOS_SINCE) else "qos counters"
     health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
-    return (
-        watchdog.view(subject.ports, subject.lossless),
-        queue.view(subject.ports, counters),
-        line.view(subject.ports, health),
-    )
+    parts = watchdog.part(subject.lossless), queue.part(counters), line.part(health)
+    has_include = _is_since(subject, INCLUDE_SINCE)
+    return tuple(part.view(one, subject.ports, has_include=has_include) for one in parts)
 
 
 def _is_since(subject: Subject, version: tuple[int, ...]) -> bool:

@@ -1,38 +1,31 @@
-"""The PFC watchdog of each port: NVUE tells it port by port only."""
+"""The PFC watchdog of each port."""
 
 from collections.abc import Mapping, Sequence
 
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Watchdog
+from netkit.platforms.nvue.facts.part import Part, Parts
 from netkit.platforms.nvue.facts.qos import QOS, ROCE, classes
-from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, switched, tree, under, unread, whole, word
-from netkit.platforms.view import View
+from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, switched, tree, under, whole, word
 
-OWN = "nv show interface PORT qos pfc-watchdog -o json"
+OWN = "qos pfc-watchdog"
 ACTION = "drop"
 """All that a watchdog of Cumulus Linux does."""
 
 
-def view(ports: Sequence[str], lossless: Sequence[int]) -> View:
-    """Return the view."""
-    own = tuple(OWN.replace("PORT", port) for port in ports)
+def part(lossless: Sequence[int]) -> Part:
+    """Return what to ask, and of which priorities it tells."""
 
-    def parse(roce_text: str, qos_text: str, *texts: str) -> Facts:
-        ports_shown = {
-            port: shown for port, text in zip(ports, texts, strict=True) if (shown := tree(text)) is not None
-        }
-        if not ports_shown:
-            why = unread(own[0], texts[0])
-            return Facts(watchdogs=why, counters=why)
-        qos = tree(qos_text) or {}
-        of_priority = classes(tree(roce_text) or {}, qos).of_priority or {}
-        return parsed(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports_shown)
+    def parse(ports: Parts, texts: Sequence[str]) -> Facts:
+        roce, qos = (tree(text) or {} for text in texts[:2])
+        of_priority = classes(roce, qos).of_priority or {}
+        return parsed(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports)
 
-    return View((ROCE, QOS, *own), frozenset({"watchdogs", "counters"}), parse, is_costly=True)
+    return Part(OWN, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
 
 
-def parsed(timing: Shown, class_of: Mapping[int, int], ports: Mapping[str, Shown]) -> Facts:
+def parsed(timing: Shown, class_of: Mapping[int, int], ports: Parts) -> Facts:
     """Return the watchdog of each lossless priority, and how often it met a storm."""
     watchdogs: dict[str, Watchdog] = {}
     detected: dict[str, int] = {}
