@@ -382,24 +382,47 @@ def test_ctrl_c_while_rendering_exits_130_and_leaves_nothing(tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == [fabric]
 
 
-IN_EXEC = """
-import netkit.cli.app, os, signal
-def interrupted(_arguments):
+HIDDEN = """
+import netkit.cli.app, os, signal, time, weakref
+class Made:
+    def __set_name__(self, owner, name):
+        interrupt()
+def interrupt(_reference=None):
+    os.kill(os.getpid(), signal.SIGINT)
+def in_an_exec():
+    exec("interrupt()")
+def in_a_class():
+    type("Owner", (), {{"made": Made()}})
+def in_the_end_of_a_reference():
+    held = {{1}}
+    reference = weakref.ref(held, interrupt)
+    del held
+    time.sleep(30)
+def verb(_arguments):
     try:
-        exec("os.kill(os.getpid(), signal.SIGINT)")
+        {where}()
     except KeyboardInterrupt:
         return 130
     return 0
-netkit.cli.app._guarded = interrupted
+netkit.cli.app._guarded = verb
 netkit.cli.main()
 """
 
 
-@pytest.mark.parametrize(("before", "code"), [("", 130), ("trap '' INT;", 0)], ids=["heard", "ignored"])
-def test_an_interrupt_within_an_exec_is_like_any_other(before: str, code: int) -> None:
-    words = ["bash", "-c", f'{before} exec "$0" -c "$1"', sys.executable, IN_EXEC]
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("in_an_exec", ""), ("in_a_class", "interrupted\n"), ("in_the_end_of_a_reference", "")],
+)
+def test_an_interrupt_exits_130_wherever_it_comes(where: str, said: str) -> None:
+    words = [sys.executable, "-c", HIDDEN.format(where=where)]
     done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+
+
+def test_an_interrupt_that_is_ignored_stays_ignored() -> None:
+    words = ["bash", "-c", 'trap "" INT; exec "$0" -c "$1"', sys.executable, HIDDEN.format(where="in_an_exec")]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 BEGUN = "from netkit.cli import main; print('begun', flush=True); main()"
