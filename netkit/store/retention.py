@@ -41,3 +41,7 @@ def _forget(connection: Connection, source: Source, before_s: float) -> None:
     of_source = and_(states.c.fabric == source.fabric, states.c.lab == source.lab)
     is_long_well = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
     connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | is_long_well))
+    told = schema.told
+    is_same = and_(*(told.c[name] == states.c[name] for name in ("fabric", "lab", "check_name", "device", "place")))
+    of_told = and_(told.c.fabric == source.fabric, told.c.lab == source.lab)
+    connection.execute(delete(told).where(of_told, ~exists().where(is_same)))

@@ -1,7 +1,6 @@
 """What is kept as rows, and rows as what was kept."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -13,25 +12,13 @@ from netkit.facts.absent import Absent
 from netkit.judge import Verdict
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.since import Earlier
+from netkit.store.name import clean, short
 from netkit.store.reading import Measured, measured
 from netkit.store.record import Counts, Run, Source, judgement_data, packed, unpacked
 from netkit.store.state import CheckState, Key
 
 Row = dict[str, Any]
 HOUR_S = 3600
-LONGEST_NAME = 255
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-"""What PostgreSQL takes in no text."""
-
-
-def clean(text: str) -> str:
-    """Return text as every database takes it."""
-    return UNSTORABLE.sub("\ufffd", text)
-
-
-def short(text: str) -> str:
-    """Return text that fits a name."""
-    return clean(text)[:LONGEST_NAME]
 
 
 def of_source(source: Source) -> Row:

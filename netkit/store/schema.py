@@ -5,7 +5,7 @@ A judgement is kept whole, to be shown again; its findings stand beside it as ro
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-HEAD = "0002"
+HEAD = "0003"
 """The revision this netkit works on."""
 VERSION_TABLE = "netkit_version"
 metadata = MetaData()
@@ -80,4 +80,28 @@ states = Table(
     Column("since_s", Float(53), nullable=False),
     Column("seen_s", Float(53), nullable=False),
     Column("text", Text, nullable=False),
+)
+told = Table(
+    "netkit_told",
+    metadata,
+    *_of_source(is_key=True),
+    Column("check_name", String(255), primary_key=True),
+    Column("device", String(255), primary_key=True),
+    Column("place", String(255), primary_key=True),
+    Column("data", Text, nullable=False),
+)
+outbox = Table(
+    "netkit_outbox",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    *_of_source(is_key=False),
+    Column("receiver", String(255), nullable=False),
+    Column("queued_s", Float(53), nullable=False),
+    Column("message", String(64), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due_s", Float(53), nullable=False),
+    Column("claimed_until_s", Float(53), nullable=False),
+    Column("sent_s", Float(53)),
+    Column("data", LargeBinary, nullable=False),
+    Index("netkit_outbox_by_receiver", "fabric", "lab", "receiver"),
 )

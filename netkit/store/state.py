@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from netkit.judge import Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.store.name import short
 
 REACHED = "reached"
 """The name under which a device that was not reached stands."""
@@ -42,7 +43,7 @@ States = Mapping[Key, CheckState]
 
 def key_of(finding: Finding) -> Key:
     """Return where a finding stands."""
-    return Key(finding.check, finding.device or FABRIC, finding.place)
+    return Key(short(finding.check), short(finding.device or FABRIC), short(finding.place))
 
 
 def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
@@ -90,7 +91,7 @@ def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:
 
 def _missed(judgement: Judgement) -> Iterator[tuple[Key, tuple[Verdict, str]]]:
     for name, why in judgement.unreached:
-        yield Key(REACHED, name), (Verdict.FAIL, why)
+        yield Key(REACHED, short(name)), (Verdict.FAIL, why)
 
 
 def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:

@@ -12,7 +12,7 @@ from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
-from netkit.store import row, schema, state
+from netkit.store import outbox, row, schema, state
 from netkit.store.database import connectable, file_of, reading, told, url_of, writing
 from netkit.store.reading import Measured
 from netkit.store.record import Run, Source, judgement_of
@@ -39,11 +39,17 @@ class Store:
         self._engine.dispose()
 
     def save(
-        self, run: Run, judgement: Judgement, snapshot: Snapshot, *, keep_s: float = KEEP_S
+        self,
+        run: Run,
+        judgement: Judgement,
+        snapshot: Snapshot,
+        *,
+        keep_s: float = KEEP_S,
+        tell: outbox.Tell | None = None,
     ) -> tuple[state.CheckState, ...]:
         """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
 
-        A run that was taken before the newest one is kept, but changes no state and no counters.
+        A run that was taken before the newest one is kept, but changes no state and no counters, and tells nothing.
         """
         with writing(self._engine) as connection:
             before_s = self._newest_s(connection, run.source)
@@ -52,7 +58,12 @@ class Store:
             self._add(connection, run, judgement)
             self._put(connection, schema.readings, row.reading_rows(run.source, snapshot), has_precedence=False)
             self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
-            return self._stand(connection, run, judgement, snapshot) if newest_s == run.taken_s else ()
+            if newest_s > run.taken_s:
+                return ()
+            judged, changed = self._stand(connection, run, judgement, snapshot)
+            if tell is not None:
+                outbox.tell(connection, run.source, judged, tell)
+            return changed
 
     def runs(self, source: Source, most: int = ALL) -> tuple[Run, ...]:
         """Return the runs that are kept, the newest first."""
@@ -93,6 +104,10 @@ class Store:
             found = self._states(connection, source)
         return tuple(found[key] for key in sorted(found))
 
+    def outbox_of(self, source: Source) -> outbox.Outbox:
+        """Return what is to be told of a fabric, or of a lab of it."""
+        return outbox.Outbox(self._engine, source)
+
     def _newest_s(self, connection: Connection, source: Source) -> float:
         query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source))
         return connection.scalar(query) or 0.0
@@ -105,12 +120,13 @@ class Store:
 
     def _stand(
         self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot
-    ) -> tuple[state.CheckState, ...]:
+    ) -> tuple[state.States, tuple[state.CheckState, ...]]:
+        """Store how things stand; return that, and what of it is news."""
         before = self._states(connection, run.source)
         after = state.after(before, judgement, snapshot.devices, run.taken_s)
         self._put(connection, schema.states, (row.state_row(run.source, one) for one in after.values()))
         changed = (key for key, one in after.items() if key not in before or before[key].verdict is not one.verdict)
-        return tuple(after[key] for key in sorted(changed))
+        return after, tuple(after[key] for key in sorted(changed))
 
     def _states(self, connection: Connection, source: Source) -> dict[state.Key, state.CheckState]:
         table = schema.states

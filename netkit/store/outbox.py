@@ -1,0 +1,187 @@
+"""The outbox: what is to be told to receivers is stored with the run it is about, and sent after that.
+
+A message that was once sent keeps its name and what is in it, so that a receiver can drop what it has had already. Who
+sends a message claims it for a while first; whoever dies on the way leaves it for the next.
+"""
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Engine, RowMapping, and_, delete, func, insert, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from netkit.store import schema
+from netkit.store.database import reading, writing
+from netkit.store.name import short
+from netkit.store.record import Source, packed, unpacked
+from netkit.store.state import Key, States
+
+Memory = Mapping[Key, str]
+"""What was told of each state, in the words of whoever tells; an empty text is forgotten."""
+
+
+class Post(NamedTuple):
+    """Something to tell a receiver: plain values."""
+
+    receiver: str
+    body: Any
+
+
+class Telling(NamedTuple):
+    """What a run gives reason to tell, and what is to be remembered of it."""
+
+    memory: Memory
+    posts: Sequence[Post]
+
+
+Tell = Callable[[Memory, States], Telling]
+"""Decides within the transaction of a run what is told, from what was told before and the states that were judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A message that this process alone may send for a while."""
+
+    name: str
+    rows: tuple[int, ...]
+    bodies: tuple[Any, ...]
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a receiver has not been told yet."""
+
+    receiver: str
+    rounds: int
+    queued_s: float
+    attempts: int
+
+
+class Outbox:
+    """The messages of a fabric, or of a lab of it."""
+
+    def __init__(self, engine: Engine, source: Source) -> None:
+        self._engine, self._source = engine, source
+
+    def claim(self, receiver: str, now_s: float, lease_s: float, *, is_merged: bool = False) -> Claimed | None:
+        """Return the message a receiver is to be sent next; None when there is none, or it is not yet time.
+
+        What was never sent goes into one message; with `is_merged` all there is does, sent or not.
+        """
+        with writing(self._engine) as connection:
+            waiting = connection.execute(self._unsent(receiver)).mappings().all()
+            if not waiting or max(one["claimed_until_s"] for one in waiting) > now_s or waiting[0]["due_s"] > now_s:
+                return None
+            chosen = waiting if is_merged else _next(waiting)
+            name = chosen[0]["message"] or secrets.token_hex(8)
+            rows = tuple(one["id"] for one in chosen)
+            self._change(connection, rows, message=name, claimed_until_s=now_s + lease_s)
+        bodies = tuple(unpacked(one["data"], "message") for one in chosen)
+        return Claimed(name, rows, bodies, max(one["attempts"] for one in chosen))
+
+    def sent(self, claimed: Claimed, now_s: float) -> None:
+        """Mark a message as sent."""
+        with writing(self._engine) as connection:
+            self._change(connection, claimed.rows, sent_s=now_s, claimed_until_s=0.0, data=b"")
+
+    def failed(self, claimed: Claimed, due_s: float) -> None:
+        """Leave a message for another time."""
+        with writing(self._engine) as connection:
+            self._change(connection, claimed.rows, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
+
+    def waiting(self) -> tuple[Waiting, ...]:
+        """Return what receivers have not been told yet, by name."""
+        table = schema.outbox
+        told = (func.count(), func.min(table.c.queued_s), func.max(table.c.attempts))
+        query = select(table.c.receiver, *told).where(self._is_mine, table.c.sent_s.is_(None))
+        with reading(self._engine) as connection:
+            found = connection.execute(query.group_by(table.c.receiver).order_by(table.c.receiver)).all()
+        return tuple(Waiting(*one) for one in found)
+
+    def give_up(self, receivers: Iterable[str], before_s: float, now_s: float) -> Mapping[str, int]:
+        """Drop what waits for too long, or for nobody; return how many rounds' news each receiver loses.
+
+        What was sent is forgotten after the same time.
+        """
+        table = schema.outbox
+        is_hopeless = (table.c.queued_s < before_s) | table.c.receiver.not_in([short(name) for name in receivers])
+        is_lost = and_(self._is_mine, table.c.sent_s.is_(None), table.c.claimed_until_s <= now_s, is_hopeless)
+        with writing(self._engine) as connection:
+            counts = select(table.c.receiver, func.count()).where(is_lost).group_by(table.c.receiver)
+            found = {name: int(number) for name, number in connection.execute(counts).all()}
+            connection.execute(delete(table).where(is_lost | and_(self._is_mine, table.c.sent_s < before_s)))
+        return found
+
+    @property
+    def _is_mine(self) -> ColumnElement[bool]:
+        table = schema.outbox
+        return and_(table.c.fabric == self._source.fabric, table.c.lab == self._source.lab)
+
+    def _unsent(self, receiver: str) -> Any:
+        table = schema.outbox
+        is_wanted = and_(self._is_mine, table.c.receiver == short(receiver), table.c.sent_s.is_(None))
+        return select(table).where(is_wanted).order_by(table.c.id)
+
+    def _change(self, connection: Connection, rows: Sequence[int], **values: object) -> None:
+        connection.execute(update(schema.outbox).where(schema.outbox.c.id.in_(rows)).values(**values))
+
+
+def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
+    """Return the rows of the message that was sent before, else those that were in none yet."""
+    return [one for one in waiting if one["message"] == waiting[0]["message"]]
+
+
+def tell(connection: Connection, source: Source, states: States, decide: Tell) -> None:
+    """Put what a run gives reason to tell into the outbox, within the transaction of that run."""
+    memory = _memory(connection, source)
+    telling = decide(memory, states)
+    _remember(connection, source, telling.memory)
+    rows = [
+        {
+            "fabric": source.fabric,
+            "lab": source.lab,
+            "receiver": short(post.receiver),
+            "queued_s": time.time(),
+            "message": "",
+            "attempts": 0,
+            "due_s": 0.0,
+            "claimed_until_s": 0.0,
+            "data": packed(post.body),
+        }
+        for post in telling.posts
+    ]
+    if rows:
+        connection.execute(insert(schema.outbox), rows)
+
+
+def _memory(connection: Connection, source: Source) -> dict[Key, str]:
+    table = schema.told
+    wanted = select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab)
+    found = connection.execute(wanted).mappings()
+    return {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in found}
+
+
+def _remember(connection: Connection, source: Source, memory: Memory) -> None:
+    """Write what changed: each row anew, so that one statement serves both databases."""
+    table = schema.told
+    for key in memory:
+        is_it = and_(table.c.check_name == key.check, table.c.device == key.device, table.c.place == key.place)
+        connection.execute(delete(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab, is_it))
+    rows = [
+        {
+            "fabric": source.fabric,
+            "lab": source.lab,
+            "check_name": key.check,
+            "device": key.device,
+            "place": key.place,
+            "data": data,
+        }
+        for key, data in memory.items()
+        if data
+    ]
+    if rows:
+        connection.execute(insert(table), rows)

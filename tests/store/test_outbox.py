@@ -1,0 +1,162 @@
+"""The outbox: stored with its run, sent by one process at a time, and never under two names."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from netkit.judge import fail
+from netkit.judge.run import Result
+from netkit.store import Source
+from netkit.store.outbox import Claimed, Memory, Post, Telling, Waiting
+from netkit.store.state import Key, States
+from netkit.store.store import Store, open_store
+from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, result, run, snapshot
+
+DOWN = Key("links.up", "leaf01", "swp1")
+LATER_S = 1e12
+
+
+def tell(store: Store, at_s: float, *texts: str, receiver: str = "noc") -> None:
+    """Save a run that has something to tell."""
+    posts = [Post(receiver, text) for text in texts]
+    store.save(run(at_s), judgement(), snapshot(at_s), tell=lambda *_: Telling({}, posts))
+
+
+def remember(store: Store, at_s: float, memory: Memory, *results: Result) -> tuple[Memory, States]:
+    """Save a run after which something is remembered; return what was remembered before, and what it judged."""
+    asked: list[tuple[Memory, States]] = []
+
+    def decide(before: Memory, states: States) -> Telling:
+        asked.append((before, states))
+        return Telling(memory, ())
+
+    store.save(run(at_s), judgement(*results), snapshot(at_s), tell=decide)
+    return asked[0]
+
+
+def bodies(claimed: Claimed | None) -> Sequence[object]:
+    assert claimed is not None
+    return claimed.bodies
+
+
+def test_what_was_never_sent_goes_into_one_message(store: Store) -> None:
+    tell(store, BEGAN_S, "a")
+    tell(store, BEGAN_S + 1, "b", "c")
+    outbox = store.outbox_of(SOURCE)
+    claimed = outbox.claim("noc", BEGAN_S, 60)
+    assert claimed is not None
+    assert claimed.bodies == ("a", "b", "c")
+    outbox.sent(claimed, BEGAN_S)
+    assert outbox.claim("noc", LATER_S, 60) is None
+    assert outbox.waiting() == ()
+
+
+def test_a_message_that_failed_keeps_its_name_and_what_is_in_it(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    first = outbox.claim("noc", 100, 60)
+    assert first is not None
+    outbox.failed(first, 200)
+    tell(store, BEGAN_S + 1, "b")
+    tell(store, BEGAN_S + 2, "c")
+    assert outbox.claim("noc", 199, 60) is None
+    again = outbox.claim("noc", 200, 60)
+    assert again is not None
+    assert (again.name, again.bodies, again.attempts) == (first.name, ("a",), 1)
+    outbox.sent(again, 201)
+    rest = outbox.claim("noc", 201, 60)
+    assert rest is not None
+    assert (rest.name != first.name, rest.bodies) == (True, ("b", "c"))
+
+
+def test_who_takes_everything_at_once_is_given_what_failed_too(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    first = outbox.claim("noc", 100, 60, is_merged=True)
+    assert first is not None
+    outbox.failed(first, 100)
+    tell(store, BEGAN_S + 1, "b")
+    assert bodies(outbox.claim("noc", 100, 60, is_merged=True)) == ("a", "b")
+
+
+def test_a_claim_of_who_died_runs_out(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    first = outbox.claim("noc", 100, 60)
+    tell(store, BEGAN_S + 1, "b")
+    assert outbox.claim("noc", 159, 60) is None
+    again = outbox.claim("noc", 160, 60)
+    assert first is not None
+    assert again is not None
+    assert (again.name, again.bodies) == (first.name, ("a",))
+
+
+def test_receivers_and_fabrics_do_not_wait_for_each_other(store: Store) -> None:
+    tell(store, BEGAN_S, "a")
+    tell(store, BEGAN_S + 1, "b", receiver="mail")
+    outbox = store.outbox_of(SOURCE)
+    assert bodies(outbox.claim("noc", 100, 60)) == ("a",)
+    assert bodies(outbox.claim("mail", 100, 60)) == ("b",)
+    assert store.outbox_of(Source("small", "lab")).claim("noc", 100, 60) is None
+
+
+def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
+    tell(store, BEGAN_S, "a")
+
+    def claim(_: int) -> Claimed | None:
+        with open_store(where) as mine:
+            return mine.outbox_of(SOURCE).claim("noc", 100, 60)
+
+    with ThreadPoolExecutor(6) as pool:
+        found = [one for one in pool.map(claim, range(6)) if one is not None]
+    assert [one.bodies for one in found] == [("a",)]
+
+
+def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
+    def broken(_memory: Memory, _states: States) -> Telling:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        store.save(run(), judgement(), snapshot(), tell=broken)
+    assert store.runs(SOURCE) == ()
+    tell(store, BEGAN_S + 1, "b")
+    tell(store, BEGAN_S, "too late")
+    assert bodies(store.outbox_of(SOURCE).claim("noc", 100, 60)) == ("b",)
+
+
+def test_what_waits_for_too_long_or_for_nobody_is_given_up(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    tell(store, BEGAN_S + 1, "b", receiver="gone")
+    (gone, noc) = outbox.waiting()
+    assert (gone.receiver, noc) == ("gone", Waiting("noc", 1, noc.queued_s, 0))
+    assert outbox.give_up(["noc"], 0, 100) == {"gone": 1}
+    assert outbox.give_up(["noc"], LATER_S, 100) == {"noc": 1}
+    assert outbox.waiting() == ()
+
+
+def test_what_is_sent_right_now_is_not_given_up(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    claimed = outbox.claim("noc", 100, 60)
+    assert outbox.give_up([], LATER_S, 159) == {}
+    assert claimed is not None
+    outbox.failed(claimed, 160)
+    assert outbox.give_up([], LATER_S, 160) == {"noc": 1}
+
+
+def test_what_was_told_is_remembered_until_it_is_forgotten(store: Store) -> None:
+    down = result("leaf01", fail("swp1", "down"))
+    before, states = remember(store, BEGAN_S, {DOWN: "told"}, down)
+    assert (before, set(states)) == ({}, {DOWN})
+    assert remember(store, BEGAN_S + 1, {DOWN: "told again"}, down)[0] == {DOWN: "told"}
+    assert remember(store, BEGAN_S + 2, {DOWN: ""}, down)[0] == {DOWN: "told again"}
+    assert remember(store, BEGAN_S + 3, {DOWN: "anew"}, down)[0] == {}
+    assert remember(store, BEGAN_S + 200 * DAY_S, {})[0] == {}
+
+
+def test_a_place_of_any_length_is_the_same_in_every_run(store: Store) -> None:
+    down = result("leaf01", fail("x" * 10_000 + "\x00", "down"))
+    assert len(store.save(run(BEGAN_S), judgement(down), snapshot(BEGAN_S))) == 1
+    assert store.save(run(BEGAN_S + 1), judgement(down), snapshot(BEGAN_S + 1)) == ()
