@@ -6,6 +6,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
+import fact_page
 import verb_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -117,6 +118,7 @@ def pages() -> dict[Path, str]:
     return {
         HERE / "intent.md": intent_page(),
         HERE / "check-catalogue.md": catalogue_page(),
+        HERE / "fact-catalogue.md": fact_page.page(),
         **verb_page.pages(),
     }
 

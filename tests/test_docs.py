@@ -78,7 +78,7 @@ def test_readme_shows_the_reference_fabric_as_it_is() -> None:
 
 
 def test_every_file_the_docs_link_to_exists() -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     assert len(pages) > 2
     for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):

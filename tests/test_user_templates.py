@@ -59,6 +59,17 @@ def test_a_users_template_replaces_one_file_and_netkits_serve_the_rest(tmp_path:
         assert file.read_bytes() == (changed / file.relative_to(plain)).read_bytes()
 
 
+def test_a_users_template_takes_in_the_one_it_replaces(tmp_path: Path) -> None:
+    name = "nvue/services.yaml.j2"
+    fabric = with_template(tmp_path, '{% include "netkit/nvue/services.yaml.j2" %}\n# our own line\n', name)
+    plain, changed = tmp_path / "plain", tmp_path / "changed"
+    assert run("render", "-f", REFERENCE, "-o", plain, "--limit", DEVICE).returncode == 0
+    assert run("render", "-f", fabric, "-o", changed, "--limit", DEVICE).returncode == 0
+    ours = (changed / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+    assert ours != (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+    assert ours.replace("# our own line\n", "") == (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
+
+
 def test_templates_beside_the_inventory_and_in_the_working_folder_count_and_the_nearest_wins(tmp_path: Path) -> None:
     fabric = tmp_path / "inventory" / "one"
     shutil.copytree(REFERENCE, fabric)

@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import (
     ChoiceLoader,
     FileSystemLoader,
+    PrefixLoader,
     StrictUndefined,
     Template,
     TemplateNotFound,
@@ -38,7 +39,8 @@ class Sandbox(ImmutableSandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**"})
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
-        loader = ChoiceLoader([FileSystemLoader(folder) for folder in folders])
+        shipped = PrefixLoader({"netkit": FileSystemLoader(shipped_templates())})
+        loader = ChoiceLoader([*(FileSystemLoader(folder) for folder in folders), shipped])
         super().__init__(
             loader=loader,
             undefined=StrictUndefined,
@@ -86,7 +88,10 @@ class Source:
 
 
 class Engine:
-    """Renders templates by name; the user's folders come before netkit's, file by file."""
+    """Renders templates by name; the user's folders come before netkit's, file by file.
+
+    `netkit/NAME` is always netkit's own, so that a user's template can take it in and add to it.
+    """
 
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())

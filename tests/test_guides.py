@@ -1,0 +1,13 @@
+"""The guides to writing a check, a template, a platform: every file and command in them works."""
+
+from pathlib import Path
+
+import pytest
+
+from tests import documents
+from tests.command import ROOT
+
+
+@pytest.mark.parametrize("page", ["write-a-check", "write-a-template"])
+def test_a_guide_is_true(page: str, tmp_path: Path) -> None:
+    documents.run(ROOT / "docs" / f"{page}.md", tmp_path)
