@@ -30,6 +30,7 @@ STAGES = (
     "store",
     "report",
     "lab",
+    "prove",
     "cli",
 )
 

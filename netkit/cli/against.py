@@ -1,6 +1,7 @@
 """The fabric as the intent has it against the fabric as it was at a revision: both rendered, no device asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -32,8 +33,20 @@ def of_running(plan: Plan) -> Shift:
 
 def of_revision(project: Project, limit: str, name: str) -> Shift:
     """Return what changes between a revision and the folder as it is."""
+    with at_revision(project, name) as (base, shown):
+        return between(base, project, limit, shown)
+
+
+@contextmanager
+def at_revision(project: Project, name: str) -> Iterator[tuple[Project, str]]:
+    """Yield a fabric as it was at a revision, and how that is called."""
     with revision(project.loaded.folder, name) as base:
-        return _Pair(_opened(base), project).shift(str(base), select(project.fabric, limit))
+        yield _opened(base), str(base)
+
+
+def between(base: Project, project: Project, limit: str, name: str) -> Shift:
+    """Return what changes between two times of a fabric; the earlier one has a name."""
+    return _Pair(base, project).shift(name, select(project.fabric, limit))
 
 
 def _opened(base: Revision) -> Project:

@@ -31,10 +31,10 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
             is_new = not lab.is_alive
             if is_new:
                 files = {} if bare else _files(project, configs)
-                _start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
+                start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
             else:
                 _recognise(lab, folder)
-        _await_birth(lab)
+        await_birth(lab)
     try:
         return _follow(lab, project, is_new=is_new)
     except KeyboardInterrupt:
@@ -42,7 +42,8 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
         raise
 
 
-def _start(lab: LabFolder, project: Project, job: Job) -> None:
+def start(lab: LabFolder, project: Project, job: Job) -> None:
+    """Start the keeper of a lab that is not there."""
     lab.end()
     neighbor_table.make_room(sum(1 for _ in project.fabric.links()))
     lab.path.mkdir(mode=0o755)
@@ -73,7 +74,8 @@ def _read(folder: Path) -> Mapping[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.glob("*")) if file.is_file()}
 
 
-def _await_birth(lab: LabFolder) -> None:
+def await_birth(lab: LabFolder) -> None:
+    """Return when the keeper of a lab answers."""
     deadline = time.monotonic() + BORN_S
     while not lab.control.exists():
         if not lab.is_alive or time.monotonic() > deadline:

@@ -1,18 +1,22 @@
 """`netkit plan`."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from netkit import plan as planning
-from netkit.cli.against import RUNNING, of_revision, of_running
+from netkit.cli.against import RUNNING, at_revision, between, of_running
 from netkit.cli.annotation import annotate
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.planning import from_devices, from_files
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.plan import Plan
+from netkit.plan.shift import Shift
 from netkit.report import shift_json, shift_markdown, shift_text
 from netkit.report.plan_markdown import markdown
 from netkit.report.plan_text import text
+from netkit.report.shift_view import NOTHING, Aside
 
 FORMATS = {"text": text, "markdown": markdown, "json": planning.write}
 SHIFT_FORMATS = {"text": shift_text.text, "markdown": shift_markdown.markdown, "json": shift_json.write}
@@ -30,14 +34,17 @@ def run(
     output: str,
     detailed: bool,
     against: str = "",
+    proof: Mapping[str, Any] | None = None,
 ) -> int:
     """Show what would change; return 4 when a device could not be read, 2 on request when something would."""
     if output not in FORMATS:
         raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
     if lab and running is not None:
         raise UsageError(Problem("--lab and --running are two places to read from", "choose one"))
+    if proof is not None and not (against.startswith(REVISION) and not limit):
+        raise UsageError(Problem("--prove rolls a whole change", "use it with --against git:REVISION, without --limit"))
     if against:
-        return _against(folder, against, limit, lab, running, out, output, detailed=detailed)
+        return _against(folder, against, limit, lab, running, out, output, proof, detailed=detailed)
     project = open_project(folder)
     warn(project)
     found = _live(project, limit, lab, running)
@@ -55,16 +62,20 @@ def _against(
     running: Path | None,
     out: Path | None,
     output: str,
+    proof: Mapping[str, Any] | None,
     *,
     detailed: bool,
 ) -> int:
     """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
+    aside = NOTHING
     if against == RUNNING:
         project = open_project(folder)
         shift = of_running(_live(project, limit, lab, running))
     elif against.startswith(REVISION) and not lab and running is None and out is None:
         project = open_project(folder)
-        shift = of_revision(project, limit, against.removeprefix(REVISION))
+        with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
+            shift = between(base, project, limit, shown)
+            aside = NOTHING if proof is None else _proven(base, project, shift, proof)
     elif against.startswith(REVISION):
         what = "a revision is compared with no device, and its plan cannot be deployed"
         raise UsageError(Problem(what, "leave out --lab, --running and --out"))
@@ -73,9 +84,15 @@ def _against(
     annotate(shift.warnings)
     if out is not None:
         _write(out, shift.plan)
-    sys.stdout.write(SHIFT_FORMATS[output](shift))
-    code = exit_code(shift.plan, detailed=detailed)
+    sys.stdout.write(SHIFT_FORMATS[output](shift, aside))
+    code = aside.exit_code or exit_code(shift.plan, detailed=detailed)
     return code or (PENDING if detailed and not shift.is_nothing else 0)
+
+
+def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, Any]) -> Aside:
+    from netkit.cli import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
+
+    return proving.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
 
 
 def _live(project: Project, limit: str, lab: str, running: Path | None) -> Plan:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from netkit.plan.shift import Newcomer, Shift, approval
 from netkit.report.plan_markdown import HEADS, plain, row, unfolded
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
-from netkit.report.shift_view import headline, newcomers, where
+from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, where
 
 LARGEST = 60_000
 """Characters; GitHub refuses comments of more than 65,536, and its limit counts what we count once or more."""
@@ -13,10 +13,10 @@ MOST_ROWS = 20
 CUT = "… and {} more groups; `netkit plan` shows them all"
 
 
-def markdown(shift: Shift, *, largest: int = LARGEST) -> str:
+def markdown(shift: Shift, aside: Aside = NOTHING, *, largest: int = LARGEST) -> str:
     """Return the comment; what does not fit is counted."""
     found = list(groups(shift.plan))
-    head = _text([*_head(shift, found), *_numbers(shift), *_beside(shift)])
+    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_beside(shift)])
     foot = _text(["", *_foot(shift)])
     room = largest - len(head) - len(foot)
     parts: list[str] = []
@@ -35,8 +35,11 @@ def _text(lines: Iterable[str]) -> str:
     return "".join(f"{shown(line)}\n" for line in lines)
 
 
-def _head(shift: Shift, found: Sequence[GroupView]) -> Iterator[str]:
+def _head(shift: Shift, aside: Aside, found: Sequence[GroupView]) -> Iterator[str]:
     yield f"### {plain(headline(shift))}"
+    for line in aside.verdict:
+        yield ""
+        yield line
     touches = touched(shift.plan.blast)
     if touches:
         yield ""

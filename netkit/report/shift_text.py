@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from netkit.plan.shift import Shift, approval
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import shown
-from netkit.report.shift_view import headline, newcomers, where
+from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, where
 
 
-def text(shift: Shift) -> str:
-    """Return the change as text: the sentence, what moved, then the plan."""
-    head = "".join(f"{shown(line)}\n" for line in _lines(shift))
+def text(shift: Shift, aside: Aside = NOTHING) -> str:
+    """Return the change as text: the sentence, what moved, what was tried, then the plan."""
+    head = "".join(f"{shown(line)}\n" for line in _lines(shift)) + aside.text
     if not shift.plan.changed:
         return head
     _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that change only

@@ -1,12 +1,28 @@
 """What a change of the repository would change, in the words it is told in, whatever the format."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from netkit.design.moved import Moved
 from netkit.plan.shift import Newcomer, Shift
 from netkit.report.plan_view import counted, listed
 
 PLURALS = {"leaf": "leaves", "spine": "spines", "core": "cores", "host": "hosts"}
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What is told beside a change, because it was tried: in the words of each format."""
+
+    text: str = ""
+    verdict: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+
+
+NOTHING = Aside()
 
 
 def headline(shift: Shift) -> str:

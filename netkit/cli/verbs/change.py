@@ -41,10 +41,20 @@ def plan(
             "--against", help="For a pull request: git:REVISION (no device is asked), or running.", metavar="X"
         ),
     ] = "",
+    prove: Annotated[
+        bool, typer.Option("--prove", help="With git:REVISION: roll the change in a lab, and say what traffic sees.")
+    ] = False,
+    prove_devices: Annotated[
+        int, typer.Option("--prove-devices", help="Boot no more; of a larger fabric a part.", metavar="N", min=1)
+    ] = 40,
+    prove_within: Annotated[
+        float, typer.Option("--prove-within", help="End the proof after this, as failed.", metavar="S", min=1)
+    ] = 900,
 ) -> None:
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
     where: dict[str, Any] = {"limit": limit, "lab": lab, "running": running, "against": against}
-    _run("plan", fabric, out=out, output=output, detailed=detailed, **where)
+    proof = {"most_devices": prove_devices, "within_s": prove_within} if prove else None
+    _run("plan", fabric, out=out, output=output, detailed=detailed, proof=proof, **where)
 
 
 def deploy(

@@ -1,0 +1,97 @@
+"""What came of proving a change in the lab, and what speaks against it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from netkit.deploy import DeviceOutcome, Outcome
+from netkit.design.fabric import Fabric
+from netkit.platforms.change import Risk
+from netkit.prove.part import Part
+from netkit.prove.seen import ScopeSeen, WaveSeen
+
+FAILED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Booted:
+    """Which devices the lab had, and which it had not, counted by role."""
+
+    roles: dict[str, int]
+    left_out: dict[str, int]
+    unseen: tuple[tuple[str, ...], ...] = ()
+    witnesses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """How the lab was examined in the end."""
+
+    sessions: int
+    widest: int
+    """Next hops to the leaf that is reached over the most."""
+    pairs: int
+    of_pairs: int
+    packet_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Everything that is told of a proof. Nothing speaks against what needs none."""
+
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    exit_code: int = 0
+    booted: Booted | None = None
+    obstacle: str = ""
+    """Why the change was not rolled from before to after."""
+    devices: tuple[DeviceOutcome, ...] = ()
+    waves: tuple[WaveSeen, ...] = ()
+    scopes: tuple[ScopeSeen, ...] = ()
+    examined: Examined | None = None
+    took_s: float = 0.0
+
+    @property
+    def sent(self) -> int:
+        """Return how many packets were sent while the change was rolled."""
+        return sum(one.sent for one in self.scopes)
+
+    @property
+    def lost(self) -> int:
+        """Return how many of them got no answer."""
+        return sum(one.lost for one in self.scopes)
+
+    @property
+    def longest_s(self) -> float:
+        """Return the longest time a flow got no answer."""
+        return max((one.longest_s for one in self.scopes), default=0.0)
+
+
+def booted(part: Part, fabric: Fabric) -> Booted:
+    """Return what is said of a part of a fabric."""
+    roles = _roles(part.fabric)
+    whole = _roles(fabric)
+    left_out = {role: count - roles.get(role, 0) for role, count in whole.items() if count > roles.get(role, 0)}
+    return Booted(roles, left_out, part.unseen, part.witnesses)
+
+
+def of_outcome(outcome: Outcome) -> Iterator[str]:
+    """Yield what speaks against a change in how its deploy came out."""
+    for one in outcome.failures:
+        yield f"{one.device} {one.result.value}: {'; '.join(one.reasons) or 'it says nothing'}"
+    if outcome.stopped:
+        yield f"the deploy stopped: {outcome.stopped}"
+    elif outcome.exit_code and not outcome.failures:
+        yield f"the deploy ended with {outcome.exit_code}"
+
+
+def of_loss(risk: Risk, scopes: Sequence[ScopeSeen]) -> Iterator[str]:
+    """Yield what was lost although the plan says that nothing that carries traffic goes down."""
+    if risk < Risk.SESSION:
+        for one in scopes:
+            if one.lost:
+                yield f"{one.scope}: {one.lost} of {one.sent} packets lost by a change of risk {risk.word}: {one.worst}"
+
+
+def _roles(fabric: Fabric) -> dict[str, int]:
+    found = {role: len(fabric.tier(role)) for role in ("leaf", "spine", "core")}
+    return {role: count for role, count in {**found, "host": len(fabric.hosts)}.items() if count}

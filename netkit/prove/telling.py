@@ -1,0 +1,167 @@
+"""A proof in words: one sentence first, then what was booted, what traffic saw and what was found in the end."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from netkit.deploy import Result
+from netkit.prove.proof import Booted, Examined, Proof
+from netkit.prove.seen import BEFORE, WaveSeen
+from netkit.report.plan_markdown import plain
+from netkit.report.plan_view import counted, listed, shown
+from netkit.report.shift_view import PLURALS
+
+MOST_FAILURES = 10
+LONGEST_FAILURE = 400
+NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are laid out anew is not seen here."
+
+
+def headline(proof: Proof) -> str:
+    """Return the verdict in one sentence."""
+    if proof.failures:
+        more = len(proof.failures) - 1
+        return f"not proven: {_short(proof.failures[0])}{f' (and {more} more)' if more else ''}"
+    if proof.booted is None:
+        return "nothing to prove: no device would notice the change"
+    parts = ("proven in the lab", _rolled(proof), _whole(proof.examined))
+    return "; ".join(part for part in parts if part)
+
+
+def lines(proof: Proof) -> Iterator[str]:
+    """Yield the proof for a terminal."""
+    yield headline(proof)
+    yield from (f"  {text}" for text in _failures(proof))
+    yield from (f"  {text}" for text in _told(proof))
+    for wave in proof.waves:
+        yield f"  {_wave(wave)}: {_loss(wave.lost, wave.longest_s)}"
+    for one in proof.scopes:
+        where = f", worst {one.worst}" if one.worst else ""
+        yield f"  {one.scope}, {counted(one.flows, 'flow')}: {_loss(one.lost, one.longest_s, one.sent)}{where}"
+
+
+def text(proof: Proof) -> str:
+    """Return the proof as text."""
+    return "".join(f"{shown(line)}\n" for line in lines(proof))
+
+
+def verdict(proof: Proof) -> str:
+    """Return what stands at the top of a comment."""
+    sentence = plain(headline(proof))
+    return f"{'⚠' if proof.failures else '✓'} **{sentence[0].upper()}{sentence[1:]}.**"
+
+
+def details(proof: Proof) -> Iterator[str]:
+    """Yield the rest of a comment, folded; what failed is open to see."""
+    failures = list(_failures(proof))
+    if failures:
+        yield ""
+        yield from (f"- {plain(text)}" for text in failures)
+    if proof.booted is None:
+        return
+    yield ""
+    yield "<details>"
+    yield "<summary>how it was proven</summary>"
+    yield ""
+    yield from (f"- {plain(text)}" for text in _told(proof))
+    yield from _tables(proof)
+    yield "</details>"
+
+
+def document(proof: Proof) -> Mapping[str, Any]:
+    """Return the proof for machines."""
+    return {"is_proven": not proof.failures, "verdict": headline(proof), **asdict(proof)}
+
+
+def _tables(proof: Proof) -> Iterator[str]:
+    if proof.waves:
+        yield from ("", "| wave | devices | packets lost | longest gap |", "|---|---|---|---|")
+        for wave in proof.waves:
+            yield _row(_number(wave), listed(wave.devices) or "–", f"{wave.lost:,}", _seconds(wave.longest_s))
+    if proof.scopes:
+        yield from ("", "| traffic | flows | sent | lost | longest gap | worst |", "|---|---|---|---|---|---|")
+        for one in proof.scopes:
+            cells = f"{one.flows}", f"{one.sent:,}", f"{one.lost:,}", _seconds(one.longest_s), one.worst or "–"
+            yield _row(one.scope, *cells)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(map(plain, cells))} |"
+
+
+def _failures(proof: Proof) -> Iterator[str]:
+    yield from (_short(failure) for failure in proof.failures[:MOST_FAILURES])
+    if len(proof.failures) > MOST_FAILURES:
+        yield f"… and {len(proof.failures) - MOST_FAILURES} more"
+
+
+def _told(proof: Proof) -> Iterator[str]:
+    if proof.booted is not None:
+        yield from _booted(proof.booted)
+    if proof.obstacle:
+        yield f"booted as it is to be, not rolled: {proof.obstacle}"
+    yield from proof.notes
+    done = [one.device for one in proof.devices if one.result is Result.DONE]
+    if done:
+        yield f"changed by a deploy: {listed(done)}"
+    if proof.examined is not None:
+        yield f"in the end: {_end(proof.examined)}"
+    if proof.booted is not None:
+        yield f"{NOT_SHOWN} It took {proof.took_s:.0f} s."
+
+
+def _booted(found: Booted) -> Iterator[str]:
+    whole = "" if found.left_out else ", the whole fabric"
+    yield f"booted: {_counted(found.roles)}{whole}"
+    if found.left_out:
+        yield f"left out, with all ports that lead there: {_counted(found.left_out)}"
+    if found.witnesses:
+        yield f"booted as witness of another unit: {listed(found.witnesses)}"
+    if found.unseen:
+        names = [name for group in found.unseen for name in group]
+        yield f"{counted(len(found.unseen), 'group')} of devices that change alike had no room: {listed(names)}"
+
+
+def _counted(roles: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {role if count == 1 else PLURALS[role]}" for role, count in roles.items())
+
+
+def _rolled(proof: Proof) -> str:
+    if proof.obstacle:
+        return "booted as it is to be"
+    if not proof.sent:
+        return ""
+    waves = len([wave for wave in proof.waves if wave.number != BEFORE])
+    return f"rolled in {counted(waves, 'wave')} with {_loss(proof.lost, proof.longest_s, proof.sent)}"
+
+
+def _loss(lost: int, longest_s: float, sent: int = 0) -> str:
+    of_all = f" of {sent:,}" if sent else ""
+    gap = f", longest gap {_seconds(longest_s)}" if lost else ""
+    return f"{lost:,}{of_all} packets lost{gap}" if lost else f"none{of_all} packets lost" if of_all else "none lost"
+
+
+def _seconds(longest_s: float) -> str:
+    return f"{longest_s:.1f} s" if longest_s else "–"
+
+
+def _whole(examined: Examined | None) -> str:
+    return f"{examined.pairs} pairs of NICs reach each other afterwards" if examined else ""
+
+
+def _end(found: Examined) -> str:
+    pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
+    reach = f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
+    ways = f"{found.sessions} sessions, up to {found.widest} next hops to a leaf as designed"
+    return f"{reach}; {ways}; a second plan is empty"
+
+
+def _wave(wave: WaveSeen) -> str:
+    return f"wave {_number(wave)}: {listed(wave.devices)}" if wave.devices else _number(wave)
+
+
+def _number(wave: WaveSeen) -> str:
+    return "before the first" if wave.number == BEFORE else str(wave.number)
+
+
+def _short(failure: str) -> str:
+    return failure if len(failure) <= LONGEST_FAILURE else f"{failure[:LONGEST_FAILURE]}…"

@@ -1,0 +1,94 @@
+"""The part that is booted: a whole fabric in itself, of the same devices, in which the change shows."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from netkit.cli.fabric import open_project
+from netkit.design import Fabric
+from netkit.design.expectation import expectations
+from netkit.errors import LabError
+from netkit.prove.part import Part, choose, cut
+from tests import intents
+from tests.command import ROOT
+from tests.random_intents import Values
+from tests.random_intents import intents as random_intents
+
+MANY = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+
+
+@pytest.fixture(scope="module")
+def superpod() -> Fabric:
+    return open_project(Path(ROOT, "inventory/superpod")).fabric
+
+
+def roles(part: Part) -> dict[str, int]:
+    found = {role: len(part.fabric.tier(role)) for role in ("leaf", "spine")}
+    return {**found, "host": len(part.fabric.hosts)}
+
+
+def test_a_fabric_that_fits_is_booted_whole() -> None:
+    fabric = intents.fabric(intents.BASE)
+    assert choose(fabric, [["leaf01"]]) == Part(fabric)
+
+
+def test_of_a_superpod_a_leaf_comes_with_all_its_spines_and_a_witness(superpod: Fabric) -> None:
+    part = choose(superpod, [["leaf-u03-r2"]])
+    assert len(part.fabric.names) <= 40
+    assert roles(part) == {"leaf": 3, "spine": 32, "host": 4}
+    assert part.fabric.device("leaf-u03-r2") is not None
+    assert [leaf.unit for leaf in part.fabric.tier("leaf")] == [1, 3, 3]
+    assert part.witnesses == ("leaf-u01-r2",)
+    assert part.unseen == ()
+    assert len(part.left_out) + len(part.fabric.names) == len(superpod.names)
+
+
+def test_groups_for_which_there_is_no_room_are_told(superpod: Fabric) -> None:
+    groups = [[f"leaf-u{unit:02}-r{rail}"] for unit in (1, 2, 3) for rail in range(8)]
+    part = choose(superpod, groups)
+    assert len(part.fabric.names) <= 40
+    assert 0 < len(part.unseen) < 24
+    assert not {name for group in part.unseen for name in group} & set(part.fabric.names)
+
+
+def test_a_part_that_does_not_fit_is_refused_with_its_size(superpod: Fabric) -> None:
+    with pytest.raises(LabError, match="--prove-devices 35"):
+        choose(superpod, [["spine01"]], 20)
+
+
+def test_the_hosts_that_change_are_chosen(superpod: Fabric) -> None:
+    part = choose(superpod, [["gpu-u02-17"]])
+    assert part.fabric.device("gpu-u02-17") is not None
+
+
+@MANY
+@given(random_intents(), st.data())
+def test_a_part_is_a_fabric_of_the_same_devices(values: Values, data: st.DataObject) -> None:
+    fabric = intents.fabric(values)
+    assume(len(fabric.names) > 4 and fabric.hosts)
+    changed = data.draw(st.lists(st.sampled_from(fabric.names), min_size=1, max_size=3, unique=True))
+    most = data.draw(st.integers(1, len(fabric.names) - 1))
+    try:
+        part = choose(fabric, [[name] for name in changed], most)
+    except LabError:
+        return
+    names = set(part.fabric.names)
+    assert len(names) <= most
+    assert names | set(part.left_out) == set(fabric.names)
+    assert cut(part.fabric, names) == part.fabric
+    whole, found = expectations(fabric), expectations(part.fabric)
+    for leaf in part.fabric.tier("leaf"):
+        assert leaf.asn == fabric.switch(leaf.name).asn
+        assert [port for port in leaf.ports if port.role == "up"] == [
+            port for port in fabric.switch(leaf.name).ports if port.role == "up"
+        ]
+        assert found[leaf.name].widths == {
+            prefix: whole[leaf.name].widths[prefix] for prefix in found[leaf.name].widths
+        }
+    for host in part.fabric.hosts:
+        assert host.nics
+        assert set(host.nics) <= set(next(one for one in fabric.hosts if one.name == host.name).nics)
