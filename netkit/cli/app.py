@@ -11,6 +11,7 @@ from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.annotation import annotate
 from netkit.cli.verbs import acceptance, change, intent, lab, state
+from netkit.cli.verbs.diagnose import diagnose
 from netkit.errors import NetkitError
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ for verb in VERBS:
     app.command()(verb)
 app.add_typer(acceptance.verbs, name="acceptance")
 app.add_typer(lab.verbs, name="lab")
+app.command()(diagnose)
 
 
 @app.command()

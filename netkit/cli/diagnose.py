@@ -1,0 +1,158 @@
+"""`netkit diagnose`: what a bug report needs, and nothing that must not leave the house.
+
+Of settings it tells names, of a fabric numbers: no value, address, device or path of the user's is in it.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from netkit import __version__
+from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside, check_format, open_project
+from netkit.cli.runs import runs_folder
+from netkit.cli.text import columns
+from netkit.cli.whole_file import write_whole
+from netkit.deploy import RunSummary, history
+from netkit.errors import LabError, NetkitError
+from netkit.lab import ability
+from netkit.lab.folder import all_labs
+
+OURS = "NETKIT_"
+OF_OTHERS = ("ANSIBLE_CONFIG", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LC_ALL", "NO_COLOR", "SSH_AUTH_SOCK", "TERM")
+LATEST = 5
+Section = Mapping[str, str]
+
+
+def run(folder: Path | None, *, out: Path | None, output: str) -> None:
+    """Tell what is here, on the terminal or into a file."""
+    check_format(output)
+    found = diagnosis(folder)
+    text = json.dumps(found, indent=1, ensure_ascii=False) + "\n" if output == "json" else _text(found)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    write_whole(out, text)
+    sys.stdout.write(f"{out}: read it before you pass it on\n")
+
+
+def diagnosis(folder: Path | None) -> dict[str, Section]:
+    """Return everything by section."""
+    sections: dict[str, Section] = {
+        "netkit": {"version": __version__, "python": platform.python_version(), "from": _origin()},
+        "machine": dict(_machine()),
+        "packages": dict(_packages()),
+        "lab": dict(_lab()),
+        "environment": dict.fromkeys(_set_names(os.environ), "set"),
+    }
+    return sections if folder is None else {**sections, **_of_fabric(folder)}
+
+
+def _text(found: Mapping[str, Section]) -> str:
+    return "\n".join(f"{title}\n{columns(_indented(section))}" for title, section in found.items())
+
+
+def _indented(section: Section) -> Iterator[tuple[str, str]]:
+    return ((f"  {name}", value) for name, value in section.items())
+
+
+def _origin() -> str:
+    return "installed" if (Path(__file__).parents[1] / "shipped").is_dir() else "a checkout"
+
+
+def _machine() -> Iterator[tuple[str, str]]:
+    yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
+    yield "distribution", _distribution()
+    yield "processors", str(len(os.sched_getaffinity(0)))
+    yield "memory", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.1f} GB"
+    yield "root", "yes" if os.geteuid() == 0 else "no"
+    yield "encoding", f"{sys.stdout.encoding}, files {sys.getfilesystemencoding()}"
+
+
+def _distribution() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "it has no name")
+    except OSError:
+        return "it does not say"
+
+
+def _packages() -> Iterator[tuple[str, str]]:
+    """Yield what netkit depends on, with the version that is there."""
+    try:
+        required = metadata.requires("netkit") or []
+    except metadata.PackageNotFoundError:
+        yield "netkit", "runs from a folder: pip does not know it"
+        return
+    for line in sorted(set(required), key=str.lower):
+        name = re.split(r"[^\w.-]", line, maxsplit=1)[0]
+        try:
+            yield name, metadata.version(name)
+        except metadata.PackageNotFoundError:
+            yield name, "not there, and only needed for an extra" if "extra ==" in line else "missing"
+
+
+def _lab() -> Iterator[tuple[str, str]]:
+    yield "can run here", _lab_problem() or "yes"
+    yield "labs", str(len(all_labs()))
+    yield from _versions(sorted({*ability.TOOLS.values(), *ability.PROGRAMS.values()}))
+
+
+def _lab_problem() -> str:
+    try:
+        ability.check()
+    except LabError as error:
+        return str(error)
+    return ""
+
+
+def _versions(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the Debian packages a lab runs, with their versions; other systems tell none."""
+    if not shutil.which("dpkg-query"):
+        return
+    words = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev} ${Version}\n", *packages]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 (a fixed list of words)
+    found = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.split()[1:2] == ["ii"]}
+    for package in packages:
+        yield package, found.get(package, "missing")
+
+
+def _set_names(environment: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in environment if name.startswith(OURS) or name in OF_OTHERS)
+
+
+def _of_fabric(folder: Path) -> dict[str, Section]:
+    try:
+        project = open_project(folder)
+    except NetkitError as error:
+        return {"fabric": {"problems": f"{len(error.problems)}; netkit validate tells them"}}
+    runs = history(runs_folder(project.fabric.name, ""))[:LATEST]
+    return {"fabric": dict(_counted(project)), "runs": {one.run: _told(one) for one in runs} or {"none": "yet"}}
+
+
+def _counted(project: Project) -> Iterator[tuple[str, str]]:
+    fabric, folder = project.fabric, project.loaded.folder
+    yield "topology", f"{fabric.topology}, {fabric.attachment} attachment, {len(fabric.rails)} rails"
+    kinds = Counter(f"{one.role} switches, {one.model.name}, {one.platform} {one.version}" for one in fabric.switches)
+    kinds.update(f"hosts, {host.model.name}" for host in fabric.hosts)
+    yield from ((kind, str(count)) for kind, count in kinds.items())
+    yield "overrides", str(len(project.loaded.intent.overrides))
+    yield "access.yaml", "yes" if (folder / "access.yaml").exists() else "no"
+    for name in (MODELS, TEMPLATES, CHECKS, PLAYBOOKS):
+        files = sum(file.is_file() for place in beside(folder, name) for file in place.rglob("*"))
+        yield f"own {name}", str(files)
+
+
+def _told(one: RunSummary) -> str:
+    began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.began_s))
+    if one.outcome is None:
+        return f"{began}, not finished"
+    results = Counter(str(device.result) for device in one.outcome.devices)
+    return f"{began}, exit code {one.outcome.exit_code}: {', '.join(f'{n} {result}' for result, n in results.items())}"

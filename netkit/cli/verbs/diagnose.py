@@ -1,0 +1,21 @@
+"""The verb that tells about netkit itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netkit.cli.running import run as _run
+from netkit.cli.verbs.options import Format
+
+
+def diagnose(
+    fabric: Annotated[
+        Path | None,
+        typer.Option("--fabric", "-f", help="Also count what a fabric has.", show_default=False, metavar="DIR"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
+    output: Format = "text",
+) -> None:
+    """Tell what a bug report needs: versions, programs, settings by name; no secret, no address, no device's name."""
+    _run("diagnose", fabric, out=out, output=output)

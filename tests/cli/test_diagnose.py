@@ -1,0 +1,57 @@
+"""`netkit diagnose` tells what a bug report needs, and nothing that must not leave the house."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from netkit import __version__
+from tests.command import ROOT, assert_refused, run
+
+REFERENCE = ROOT / "inventory" / "reference"
+
+
+def test_versions_programs_and_the_size_of_the_fabric_are_told() -> None:
+    done = run("diagnose", "--fabric", REFERENCE, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert list(found) == ["netkit", "machine", "packages", "lab", "environment", "fabric", "runs"]
+    assert found["netkit"]["version"] == __version__
+    assert "jinja2" in found["packages"]
+    assert {name: found["fabric"][name] for name in ("leaf switches, SN5600, nvue 5.16.1", "hosts, dgx-h100")} == {
+        "leaf switches, SN5600, nvue 5.16.1": "8",
+        "hosts, dgx-h100": "10",
+    }
+
+
+def test_no_value_address_or_name_of_a_device_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    fabric = tmp_path / "very-secret-site"
+    shutil.copytree(REFERENCE, fabric)
+    monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "hunter2hunter2")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.internal:3128")
+    done = run("diagnose", "--fabric", fabric)
+    assert done.returncode == 0
+    for told in ("NETKIT_SECRET_SNMP_AUTH", "HTTPS_PROXY"):
+        assert told in done.stdout
+    pools = yaml.safe_load((fabric / "fabric.yaml").read_text(encoding="utf-8"))["pools"]
+    hidden = ["hunter2", "proxy.internal", "very-secret-site", "leaf01", "gpu01", str(Path.home())]
+    for private in (*hidden, *(str(pool).rpartition(".")[0] for pool in pools.values())):
+        assert private not in done.stdout
+
+
+def test_a_fabric_that_is_wrong_is_counted_and_not_quoted(tmp_path: Path) -> None:
+    (tmp_path / "fabric.yaml").write_text("name: hidden\nspins: 4\n", encoding="utf-8")
+    done = run("diagnose", "--fabric", tmp_path)
+    assert done.returncode == 0
+    assert "netkit validate tells them" in done.stdout
+    assert "spins" not in done.stdout
+
+
+def test_a_file_takes_it_instead_of_the_terminal(tmp_path: Path) -> None:
+    done = run("diagnose", "-o", tmp_path / "diagnosis.txt")
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path}/diagnosis.txt: read it before you pass it on\n")
+    assert (tmp_path / "diagnosis.txt").read_text(encoding="utf-8").startswith("netkit\n  version")
+    assert_refused(run("diagnose", "-o", tmp_path / "no" / "diagnosis.txt"), "cannot be written")
+    assert_refused(run("diagnose", "--format", "xml"), "no output format")
