@@ -29,6 +29,7 @@ STAGES = (
     "judge",
     "store",
     "report",
+    "watch",
     "lab",
     "prove",
     "cli",

@@ -137,3 +137,30 @@ def schedule(
 ) -> None:
     """Have systemd check the fabric regularly, and say what changed."""
     _run("schedule", fabric, action, every=every, backup=backup, units=units)
+
+
+def watch(
+    fabric: Annotated[Path | None, typer.Option("--fabric", "-f", help="Folder with fabric.yaml.")] = None,
+    limit: Limit = "",
+    lab: Lab = "",
+    source: Facts = "",
+    interval: Annotated[
+        float, typer.Option("--interval", help="Seconds from one sample to the next.", min=0.1, max=3600, metavar="S")
+    ] = 1.0,
+    record: Annotated[
+        Path | None, typer.Option("--record", help="Also write every sample here; .gz compresses.", metavar="FILE")
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", help="Show a record; no device is asked.", metavar="FILE")
+    ] = None,
+    speed: Annotated[
+        float, typer.Option("--speed", help="Replay so many times as quick.", min=0.1, max=1000, metavar="N")
+    ] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one screen as text, and end.")] = False,
+    length: Annotated[str, typer.Option("--for", help="Watch for so long: 10s, 5m or 1h.", metavar="TIME")] = "",
+    output: Annotated[str, typer.Option("--format", help="text, or json of what was seen.", metavar="FORMAT")] = "text",
+) -> None:
+    """Show traffic, pauses, ECN marks and losses of every port live, what is wrong first."""
+    how: dict[str, Any] = {"limit": limit, "lab": lab, "source": source, "interval_s": interval, "output": output}
+    how |= {"record": record, "replay": replay, "speed": speed, "is_once": once, "length": length}
+    _run("watch", fabric, **how)

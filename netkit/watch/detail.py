@@ -1,0 +1,86 @@
+"""The view of one port: the last minute of each quantity, and its priorities and queues."""
+
+from collections.abc import Iterator, Mapping
+
+from netkit.facts.counter import place
+from netkit.judge.delta import Delta
+from netkit.watch.board import Row, Scene
+from netkit.watch.history import of_quantity, style_of
+from netkit.watch.number import percent, short
+from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit
+from netkit.watch.trouble import WORDS
+
+QUANTITIES = (
+    ("received", "rx_bps"),
+    ("sent", "tx_bps"),
+    ("is paused", "pause_in"),
+    ("pauses it received", "pauses_in"),
+    ("pauses the other end", "pause_out"),
+    ("pauses it sent", "pauses_out"),
+    ("marked with CE", "marks"),
+    ("lossless packets lost", "loss"),
+    ("other packets dropped", "drops"),
+    ("damaged or sent anew", "errors"),
+    ("link went down", "flaps"),
+)
+PERCENT = frozenset({"pause_in", "pause_out"})
+NAME, NUMBER = 24, 8
+HEAD = " PRIORITY  PAUSED  PAUSES    SENT  ECN/s LOST/s"
+PRIORITIES = range(8)
+
+
+def detail(scene: Scene, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
+    """Yield all there is to say about a port."""
+    wire, limits = row.wire, scene.outline.limits
+    ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"
+    yield (
+        Span(f" {clean(ends)}", "bold"),
+        Span(f"  {wire.group}, {wire.speed_gbps:g} Gbit/s  ", "dim"),
+        Span(WORDS[row.standing.level], style_of(row.standing.level)),
+    )
+    columns = max(0, min(60, width - NAME - NUMBER - 4))
+    yield (Span(fit("", NAME + NUMBER + 3) + f"LAST {columns} s", "title"),)
+    for title, name in QUANTITIES:
+        value = getattr(row.reading, name)
+        text = percent(value, glyphs.absent) if name in PERCENT else short(value, glyphs.absent)
+        bars = of_quantity(row, name, columns, limits, glyphs)
+        style: Style = "" if name in {"rx_bps", "tx_bps"} else "warn"
+        yield Span(f" {fit(title, NAME)}{text:>{NUMBER}}  "), Span(bars.text, style)
+    yield from _priorities(row, frozenset(scene.outline.lossless), glyphs)
+
+
+def _priorities(row: Row, lossless: frozenset[int], glyphs: Glyphs) -> Iterator[Line]:
+    lines = [_priority(row, number, glyphs, is_lossless=number in lossless) for number in PRIORITIES]
+    told = [line for line in lines if line]
+    if told:
+        yield ()
+        yield (Span(HEAD, "title"),)
+        yield from told
+
+
+def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Line:
+    """Return a priority, or the queue of that number; nothing when the device tells nothing about it."""
+
+    def rate(name: str) -> float | None:
+        places: Mapping[str, Delta] = row.track.rates.get(name, {})
+        delta = places.get(place(row.wire.port, number))
+        return delta.per_s if delta is not None and delta.is_known else None
+
+    held, holds, octets = rate("rx_pause_us"), rate("tx_pause_us"), rate("queue_tx_bytes")
+    lost = [value for value in map(rate, ("buffer_drops", "queue_drops", "watchdog_drops")) if value is not None]
+    marks, loss = rate("queue_ecn_marked"), sum(lost) if lost else None
+    if all(value is None for value in (held, holds, octets, marks, loss)):
+        return ()
+    absent = glyphs.absent
+    text = (
+        f" {number} {'lossless' if is_lossless else '':8}"
+        f" {percent(_part(held), absent):>6} {percent(_part(holds), absent):>7}"
+        f" {short(None if octets is None else octets * 8, absent):>7}"
+        f" {short(marks, absent):>6} {short(loss, absent):>6}"
+    )
+    is_bad = is_lossless and bool(loss)
+    return (Span(text, "bad" if is_bad else "warn" if held or holds or marks else ""),)
+
+
+def _part(us_per_s: float | None) -> float | None:
+    return None if us_per_s is None else min(1.0, us_per_s / 1e6)

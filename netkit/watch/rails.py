@@ -1,0 +1,87 @@
+"""The view of rails: one row each, and one for each tier where rails meet."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from netkit.watch.board import Row, Scene
+from netkit.watch.history import of_trouble, style_of
+from netkit.watch.number import percent, short
+from netkit.watch.span import Glyphs, Line, Span, clean, fit
+from netkit.watch.trouble import WORDS, natural
+
+HEAD = " RAIL       PORTS  FROM HOSTS   TO HOSTS  PAUSED  PAUSES  ECN/s LOST/s  WORST PORT"
+WORST = 30
+"""Cells for the worst port and what is wrong with it."""
+
+
+class Group(NamedTuple):
+    """A rail, or a tier, at a moment."""
+
+    name: str
+    rows: tuple[Row, ...]
+    """What is wrong first."""
+
+    @property
+    def from_hosts_bps(self) -> float | None:
+        """Return what its hosts send: as their leaves receive it, or without those, as the hosts tell it."""
+        return _sum(self._host_ports("rx_bps")) if self._has_leaf else _sum(self._nics("tx_bps"))
+
+    @property
+    def to_hosts_bps(self) -> float | None:
+        """Return what its hosts receive."""
+        return _sum(self._host_ports("tx_bps")) if self._has_leaf else _sum(self._nics("rx_bps"))
+
+    @property
+    def _has_leaf(self) -> bool:
+        return any(row.wire.kind == "host" and row.reading.rx_bps is not None for row in self.rows)
+
+    def _host_ports(self, name: str) -> Iterable[float | None]:
+        return (getattr(row.reading, name) for row in self.rows if row.wire.kind == "host")
+
+    def _nics(self, name: str) -> Iterable[float | None]:
+        return (getattr(row.reading, name) for row in self.rows if row.wire.kind == "nic")
+
+    def total(self, name: str) -> float | None:
+        """Return a quantity of all its ports together."""
+        return _sum(getattr(row.reading, name) for row in self.rows)
+
+    def highest(self, name: str) -> float | None:
+        """Return a quantity of the port that has most of it."""
+        known = [value for row in self.rows if (value := getattr(row.reading, name)) is not None]
+        return max(known) if known else None
+
+
+def groups(rows: Sequence[Row]) -> tuple[Group, ...]:
+    """Return rails in their order, then the tiers."""
+    names = sorted({row.wire.group for row in rows}, key=lambda name: (not name.startswith("rail "), natural(name)))
+    return tuple(Group(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
+
+
+def rails(scene: Scene, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
+    """Yield the head and the rows that fit."""
+    yield (Span(HEAD, "title"),)
+    for group in groups(rows)[: max(0, height - 1)]:
+        yield _line(scene, group, width, glyphs)
+
+
+def _line(scene: Scene, group: Group, width: int, glyphs: Glyphs) -> Line:
+    absent, worst = glyphs.absent, group.rows[0]
+    style = style_of(worst.standing.level)
+    numbers = (
+        f" {fit(group.name, 10, more=glyphs.more)} {len(group.rows):>5}"
+        f"  {short(group.from_hosts_bps, absent):>10} {short(group.to_hosts_bps, absent):>10}"
+        f" {percent(group.highest('pause_in'), absent):>7} {percent(group.highest('pause_out'), absent):>7}"
+        f"  {short(group.total('marks'), absent):>5} {short(group.total('loss'), absent):>6}"
+    )
+    spans = [Span(numbers)]
+    if style:
+        what = f"  {clean(f'{worst.wire.device} {worst.wire.port}')} {WORDS[worst.standing.level]}"
+        spans.append(Span(fit(what, WORST, more=glyphs.more), style))
+        room = width - len(numbers) - WORST - 1
+        spans += [Span(" "), of_trouble(worst, min(60, room), scene.outline.limits, glyphs)] if room > 3 else []
+    return tuple(spans)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

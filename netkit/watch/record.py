@@ -1,0 +1,162 @@
+"""A record of what was watched: a line of JSON for each sample, written as it comes and only ever added to.
+
+Whatever ends the writing, what was written can be read: a last line that is cut off is left out, compressed or not.
+"""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from io import BufferedIOBase
+from pathlib import Path
+from typing import IO, Any, NamedTuple, cast
+
+from netkit.errors import NetkitError, Problem
+from netkit.facts import Sample
+from netkit.watch.board import Outline
+from netkit.watch.feed import Condition
+from netkit.watch.reading import WATCHED
+from netkit.watch.trouble import Limits
+from netkit.watch.wire import Wire
+
+FORMAT = 1
+CHUNK_BYTES = 1 << 16
+LONGEST_LINE_BYTES = 64 << 20
+GZIP = 16 + zlib.MAX_WBITS
+MAGIC = b"\x1f\x8b"
+
+
+class RecordError(NetkitError):
+    """A record cannot be written or read."""
+
+
+class Event(NamedTuple):
+    """Something that came from a device, and when."""
+
+    heard_s: float
+    device: str
+    what: Sample | Condition
+
+
+class Record:
+    """The file while it is written."""
+
+    def __init__(self, path: Path, outline: Outline) -> None:
+        self._path = path
+        try:
+            self._file: IO[bytes] = path.open("xb")  # one that is there stays as it is
+        except OSError as error:
+            raise self._error(error) from None
+        self._squeezed = gzip.GzipFile("", "ab", fileobj=self._file, mtime=0) if path.suffix == ".gz" else None
+        self._write({"netkit_watch": FORMAT, **asdict(outline), "wires": [list(wire) for wire in outline.wires]})
+
+    def add(self, event: Event) -> None:
+        """Write an event, so that it is there whatever comes next."""
+        head = {"heard_s": round(event.heard_s, 6), "device": event.device}
+        if isinstance(event.what, Condition):
+            self._write(head | {"condition": asdict(event.what)})
+            return
+        sample = event.what
+        boot = {"boot": sample.boot} if sample.boot else {}
+        self._write(head | {"at_s": round(sample.at_s, 6), **boot, "counters": sample.counters})
+
+    def _write(self, line: dict[str, Any]) -> None:
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        try:
+            stream = cast("BufferedIOBase", self._squeezed) if self._squeezed else self._file
+            stream.write(data)
+            stream.flush()
+            self._file.flush()
+        except OSError as error:
+            raise self._error(error) from None
+
+    def close(self) -> None:
+        """End the file."""
+        try:
+            if self._squeezed:
+                self._squeezed.close()
+            self._file.close()
+        except OSError as error:
+            raise self._error(error) from None
+
+    def _error(self, error: OSError) -> RecordError:
+        file = str(self._path)
+        if isinstance(error, FileExistsError):
+            return RecordError(Problem("is there already", "no record is written over: name another", file=file))
+        return RecordError(Problem(f"cannot be written: {error.strerror}", "check its folder and the disk", file=file))
+
+
+def read(path: Path) -> tuple[Outline, Iterator[Event]]:
+    """Return what was watched, and what came, as it is read."""
+    try:
+        lines = _lines(path, path.open("rb"))
+        first = next(lines, b"")
+    except OSError as error:
+        raise RecordError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
+    try:
+        return _outline(json.loads(first), path), _events(lines, path)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        what = "is not a record of netkit watch"
+        raise RecordError(Problem(what, "make one with netkit watch --record FILE", file=str(path))) from None
+
+
+def _lines(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    """Yield whole lines; what is cut off at the end is none."""
+    rest = b""
+    with file:
+        for chunk in _chunks(path, file):
+            *whole, rest = (rest + chunk).split(b"\n")
+            yield from whole
+            if len(rest) > LONGEST_LINE_BYTES:
+                raise RecordError(Problem("has a line without end", file=str(path)))
+
+
+def _chunks(path: Path, file: IO[bytes]) -> Iterator[bytes]:
+    first = file.read(CHUNK_BYTES)
+    squeezed = zlib.decompressobj(GZIP) if first[:2] == MAGIC else None
+    while first:
+        try:
+            yield squeezed.decompress(first) if squeezed else first
+        except zlib.error:
+            raise RecordError(Problem("is damaged: what follows cannot be unpacked", file=str(path))) from None
+        first = file.read(CHUNK_BYTES)
+
+
+def _outline(head: Any, path: Path) -> Outline:
+    if head["netkit_watch"] != FORMAT:
+        what = f"was written in format {head['netkit_watch']!r}; this netkit reads {FORMAT}"
+        raise RecordError(Problem(what, "record anew", file=str(path)))
+    return Outline(
+        str(head["fabric"]),
+        tuple(_wire(wire) for wire in head["wires"]),
+        tuple(int(number) for number in head["lossless"]),
+        Limits(**{name: float(value) for name, value in head["limits"].items()}),
+        float(head["interval_s"]),
+        str(head["lab"]),
+    )
+
+
+def _wire(told: Any) -> Wire:
+    device, port, kind, group, speed_gbps, peer, peer_port = told
+    return Wire(str(device), str(port), kind, str(group), float(speed_gbps), str(peer), str(peer_port))
+
+
+def _events(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
+    for number, line in enumerate(lines, 2):
+        try:
+            yield _event(json.loads(line))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise RecordError(Problem("cannot be read", file=str(path), line=number)) from None
+
+
+def _event(told: Any) -> Event:
+    heard_s, device = float(told["heard_s"]), str(told["device"])
+    if "condition" in told:
+        return Event(heard_s, device, Condition(**told["condition"]))
+    counters = {
+        name: {str(place): int(count) for place, count in places.items()}
+        for name, places in told["counters"].items()
+        if name in WATCHED
+    }
+    return Event(heard_s, device, Sample(float(told["at_s"]), counters, str(told.get("boot", ""))))

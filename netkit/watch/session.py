@@ -1,0 +1,98 @@
+"""A watch: feeds that deliver to a board, live or from a record, and the clock its moments are told by."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+
+from netkit.errors import NetkitError
+from netkit.facts import Sample
+from netkit.watch.board import Board
+from netkit.watch.feed import Condition, Feed
+from netkit.watch.record import Event, Record
+
+LONGEST_NAP_S = 0.2
+HANGING_UP = 32
+
+
+class Desk:
+    """The listener of live feeds: tells the board, and the record in the same order."""
+
+    def __init__(self, board: Board, record: Record | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._board, self._record, self._clock = board, record, clock
+        self._told: dict[str, Condition] = {}
+        self._lock = threading.Lock()
+        self.failure: NetkitError | None = None
+        """Why the record is not written any more."""
+
+    def deliver(self, device: str, sample: Sample) -> None:
+        """Take counters of a device."""
+        self._take(Event(self._clock(), device, sample))
+
+    def tell(self, device: str, condition: Condition) -> None:
+        """Take note of how it goes with a device, when that is something else than before."""
+        with self._lock:
+            if self._told.get(device) == condition:
+                return
+            self._told[device] = condition
+        self._take(Event(self._clock(), device, condition))
+
+    def _take(self, event: Event) -> None:
+        with self._lock:
+            take(self._board, event)
+            if self._record is not None and self.failure is None:
+                try:
+                    self._record.add(event)
+                except NetkitError as error:
+                    self.failure = error
+
+
+def take(board: Board, event: Event) -> None:
+    """Give an event to a board."""
+    if isinstance(event.what, Sample):
+        board.deliver(event.device, event.what, event.heard_s)
+    else:
+        board.tell(event.device, event.what)
+
+
+@contextmanager
+def running(feeds: Sequence[Feed], desk: Desk) -> Iterator[None]:
+    """Run feeds for the length of a block, and hang up on all at once at its end."""
+    try:
+        for feed in feeds:
+            feed.start(desk)
+        yield
+    finally:
+        with ThreadPoolExecutor(HANGING_UP) as pool:
+            for ended in [pool.submit(feed.stop) for feed in feeds]:
+                with suppress(Exception):
+                    ended.result()
+
+
+class Replay:
+    """A record as it was, quicker or slower; its clock is the time it was recorded at."""
+
+    def __init__(self, board: Board, events: Iterable[Event], speed: float = 1.0) -> None:
+        self._board, self._events, self._speed = board, iter(events), speed
+        self._next = next(self._events, None)
+        self.began_s = self._next.heard_s if self._next else 0.0
+        self._started_s = time.monotonic()
+        self._last_s = self.began_s
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all was delivered."""
+        return self._next is None
+
+    def now_s(self) -> float:
+        """Return the time of the record; it ends with the last event."""
+        elapsed_s = (time.monotonic() - self._started_s) * self._speed
+        return self._last_s if self.is_over else self.began_s + elapsed_s
+
+    def advance(self, until_s: float) -> None:
+        """Deliver what came until a moment of the record."""
+        while self._next is not None and self._next.heard_s <= until_s:
+            take(self._board, self._next)
+            self._last_s = max(self._last_s, self._next.heard_s)
+            self._next = next(self._events, None)

@@ -1,0 +1,140 @@
+"""The view of ports: one row each, in as many columns as there is room for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from netkit.watch.board import Row, Scene
+from netkit.watch.history import of_traffic, of_trouble, style_of
+from netkit.watch.look import Key, key
+from netkit.watch.number import percent, short
+from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit
+from netkit.watch.trouble import WORDS, Level, Limits, judged
+
+WHAT = 7
+LONGEST_NAME, LEAST_NAME = 26, 12
+ROOM_FOR_PEER, ROOM_FOR_MORE, ROOM_FOR_BOTH = 104, 124, 150
+"""Widths from which there are more columns."""
+LONGEST_HISTORY = 60
+
+
+class Column(NamedTuple):
+    """A number of each port."""
+
+    title: str
+    width: int
+    text: Callable[[Row, str], str]
+    is_bad: Callable[[Row, Limits], Style]
+
+
+def _plain(_row: Row, _limits: Limits) -> Style:
+    return ""
+
+
+def _counted(name: str, style: Style) -> Callable[[Row, Limits], Style]:
+    return lambda row, _limits: style if getattr(row.reading, name) else ""
+
+
+def _paused(row: Row, limits: Limits) -> Style:
+    return style_of(judged(row.reading._replace(**CALM, pause_out=None, pauses_out=None), 0, limits).level)
+
+
+def _pauses(row: Row, limits: Limits) -> Style:
+    return style_of(judged(row.reading._replace(**CALM, pause_in=None, pauses_in=None), 0, limits).level)
+
+
+CALM = dict.fromkeys(("rx_bps", "tx_bps", "marks", "loss", "drops", "errors", "flaps"))
+
+
+def pause(held: float | None, rate: float | None, absent: str) -> str:
+    """Return pauses as a part of the time where that is told, and else as frames a second."""
+    return f"{short(rate, absent)}/s" if held is None and rate is not None else percent(held, absent)
+
+
+ALWAYS = (
+    Column("RX", 5, lambda row, absent: short(row.reading.rx_bps, absent), _plain),
+    Column("TX", 5, lambda row, absent: short(row.reading.tx_bps, absent), _plain),
+    Column("PAUSED", 7, lambda row, absent: pause(row.reading.pause_in, row.reading.pauses_in, absent), _paused),
+    Column("PAUSES", 7, lambda row, absent: pause(row.reading.pause_out, row.reading.pauses_out, absent), _pauses),
+    Column("ECN/s", 5, lambda row, absent: short(row.reading.marks, absent), _counted("marks", "warn")),
+    Column("LOST/s", 6, lambda row, absent: short(row.reading.loss, absent), _counted("loss", "bad")),
+)
+ROOMY = (
+    Column("DROPS/s", 7, lambda row, absent: short(row.reading.drops, absent), _counted("drops", "warn")),
+    Column("ERR/s", 5, lambda row, absent: short(row.reading.errors, absent), _counted("errors", "warn")),
+)
+
+
+class Layout(NamedTuple):
+    """Which columns there are, and how wide."""
+
+    name: int
+    peer: int
+    columns: tuple[Column, ...]
+    history: int
+    has_both: bool
+    """Whether traffic has a history of its own, beside that of what is wrong."""
+
+
+def layout(rows: Sequence[Row], width: int) -> Layout:
+    """Return what there is room for."""
+    name = _width(f"{row.wire.device} {row.wire.port}" for row in rows)
+    peer = _width(f"{row.wire.peer} {row.wire.peer_port}" for row in rows) if width >= ROOM_FOR_PEER else 0
+    columns = ALWAYS + (ROOMY if width >= ROOM_FOR_MORE else ())
+    taken = 1 + name + (1 + peer if peer else 0) + sum(1 + column.width for column in columns) + 2 + WHAT
+    room = max(0, width - taken - 1)
+    has_both = width >= ROOM_FOR_BOTH
+    return Layout(name, peer, columns, min(LONGEST_HISTORY, (room - 1) // 2 if has_both else room), has_both)
+
+
+def _width(names: Iterator[str]) -> int:
+    longest = max((len(name) for name in names), default=LEAST_NAME)
+    return max(LEAST_NAME, min(LONGEST_NAME, longest))
+
+
+def table(
+    scene: Scene, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
+) -> Iterator[Line]:
+    """Yield the head and the rows that fit, the chosen one among them."""
+    frame = layout(rows, width)
+    yield _head(frame, glyphs)
+    for row in visible(rows, chosen, height - 1):
+        yield _line(row, frame, scene.outline.limits, glyphs, is_chosen=key(row) == chosen)
+
+
+def visible(rows: Sequence[Row], chosen: Key | None, height: int) -> Sequence[Row]:
+    """Return the rows of the page the chosen one is on."""
+    at = next((index for index, row in enumerate(rows) if key(row) == chosen), 0)
+    first = at - at % height if height > 0 else 0
+    return rows[first : first + max(0, height)]
+
+
+def _head(frame: Layout, glyphs: Glyphs) -> Line:
+    text = " " + fit("PORT", frame.name)
+    text += f" {fit('TO', frame.peer)}" if frame.peer else ""
+    text += "".join(f" {fit(column.title, column.width, is_right=True)}" for column in frame.columns)
+    text += "  " + fit("WHAT", WHAT)
+    text += " " + fit(f"LAST {frame.history} s", frame.history, more=glyphs.more)
+    text += " " + fit("TRAFFIC", frame.history) if frame.has_both else ""
+    return (Span(text, "title"),)
+
+
+def _line(row: Row, frame: Layout, limits: Limits, glyphs: Glyphs, *, is_chosen: bool) -> Line:
+    style: Style = "chosen" if is_chosen else ""
+    name = fit(clean(f"{row.wire.device} {row.wire.port}"), frame.name, more=glyphs.more)
+    spans = [Span(f"{glyphs.chosen if is_chosen else ' '}{name}", style or "bold")]
+    if frame.peer:
+        peer = fit(clean(f"{row.wire.peer} {row.wire.peer_port}"), frame.peer, more=glyphs.more)
+        spans.append(Span(f" {peer}", style or "dim"))
+    for column in frame.columns:
+        text = fit(column.text(row, glyphs.absent), column.width, is_right=True, more=glyphs.more)
+        spans.append(Span(f" {text}", column.is_bad(row, limits)))
+    spans.append(Span(f"  {fit(WORDS[row.standing.level], WHAT)} ", style_of(row.standing.level)))
+    if frame.history > 0:
+        spans.append(of_trouble(row, frame.history, limits, glyphs))
+        spans += [Span(" "), of_traffic(row, frame.history, glyphs)] if frame.has_both else []
+    return tuple(spans)
+
+
+def worst(rows: Sequence[Row]) -> Level:
+    """Return the worst level of some rows."""
+    return max((row.standing.level for row in rows), default=Level.UNKNOWN)

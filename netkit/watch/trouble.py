@@ -1,0 +1,148 @@
+"""What is wrong with a port, and in which order ports are worth looking at."""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from netkit.watch.reading import Reading
+from netkit.watch.track import Track
+from netkit.watch.wire import Wire
+
+HOLD_S = 10.0
+"""What was wrong keeps its place for so long, so that rows do not jump with each second."""
+BUSY = 0.8
+"""The use of a port from which it is worth a word."""
+STEPS = 8
+"""Steps of use that make a difference to the order."""
+
+
+class Level(IntEnum):
+    """What may be wrong, from the least."""
+
+    UNKNOWN = 0
+    QUIET = 1
+    BUSY = 2
+    MARKS = 3
+    DROPS = 4
+    SLIGHTLY_PAUSED = 5
+    SLIGHTLY_PAUSING = 6
+    DAMAGED = 7
+    FLAPS = 8
+    PAUSED = 9
+    PAUSING = 10
+    SOURCE = 11
+    """It pauses others, and nothing pauses it: where pauses come from."""
+    LOSES = 12
+
+
+WORDS = {
+    Level.UNKNOWN: "",
+    Level.QUIET: "traffic",
+    Level.BUSY: "busy",
+    Level.MARKS: "marks",
+    Level.DROPS: "drops",
+    Level.SLIGHTLY_PAUSED: "paused",
+    Level.SLIGHTLY_PAUSING: "pauses",
+    Level.DAMAGED: "errors",
+    Level.FLAPS: "flaps",
+    Level.PAUSED: "paused",
+    Level.PAUSING: "pauses",
+    Level.SOURCE: "source",
+    Level.LOSES: "loses",
+}
+SEVERE = (Level.LOSES, Level.SOURCE, Level.PAUSING, Level.PAUSED, Level.FLAPS)
+SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DROPS, Level.MARKS)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From when on pauses are worth a word, and from when on they are bad; as the checks have it."""
+
+    pause_fraction_warn: float = 0.01
+    pause_fraction_fail: float = 0.05
+    pause_rate_warn: float = 100
+    pause_rate_fail: float = 1000
+
+
+class Standing(NamedTuple):
+    """How bad a port is: the level, and how much of it in steps of two."""
+
+    level: Level = Level.UNKNOWN
+    step: int = 0
+
+
+def standing(track: Track, wire: Wire, limits: Limits, now_s: float) -> Standing:
+    """Return the worst of the last seconds."""
+    points = track.since(now_s - HOLD_S)
+    return max((judged(point.reading, wire.speed_gbps, limits) for point in points), default=Standing())
+
+
+def sources(standings: Mapping[Wire, Standing]) -> Mapping[Wire, Standing]:
+    """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
+    held = {_chip(wire) for wire, one in standings.items() if one.level in {Level.PAUSED, Level.SLIGHTLY_PAUSED}}
+    return {
+        wire: one._replace(level=Level.SOURCE) if one.level is Level.PAUSING and _chip(wire) not in held else one
+        for wire, one in standings.items()
+    }
+
+
+def _chip(wire: Wire) -> tuple[str, str]:
+    """Return what passes pauses on: all of a switch, but of a host each NIC by itself."""
+    return wire.device, wire.port if wire.kind == "nic" else ""
+
+
+def judged(reading: Reading, speed_gbps: float, limits: Limits) -> Standing:
+    """Return how bad one interval is."""
+    if all(value is None for value in reading):
+        return Standing()
+    return max(_standings(reading, speed_gbps, limits))
+
+
+def _standings(reading: Reading, speed_gbps: float, limits: Limits) -> Iterable[Standing]:
+    used = use(reading, speed_gbps)
+    yield Standing(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
+    counted = (
+        (Level.LOSES, reading.loss),
+        (Level.FLAPS, reading.flaps),
+        (Level.DAMAGED, reading.errors),
+        (Level.DROPS, reading.drops),
+        (Level.MARKS, reading.marks),
+    )
+    yield from (Standing(level, _step(value)) for level, value in counted if value)
+    for held, rate, slight, severe in (
+        (reading.pause_in, reading.pauses_in, Level.SLIGHTLY_PAUSED, Level.PAUSED),
+        (reading.pause_out, reading.pauses_out, Level.SLIGHTLY_PAUSING, Level.PAUSING),
+    ):
+        warn, fail = _pause_shares(held, rate, limits)
+        if fail >= 1:
+            yield Standing(severe, _step(fail))
+        elif warn >= 1:
+            yield Standing(slight, _step(warn))
+
+
+def _pause_shares(held: float | None, rate: float | None, limits: Limits) -> tuple[float, float]:
+    """Return pauses as parts of both limits: by time where that is told, by rate elsewhere."""
+    if held is not None:
+        return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
+    return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
+
+
+def _share(value: float, limit: float) -> float:
+    return value / limit if limit else value and math.inf
+
+
+def _step(value: float) -> int:
+    return int(math.log2(min(max(value, 2**-40), 2**80)))
+
+
+def use(reading: Reading, speed_gbps: float) -> float:
+    """Return the part of its speed a port moves in the busier direction."""
+    return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which swp2 comes before swp10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", text))

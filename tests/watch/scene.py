@@ -1,0 +1,85 @@
+"""A small fabric that is watched, and what its devices count."""
+
+from collections.abc import Iterator, Mapping
+
+from netkit.facts import Sample
+from netkit.watch.board import Board, Outline
+from netkit.watch.feed import Condition
+from netkit.watch.record import Event
+from netkit.watch.session import take
+from netkit.watch.wire import Wire
+
+BEGAN_S = 1_700_000_000.0
+WIRES = (
+    Wire("leaf01", "swp1s0", "host", "rail 0", 400, "gpu01", "rail0"),
+    Wire("leaf01", "swp1s1", "host", "rail 0", 400, "gpu02", "rail0"),
+    Wire("leaf01", "swp33s0", "fabric", "rail 0", 400, "spine01", "swp1s0"),
+    Wire("spine01", "swp1s0", "fabric", "spines", 400, "leaf01", "swp33s0"),
+    Wire("gpu01", "rail0", "nic", "rail 0", 400, "leaf01", "swp1s0"),
+    Wire("gpu02", "rail0", "nic", "rail 0", 400, "leaf01", "swp1s1"),
+)
+OUTLINE = Outline("small", WIRES, (3,), lab="t")
+Rates = Mapping[str, float]
+
+
+def counters(rates: Mapping[str, Rates], seconds: float) -> Mapping[str, Mapping[str, int]]:
+    """Return what counters have come to after so many seconds: counter → place → a second."""
+    return {
+        name: {place: int(1000 + rate * seconds) for place, rate in places.items()} for name, places in rates.items()
+    }
+
+
+def sample(at_s: float, counts: Mapping[str, Mapping[str, int]]) -> Sample:
+    """Return a sample, so long after the beginning."""
+    return Sample(BEGAN_S + at_s, counts)
+
+
+def ports(device: str) -> tuple[str, ...]:
+    """Return the ports of a device."""
+    return tuple(wire.port for wire in WIRES if wire.device == device)
+
+
+def storm_at(second: int) -> Iterator[Event]:
+    """Yield a second of a fabric in which a NIC begins to pause its leaf after ten, and a spine loses its way after 20.
+
+    What the leaf marks comes in bursts; the second host is not reached for a while.
+    """
+    for device in OUTLINE.devices:
+        if device == "gpu02" and 12 <= second < 17:
+            if second == 12:
+                yield Event(BEGAN_S + second, device, Condition("gone", "connection refused", 1.0, 4.0))
+            continue
+        yield Event(BEGAN_S + second + 0.05, device, sample(second, _counts(device, second)))
+
+
+def _counts(device: str, second: int) -> Mapping[str, Mapping[str, int]]:
+    held_s = max(0, second - 10)
+    marked = sum(500 for one in range(second + 1) if one % 5 == 0)
+    lost = max(0, second - 20) * 7 if device == "spine01" else 0
+    paused = {"leaf01 swp1s0": 600_000, "spine01 swp1s0": 60_000}
+    pauses = {"gpu01 rail0": 600_000, "leaf01 swp1s1": 80_000, "leaf01 swp33s0": 60_000}
+    names = {port: f"{device} {port}" for port in ports(device)}
+    return {
+        "rx_bytes": dict.fromkeys(names, second * 10000000000),
+        "tx_bytes": dict.fromkeys(names, second * 5000000000),
+        "rx_pause_us": {f"{port}/3": held_s * paused.get(name, 0) for port, name in names.items()},
+        "tx_pause_us": {f"{port}/3": held_s * pauses.get(name, 0) for port, name in names.items()},
+        "rx_pause": {f"{port}/3": held_s * paused.get(name, 0) // 250 for port, name in names.items()},
+        "queue_ecn_marked": {f"{port}/3": marked if device == "leaf01" else 0 for port in names},
+        "queue_drops": {f"{port}/{queue}": lost if queue == 3 else 0 for port in names for queue in (0, 3)},
+        "rx_drops": dict.fromkeys(names, 0),
+    }
+
+
+def storm(seconds: int) -> Iterator[Event]:
+    """Yield so many seconds of it."""
+    for second in range(seconds + 1):
+        yield from storm_at(second)
+
+
+def board(seconds: int, outline: Outline = OUTLINE) -> Board:
+    """Return what is known after so many seconds of it."""
+    found = Board(outline)
+    for event in storm(seconds):
+        take(found, event)
+    return found

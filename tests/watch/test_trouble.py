@@ -1,0 +1,95 @@
+"""What is wrong comes first, and stays where it is for a while."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.watch.board import Board, Row
+from netkit.watch.look import key
+from netkit.watch.reading import Reading
+from netkit.watch.session import take
+from netkit.watch.trouble import Level, Limits, Standing, judged, natural, sources
+from tests.watch.scene import BEGAN_S, OUTLINE, WIRES, board, ports, sample, storm, storm_at
+
+rates = st.none() | st.just(0.0) | st.floats(0, 1e12)
+
+
+def named(rows: tuple[Row, ...]) -> list[tuple[str, str]]:
+    return [(" ".join(key(row)), row.standing.level.name.lower()) for row in rows]
+
+
+def test_losses_come_before_pauses_before_marks_before_traffic() -> None:
+    assert named(board(30).rows(BEGAN_S + 30.5)) == [
+        ("spine01 swp1s0", "loses"),
+        ("gpu01 rail0", "source"),
+        ("leaf01 swp1s1", "pausing"),
+        ("leaf01 swp33s0", "pausing"),
+        ("leaf01 swp1s0", "paused"),
+        ("gpu02 rail0", "quiet"),
+    ]
+
+
+def test_the_nic_that_pauses_is_first_after_one_sample() -> None:
+    assert named(board(11).rows(BEGAN_S + 11.5))[0] == ("gpu01 rail0", "source")
+
+
+def test_rows_stay_where_they_are_between_bursts() -> None:
+    seen, watched = set(), Board(OUTLINE)
+    for second in range(10):
+        for event in storm_at(second):
+            take(watched, event)
+        if second > 1:
+            seen.add(tuple(named(watched.rows(BEGAN_S + second + 0.5))))
+    assert len(seen) <= 2, "each port may rise once"
+
+
+def test_what_is_over_is_forgotten_after_a_while() -> None:
+    watched = Board(OUTLINE)
+    for second in range(30):
+        for device in OUTLINE.devices:
+            lost = {f"{port}/3": min(second, 5) for port in ports(device)}
+            watched.deliver(device, sample(second, {"queue_drops": lost}), BEGAN_S + second)
+        if second in {5, 12}:
+            assert {row.standing.level for row in watched.rows(BEGAN_S + second + 0.5)} == {Level.LOSES}
+    assert {row.standing.level for row in watched.rows(BEGAN_S + 29.5)} == {Level.QUIET}
+
+
+def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
+    rows = board(0).rows(BEGAN_S + 1)
+    assert {row.standing.level for row in rows} == {Level.UNKNOWN}
+    late = board(9).rows(BEGAN_S + 100)
+    assert {row.reading for row in late} == {Reading()}
+    assert {row.standing.level for row in late} == {Level.UNKNOWN}
+
+
+def test_pauses_begin_where_nothing_is_paused() -> None:
+    pausing, paused = Standing(Level.PAUSING, 3), Standing(Level.PAUSED, 3)
+    leaf_host, _, leaf_up, spine, gpu, _ = WIRES
+    found = sources({leaf_host: paused, leaf_up: pausing, spine: pausing, gpu: pausing})
+    assert [one.level.name for one in found.values()] == ["PAUSED", "PAUSING", "SOURCE", "SOURCE"]
+
+
+def test_pauses_are_judged_by_rate_where_no_time_is_told() -> None:
+    limits = Limits()
+    assert judged(Reading(pauses_in=2000), 400, limits).level is Level.PAUSED
+    assert judged(Reading(pauses_in=200), 400, limits).level is Level.SLIGHTLY_PAUSED
+    assert judged(Reading(pauses_in=2000, pause_in=0.001), 400, limits).level is Level.QUIET
+
+
+@given(st.lists(rates, min_size=len(Reading._fields), max_size=len(Reading._fields)), st.sampled_from([0, 1, 800]))
+def test_more_of_anything_is_never_better(values: list[float | None], speed_gbps: float) -> None:
+    reading = Reading(*values)
+    for name in ("rx_bps", "marks", "loss", "drops", "errors", "flaps"):
+        more = reading._replace(**{name: (getattr(reading, name) or 0) * 2 + 1})
+        assert judged(more, speed_gbps, Limits()) >= judged(reading, speed_gbps, Limits())
+
+
+def test_names_are_sorted_as_people_do() -> None:
+    assert sorted(["swp10", "swp2", "swp1s1", "swp1"], key=natural) == ["swp1", "swp1s1", "swp2", "swp10"]
+
+
+def test_memory_does_not_grow_with_time() -> None:
+    watched = Board(OUTLINE)
+    for event in storm(2000):
+        take(watched, event)
+    row = watched.rows(BEGAN_S + 2000)[0]
+    assert len(row.track.since(0)) == 64
