@@ -31,9 +31,37 @@ def test_a_command_that_fails_says_why_and_the_others_answer() -> None:
     found = run("echo some; echo broken >&2; exit 3", "nosuchprogram", "false", "cat", "echo last")
     assert [reply.text for reply in found] == ["some\n", "", "", "", "last\n"]
     assert found[0].failure == "exit code 3: broken"
-    assert found[1].failure.startswith("exit code 127: ")
-    assert found[1].failure.endswith("not found")
+    assert found[1].failure == "exit code 127: nosuchprogram: not found"
     assert (found[2].failure, found[3].failure, found[4].failure) == ("exit code 1", "", "")
+
+
+@pytest.mark.parametrize(
+    ("command", "is_plain"),
+    [
+        ("nv show interface -o json", True),
+        ('nv show interface --view="include=/*/qos/pfc-watchdog" -o json', True),
+        ("ip -j -4 route show", True),
+        ("true", True),
+        ("echo 1; reboot", False),
+        ("echo $HOME", False),
+        ("ls *", False),
+        ('echo "$HOME"', False),
+        ("A=1 env", False),
+        ("command -v nv", False),
+        ("/usr/bin/nv show\nreboot", False),
+        ("nv show | cat", False),
+        ("cat <x", False),
+    ],
+)
+def test_a_program_and_its_words_need_no_shell_of_their_own(command: str, is_plain: bool) -> None:
+    script = shell_batch.script([command], MARK, 5)
+    assert ("/bin/sh -c" in script.splitlines()[-2] or "/bin/sh -c" in script.splitlines()[-3]) is not is_plain
+
+
+def test_plain_words_arrive_as_they_are_written() -> None:
+    found = run('printf "%s,/*/b|" a=1 "--c=/*/d" --e="/*/f g"')
+    assert found == (Reply("a=1,/*/b|--c=/*/d,/*/b|--e=/*/f g,/*/b|", "", 7.0),)
+    assert run('echo --view="include=/*/qos" x') == (Reply("--view=include=/*/qos x\n", "", 7.0),)
 
 
 def test_complaints_stay_out_of_an_answer() -> None:
