@@ -30,6 +30,7 @@ STAGES = (
     "store",
     "report",
     "watch",
+    "serve",
     "lab",
     "prove",
     "cli",

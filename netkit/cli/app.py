@@ -11,6 +11,7 @@ from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.annotation import annotate
 from netkit.cli.verbs import acceptance, change, intent, lab, state
+from netkit.cli.verbs.serve import serve
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.errors import NetkitError
 
@@ -32,7 +33,7 @@ VERBS = (
     *(intent.init, intent.validate, intent.schema, intent.design, intent.render),
     *(change.plan, change.deploy, change.rollback, change.history),
     *(state.check, state.watch, state.report, state.snapshot, state.backup, state.schedule),
-    *(change.trust, change.inventory, intent.platforms),
+    *(serve, change.trust, change.inventory, intent.platforms),
 )
 """In the order a newcomer meets them."""
 for verb in VERBS:

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import time
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,20 +21,25 @@ ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 """What could end the element that data stands in, or mean something to an HTML or a JavaScript parser."""
 
 
+Link = tuple[str, str]
+"""What a link says, and where it leads."""
+
+
 def page(reported: Reported) -> str:
     """Return a report as HTML."""
     return framed(document(reported))
 
 
-def framed(data: dict[str, Any]) -> str:
-    """Return the HTML that shows the data of a report."""
+def framed(data: dict[str, Any], links: Sequence[Link] = ()) -> str:
+    """Return the HTML that shows the data of a report; links lead to what else there is where it is shown."""
     style, script = asset("page.css"), _script()
     return _frame().render(
         data=data,
         json=Markup(embedded(data)),  # noqa: S704 (escaped for this very place)
         style=Markup(style),  # noqa: S704 (ours)
         script=Markup(script),  # noqa: S704 (ours)
-        policy=policy(style, script),
+        policy=policy(),
+        links=links,
         taken=time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(data["taken_s"])),
     )
 
@@ -43,15 +49,17 @@ def embedded(data: dict[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(ESCAPES)
 
 
-def policy(style: str, script: str) -> str:
-    """Return the rule by which a browser runs this script and this style, and fetches nothing at all."""
+@cache
+def policy() -> str:
+    """Return the rule by which a browser runs the report's script and style, and fetches nothing at all."""
     return (
-        f"default-src 'none'; script-src {_digest(script)}; style-src {_digest(style)}; img-src data:; "
+        f"default-src 'none'; script-src {digest(_script())}; style-src {digest(asset('page.css'))}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return by what a browser knows a script or a style it may use."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,0 +1,65 @@
+"""The verb that goes on: checks on a schedule, and their reports on the web."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from netkit.cli.running import run as _run
+from netkit.cli.serve_request import ServeRequest
+from netkit.cli.verbs.options import Fabric, Facts, Lab, Profile, Window
+
+SNAPSHOT = typer.Option("--from", help="Judge this snapshot instead of devices.", metavar="FILE")
+
+
+def serve(
+    fabric: Fabric = Path(),
+    lab: Lab = "",
+    every: Annotated[str, typer.Option("--every", help="How often to check.", metavar="TIME")] = "15m",
+    backup: Annotated[
+        Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
+    ] = None,
+    store: Annotated[
+        str, typer.Option("--store", help="Keep the runs here, not in the usual file.", metavar="[=URL|FILE]")
+    ] = "",
+    listen: Annotated[
+        str, typer.Option("--listen", help="Where to listen.", metavar="ADDRESS:PORT")
+    ] = "127.0.0.1:8400",
+    names: Annotated[
+        list[str] | None, typer.Option("--name", help="A name people reach it by; repeatable.", metavar="HOST")
+    ] = None,
+    token_file: Annotated[
+        Path | None, typer.Option("--token-file", help="The token is in here; by default one is made.", metavar="FILE")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Speak TLS with this, in PEM.", metavar="FILE")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", help="Its key, if it is in another file.", metavar="FILE")
+    ] = None,
+    window: Window = 10.0,
+    profile: Profile = "full",
+    source: Facts = "",
+    has_openapi: Annotated[
+        bool, typer.Option("--openapi", help="Print what the JSON API is like; serve nothing.")
+    ] = False,
+    snapshot: Annotated[Path | None, SNAPSHOT] = None,
+) -> None:
+    """Check the fabric regularly in one process, and show reports and history to whoever has the token."""
+    asked = ServeRequest(
+        fabric,
+        lab=lab,
+        every=every,
+        backup=backup,
+        store=store,
+        listen=listen,
+        names=tuple(names or ()),
+        token_file=token_file,
+        certificate=certificate,
+        key=key,
+        window_s=window,
+        profile=profile,
+        source=source,
+        snapshot=snapshot,
+    )
+    _run("serve", asked, has_openapi=has_openapi)

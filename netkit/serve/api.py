@@ -1,0 +1,154 @@
+"""The JSON API: the same data as the pages, read-only. Each function answers one path with plain values."""
+
+from dataclasses import asdict
+from typing import Any
+
+from netkit import __version__
+from netkit.judge import Finding, Verdict
+from netkit.judge.group import Layers
+from netkit.report.page.wording import cut, name
+from netkit.serve import wording
+from netkit.serve.diary import Round
+from netkit.serve.query import Query, Slice, after, sliced
+from netkit.serve.record import LATEST, standing
+from netkit.serve.site import Site
+from netkit.store import CheckState, Run
+
+ROOT = "/api/v1"
+Given = list[tuple[str, str]]
+MOST_EVIDENCE = 20
+
+
+class MissingError(LookupError):
+    """Something that is not there."""
+
+
+def status(site: Site, given: Given) -> dict[str, Any]:
+    """Return how the schedule goes."""
+    Query.of(given)
+    diary = site.diary()
+    return {
+        "netkit": __version__,
+        "fabric": name(site.fabric),
+        "lab": name(site.lab),
+        "every_s": site.agenda.every_s,
+        "next_s": site.next_s(),
+        "started_s": site.started_s,
+        "rounds_total": diary.rounds_total,
+        "missed_total": diary.missed_total,
+        "failed_total": diary.failed_total,
+        "clock": diary.clock,
+        "rounds": [_round(one) for one in reversed(diary.rounds)],
+        "missed": [{**asdict(one), "reason": cut(one.reason)} for one in reversed(diary.missed)],
+    }
+
+
+def _round(one: Round) -> dict[str, Any]:
+    return {**asdict(one), "text": cut(one.text), "end": wording.end_of(one)}
+
+
+def runs(site: Site, given: Given) -> dict[str, Any]:
+    """Return the stored runs, the newest first."""
+    query = Query.of(given, "limit", "before")
+    return _paged("runs", after(query, site.records.runs(), lambda one: one.name, run))
+
+
+def run(one: Run) -> dict[str, Any]:
+    """Return what is kept of a run, in the words of `netkit history --checks`."""
+    told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    return {
+        "run": one.name,
+        "fabric": name(one.source.fabric),
+        "lab": name(one.source.lab),
+        **{key: getattr(one, key) for key in told},
+        "verdict": one.verdict.word,
+        "state": wording.state_of(one).value,
+        "text": wording.verdict_of(one),
+        **asdict(one.counts),
+        "checks": sorted(map(name, one.layers)),
+    }
+
+
+def chosen(site: Site, wanted: str) -> Run:
+    """Return a run by its name, or the latest."""
+    found = site.records.run(wanted)
+    if found is None:
+        raise MissingError("no run is stored yet" if wanted == LATEST else f"no run {wanted!r} is stored")
+    return found
+
+
+def findings(site: Site, given: Given) -> dict[str, Any]:
+    """Return what a run found, one by one; what could not be judged only when that is asked for."""
+    query = Query.of(given, "run", "device", "check", "place", "verdict", "limit", "offset")
+    one = chosen(site, query.text("run") or LATEST)
+    found = site.records.found(one)
+    kept = [finding for finding in found.findings if _is_wanted(query, finding)]
+    kept.sort(key=lambda finding: -finding.verdict)
+    return {"run": one.name, **_paged("findings", sliced(query, kept, lambda each: _finding(each, found.layers)))}
+
+
+def _is_wanted(query: Query, one: Finding) -> bool:
+    verdict = query.verdict()
+    is_wanted = one.verdict > Verdict.SKIPPED if verdict is None else one.verdict is verdict
+    return is_wanted and all(query.matches(key, getattr(one, key)) for key in ("device", "check", "place"))
+
+
+def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
+    return {
+        "check": name(one.check),
+        "layer": layers.get(one.check, ""),
+        "device": name(one.device),
+        "place": name(one.place),
+        "verdict": one.verdict.word,
+        "text": cut(one.text),
+        "remedy": cut(one.remedy),
+        "evidence": {name(key): cut(value) for key, value in one.evidence[:MOST_EVIDENCE]},
+    }
+
+
+def states(site: Site, given: Given) -> dict[str, Any]:
+    """Return how each check stands where it ever found something, and since when; by default what is not well."""
+    query = Query.of(given, "device", "check", "place", "verdict", "limit", "offset")
+    verdict = query.verdict()
+    found = site.records.states()
+    wanted = list(standing(found)) if verdict is None else [one for one in found if one.verdict is verdict]
+    keys = ("device", "check", "place")
+    kept = [one for one in wanted if all(query.matches(key, getattr(one.key, key)) for key in keys)]
+    return _paged("states", sliced(query, kept, _state))
+
+
+def _state(one: CheckState) -> dict[str, Any]:
+    return {
+        "check": name(one.key.check),
+        "device": name(one.key.device),
+        "place": name(one.key.place),
+        "verdict": one.verdict.word,
+        "since_s": one.since_s,
+        "seen_s": one.seen_s,
+        "text": cut(one.text),
+    }
+
+
+def devices(report: dict[str, Any]) -> dict[str, Any]:
+    """Return all devices of a report, without what they told."""
+    told = ("name", "state", "role", "pod", "platform", "model", "examined", "failure")
+    return {"run": report["run"], "items": [{key: one[key] for key in told} for one in report["devices"]]}
+
+
+def device(report: dict[str, Any], wanted: str) -> dict[str, Any]:
+    """Return all that a report tells of a device, and what is wrong that has to do with it."""
+    found = next((one for one in report["devices"] if one["name"] == wanted), None)
+    if found is None:
+        raise MissingError(f"no device {wanted[:80]!r} in the run {report['run']}")
+    causes = [cause for cause in report["causes"] if wanted in cause["devices"]]
+    return {"run": report["run"], "device": found, "causes": causes}
+
+
+def trends(report: dict[str, Any]) -> dict[str, Any]:
+    """Return how things went from run to run up to a report."""
+    return {"run": report["run"], **report["trends"]}
+
+
+def _paged(path: str, part: Slice) -> dict[str, Any]:
+    following = f"{ROOT}/{path}?{part.following}" if part.following else None
+    return {"items": part.items, "total": part.total, "next": following}

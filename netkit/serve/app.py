@@ -1,0 +1,177 @@
+"""The web application: paths, and who answers them. Reading only; but for logging in and out nothing can be sent."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from netkit.errors import NetkitError
+from netkit.report.page import frame
+from netkit.serve import api, page
+from netkit.serve.exposition import exposition
+from netkit.serve.guard import Door, Guard, is_for_programs
+from netkit.serve.openapi import openapi
+from netkit.serve.query import QueryError
+from netkit.serve.record import LATEST
+from netkit.serve.site import Site
+from netkit.store import Run
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+PROBLEM = "application/problem+json"
+TITLES = {400: "Bad request", 404: "Not found", 405: "Method not allowed", 503: "Not available now", 500: "A bug"}
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def app(site: Site, door: Door) -> ASGIApp:
+    """Return the application, behind its guard."""
+    paths = _Paths(site)
+    routes = [
+        Route("/", paths.overview),
+        Route("/report", paths.latest_page),
+        Route("/runs/{run}", paths.run_page),
+        Route("/login", door.login, methods=["GET", "POST"]),
+        Route("/logout", door.logout, methods=["POST"]),
+        Route("/healthz", _healthz),
+        Route("/metrics", paths.metrics),
+        Route(f"{api.ROOT}/status", paths.plain(api.status)),
+        Route(f"{api.ROOT}/runs", paths.plain(api.runs)),
+        Route(f"{api.ROOT}/runs/{{run}}", paths.run),
+        Route(f"{api.ROOT}/findings", paths.plain(api.findings)),
+        Route(f"{api.ROOT}/states", paths.plain(api.states)),
+        Route(f"{api.ROOT}/devices", paths.of_latest(lambda report, _: api.devices(report))),
+        Route(f"{api.ROOT}/devices/{{device}}", paths.of_latest(_device)),
+        Route(f"{api.ROOT}/trends", paths.of_latest(lambda report, _: api.trends(report))),
+        Route(f"{api.ROOT}/openapi.json", _openapi),
+    ]
+    handlers: dict[Any, Any] = {
+        HTTPException: _http_error,
+        QueryError: _told(400),
+        api.MissingError: _told(404),
+        NetkitError: _told(503),
+        Exception: _bug,
+    }
+    found = Starlette(routes=routes, exception_handlers=handlers)
+    found.router.redirect_slashes = False
+    return Guard(found, door)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paths:
+    """Answers about a site."""
+
+    site: Site
+
+    async def overview(self, request: Request) -> Response:
+        text = await run_in_threadpool(page.overview, self.site, request.query_params.get("before", ""))
+        return HTMLResponse(text, headers={"Content-Security-Policy": page.policy()})
+
+    async def latest_page(self, request: Request) -> Response:
+        del request
+        return await self._page(LATEST)
+
+    async def run_page(self, request: Request) -> Response:
+        return await self._page(request.path_params["run"])
+
+    async def _page(self, wanted: str) -> Response:
+        one = await self._made(wanted)
+        text = await run_in_threadpool(self.site.records.page, one)
+        policy = f"{frame.policy()}; frame-ancestors 'none'"
+        return HTMLResponse(text, headers={"Content-Security-Policy": policy})
+
+    async def metrics(self, request: Request) -> Response:
+        del request
+        return Response(await run_in_threadpool(exposition, self.site), media_type=PROMETHEUS)
+
+    async def run(self, request: Request) -> Response:
+        one = await self._made(request.path_params["run"])
+        return _tagged(request, await run_in_threadpool(self.site.records.file(one).read_bytes))
+
+    def plain(self, answer: Callable[[Site, api.Given], dict[str, Any]]) -> Answer:
+        """Return what answers with values of the site."""
+
+        async def answered(request: Request) -> Response:
+            return _json(request, await run_in_threadpool(answer, self.site, request.query_params.multi_items()))
+
+        return answered
+
+    def of_latest(self, answer: Callable[[dict[str, Any], Request], dict[str, Any]]) -> Answer:
+        """Return what answers with values of the latest report."""
+
+        async def answered(request: Request) -> Response:
+            one = await self._made(LATEST)
+            report = await run_in_threadpool(self.site.records.report, one)
+            return _json(request, answer(report, request))
+
+        return answered
+
+    async def _made(self, wanted: str) -> Run:
+        """Return a run whose report is there."""
+        one = await run_in_threadpool(api.chosen, self.site, wanted)
+        if not self.site.records.file(one).exists():
+            await self.site.make(one)
+        return one
+
+
+def _device(report: dict[str, Any], request: Request) -> dict[str, Any]:
+    return api.device(report, request.path_params["device"])
+
+
+async def _healthz(request: Request) -> Response:
+    del request
+    return PlainTextResponse("ok\n")
+
+
+async def _openapi(request: Request) -> Response:
+    return _json(request, openapi())
+
+
+def _json(request: Request, data: object) -> Response:
+    return _tagged(request, json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode())
+
+
+def _tagged(request: Request, body: bytes) -> Response:
+    """Return an answer that need not be sent again to whom has it."""
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    known = (one.strip().removeprefix("W/") for one in request.headers.get("if-none-match", "").split(","))
+    if tag in known:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type="application/json", headers=headers)
+
+
+def _told(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return what answers an error whose text is meant for people."""
+
+    async def answered(request: Request, error: Exception) -> Response:
+        return refusal(request, code, str(error.args[0]) if error.args else "")
+
+    return answered
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    allowed = dict(error.headers or {})
+    texts = {404: "there is nothing at this address", 405: "this server only shows: use GET"}
+    return refusal(request, error.status_code, texts.get(error.status_code, error.detail), allowed)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    return refusal(request, 500, f"{type(error).__name__}: the server's log has more")
+
+
+def refusal(request: Request, code: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Return why something is not answered: for programs as a problem document, else as a page."""
+    title = TITLES.get(code, "Refused")
+    if is_for_programs(request):
+        body = {"type": "about:blank", "title": title, "status": code, "detail": detail}
+        return Response(json.dumps(body), code, headers, PROBLEM)
+    own = {**(headers or {}), "Content-Security-Policy": page.policy()}
+    return HTMLResponse(page.notice(title, detail), code, own)

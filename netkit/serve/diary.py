@@ -1,0 +1,156 @@
+"""What the schedule has done and missed, in a file that outlives the process. Pure but for reading and writing it."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from netkit.errors import OutputError, Problem
+
+FORMAT = 1
+MOST_ROUNDS = 50
+MOST_MISSED = 100
+KILLED = "netkit serve was killed while it ran"
+STOPPED = "ended because netkit serve was stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One child process, and how it ended."""
+
+    kind: str
+    """`check` or `backup`."""
+    begun_s: float
+    ended_s: float | None = None
+    exit_code: int | None = None
+    """None while it runs, and when it was ended from outside."""
+    run: str = ""
+    """The stored run it made."""
+    text: str = ""
+    """What it said last, or why it has no exit code."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.ended_s is None
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether it is not to blame for its end."""
+        return self.exit_code is None and self.text in {KILLED, STOPPED}
+
+    @property
+    def is_work_done(self) -> bool:
+        """Whether it did what it was for: something may be ill, or was not reached, and that was found."""
+        return self.exit_code in {0, 1, 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """Rounds that were due one after the other, and did not run for one reason."""
+
+    from_s: float
+    to_s: float
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diary:
+    """All that a restart must not lose."""
+
+    settled_s: float | None = None
+    """Up to when rounds were run or noted as missed."""
+    saved_s: float | None = None
+    """The same of backups."""
+    rounds: tuple[Round, ...] = ()
+    """The last ones, the earliest first."""
+    missed: tuple[Missed, ...] = ()
+    rounds_total: int = 0
+    missed_total: int = 0
+    failed_total: int = 0
+    """Rounds that could not do their work."""
+    clock: str = ""
+    """What the wall clock did last that it should not."""
+
+    def last(self, kind: str, *, is_ended: bool = False) -> Round | None:
+        """Return the newest round of a kind."""
+        found = (one for one in reversed(self.rounds) if one.kind == kind and not (is_ended and one.is_running))
+        return next(found, None)
+
+    def begun(self, one: Round) -> "Diary":
+        """Return the diary with a round that begins."""
+        rounds = (*self.rounds, one)[-MOST_ROUNDS:]
+        if one.kind == "backup":
+            return replace(self, rounds=rounds, saved_s=one.begun_s)
+        return replace(self, rounds=rounds, settled_s=one.begun_s, rounds_total=self.rounds_total + 1)
+
+    def ended(self, one: Round) -> "Diary":
+        """Return the diary with the newest round as it ended."""
+        failed = self.failed_total + (one.kind == "check" and not one.is_work_done and not one.is_cut_short)
+        return replace(self, rounds=(*self.rounds[:-1], one), failed_total=failed)
+
+    def without(self, missed: Missed, settled_s: float) -> "Diary":
+        """Return the diary with rounds that did not run."""
+        kept = (*self.missed, missed)[-MOST_MISSED:]
+        return replace(self, missed=kept, missed_total=self.missed_total + missed.count, settled_s=settled_s)
+
+    def taken_up(self, now_s: float) -> "Diary":
+        """Return the diary as a new process takes it up: nothing runs any more."""
+        if not self.rounds or not self.rounds[-1].is_running:
+            return self
+        return self.ended(replace(self.rounds[-1], ended_s=now_s, text=KILLED))
+
+
+@dataclass(slots=True)
+class DiaryFile:
+    """The diary on disk."""
+
+    file: Path
+    diary: Diary = field(default_factory=Diary)
+
+    def read(self) -> str:
+        """Read what an earlier process wrote; return what is wrong with it, and then begin a new one."""
+        try:
+            self.diary = _diary(json.loads(self.file.read_bytes()))
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError, TypeError, LookupError):
+            return f"{self.file} cannot be read: a new one is begun, earlier missed rounds are forgotten"
+        return ""
+
+    def write(self, diary: Diary) -> None:
+        """Write the diary in one step. OutputError when that is not possible: it is kept in memory all the same."""
+        self.diary = diary
+        text = json.dumps({"format": FORMAT, **asdict(diary)}, indent=1)
+        write_private(self.file, text)
+
+
+def write_private(file: Path, text: str) -> None:
+    """Write a file that only its owner may read, in one step."""
+    draft = ""
+    try:
+        handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(draft).replace(file)
+    except OSError as error:
+        if draft:
+            with suppress(OSError):
+                Path(draft).unlink()
+        remedy = "make room or check permissions"
+        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", remedy)) from None
+
+
+def _diary(plain: Mapping[str, Any]) -> Diary:
+    """Return a diary from plain values; anything unexpected raises."""
+    if plain["format"] != FORMAT:
+        raise ValueError(plain["format"])
+    values = {name: plain[name] for name in Diary.__dataclass_fields__}
+    values["rounds"] = tuple(Round(**one) for one in values["rounds"])
+    values["missed"] = tuple(Missed(**one) for one in values["missed"])
+    return Diary(**values)

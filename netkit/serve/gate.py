@@ -1,0 +1,89 @@
+"""Who may read: a token, sessions derived from it, how often one may guess, and the names netkit answers to. Pure."""
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+SHORTEST_TOKEN = 20
+SESSION_S = 12 * 3600
+MOST_WRONG = 10
+WRONG_S = 60.0
+MOST_ADDRESSES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The secret that lets people and programs read."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return "Token()"
+
+    def is_it(self, given: str) -> bool:
+        """Whether a text is the token; takes as long for every wrong one."""
+        return hmac.compare_digest(_digest(given), _digest(self.text))
+
+    def session(self, now_s: float) -> str:
+        """Return what a browser keeps instead of the token; nobody can make one without it."""
+        head = f"{int(now_s) + SESSION_S}.{secrets.token_hex(8)}"
+        return f"{head}.{self._mark(head)}"
+
+    def has_made(self, session: str, now_s: float) -> bool:
+        """Whether a session was made with this token, and is not over."""
+        head, _, mark = session.rpartition(".")
+        if not hmac.compare_digest(_digest(mark), _digest(self._mark(head))):
+            return False
+        return now_s < int(head.partition(".")[0])
+
+    def _mark(self, head: str) -> str:
+        return hmac.new(self.text.encode(), f"netkit session {head}".encode(), hashlib.sha256).hexdigest()
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+@dataclass(slots=True)
+class Guesses:
+    """How often each address gave a wrong token of late; too often, and it has to wait."""
+
+    clock: Callable[[], float] = time.monotonic
+    wrong: OrderedDict[str, list[float]] = field(default_factory=OrderedDict)
+
+    def wait_s(self, address: str) -> float:
+        """Return how long an address has to wait until it may try again."""
+        recent = [at_s for at_s in self.wrong.get(address, ()) if self.clock() - at_s < WRONG_S]
+        return 0.0 if len(recent) < MOST_WRONG else WRONG_S - (self.clock() - recent[0])
+
+    def note(self, address: str) -> None:
+        """Note a wrong token; addresses that were not heard of for longest are forgotten first."""
+        self.wrong[address] = [*self.wrong.get(address, ())[-(MOST_WRONG - 1) :], self.clock()]
+        self.wrong.move_to_end(address)
+        while len(self.wrong) > MOST_ADDRESSES:
+            self.wrong.popitem(last=False)
+
+
+def is_own_name(host: str, names: Collection[str]) -> bool:
+    """Whether a Host header means this server: an address, or one of its names, whatever the port.
+
+    Any other name may be somebody's who has it point here, so that a browser takes their page for part of this server.
+    """
+    name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+    if name.startswith("[") and name.endswith("]"):
+        return is_address(name[1:-1])
+    return is_address(name) or name.lower().rstrip(".") in names
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is an address, not a name."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,162 @@
+"""The door: every request passes it. Without the token nothing is told; what is told goes out with strict headers."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from netkit.serve import page
+from netkit.serve.gate import SESSION_S, Guesses, Token, is_own_name
+
+OPEN = {"/healthz", "/login"}
+MOST_FORM_BYTES = 4096
+HEADERS = {
+    "Content-Security-Policy": page.NOTHING,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+NOT_IT = "That is not the token."
+LATER = "Too many wrong tokens came from this address: try again in a minute."
+
+
+def is_for_programs(request: Request) -> bool:
+    """Whether a program asks, not a person with a browser."""
+    return request.url.path.startswith(("/api/", "/metrics"))
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Who may pass, and how they get in."""
+
+    token: Token
+    fabric: str
+    names: Collection[str]
+    cookie: str
+    is_tls: bool = False
+    guesses: Guesses = field(default_factory=Guesses)
+
+    def refused(self, request: Request) -> Response | None:
+        """Return why a request is not answered; None when it is."""
+        if not is_own_name(request.headers.get("host", ""), self.names):
+            return PlainTextResponse("this server does not go by that name: netkit serve --name tells it\n", 421)
+        if request.url.path in OPEN or self._has_session(request):
+            return None
+        given = _bearer(request)
+        if not given:
+            return _unknown(request)
+        return self._of_token(request, given)
+
+    def _has_session(self, request: Request) -> bool:
+        session = request.cookies.get(self.cookie, "")
+        return bool(session) and self.token.has_made(session, time.time())
+
+    def _of_token(self, request: Request, given: str) -> Response | None:
+        address = _address(request)
+        if wait_s := self.guesses.wait_s(address):
+            return PlainTextResponse(f"{LATER}\n", 429, {"Retry-After": str(int(wait_s) + 1)})
+        if self.token.is_it(given):
+            return None
+        self.guesses.note(address)
+        return _unknown(request)
+
+    async def login(self, request: Request) -> Response:
+        """Show the form, or let somebody in who knows the token."""
+        if request.method != "POST":
+            return self._form()
+        given = await _given(request)
+        if given is None or not _is_from_here(request):
+            return self._form("This form was not sent from this page.", 400)
+        if wait_s := self.guesses.wait_s(_address(request)):
+            return self._form(LATER, 429, {"Retry-After": str(int(wait_s) + 1)})
+        if not self.token.is_it(given):
+            self.guesses.note(_address(request))
+            return self._form(NOT_IT, 403)
+        answer = RedirectResponse("/", 303)
+        self._keep(answer, self.token.session(time.time()), SESSION_S)
+        return answer
+
+    async def logout(self, request: Request) -> Response:
+        """Forget the session of a browser."""
+        answer = RedirectResponse("/login", 303)
+        if _is_from_here(request):
+            self._keep(answer, "", 0)
+        return answer
+
+    def _form(self, why: str = "", code: int = 200, headers: dict[str, str] | None = None) -> Response:
+        own = {**(headers or {}), "Content-Security-Policy": page.policy()}
+        return HTMLResponse(page.login(fabric=self.fabric, why=why), code, own)
+
+    def _keep(self, answer: Response, session: str, age_s: int) -> None:
+        answer.set_cookie(self.cookie, session, max_age=age_s, httponly=True, samesite="strict", secure=self.is_tls)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """An application behind a door."""
+
+    inside: ASGIApp
+    door: Door
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            return
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        refused = self.door.refused(Request(scope))
+        await (refused or self.inside)(scope, receive, sent)
+
+
+def _bearer(request: Request) -> str:
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client is not None else ""
+
+
+def _unknown(request: Request) -> Response:
+    """Return that somebody has to say who they are: to a browser as the form for it."""
+    if not is_for_programs(request) and request.method in {"GET", "HEAD"} and not _bearer(request):
+        return RedirectResponse("/login", 303)
+    headers = {"WWW-Authenticate": 'Bearer realm="netkit"'}
+    return Response(UNKNOWN, 401, headers, "application/problem+json")
+
+
+UNKNOWN = (
+    '{"type": "about:blank", "title": "Unauthorized", "status": 401, '
+    '"detail": "give the token: Authorization: Bearer TOKEN"}'
+)
+
+
+async def _given(request: Request) -> str | None:
+    """Return the token of a form; None for what is no such form."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > MOST_FORM_BYTES:
+            return None
+    found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [])
+    return found[0].strip() if len(found) == 1 else None
+
+
+def _is_from_here(request: Request) -> bool:
+    """Whether a form was sent from a page of this server, as far as the browser tells."""
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host", "")

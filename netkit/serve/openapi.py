@@ -1,0 +1,224 @@
+"""The API as an OpenAPI document: each path with what it takes and what it answers."""
+
+import json
+from functools import cache
+from typing import Any
+
+from netkit import __version__
+from netkit.judge import Verdict
+from netkit.report.page.frame import asset
+from netkit.serve.query import LONGEST, MOST_ITEMS, USUAL_ITEMS
+
+Schema = dict[str, Any]
+TEXT: Schema = {"type": "string"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+NUMBER: Schema = {"type": "number"}
+TIME: Schema = {"type": "number", "description": "seconds of the epoch"}
+VERDICT: Schema = {"type": "string", "enum": [verdict.word for verdict in Verdict]}
+DEFS, COMPONENTS = "#/$defs/", "#/components/schemas/"
+OF_REPORT = "Report."
+RUN_COUNTS = ("devices", "examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """Return the document."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "netkit serve",
+            "version": __version__,
+            "summary": "What checks of a fabric found, read-only.",
+            "description": (
+                "Texts of devices are cut, and what cannot be printed is escaped. Answers carry an ETag. "
+                "Within v1 properties and parameters are only added."
+            ),
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": _paths(),
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "schemas": {**_schemas(), **_of_report()},
+            "responses": {
+                "Unauthorized": _answer("no token, or a wrong one", "Problem", "application/problem+json"),
+                "Problem": _answer("why it is not answered", "Problem", "application/problem+json"),
+                "NotModified": {"description": "what the given ETag names is still right"},
+            },
+        },
+    }
+
+
+def _paths() -> dict[str, Any]:
+    filters = [_filter("device"), _filter("check"), _filter("place"), _query("verdict", VERDICT, "with this verdict")]
+    pages = [_limit(), _query("offset", COUNT, "how many items to leave out at the beginning")]
+    run = _path_part("run", "the name of a run, or latest")
+    before = _query("before", TEXT, "only runs before this one, by name")
+    return {
+        "/api/v1/status": _get("status", "How the schedule goes", "Status"),
+        "/api/v1/runs": _get("runs", "Stored runs, the newest first", "Runs", _limit(), before),
+        "/api/v1/runs/{run}": _get("run", "The report on a run", "Report", run),
+        "/api/v1/findings": _get(
+            "findings",
+            "What a run found, the worst first; without a verdict, what is wrong",
+            "Findings",
+            _query("run", TEXT, "the name of a run; by default the latest"),
+            *filters,
+            *pages,
+        ),
+        "/api/v1/states": _get(
+            "states",
+            "How checks stand since when, the worst first; without a verdict, what is not well",
+            "States",
+            *filters,
+            *pages,
+        ),
+        "/api/v1/devices": _get("devices", "All devices as the latest run saw them", "Devices"),
+        "/api/v1/devices/{device}": _get(
+            "device", "A device as the latest run saw it", "Device", _path_part("device", "its name in the design")
+        ),
+        "/api/v1/trends": _get("trends", "How things went from run to run", "Trends"),
+        "/api/v1/openapi.json": _get("openapi", "This document", "Document"),
+    }
+
+
+def _get(operation: str, summary: str, schema: str, *parameters: Schema) -> Schema:
+    problems = {code: {"$ref": "#/components/responses/Problem"} for code in ("400", "404", "503")}
+    tag = {"ETag": {"description": "names this answer, for If-None-Match", "schema": TEXT}}
+    return {
+        "get": {
+            "operationId": operation,
+            "summary": summary,
+            **({"parameters": list(parameters)} if parameters else {}),
+            "responses": {
+                "200": {**_answer(summary, schema), "headers": tag},
+                "304": {"$ref": "#/components/responses/NotModified"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                **problems,
+            },
+        }
+    }
+
+
+def _answer(description: str, schema: str, media: str = "application/json") -> Schema:
+    return {"description": description, "content": {media: {"schema": _ref(schema)}}}
+
+
+def _ref(schema: str) -> Schema:
+    return {"$ref": f"{COMPONENTS}{schema}"}
+
+
+def _query(name: str, schema: Schema, description: str) -> Schema:
+    return {"name": name, "in": "query", "required": False, "description": description, "schema": schema}
+
+
+def _filter(name: str) -> Schema:
+    return _query(name, {**TEXT, "maxLength": LONGEST}, f"only of this {name}: a name, or a glob with * and ?")
+
+
+def _limit() -> Schema:
+    schema = {"type": "integer", "minimum": 1, "maximum": MOST_ITEMS, "default": USUAL_ITEMS}
+    return _query("limit", schema, "how many items at most")
+
+
+def _path_part(name: str, description: str) -> Schema:
+    return {"name": name, "in": "path", "required": True, "description": description, "schema": TEXT}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": False, "required": list(properties), "properties": properties}
+
+
+def _many(item: Schema) -> Schema:
+    return {"type": "array", "items": item}
+
+
+def _or_none(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+def _paged(schema: str, **beside: Schema) -> Schema:
+    following = {"type": ["string", "null"], "description": "where the next items are; null after the last"}
+    return _object(**beside, items=_many(_ref(schema)), total=COUNT, next=following)
+
+
+def _schemas() -> dict[str, Schema]:
+    place = {"check": TEXT, "device": TEXT, "place": TEXT, "verdict": VERDICT, "text": TEXT}
+    told = {"remedy": TEXT, "layer": TEXT, "evidence": {"type": "object", "additionalProperties": TEXT}}
+    about = dict.fromkeys(("name", "state", "role", "platform", "model", "failure"), TEXT)
+    return {
+        "Problem": _object(type=TEXT, title=TEXT, status=COUNT, detail=TEXT),
+        "Document": {"type": "object"},
+        "Status": _status(),
+        "Round": _round(),
+        "Missed": _object(from_s=TIME, to_s=TIME, count=COUNT, reason=TEXT),
+        "Run": _run(),
+        "Runs": _paged("Run"),
+        "Finding": _object(**place, **told),
+        "Findings": _paged("Finding", run=TEXT),
+        "State": _object(**place, since_s=TIME, seen_s=TIME),
+        "States": _paged("State"),
+        "Devices": _object(run=TEXT, items=_many(_object(**about, pod=COUNT, examined=COUNT))),
+        "Device": _object(run=TEXT, device=_ref(f"{OF_REPORT}device"), causes=_many(_ref(f"{OF_REPORT}cause"))),
+        "Trends": _trends(),
+    }
+
+
+def _status() -> Schema:
+    totals = dict.fromkeys(("rounds_total", "missed_total", "failed_total"), COUNT)
+    return _object(
+        netkit=TEXT,
+        fabric=TEXT,
+        lab=TEXT,
+        every_s=NUMBER,
+        next_s=TIME,
+        started_s=TIME,
+        clock=TEXT,
+        **totals,
+        rounds=_many(_ref("Round")),
+        missed=_many(_ref("Missed")),
+    )
+
+
+def _round() -> Schema:
+    kind = {"type": "string", "enum": ["check", "backup"]}
+    code = {**_or_none({"type": "integer"}), "description": "null while it runs, or when it was ended from outside"}
+    return _object(kind=kind, begun_s=TIME, ended_s=_or_none(TIME), exit_code=code, run=TEXT, text=TEXT, end=TEXT)
+
+
+def _run() -> Schema:
+    texts = dict.fromkeys(("run", "fabric", "lab", "intent", "version", "text"), TEXT)
+    state = _ref(f"{OF_REPORT}state")
+    counts = dict.fromkeys(RUN_COUNTS, COUNT)
+    code = {"type": "integer", "enum": [0, 1, 4]}
+    more = {"taken_s": TIME, "window_s": NUMBER, "exit_code": code, "checks": _many(TEXT)}
+    return _object(**texts, **counts, **more, verdict=VERDICT, state=state)
+
+
+def _trends() -> Schema:
+    found = _moved(json.loads(asset("report.schema.json"))["properties"]["trends"])
+    if "$ref" in found:
+        found = _of_report()[found["$ref"].removeprefix(COMPONENTS)]
+    return _object(run=TEXT, **found["properties"])
+
+
+@cache
+def _of_report() -> dict[str, Schema]:
+    """Return the schema of a report, its parts beside it under names of their own."""
+    schema: Schema = json.loads(asset("report.schema.json"))
+    parts: dict[str, Schema] = schema.pop("$defs", {})
+    schema.pop("$schema", None)
+    named = {f"{OF_REPORT}{name}": _moved(part) for name, part in parts.items()}
+    return {"Report": _moved(schema), **named}
+
+
+def _moved(value: Any) -> Any:
+    """Return a schema whose references lead to the components of the document."""
+    if isinstance(value, list):
+        return [_moved(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: one.replace(DEFS, COMPONENTS + OF_REPORT) if key == "$ref" else _moved(one) for key, one in value.items()
+    }

@@ -1,0 +1,111 @@
+"""What there is to show: runs from the store, their reports from files, each read anew when it is asked for."""
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from netkit.judge import Finding
+from netkit.judge.group import Layers
+from netkit.report.page.frame import Link, framed
+from netkit.store import CheckState, Run, Source
+from netkit.store.store import open_store
+
+if TYPE_CHECKING:
+    from netkit.store.store import Store
+
+LATEST = "latest"
+MOST_REPORTS = 100
+"""So many reports are kept as files; older ones are made again when somebody asks for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The findings of a run, and the layers of its checks."""
+
+    findings: tuple[Finding, ...]
+    layers: Layers
+
+
+@dataclass(slots=True)
+class Records:
+    """The stored runs of a fabric, or of a lab of it."""
+
+    where: str
+    source: Source
+    folder: Path
+    """Where reports are kept, as JSON."""
+    links: tuple[Link, ...] = ()
+    """Where the pages of reports lead to."""
+    _runs: tuple[Run, ...] = ()
+    _found: dict[str, Found] = field(default_factory=dict)
+    _pages: dict[str, str] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def newest(self) -> Run | None:
+        """Return the newest run."""
+        with self._opened() as store:
+            return next(iter(store.runs(self.source, 1)), None)
+
+    def runs(self) -> tuple[Run, ...]:
+        """Return all runs, the newest first; they are fetched again when there is a newer one."""
+        with self._lock, self._opened() as store:
+            newest = store.runs(self.source, 1)
+            if newest != self._runs[:1]:
+                self._runs = store.runs(self.source)
+            return self._runs
+
+    def run(self, name: str) -> Run | None:
+        """Return a run by its name, or the latest."""
+        runs = self.runs()
+        return next((one for one in runs if name in {one.name, LATEST}), None)
+
+    def states(self) -> tuple[CheckState, ...]:
+        """Return how each check stands at each place it ever found something at."""
+        with self._opened() as store:
+            return store.latest_states(self.source)
+
+    def changes(self, run: Run) -> Sequence[CheckState]:
+        """Return what stands otherwise since a run, the worst first."""
+        return sorted((one for one in self.states() if one.since_s == run.taken_s), key=lambda one: -one.verdict)
+
+    def found(self, run: Run) -> Found:
+        """Return what a run found; that of one run is kept."""
+        with self._lock:
+            if run.name not in self._found:
+                with self._opened() as store:
+                    judgement = store.judgement(run)
+                self._found = {run.name: Found(tuple(judgement.findings), run.layers)}
+            return self._found[run.name]
+
+    def file(self, run: Run) -> Path:
+        """Return where the report on a run is, or is to be."""
+        return self.folder / f"{run.name}.json"
+
+    def report(self, run: Run) -> dict[str, Any]:
+        """Return the report on a run as plain values."""
+        data: dict[str, Any] = json.loads(self.file(run).read_bytes())
+        return data
+
+    def page(self, run: Run) -> str:
+        """Return the report on a run as HTML; that of one run is kept."""
+        with self._lock:
+            if run.name not in self._pages:
+                self._pages = {run.name: framed(self.report(run), self.links)}
+            return self._pages[run.name]
+
+    def prune(self) -> None:
+        """Remove the files of reports that were made longest ago."""
+        files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+        for file in files[MOST_REPORTS:]:
+            file.unlink(missing_ok=True)
+
+    def _opened(self) -> "Store":
+        return open_store(self.where, is_new_allowed=False)
+
+
+def standing(states: Sequence[CheckState]) -> Iterator[CheckState]:
+    """Yield what is not well, the worst first."""
+    yield from sorted((one for one in states if one.verdict), key=lambda one: (-one.verdict, one.key))

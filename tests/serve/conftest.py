@@ -1,0 +1,33 @@
+"""A fabric with a snapshot of it, some of whose texts mean harm, and a server that has checked it once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from netkit.facts import serial
+from tests.cli.checked import checked
+from tests.lab.running import until
+from tests.serve.server import Running, serving
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \x1b[2J\u202e"
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the fabric and the snapshot."""
+    fabric, file = checked(tmp_path_factory.mktemp("serve"))
+    found = serial.read(file)
+    devices = {**found.devices, "spine02": replace(found.devices["spine02"], failure=HOSTILE)}
+    file.write_bytes(serial.dump(replace(found, devices=devices)))
+    return fabric, file
+
+
+@pytest.fixture(scope="module")
+def server(places: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Return a server whose first round is over."""
+    with serving(places[0], tmp_path_factory.mktemp("state"), "--from", places[1], "--every=1d") as running:
+        until(lambda: any(one["run"] for one in running.diary["rounds"]), "the first round is over")
+        yield running
+        assert "Traceback" not in running.output()

@@ -1,0 +1,129 @@
+"""A server as a user starts it: a process of its own on a free port, asked over HTTP, and ended whatever happens."""
+
+import http.client
+import json
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tests.command import NETKIT, ROOT, environment
+from tests.lab.running import until
+
+TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
+PATIENCE_S = 120
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server answered."""
+
+    code: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Running:
+    """A server that runs."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    state: Path
+    said: IO[bytes]
+
+    @property
+    def diary(self) -> Any:
+        """Return what the schedule has noted."""
+        files = list(self.state.glob("**/serve/diary.json"))
+        return json.loads(files[0].read_bytes()) if files else {"rounds": [], "missed": [], "missed_total": 0}
+
+    def ask(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        token: str = TOKEN,
+        body: str | None = None,
+        source: str = "127.0.0.1",
+        **headers: str,
+    ) -> Answer:
+        """Ask for a path, with the token unless another or none is given."""
+        opened = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S, source_address=(source, 0))
+        own = {"Authorization": f"Bearer {token}"} if token else {}
+        own |= {key.replace("_", "-"): text for key, text in headers.items()}
+        try:
+            opened.request(method, path, body, own)
+            answer = opened.getresponse()
+            return Answer(answer.status, {key.lower(): text for key, text in answer.getheaders()}, answer.read())
+        finally:
+            opened.close()
+
+    def get(self, path: str) -> Any:
+        """Return the data at a path of the API."""
+        answer = self.ask(f"/api/v1/{path}")
+        assert answer.code == 200, answer.text
+        return answer.data
+
+    def ended_rounds(self) -> list[Any]:
+        """Return the rounds that have ended, and whose report was made if there is one."""
+        return [one for one in self.diary["rounds"] if one["ended_s"] is not None]
+
+    def output(self) -> str:
+        """Return what it has said so far."""
+        self.said.seek(0)
+        return self.said.read().decode()
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """End it with a signal; return its exit code."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE_S)
+
+
+def free_port() -> int:
+    """Return a port that nobody uses."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@contextmanager
+def serving(fabric: Path, state: Path, *options: str | Path, port: int = 0, **changes: str) -> Iterator[Running]:
+    """Serve a fabric for the length of a block; without other options it checks once, and then not for a day."""
+    chosen = port or free_port()
+    words = [*NETKIT, "serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
+    own = {"NETKIT_STATE_DIR": str(state), "NETKIT_STORE": "", "NETKIT_SECRET_SERVE_TOKEN": TOKEN, **changes}
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(
+            words, cwd=ROOT, env=environment(**own), stdin=subprocess.DEVNULL, stdout=said, stderr=said
+        )
+        running = Running(process, chosen, state, said)
+        try:
+            until(lambda: _answers(running), "the server answers")
+            yield running
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            process.wait(PATIENCE_S)
+
+
+def _answers(running: Running) -> bool:
+    assert running.process.poll() is None, running.output()
+    try:
+        return running.ask("/healthz", token="").code == 200
+    except OSError:
+        return False
