@@ -3,11 +3,12 @@
 import importlib
 import os
 import pkgutil
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -23,12 +24,13 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **changes}
 
 
-def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, **changes: str) -> Done:
+def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, stdin: str = "", **changes: str) -> Done:
     """Run netkit in a new interpreter and return what it said."""
     return subprocess.run(
         [*NETKIT, *map(str, arguments)],
         cwd=cwd,
         env=environment(**changes),
+        input=stdin,
         capture_output=True,
         encoding="utf-8",
         errors="replace",
@@ -38,19 +40,41 @@ def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, **cha
 
 
 def run(
-    *arguments: str | Path, cwd: Path = ROOT, timeout_s: int = 20, before: Callable[[], None] | None = None
+    *arguments: str | Path,
+    cwd: Path = ROOT,
+    timeout_s: float = 20,
+    stdin: str = "",
+    before: Callable[[], None] | None = None,
+    **changes: str,
 ) -> Done:
     """Run netkit's entry point in a forked process and return what it said; `before` runs in that process first."""
     _import_everything()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        told.write(stdin.encode())
+        told.seek(0)
         child = os.fork()
         if child == 0:
-            _become_netkit([*map(str, arguments)], cwd, timeout_s, out, err, before)
-        _, status = os.waitpid(child, 0)
+            _become_netkit([*map(str, arguments)], cwd, (told, out, err), changes, before)
+        code = _ended(child, arguments, timeout_s)
         out.seek(0)
         err.seek(0)
         said, complained = (stream.read().decode(errors="replace") for stream in (out, err))
-    return subprocess.CompletedProcess(arguments, os.waitstatus_to_exitcode(status), said, complained)
+    return subprocess.CompletedProcess(arguments, code, said, complained)
+
+
+def _ended(child: int, arguments: Sequence[object], timeout_s: float) -> int:
+    """Return the exit code of a child."""
+    handle = os.pidfd_open(child)
+    try:
+        is_ended, _, _ = select.select([handle], [], [], timeout_s)
+    finally:
+        os.close(handle)
+    if not is_ended:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not is_ended:
+        raise subprocess.TimeoutExpired([*map(str, arguments)], timeout_s)
+    return os.waitstatus_to_exitcode(status)
 
 
 def _import_everything() -> None:
@@ -62,16 +86,21 @@ def _import_everything() -> None:
 
 
 def _become_netkit(
-    arguments: list[str], cwd: Path, timeout_s: int, out: IO[bytes], err: IO[bytes], before: Callable[[], None] | None
+    arguments: list[str],
+    cwd: Path,
+    streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    changes: Mapping[str, str],
+    before: Callable[[], None] | None,
 ) -> None:
     """Run in the forked child, and never return."""
     code = 70
     try:
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 (closed by the end of the process)
+        for number, stream in enumerate(streams):
+            os.dup2(stream.fileno(), number)
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (closed by the end of the process)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        signal.alarm(timeout_s)
+        os.environ.update(environment(**changes) if changes else {})
         os.chdir(cwd)
         sys.argv = ["netkit", *arguments]
         if before:

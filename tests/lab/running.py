@@ -19,10 +19,12 @@ import yaml
 
 from netkit.errors import LabError
 from netkit.lab import ability
-from tests.command import NETKIT, ROOT, Done, environment
+from tests.command import NETKIT, ROOT, Done, environment, run, start
 from tests.intents import BASE
 
 PATIENCE_S = 300
+LASTING = {"deploy", "rollback"}
+"""Verbs whose end is part of what is tried."""
 
 
 def _lacks() -> str:
@@ -50,17 +52,8 @@ class RunningLab:
 
     def netkit(self, *arguments: str | Path, stdin: str = "", timeout_s: float = PATIENCE_S) -> Done:
         """Run netkit with this lab's folder."""
-        return subprocess.run(
-            [*NETKIT, *map(str, arguments)],
-            cwd=ROOT,
-            env=environment(NETKIT_LAB_DIR=str(self.home)),
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
+        way = start if arguments[:2] == ("lab", "up") or arguments[0] in LASTING else run
+        return way(*arguments, stdin=stdin, timeout_s=timeout_s, NETKIT_LAB_DIR=str(self.home))
 
     def lab(self, verb: str, *arguments: str | Path, stdin: str = "") -> Done:
         """Run a verb of `netkit lab` on this lab."""
