@@ -1,7 +1,8 @@
-"""Shared fixtures: golden files."""
+"""Shared fixtures: golden files; and the order of the files."""
 
 import difflib
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -31,3 +32,14 @@ def golden() -> Golden:
             pytest.fail(f"{name} differs:\n" + "\n".join(lines))
 
     return compare
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with files that need a lab, the longest first: labs mostly wait, and what is quick leaves no long end."""
+    sizes = Counter(item.path for item in items)
+    items.sort(key=lambda item: (not _needs_lab(item), -sizes[item.path], item.path))
+
+
+def _needs_lab(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and hasattr(item.module, "needs_lab")
