@@ -114,3 +114,7 @@ class StoreError(NetkitError):
 
 class UsageError(NetkitError):
     """The command line asks for something that does not exist."""
+
+
+class NotifyError(NetkitError):
+    """A notification is set up wrongly, or a receiver does not take it."""

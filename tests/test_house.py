@@ -29,6 +29,7 @@ STAGES = (
     "judge",
     "store",
     "report",
+    "notify",
     "watch",
     "serve",
     "lab",

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from netkit.cli import trials
 from netkit.cli.check_request import CheckRequest
 from netkit.cli.checking import Checking
-from netkit.cli.fabric import CHECKS, beside
+from netkit.cli.deadline import Deadline
+from netkit.cli.fabric import CHECKS, Project, beside
 from netkit.cli.stored import Storing, past, source_of
 from netkit.cli.text import columns
 from netkit.cli.whole_file import write_whole
@@ -22,6 +24,10 @@ from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
+from netkit.store import Source
+
+if TYPE_CHECKING:
+    from netkit.cli.notifying import Notifying
 
 FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "text": judgement_text,
@@ -42,14 +48,31 @@ def run(asked: CheckRequest) -> int:
     if asked.lists:
         sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
-    with past(storing, source_of(checking.project.fabric.name, asked.lab)) as earlier:
-        scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, earlier))
+    source = source_of(checking.project.fabric.name, asked.lab)
+    notifying = _notifying(asked, checking.project, source)
+    with past(storing, source) as earlier:
+        with Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s) as deadline:
+            looked = replace(checking, deadline=deadline)
+            scene = trials.scene(looked, checks, asked.results, lambda: looked.scene(checks, earlier))
         judged = judged_of(scene, checks)
         _tell(asked, scene, judged)
-        changes = earlier.save(scene, judged, checking.project.loaded.intent)
-    if asked.has_changes_only:
-        sys.stdout.write(changes_text(judged.fabric, changes))
+        tell = notifying.tell(scene, judged) if notifying is not None else None
+        changes = earlier.save(scene, judged, checking.project.loaded.intent, tell)
+        if asked.has_changes_only:
+            sys.stdout.write(changes_text(judged.fabric, changes))
+        sys.stdout.flush()  # who reads it need not wait for receivers
+        if notifying is not None:
+            earlier.deliver(notifying)
     return judged.exit_code
+
+
+def _notifying(asked: CheckRequest, project: Project, source: Source) -> "Notifying | None":
+    if not asked.is_notifying:
+        return None
+    # Here, since it loads the database library, and most runs tell nobody.
+    from netkit.cli.notifying import Notifying  # noqa: PLC0415
+
+    return Notifying.of(project, source)
 
 
 def _refuse(asked: CheckRequest, storing: Storing) -> None:
@@ -57,6 +80,8 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
     if asked.profile not in PROFILES:
         raise UsageError(Problem(f"no profile {asked.profile!r}", f"use {' or '.join(PROFILES)}"))
+    if asked.is_notifying and not storing.where:
+        raise UsageError(Problem("--notify tells what changed since the last stored run", "give --store"))
     if asked.has_changes_only and (not storing.where or asked.output != "text"):
         what = "--changes compares with the last stored run, as text"
         raise UsageError(Problem(what, "give --store, and no --format"))

@@ -23,4 +23,6 @@ class CheckRequest:
     keep: str = "90d"
     metrics_file: Path | None = None
     has_changes_only: bool = False
+    is_notifying: bool = False
+    deadline: str = ""
     lists: bool = False

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit import plan as planning
+from netkit.cli.deadline import NEVER, Deadline
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
@@ -32,6 +33,7 @@ class Checking:
     is_light: bool = False
     source: str = ""
     """What switches are looked at through; empty as access.yaml says."""
+    deadline: Deadline = NEVER
 
     @classmethod
     def of(
@@ -72,7 +74,7 @@ class Checking:
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
         options = Options(window_s=window_s, has_config=has_drift)
         has_probes = checks is None or any(PROBES in check.needs for check in checks)
-        looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes)
+        looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
         return look(self.project, fleet(self.project, self.lab, self.source), looking)
 
     def _of_file(self, file: Path) -> Snapshot:

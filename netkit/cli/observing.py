@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from netkit import plan as planning
+from netkit.cli.deadline import NEVER, Deadline
 from netkit.cli.fabric import Project
 from netkit.cli.fleet import HOST_PLATFORM, Fleet
 from netkit.cli.intended import intended
@@ -40,6 +41,7 @@ class Looking:
     is_light: bool = False
     has_probes: bool = True
     """Whether hosts send packets to each other."""
+    deadline: Deadline = NEVER
 
 
 def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
@@ -54,10 +56,14 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
         )
         for device in looking.devices
     ]
+
+    def viewer(name: str) -> Viewer:
+        return looking.deadline.bound(OnlyViewing(fleet.viewer(name)))
+
     rounds = 2 if looking.options.window_s else 1
     with counter("looking", rounds * len(targets)) as count:
         options = _paced(looking.options, fleet)
-        found = collect(project.fabric.name, targets, lambda name: OnlyViewing(fleet.viewer(name)), options, count)
+        found = collect(project.fabric.name, targets, viewer, options, count)
     if not looking.options.has_config:
         return found.snapshot
     return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))

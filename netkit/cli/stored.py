@@ -24,6 +24,8 @@ from netkit.store import CheckState, Source, run_of
 from netkit.store.reading import StoredHistory
 
 if TYPE_CHECKING:
+    from netkit.cli.notifying import Notifying
+    from netkit.store.outbox import Tell
     from netkit.store.store import Store
 
 VARIABLE = "NETKIT_STORE"
@@ -85,10 +87,14 @@ class Past:
         """Return a scene with what earlier runs saw."""
         return scene
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent) -> tuple[CheckState, ...]:
-        """Keep a run, and return what stands otherwise since the one before."""
-        del scene, judged, intent
+    def save(self, scene: Scene, judged: Judged, intent: Intent, tell: "Tell | None" = None) -> tuple[CheckState, ...]:
+        """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
+        del scene, judged, intent, tell
         return ()
+
+    def deliver(self, notifying: "Notifying") -> None:
+        """Send what is to be told."""
+        del notifying
 
 
 class StoredPast(Past):
@@ -111,13 +117,17 @@ class StoredPast(Past):
         history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent) -> tuple[CheckState, ...]:
-        """Keep a run, and return what stands otherwise since the one before."""
+    def save(self, scene: Scene, judged: Judged, intent: Intent, tell: "Tell | None" = None) -> tuple[CheckState, ...]:
+        """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
         # What a snapshot tells of devices that were not to be judged is no news of them.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
-        return self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s)
+        return self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell)
+
+    def deliver(self, notifying: "Notifying") -> None:
+        """Send what is to be told."""
+        notifying.deliver(self._store.outbox_of(self._source))
 
 
 def digest(intent: Intent) -> str:
@@ -132,11 +142,12 @@ def past(storing: Storing, source: Source) -> Iterator[Past]:
         yield Past()
         return
     # Here, since it loads the database library, and most runs have no store.
+    from netkit.store.lock import alone  # noqa: PLC0415
     from netkit.store.store import open_store  # noqa: PLC0415
 
     if storing.where == usual_file():
         _make_folder(Path(storing.where).parent)
-    with open_store(storing.where) as store:
+    with open_store(storing.where) as store, alone(storing.where, source):
         yield StoredPast(store, source, storing)
 
 

@@ -42,6 +42,12 @@ def check(
     changes: Annotated[
         bool, typer.Option("--changes", help="Say what changed since the last stored run; else nothing.")
     ] = False,
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed; with --store.")
+    ] = False,
+    deadline: Annotated[
+        str, typer.Option("--deadline", help="End after this time with what was seen by then.", metavar="TIME")
+    ] = "",
     metrics: Annotated[
         Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
     ] = None,
@@ -68,6 +74,8 @@ def check(
         keep=keep,
         metrics_file=metrics,
         has_changes_only=changes,
+        is_notifying=notify,
+        deadline=deadline,
         lists=lists,
     )
     _run("check", asked)
@@ -137,6 +145,18 @@ def schedule(
 ) -> None:
     """Have systemd check the fabric regularly, and say what changed."""
     _run("schedule", fabric, action, every=every, backup=backup, units=units)
+
+
+def notify(
+    fabric: Fabric,
+    action: Annotated[
+        str, typer.Argument(help="show tells who is told, test sends each a sample.", metavar="ACTION")
+    ] = "show",
+    lab: Lab = "",
+    store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
+) -> None:
+    """Tell people and systems what changed: see who is told, and try it."""
+    _run("notify", fabric, action, lab=lab, store=store)
 
 
 def watch(

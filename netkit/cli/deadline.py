@@ -1,0 +1,112 @@
+"""A bound on a whole run: when it comes, devices are hung up on, and what was seen by then is judged."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self, TypeVar
+
+from netkit.errors import AccessError, Problem, UsageError
+from netkit.platforms.view import Reply, Viewer
+
+WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")
+UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+T = TypeVar("T")
+
+
+class Deadline:
+    """When a run has to end; without a time, never."""
+
+    def __init__(self, written: str, least_s: float = 0.0) -> None:
+        self._written = written
+        self._ends_s = time.monotonic() + _seconds(written, least_s) if written else float("inf")
+        self._viewers: list[Viewer] = []
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def __enter__(self) -> Self:
+        if self._written:
+            self._timer = threading.Timer(self._ends_s - time.monotonic(), self._hang_up)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come."""
+        return time.monotonic() >= self._ends_s
+
+    def bound(self, viewer: Viewer) -> Viewer:
+        """Return a viewer that ends with the run."""
+        if not self._written:
+            return viewer
+        with self._lock:
+            self._viewers.append(viewer)
+        return _Bound(viewer, self)
+
+    def keep(self, work: Callable[[], T]) -> T:
+        """Do something with a device; AccessError when the deadline came first, or comes meanwhile."""
+        if self.is_over:
+            raise self._missed()
+        try:
+            found = work()
+        except Exception:
+            if self.is_over:
+                raise self._missed() from None
+            raise
+        if self.is_over:  # some viewers keep what they have when they are hung up on
+            raise self._missed()
+        return found
+
+    def _missed(self) -> AccessError:
+        return AccessError(Problem(f"not looked at to the end before the deadline of {self._written}"))
+
+    def _hang_up(self) -> None:
+        with self._lock:
+            viewers = tuple(self._viewers)
+        for viewer in viewers:
+            with suppress(Exception):
+                viewer.close()
+
+
+class _Bound:
+    """A viewer that is asked nothing after the deadline."""
+
+    def __init__(self, viewer: Viewer, deadline: Deadline) -> None:
+        self._viewer, self._deadline = viewer, deadline
+
+    def open(self) -> None:
+        self._deadline.keep(self._viewer.open)
+
+    def close(self) -> None:
+        self._viewer.close()
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        return self._deadline.keep(lambda: self._viewer.ask(commands))
+
+    def running_files(self) -> Mapping[str, str | None]:
+        return self._deadline.keep(self._viewer.running_files)
+
+    def os_version(self) -> str:
+        return self._deadline.keep(self._viewer.os_version)
+
+
+NEVER = Deadline("")
+
+
+def _seconds(written: str, least_s: float) -> float:
+    found = WRITTEN.fullmatch(written)
+    if found is None:
+        remedy = "use seconds, minutes or hours, such as 90s, 10m or 1h"
+        raise UsageError(Problem(f"--deadline {written!r} is no time", remedy))
+    seconds = int(found["number"]) * UNITS_S[found["unit"]]
+    if seconds <= least_s:
+        remedy = f"give more than the {least_s:g} s of --window"
+        raise UsageError(Problem(f"--deadline {written} comes before the counters are read twice", remedy))
+    return seconds

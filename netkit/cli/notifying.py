@@ -1,0 +1,61 @@
+"""Telling receivers what a stored run changed, and the options for it."""
+
+import sys
+from dataclasses import dataclass
+
+from netkit.access import settings as access
+from netkit.access.secrets import SecretStore
+from netkit.cli.fabric import Project
+from netkit.errors import NetkitError
+from netkit.judge import Scene
+from netkit.notify import settings_file
+from netkit.notify.address import posts
+from netkit.notify.delivery import deliver
+from netkit.notify.news import News, Round, decide
+from netkit.notify.sender import Sender, senders
+from netkit.notify.settings import NotifySettings
+from netkit.report.judgement_view import Judged
+from netkit.report.plan_view import shown
+from netkit.store import Source
+from netkit.store.outbox import Outbox, Post, Tell
+
+HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notifying:
+    """Who is told of a fabric, or of a lab of it."""
+
+    settings: NotifySettings
+    source: Source
+    senders: tuple[Sender, ...]
+
+    @classmethod
+    def of(cls, project: Project, source: Source) -> "Notifying":
+        """Read notify.yaml of a fabric."""
+        folder = project.loaded.folder
+        settings = settings_file.load(folder)
+        secrets = SecretStore(access.load(folder).secrets)
+        return cls(settings, source, senders(settings, source, secrets))
+
+    def tell(self, scene: Scene, judged: Judged) -> Tell:
+        """Return what decides with a run what is told of it."""
+        devices = frozenset(scene.fabric.names)
+        now = Round(self.source, judged.taken_s, judged.troubles, devices, self.settings.flapping.limits)
+        return lambda memory, states: decide(memory, states, now, self._address)
+
+    def _address(self, news: News) -> tuple[Post, ...]:
+        return tuple(posts(news, self.settings.receivers, self.source))
+
+    def deliver(self, outbox: Outbox) -> None:
+        """Send what waits. What does not go well is said, and is no failure of the check."""
+        try:
+            for line in deliver(outbox, self.senders, self.settings.keep_hours * HOUR_S):
+                _say(line)
+        except NetkitError as error:
+            for problem in error.problems:
+                _say(str(problem))
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(shown(f"warning: notify: {line}") + "\n")

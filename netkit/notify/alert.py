@@ -1,0 +1,99 @@
+"""Alerts for Prometheus' Alertmanager: one a state, under labels that stay the same until it is well again. Pure.
+
+It groups, silences and repeats by itself; it wants to hear of what is wrong in every round, and takes what it does not
+hear of any more for well. Labels tell the severity too, since routes choose by it: a state that gets worse ends one
+alert and begins another.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from netkit.judge import Verdict
+from netkit.notify.event import Event
+from netkit.notify.news import News
+from netkit.notify.settings import Alertmanager
+from netkit.notify.standing import Standing
+from netkit.store import Source
+from netkit.store.state import Key
+
+NAME = "NetkitCheck"
+MOST = 2000
+"""So many states are told, the worst first."""
+LONGEST = 1000
+SEVERITY = {Verdict.WARN: "warning", Verdict.FAIL: "critical", Verdict.ERROR: "error"}
+Plain = dict[str, Any]
+
+
+def body(news: News, receiver: Alertmanager, source: Source) -> Plain | None:
+    """Return what fires now and what has ended with this run; None when there is neither."""
+    over = [one for event in news.events for one in _ended(event, receiver, source, news)]
+    bad = [(key, one) for key, one in news.standings.items() if _is_told(key, one.told.level, receiver)]
+    bad.sort(key=lambda item: (-item[1].told.level, item[0]))
+    alerts = [_firing(key, one, source) for key, one in bad[:MOST]] + over
+    return {"at_s": news.at_s, "alerts": alerts} if alerts else None
+
+
+def _is_told(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
+    return level >= receiver.least and receiver.covers(key.check, key.device)
+
+
+def _firing(key: Key, standing: Standing, source: Source) -> Plain:
+    cause = f"{standing.cause}: {standing.cause_text}" if standing.cause else ""
+    told = {"summary": f"{key.id}: {standing.text}", "cause": cause}
+    told |= {"flapping": "it comes and goes"} if standing.told.is_flapping else {}
+    return alert_of(key, standing.told.level, source, standing.since_s, told)
+
+
+def _ended(event: Event, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
+    """Yield the alerts under which a state was told before, when it is told otherwise now."""
+    standing = news.standings.get(event.key)
+    level = Verdict.PASS if standing is None else standing.told.level
+    for before in (Verdict.WARN, Verdict.FAIL, Verdict.ERROR):
+        is_possible = before == event.before or event.kind == "settled"
+        if before is not level and is_possible and _is_told(event.key, before, receiver):
+            one = alert_of(event.key, before, source, event.since_s, {"summary": f"{event.key.id}: {event.text}"})
+            yield {**one, "ended_s": event.at_s}
+
+
+def alert_of(key: Key, verdict: Verdict, source: Source, since_s: float, told: Mapping[str, str]) -> Plain:
+    """Return an alert as the outbox keeps it."""
+    labels = {
+        "alertname": NAME,
+        "fabric": source.fabric,
+        "lab": source.lab,
+        "check": key.check,
+        "device": key.device,
+        "place": key.place,
+        "severity": SEVERITY[verdict],
+    }
+    return {"labels": _present(labels), "annotations": _present(told), "since_s": since_s}
+
+
+def _present(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: text[:LONGEST] for name, text in texts.items() if text}
+
+
+def payload(bodies: Sequence[Mapping[str, Any]], now_s: float, expires_s: float, link: str) -> list[Plain]:
+    """Return what is posted: of several rounds the last one counts, and what ended in any of them and does not fire."""
+    by_labels = {_identity(one): one for body in bodies[:-1] for one in body["alerts"] if "ended_s" in one}
+    # Within the last round too what fires comes after what ended, and wins.
+    last = sorted(bodies[-1]["alerts"], key=lambda one: "ended_s" not in one)
+    by_labels |= {_identity(one): one for one in last}
+    return [_posted(one, now_s, expires_s, link) for one in by_labels.values()]
+
+
+def _identity(alert: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(alert["labels"].items()))
+
+
+def _posted(alert: Mapping[str, Any], now_s: float, expires_s: float, link: str) -> Plain:
+    ends_s = alert.get("ended_s", now_s + expires_s)
+    times = {"startsAt": moment(min(alert["since_s"], ends_s)), "endsAt": moment(ends_s)}
+    return {"labels": alert["labels"], "annotations": alert["annotations"], **times, "generatorURL": link}
+
+
+def moment(at_s: float) -> str:
+    """Return a time as the API takes it."""
+    whole, milliseconds = divmod(int(at_s * 1000), 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(whole))}.{milliseconds:03d}Z"

@@ -1,0 +1,48 @@
+"""Sending what waits in the outbox. What a receiver does not take stays there for the next run."""
+
+import time
+from collections.abc import Iterator, Sequence
+
+from netkit.errors import NetkitError
+from netkit.notify.sender import Sender
+from netkit.notify.smtp import PartlyTakenError
+from netkit.report.plan_view import counted
+from netkit.store.outbox import Claimed, Outbox
+
+LEASE_S = 120.0
+"""Longer than sending may take: who has claimed a message for so long has died."""
+SHORTEST_S, LONGEST_S = 60.0, 3600.0
+"""How long a receiver that failed is left in peace: twice as long each time."""
+
+
+def deliver(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
+    """Send what waits, and yield what did not go well."""
+    yield from _given_up(outbox, senders, keep_s)
+    for sender in senders:
+        yield from _to_one(outbox, sender)
+
+
+def _given_up(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
+    now_s = time.time()
+    lost = outbox.give_up([sender.receiver.name for sender in senders], now_s - keep_s, now_s)
+    for name, rounds in lost.items():
+        yield f"{name} was not told the news of {counted(rounds, 'round')}, which are given up"
+
+
+def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
+    name = sender.receiver.name
+    while claimed := outbox.claim(name, time.time(), LEASE_S, is_merged=sender.is_merged):
+        try:
+            sender.send(claimed.name, claimed.bodies)
+        except PartlyTakenError as error:
+            yield f"{name}: {error}"
+        except NetkitError as error:
+            outbox.failed(claimed, time.time() + pause_s(claimed))
+            yield f"{name} was not told: {error}; it is tried again"
+            return
+        outbox.sent(claimed, time.time())
+
+
+def pause_s(claimed: Claimed) -> float:
+    """Return how long to wait before the next attempt."""
+    return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_S)

@@ -1,0 +1,82 @@
+"""One thing there is to tell: a state that changed, began to flap, or settled."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.judge import Verdict
+from netkit.notify.damping import Kind
+from netkit.store.state import Key
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What became of a state."""
+
+    id: str
+    key: Key
+    kind: Kind
+    before: Verdict
+    now: Verdict
+    since_s: float
+    at_s: float
+    """The run that saw it."""
+    text: str = ""
+    """What is wrong; of what is well again, what was wrong."""
+    remedy: str = ""
+    cause: str = ""
+    """The state that this one is a symptom of; empty when it is a cause itself."""
+    cause_text: str = ""
+
+    @property
+    def level(self) -> Verdict:
+        """Return the worse of before and now: who is told of the one must hear of the other."""
+        return max(self.before, self.now)
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it is well again."""
+        return self.now is Verdict.PASS and self.kind != "flapping"
+
+
+def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
+    """Return what tells an event from all others, the same however often it is sent."""
+    told = "\n".join((fabric, lab, *key, kind, f"{at_s:.3f}"))
+    return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+def plain(event: Event) -> dict[str, Any]:
+    """Return an event as it is stored and sent."""
+    return {
+        "id": event.id,
+        "check": event.key.check,
+        "device": event.key.device,
+        "place": event.key.place,
+        "kind": event.kind,
+        "before": event.before.word,
+        "now": event.now.word,
+        "since_s": event.since_s,
+        "at_s": event.at_s,
+        "text": event.text,
+        "remedy": event.remedy,
+        "cause": event.cause,
+        "cause_text": event.cause_text,
+    }
+
+
+def event_of(told: Mapping[str, Any]) -> Event:
+    """Return an event again."""
+    return Event(
+        told["id"],
+        Key(told["check"], told["device"], told["place"]),
+        told["kind"],
+        Verdict[told["before"].upper()],
+        Verdict[told["now"].upper()],
+        told["since_s"],
+        told["at_s"],
+        told["text"],
+        told["remedy"],
+        told["cause"],
+        told["cause_text"],
+    )

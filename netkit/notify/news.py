@@ -1,0 +1,116 @@
+"""From what was told before and how things stand now to what there is to tell. Pure."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netkit.judge import Verdict
+from netkit.judge.group import Trouble
+from netkit.judge.run import FABRIC
+from netkit.notify.damping import Kind, Limits, step
+from netkit.notify.event import Event, event_id
+from netkit.notify.standing import Standing, kept, standing_of
+from netkit.store import CheckState, Source
+from netkit.store.outbox import Memory, Post, Telling
+from netkit.store.state import Key, States, key_of
+
+GONE = "it is not part of the fabric any more"
+
+
+@dataclass(frozen=True, slots=True)
+class Because:
+    """Why something stands as it does: the cause it is a symptom of, and what to do."""
+
+    cause: str = ""
+    cause_text: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A run of checks, as far as telling is concerned."""
+
+    source: Source
+    at_s: float
+    troubles: Sequence[Trouble]
+    devices: Collection[str]
+    """All devices of the fabric; what is told of others is over."""
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a run gives reason to tell, and how everything stands after it."""
+
+    at_s: float
+    events: tuple[Event, ...]
+    standings: Mapping[Key, Standing]
+
+
+Address = Callable[[News], Iterable[Post]]
+"""Makes what each receiver is told."""
+
+
+def decide(memory: Memory, states: States, now: Round, address: Address) -> Telling:
+    """Return what is told after a run, and what is remembered of it."""
+    before = {key: standing_of(text) for key, text in memory.items()}
+    reasons = _reasons(now.troubles)
+    after: dict[Key, Standing] = {}
+    events = []
+    for key, state in {**dict(_gone(before, now)), **states}.items():
+        because = reasons.get(key, Because())
+        after[key], event = _next(before.get(key, Standing()), state, because, now)
+        events += [event] if event is not None else []
+    standings = {**before, **after}
+    news = News(now.at_s, tuple(events), {key: one for key, one in standings.items() if not one.is_forgettable})
+    written = {key: kept(one) for key, one in after.items() if kept(one) != memory.get(key, "")}
+    return Telling(written, tuple(address(news)))
+
+
+def _gone(before: Mapping[Key, Standing], now: Round) -> Iterator[tuple[Key, CheckState]]:
+    """Yield what was told of devices that the fabric no longer has: nobody will ever look at them again."""
+    for key in before:
+        if key.device != FABRIC and key.device not in now.devices:
+            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, GONE)
+
+
+def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:
+    found: dict[Key, Because] = {}
+    for trouble in troubles:
+        head = key_of(trouble.head)
+        found[head] = Because(remedy=trouble.head.remedy)
+        if trouble.places > 1:  # the same at many places: grouped by their words, when they are told
+            found.update({key_of(one): Because(remedy=one.remedy) for one in trouble.symptoms})
+            continue
+        for one in trouble.symptoms:
+            found.setdefault(key_of(one), Because(head.id, trouble.head.text, one.remedy))
+    return found
+
+
+def _next(before: Standing, state: CheckState, because: Because, now: Round) -> tuple[Standing, Event | None]:
+    told, kind = step(before.told, state.verdict, now.at_s, now.limits)
+    is_bad = state.verdict is not Verdict.PASS
+    was = (state.text or before.text, before.cause, before.cause_text)
+    words = (state.text, because.cause, because.cause_text) if is_bad else was
+    if kind is None:
+        return Standing(told, before.since_s, *words), None
+    return Standing(told, state.since_s, *words), _event(before, state, kind, words, because.remedy, now)
+
+
+def _event(
+    before: Standing, state: CheckState, kind: Kind, words: tuple[str, str, str], remedy: str, now: Round
+) -> Event:
+    text, cause, cause_text = words
+    worst = max(before.told.worst, state.verdict)
+    return Event(
+        event_id(now.source.fabric, now.source.lab, state.key, kind, now.at_s),
+        state.key,
+        kind,
+        worst if kind == "settled" else before.told.verdict,
+        state.verdict,
+        state.since_s,
+        now.at_s,
+        text,
+        remedy,
+        cause,
+        cause_text,
+    )

@@ -1,0 +1,171 @@
+"""notify.yaml, beside fabric.yaml: who is told what changed, and how. It is optional, and holds no secret."""
+
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from netkit.judge import Verdict
+from netkit.notify.damping import Limits
+from netkit.notify.event import Event
+
+FILE = "notify.yaml"
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
+SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+Globs = tuple[Annotated[str, Field(min_length=1)], ...]
+SLACK = "hooks.slack.com"
+
+
+class Strict(BaseModel):
+    """Frozen, and refusing keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+
+class Receiver(Strict):
+    """Who is told, and of what."""
+
+    name: Name = Field(description="what the receiver is called; another name is another receiver")
+    minimum: Literal["warn", "fail"] = Field("warn", description="what is less bad is not told")
+    checks: Globs = Field(("*",), min_length=1, description="only these checks, as globs")
+    devices: Globs = Field(("*",), min_length=1, description="only these devices, as globs; `fabric` is the whole")
+    groups: int = Field(20, ge=1, le=200, description="so many groups are told in a message; the others are counted")
+
+    @property
+    def least(self) -> Verdict:
+        """Return the verdict from which on this receiver is told."""
+        return Verdict[self.minimum.upper()]
+
+    def wants(self, event: Event) -> bool:
+        """Whether it is told of an event."""
+        return event.level >= self.least and self.covers(event.key.check, event.key.device)
+
+    def covers(self, check: str, device: str) -> bool:
+        """Whether it is told of a check on a device."""
+        is_check = any(fnmatchcase(check, one) for one in self.checks)
+        return is_check and any(fnmatchcase(device, one) for one in self.devices)
+
+
+class Web(Receiver):
+    """A receiver with a URL."""
+
+    url: str | None = Field(None, min_length=1, description="http:// or https://; without secrets")
+    url_secret: SecretName | None = Field(None, description="name of the secret that is the URL")
+    token_secret: SecretName | None = Field(None, description="name of the secret sent as bearer token")
+    ca_file: str | None = Field(None, min_length=1, description="certificates to trust, in place of the system's")
+
+    @field_validator("url")
+    @classmethod
+    def _plain_address(cls, url: str | None) -> str | None:
+        if url is not None:
+            checked_url(url)
+        return url
+
+    @model_validator(mode="after")
+    def _one_address(self) -> "Web":
+        if (self.url is None) is (self.url_secret is None):
+            raise ValueError("needs one address; give url or url_secret")
+        return self
+
+
+class Webhook(Web):
+    """Any program that takes JSON."""
+
+    kind: Literal["webhook"]
+    hmac_secret: SecretName | None = Field(None, description="name of the secret that messages are signed with")
+
+
+class Slack(Web):
+    """Slack, or what takes the same."""
+
+    kind: Literal["slack"]
+    groups: int = Field(20, ge=1, le=40, description="so many groups are told in a message; the others are counted")
+
+
+class Alertmanager(Web):
+    """Prometheus' Alertmanager, by its API version 2."""
+
+    kind: Literal["alertmanager"]
+    expires_minutes: int = Field(
+        60, ge=2, le=10_080, description="an alert that is not sent again ends; more than two intervals of the schedule"
+    )
+
+
+class Email(Receiver):
+    """A mailbox, by way of a server."""
+
+    kind: Literal["email"]
+    host: str = Field(min_length=1, description="the mail server")
+    port: int = Field(587, ge=1, le=65535, description="where it listens: 587 or 25 with STARTTLS, 465 with TLS")
+    security: Literal["starttls", "tls", "none"] = Field("starttls", description="how the connection is kept private")
+    user: str | None = Field(None, min_length=1, description="the account, when the server wants one")
+    password_secret: SecretName | None = Field(None, description="name of the secret that is its password")
+    sender: str = Field(pattern=r"^[^@\s<>]+@[^@\s<>]+$", description="the address it comes from")
+    to: tuple[Annotated[str, Field(pattern=r"^[^@\s<>,]+@[^@\s<>,]+$")], ...] = Field(
+        min_length=1, description="the addresses it goes to"
+    )
+    ca_file: str | None = Field(None, min_length=1, description="certificates to trust, in place of the system's")
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> "Email":
+        if (self.user is None) is not (self.password_secret is None):
+            raise ValueError("has only one of user and password_secret; give both, or none")
+        if self.user is not None and self.security == "none":
+            raise ValueError("would send a password openly; use security: starttls or tls")
+        return self
+
+
+class Flapping(Strict):
+    """When a state that comes and goes is told no more until it is calm."""
+
+    changes: int = Field(4, ge=1, le=1000, description="more changes than this within the window are flapping")
+    window_minutes: int = Field(120, ge=1, le=10_080, description="the window")
+    calm_minutes: int = Field(45, ge=1, le=10_080, description="what has not changed for so long has settled")
+
+    @property
+    def limits(self) -> Limits:
+        """Return it as damping takes it."""
+        return Limits(self.changes, self.window_minutes * 60.0, self.calm_minutes * 60.0)
+
+
+AnyReceiver = Webhook | Slack | Alertmanager | Email
+KINDS: dict[str, type[AnyReceiver]] = {
+    "webhook": Webhook,
+    "slack": Slack,
+    "alertmanager": Alertmanager,
+    "email": Email,
+}
+
+
+class NotifySettings(Strict):
+    """The whole file."""
+
+    receivers: tuple[Annotated[AnyReceiver, Field(discriminator="kind")], ...] = Field(
+        (), description="who is told; each by its own filter"
+    )
+    flapping: Flapping = Field(Flapping(), description="how often a state may change before it is damped")
+    link: str = Field("", description="an address people can look at, put into every message")
+    keep_hours: int = Field(72, ge=1, le=8760, description="what a receiver did not take for so long is given up")
+
+    @field_validator("receivers")
+    @classmethod
+    def _one_of_each_name(cls, receivers: tuple[AnyReceiver, ...]) -> tuple[AnyReceiver, ...]:
+        names = [one.name for one in receivers]
+        if twice := next((name for name in names if names.count(name) > 1), ""):
+            raise ValueError(f"two receivers are called {twice}; give each a name of its own")
+        return receivers
+
+
+def checked_url(url: str) -> SplitResult:
+    """Return the parts of a URL to send to; ValueError never repeats it, since it may be a secret."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or not url.isprintable() or " " in url:
+        raise ValueError("is no address of the web; write http://HOST/PATH or https://HOST/PATH")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("holds a password; name a secret with url_secret, or use token_secret")
+    return parts

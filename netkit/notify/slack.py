@@ -1,0 +1,50 @@
+"""Messages for Slack, within its limits whatever there is to tell. Pure.
+
+Limits (Slack's reference of Block Kit and of messages): 50 blocks, 150 characters in a header, 3,000 in a section, and
+text beyond 4,000 characters is advised against.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from netkit.notify.message import Group, Message, digest, groups, lines, look
+from netkit.report.plan_view import counted
+
+LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
+LONGEST_GROUP = 900
+ICONS = {"error": ":boom:", "fail": ":red_circle:", "warn": ":large_yellow_circle:", "flapping": ":zap:"}
+WELL = ":large_green_circle:"
+
+
+def payload(told: Message, most: int) -> dict[str, Any]:
+    """Return a message as Slack takes it; `text` is what notifications show, and who knows no blocks."""
+    found = groups(told.events)
+    parts = [_group(group) for group in found[:most]]
+    left = len(found) - len(parts)
+    rest = [f"… and {counted(left, 'group')} more"] if left else []
+    text = _cut("\n".join((escaped(digest(told)), *parts, *rest)), LONGEST_TEXT)
+    return {"text": text, "blocks": list(_blocks(told, parts, rest))}
+
+
+def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
+    header = {"type": "plain_text", "text": _cut(f"netkit: {told.fabric}", LONGEST_HEADER), "emoji": False}
+    yield {"type": "header", "text": header}
+    for text in (escaped(digest(told)), *parts):
+        yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, LONGEST_SECTION)}}
+    footer = _cut("\n".join((*rest, escaped(look(told)), f"message {told.id}")), LONGEST_SECTION)
+    yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}
+
+
+def _group(group: Group) -> str:
+    icon = WELL if group.word == "well" else ICONS[group.word]
+    first, *more = (escaped(_cut(line, LONGEST_GROUP // 3)) for line in lines(group))
+    return _cut("\n".join((f"{icon} *{group.word}* {first}", *(f"      {line}" for line in more))), LONGEST_SECTION)
+
+
+def escaped(text: str) -> str:
+    """Return text that mentions nobody and links to nothing."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

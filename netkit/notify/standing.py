@@ -1,0 +1,43 @@
+"""What is remembered of each state between runs, as the store keeps it."""
+
+import json
+from dataclasses import dataclass
+
+from netkit.judge import Verdict
+from netkit.notify.damping import Told
+
+NOTHING = Told()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a state stands with those who are told of it."""
+
+    told: Told = NOTHING
+    since_s: float = 0.0
+    """Since when it is as it was told."""
+    text: str = ""
+    cause: str = ""
+    cause_text: str = ""
+
+    @property
+    def is_forgettable(self) -> bool:
+        """Whether nothing would be lost without it."""
+        told = self.told
+        return not (told.is_flapping or told.changed_s) and told.verdict is told.now is Verdict.PASS
+
+
+def kept(standing: Standing) -> str:
+    """Return what is remembered as text; empty when it need not be."""
+    if standing.is_forgettable:
+        return ""
+    told = standing.told
+    damped = (told.verdict, told.now, told.worst, told.changed_s, told.is_flapping)
+    return json.dumps([damped, standing.since_s, standing.text, standing.cause, standing.cause_text])
+
+
+def standing_of(text: str) -> Standing:
+    """Return what is remembered again."""
+    (verdict, now, worst, changed_s, is_flapping), since_s, *texts = json.loads(text)
+    told = Told(Verdict(verdict), Verdict(now), Verdict(worst), tuple(changed_s), is_flapping)
+    return Standing(told, since_s, *texts)

@@ -1,0 +1,72 @@
+"""One run of checks at a time for each fabric, or lab of it, in a store. Who dies lets go: no lock is ever stale."""
+
+import fcntl
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import URL, text
+
+from netkit.errors import Problem, StoreError
+from netkit.store.database import connectable, file_of, told, url_of
+from netkit.store.record import Source
+
+
+class BusyError(StoreError):
+    """Another run holds the lock."""
+
+    exit_code = 5
+
+
+@contextmanager
+def alone(where: str, source: Source) -> Iterator[None]:
+    """Keep other runs on the same fabric away for the length of a block; BusyError when one is under way already."""
+    url = url_of(where)
+    file = file_of(url)
+    with _on_server(url, source) if file is None else _by_file(file, source):
+        yield
+
+
+@contextmanager
+def _by_file(store: Path, source: Source) -> Iterator[None]:
+    file = store.with_name(f"{store.name}.{_digest(source).hex()[:12]}.lock")
+    try:
+        stream = file.open("a", encoding="utf-8")
+    except OSError as error:
+        remedy = "check permissions of the folder of the store"
+        raise StoreError(Problem(f"cannot be written: {error.strerror}", remedy, file=str(file))) from None
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _busy(source) from None
+        yield
+
+
+@contextmanager
+def _on_server(url: URL, source: Source) -> Iterator[None]:
+    """Hold a lock of the server that ends with the connection, however that ends."""
+    number = int.from_bytes(_digest(source)[:8], "big", signed=True)
+    engine = connectable(url)
+    try:
+        with told(engine):
+            connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        with connection:
+            with told(engine):
+                is_mine = connection.scalar(text(f"SELECT pg_try_advisory_lock({number})"))
+            if not is_mine:
+                raise _busy(source)
+            yield
+    finally:
+        engine.dispose()
+
+
+def _digest(source: Source) -> bytes:
+    return hashlib.sha256(f"netkit check\n{source.fabric}\n{source.lab}".encode()).digest()
+
+
+def _busy(source: Source) -> BusyError:
+    whose = f"{source.fabric} (lab {source.lab})" if source.lab else source.fabric
+    what = f"another check of {whose} that keeps its run in this store is under way"
+    return BusyError(Problem(what, "nothing was looked at; it is that one's work"))

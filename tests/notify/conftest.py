@@ -1,0 +1,5 @@
+"""Fixtures of the notifications' tests."""
+
+from tests.notify.site import site
+
+__all__ = ["site"]

@@ -1,0 +1,59 @@
+"""A fabric with receivers, checked on snapshots that a test makes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from netkit.facts import serial
+from tests.cli.checked import VALUES
+from tests.cli.test_check_store import BEGAN_S, seen
+from tests.command import Done, run
+from tests.lab.running import write_fabric
+
+CALM = {"changes": 1000}
+"""No state of a test flaps unless it wants to."""
+
+
+@dataclass
+class Site:
+    """Where the fabric is, and how often it was checked."""
+
+    fabric: Path
+    rounds: int = 0
+    errors: int = 5
+
+    def write(self, *receivers: Mapping[str, Any], **settings: Any) -> None:
+        """Write notify.yaml."""
+        told = {"receivers": [dict(one) for one in receivers], "flapping": CALM, **settings}
+        (self.fabric / "notify.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+
+    def check(self, *options: str | Path, is_bad: bool, every_s: float = 600) -> Done:
+        """Check one more round, in which packets arrived damaged or not."""
+        self.rounds += 1
+        self.errors += 900_000 if is_bad else 0
+        file = self.fabric.parent / "snapshot.json"
+        file.write_bytes(serial.dump(seen(BEGAN_S + self.rounds * every_s, self.errors)))
+        how = ("--from", file, "--limit", "leaf01", "--store", "--since=last", "--changes", "--notify")
+        return run("check", "load.errors", "--fabric", self.fabric, *how, *options, timeout_s=120)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """Return a fabric whose first round, which has nothing to compare with, is over."""
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("NETKIT_STORE", raising=False)
+    return Site(write_fabric(tmp_path / "fabric", VALUES))
+
+
+def webhook(url: str, name: str = "noc", **more: Any) -> dict[str, Any]:
+    """Return a receiver."""
+    return {"name": name, "kind": "webhook", "url": url, **more}
+
+
+def told(done: Done) -> tuple[int, str]:
+    """Return how a check ended, and what it complained of."""
+    return done.returncode, done.stderr

@@ -1,0 +1,165 @@
+"""`netkit check --notify` with real receivers on loopback: each change once, whatever happens on the way."""
+
+import hashlib
+import hmac
+
+import pytest
+
+from tests.command import assert_refused, run
+from tests.notify.site import Site, told, webhook
+from tests.notify.web import web
+
+STATE = "load.errors[leaf01] swp1s0"
+
+
+def test_each_change_is_told_once(site: Site) -> None:
+    with web() as receiver:
+        site.write(webhook(receiver.url))
+        for is_bad in (False, False, True, True, False, False, True):
+            done = site.check(is_bad=is_bad)
+            assert told(done) == (int(is_bad or site.rounds == 1), "")
+    assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
+    assert len(receiver.got) == 3
+    first, well, _ = receiver.values()
+    assert first["digest"] == "small: 1 worse; 1 open: 1 fail"
+    assert (well["digest"], well["open"]) == ("small: 1 well again; nothing is open", {})
+    assert first["groups"][0]["where"] == "leaf01:swp1s0"
+    assert first["look"] == "netkit history --checks last --fabric DIR"
+
+
+def test_a_message_is_signed_and_carries_its_token(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_SIGN", "a signing secret")
+    monkeypatch.setenv("NETKIT_SECRET_TOKEN", "a token")
+    with web() as receiver:
+        monkeypatch.setenv("NETKIT_SECRET_HOOK", receiver.url)
+        site.write(
+            {"name": "n", "kind": "webhook", "url_secret": "HOOK", "hmac_secret": "SIGN", "token_secret": "TOKEN"}
+        )
+        site.check(is_bad=False)
+        assert told(site.check(is_bad=True)) == (1, "")
+    (got,) = receiver.got
+    signed = hmac.new(b"a signing secret", got.data, hashlib.sha256).hexdigest()
+    assert got.headers["X-Netkit-Signature"] == f"sha256={signed}"
+    assert got.headers["Authorization"] == "Bearer a token"
+    assert got.headers["X-Netkit-Message"] == got.value["id"]
+
+
+def test_what_a_receiver_missed_is_told_when_it_is_back(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    with web() as receiver:
+        port = receiver.port
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+    for is_bad in (True, False, True):
+        done = site.check(is_bad=is_bad)
+        assert done.returncode == int(is_bad)
+        why = "it cannot be reached: Connection refused; see its address, and whether it runs"
+        assert done.stderr == f"warning: notify: noc was not told: {why}; it is tried again\n"
+    with web(port) as receiver:
+        assert told(site.check(is_bad=True)) == (1, "")
+    assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
+    assert [one["rounds"] for one in receiver.values()] == [1, 2]
+
+
+def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    statuses = iter([500, 200])
+    with web() as receiver:
+        receiver.answer = lambda _: next(statuses)
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        done = site.check(is_bad=True)
+        assert "noc was not told: it answers with status 500; see its own log; it is tried again" in done.stderr
+        assert told(site.check(is_bad=True)) == (1, "")
+    first, second = receiver.got
+    assert first.data == second.data
+
+
+def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> None:
+    with web() as receiver:
+        receiver.answer = lambda _: 503
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        assert "503" in site.check(is_bad=True).stderr
+        assert told(site.check(is_bad=False)) == (0, "")
+    assert len(receiver.got) == 1
+    done = run("notify", "--fabric", site.fabric, "--store")
+    assert " ".join(done.stdout.splitlines()[1].split()) == "noc webhook warn * * news of 2 rounds, tried 1 times"
+
+
+def test_no_redirect_is_followed(site: Site) -> None:
+    with web() as other, web() as receiver:
+        receiver.answer, receiver.location = lambda _: 307, other.url
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        done = site.check(is_bad=True)
+    assert "noc was not told: it answers with a redirect (307)" in done.stderr
+    assert other.got == []
+
+
+def test_a_proxy_is_not_asked_for_this_machine(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with web() as proxy, web() as receiver:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{proxy.port}")
+        monkeypatch.delenv("no_proxy", raising=False)
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        assert told(site.check(is_bad=True)) == (1, "")
+    assert (len(receiver.got), proxy.got) == (1, [])
+
+
+def test_an_address_that_is_a_secret_is_in_no_complaint(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.write({"name": "chat", "kind": "slack", "url_secret": "CHAT"})
+    for url in (
+        "http://127.0.0.1:1/T00/B00/hush",
+        "no/address/hush",
+        "ftp://127.0.0.1/hush",
+        "http://u:hush@127.0.0.1/",
+    ):
+        monkeypatch.setenv("NETKIT_SECRET_CHAT", url)
+        done = run("notify", "test", "--fabric", site.fabric)
+        assert done.returncode == 1
+        assert done.stdout.startswith("chat: ")
+        assert "hush" not in done.stdout + done.stderr, done.stdout
+    monkeypatch.delenv("NETKIT_SECRET_CHAT")
+    done = run("notify", "test", "--fabric", site.fabric)
+    assert "the secret CHAT is not to be had; set NETKIT_SECRET_CHAT" in done.stdout
+
+
+def test_receivers_are_told_what_they_asked_for(site: Site) -> None:
+    with web() as everything, web() as spines, web() as optics:
+        site.write(
+            webhook(everything.url, "everything", minimum="fail"),
+            webhook(spines.url, "spines", devices=["spine*"]),
+            webhook(optics.url, "optics", checks=["optics.*"]),
+        )
+        site.check(is_bad=False)
+        assert told(site.check(is_bad=True)) == (1, "")
+    assert [len(one.got) for one in (everything, spines, optics)] == [1, 0, 0]
+
+
+def test_a_state_that_comes_and_goes_is_told_when_it_is_calm(site: Site) -> None:
+    with web() as receiver:
+        site.write(webhook(receiver.url), flapping={"changes": 2, "window_minutes": 120, "calm_minutes": 30})
+        for is_bad in (False, True, False, True, False, True, True, True, True, True):
+            site.check(is_bad=is_bad)
+    kinds = [(one["kind"], one["before"], one["now"]) for value in receiver.values() for one in value["events"]]
+    changed = [("changed", "pass", "fail"), ("changed", "fail", "pass")]
+    assert kinds == [*changed, ("flapping", "pass", "fail"), ("settled", "fail", "fail")]
+
+
+def test_a_sample_goes_to_each_receiver(site: Site) -> None:
+    with web() as receiver:
+        site.write(webhook(receiver.url), {"name": "chat", "kind": "slack", "url": receiver.url})
+        done = run("notify", "test", "--fabric", site.fabric)
+    assert (done.returncode, done.stdout) == (0, "noc: has the sample\nchat: has the sample\n")
+    hook, chat = receiver.values()
+    assert hook["events"][0]["text"] == "this is a test of notifications: nothing is wrong"
+    assert "this is a test of notifications" in chat["blocks"][2]["text"]["text"]
+
+
+def test_without_a_store_or_receivers_nothing_is_looked_at(site: Site) -> None:
+    assert_refused(run("check", "--fabric", site.fabric, "--notify"), "give --store")
+    assert_refused(site.check(is_bad=False), "notify.yaml: nobody is named who is to be told")
+    assert not (site.fabric.parent / "state").exists()
