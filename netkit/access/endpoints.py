@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from netkit.access.certificate import known_certificates
-from netkit.access.endpoint import Endpoint, Transport
+from netkit.access.endpoint import Endpoint, GnmiEndpoint, Transport
 from netkit.access.secrets import PASSWORD, read
-from netkit.access.settings import TRANSPORTS, AccessSettings, PlatformAccess, Source
+from netkit.access.settings import TRANSPORTS, AccessSettings, GnmiAccess, PlatformAccess, Source
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import AccessError, Problem
 
@@ -19,6 +19,7 @@ PORTS: Mapping[Transport, int] = {"ssh": 22, "eapi": 443, "nvue-rest": 8765}
 PERSONALITIES: Mapping[str, str] = {"linux-host": "linux"}
 DEFAULT_TIMEOUT_S = 30.0
 SNMP_PORT = 161
+GNMI_PORTS: Mapping[str, int] = {"eos": 6030, "sonic": 8080, "nvue": 9339}
 
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
@@ -49,6 +50,7 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
             certificate=certificates.get((host, port), ""),
             timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
             snmp_port=account.snmp.port if account.snmp else SNMP_PORT,
+            gnmi=_gnmi(account, platform, host, certificates),
         )
     return found
 
@@ -83,8 +85,23 @@ def lab_endpoints(
             certificate=entry.get("certificate", ""),
             timeout_s=account.timeout_s or DEFAULT_TIMEOUT_S,
             snmp_port=entry.get("snmp_port", SNMP_PORT),
+            gnmi=_gnmi_of_lab(entry, password),
         )
     return found
+
+
+def _gnmi(
+    account: PlatformAccess, platform: str, host: str, certificates: Mapping[tuple[str, int], str]
+) -> GnmiEndpoint:
+    stated = account.gnmi or GnmiAccess()
+    port = stated.port or GNMI_PORTS.get(platform, 0)
+    is_wanted = port != 0 and stated.shield == "pinned" and (account.gnmi is not None or account.facts == "gnmi")
+    return GnmiEndpoint(port, certificates.get((host, port), ""), is_wanted)
+
+
+def _gnmi_of_lab(entry: Mapping[str, Any], password: str) -> GnmiEndpoint:
+    port = entry.get("gnmi_port", 0)
+    return GnmiEndpoint(port, entry.get("gnmi_certificate", ""), password=password) if port else GnmiEndpoint()
 
 
 def endpoint_of(found: Mapping[str, Endpoint], device: str, where: str = "") -> Endpoint:

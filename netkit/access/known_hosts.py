@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,6 +37,11 @@ def scan(endpoint: Endpoint) -> Found:
     return _key(endpoint) if endpoint.transport == "ssh" else _certificate(endpoint)
 
 
+def scan_gnmi(endpoint: Endpoint) -> Found:
+    """Ask a device for the certificate of its gNMI server."""
+    return _certificate(replace(endpoint, port=endpoint.gnmi.port, certificate=endpoint.gnmi.certificate))
+
+
 def _key(endpoint: Endpoint) -> Found:
     host, port = endpoint.host, endpoint.port
     target = SshTarget(
@@ -56,7 +61,7 @@ def _certificate(endpoint: Endpoint) -> Found:
         shown = certificate.shown_by(host, port, endpoint.timeout_s)
     except OSError as error:
         what = f"{endpoint.device}: no certificate at {host} port {port}: {error.strerror or error}"
-        raise AccessError(Problem(what, "check that HTTPS is on and the address is right")) from None
+        raise AccessError(Problem(what, "check that TLS is on and the address is right")) from None
     known = endpoint.certificate
     status: Status = "known" if known == shown else "changed" if known else "new"
     return Found(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -10,11 +10,13 @@ from pydantic_core import ErrorDetails
 from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
+from netkit.platforms.gnmi.credential import Shield
+from netkit.platforms.gnmi.question import question
 from netkit.platforms.snmp.credential import AuthProtocol, PrivProtocol
 
 FILE = "access.yaml"
 SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",)}
-FactSource = Literal["native", "snmp", "napalm"]
+FactSource = Literal["native", "snmp", "napalm", "gnmi"]
 PlatformName = Literal["nvue", "sonic", "eos", "frr", "linux"]
 TRANSPORTS: dict[str, tuple[Transport, ...]] = {
     "nvue": ("ssh", "nvue-rest"),
@@ -68,6 +70,27 @@ class SnmpAccess(Strict):
         return self
 
 
+class GnmiAccess(Strict):
+    """Where gNMI servers listen, and by what they let in; without it, as the platform's account."""
+
+    port: int | None = Field(None, ge=1, le=65535, description="where they listen; default the platform's")
+    shield: Shield = Field("pinned", description="pinned certificate, authorities, or none: then all travels openly")
+    user: str | None = Field(None, min_length=1, description="the account; default the platform's")
+    password: Source | None = Field(None, description="where its password comes from; default the platform's")
+    paths: tuple[str, ...] = Field((), description="what is streamed in place of the platform's paths")
+
+    @field_validator("paths")
+    @classmethod
+    def _can_be_asked(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
+        found = [question(path) for path in paths]
+        wrong = next((path for path, one in zip(paths, found, strict=True) if one is None), None)
+        if wrong is not None:
+            raise ValueError(f"{wrong!r} is no path; write /interfaces/interface[name=*]/state or DB:/TABLE")
+        if len({one.target for one in found if one}) > 1:
+            raise ValueError("names paths of several databases; one stream is of one")
+        return paths
+
+
 class Account(Strict):
     """How to get in; what is not said here is taken from the level above."""
 
@@ -77,6 +100,7 @@ class Account(Strict):
     timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
     facts: FactSource | None = Field(None, description="what checks look at switches through; hosts are always native")
     snmp: SnmpAccess | None = Field(None, description="how SNMP agents are asked")
+    gnmi: GnmiAccess | None = Field(None, description="how gNMI servers are asked")
 
 
 class PlatformAccess(Account):
@@ -155,7 +179,8 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
         return None
     path = detail["loc"]
     parent = path[-2:-1]
-    model = Source if parent in SOURCES else SnmpAccess if parent == ("snmp",) else PlatformAccess if parent else None
+    sections: dict[Any, type[Strict]] = {("snmp",): SnmpAccess, ("gnmi",): GnmiAccess}
+    model = Source if parent in SOURCES else sections.get(parent, PlatformAccess) if parent else None
     known = ", ".join(sorted((model or AccessSettings).model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
 

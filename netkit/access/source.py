@@ -1,4 +1,4 @@
-"""What a device's facts come from: its platform's own commands, SNMP, or the getters of a NAPALM driver."""
+"""What a device's facts come from: its platform's own commands, SNMP, gNMI, or the getters of a NAPALM driver."""
 
 import importlib
 from collections.abc import Iterator
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from netkit.access import connect, light_napalm
 from netkit.access.endpoint import Endpoint
 from netkit.access.secrets import SecretStore
-from netkit.access.settings import AccessSettings, FactSource, SnmpAccess
+from netkit.access.settings import AccessSettings, FactSource, GnmiAccess, SnmpAccess
 from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem
+from netkit.platforms.gnmi.credential import Login, Place, Shield
 from netkit.platforms.snmp.credential import Community, Credential, User
 from netkit.platforms.view import Viewer
 
@@ -29,6 +30,7 @@ class Origin:
     napalm: str = ""
     """A NAPALM driver of the user's own."""
     is_lab: bool = False
+    gnmi: GnmiAccess | None = None
 
 
 NATIVE = Origin()
@@ -42,13 +44,16 @@ def origin(
     source = asked or account.facts or "native"
     if source == "native" or platform == HOSTS:
         return NATIVE
-    return Origin(source, None if is_lab else account.snmp, fabric.services.snmp, account.napalm or "", is_lab)
+    snmp, gnmi = (None, None) if is_lab else (account.snmp, account.gnmi)
+    return Origin(source, snmp, fabric.services.snmp, account.napalm or "", is_lab, gnmi)
 
 
 def viewer(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     """Return what looks at a device; nothing is sent before its `open`."""
     if origin.source == "snmp":
         return _snmp(endpoint, secrets, origin)
+    if origin.source == "gnmi":
+        return _gnmi(endpoint, secrets, origin)
     if origin.source == "napalm":
         return _napalm(endpoint, secrets, origin)
     return connect.viewer(endpoint, secrets)
@@ -60,6 +65,24 @@ def _snmp(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
         endpoint.host, endpoint.snmp_port, endpoint.timeout_s
     )
     found: Viewer = driver.SnmpViewer(endpoint.device, place, credentials(endpoint.device, secrets, origin))
+    return found
+
+
+def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
+    driver = importlib.import_module("netkit.platforms.gnmi.driver")
+    stated = origin.gnmi or GnmiAccess()
+    if not endpoint.gnmi.port:
+        remedy = "turn gNMI on in the configuration of the device, or use another source"
+        raise AccessError(Problem(f"{endpoint.device}: it offers no gNMI", remedy))
+    shield: Shield = stated.shield
+    if origin.is_lab and not endpoint.gnmi.certificate:
+        shield = "none"  # the lab has given it no certificate, as its configuration wants none
+    place = Place(endpoint.host, endpoint.gnmi.port, shield, endpoint.gnmi.certificate, endpoint.timeout_s)
+    user = stated.user or endpoint.user
+    what = f"the password of {user} for gNMI"
+    password = secrets.read(stated.password, what, user) if stated.password else endpoint.gnmi.password
+    login = Login(user, password or endpoint.password, is_basic=endpoint.platform == "nvue")
+    found: Viewer = driver.GnmiViewer(endpoint.device, place, login, stated.paths)
     return found
 
 

@@ -48,17 +48,24 @@ def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
 
 def _scanned(devices: Fleet, names: Sequence[str]) -> dict[str, Found | str]:
     """Return what each device shows, or why it shows nothing."""
-    with counter("asking", len(names)) as count:
+    wanted = {name: name for name in names}
+    wanted |= {f"{name} gNMI": name for name in names if _has_gnmi(devices, name)}
+    with counter("asking", len(wanted)) as count:
 
-        def scan(name: str) -> Found | str:
+        def scan(place: str) -> Found | str:
             try:
-                return known_hosts.scan(devices.endpoint(name))
+                endpoint = devices.endpoint(wanted[place])
+                return known_hosts.scan(endpoint) if place in names else known_hosts.scan_gnmi(endpoint)
             except NetkitError as error:
                 return "; ".join(map(str, error.problems))
             finally:
                 count()
 
-        return each(threads(WORKERS), names, scan)
+        return each(threads(WORKERS), list(wanted), scan)
+
+
+def _has_gnmi(devices: Fleet, name: str) -> bool:
+    return name in devices.endpoints and devices.endpoints[name].gnmi.is_wanted
 
 
 def _refuse_changed(found: Sequence[Found], *, replace: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
 from netkit.lab import https, record, routing, shell, syscalls
+from netkit.lab.agents.gnmi import Door, GnmiAgent
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.convergence import Shortfall
 from netkit.lab.holder import Holder, hold
@@ -34,6 +35,7 @@ class Builder:
         self.world = world
         self._files = files
         self._tell = tell
+        self._is_recorded = False
         self._public_key = (world.folder.path / "key.pub").read_text(encoding="utf-8")
         self._client = Path(__file__).with_name("client.pl").read_text(encoding="utf-8")
 
@@ -49,6 +51,7 @@ class Builder:
             self.world.nodes[seat.name] = self._node(seat, holders[seat.name])
         shortfalls = self._boot_all()
         record.write(self.world)
+        self._is_recorded = True
         self.world.services.start_traffic({name: holder.network for name, holder in holders.items()})
         return shortfalls
 
@@ -131,7 +134,20 @@ class Builder:
             https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate, world.trouble.cut)
         if isinstance(node.device, Switch):
             node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
+            node.gnmi = GnmiAgent(node, self._door(node), mind.gnmi)
         return mind
+
+    def _door(self, node: LiveNode) -> Door:
+        def certificate() -> tuple[Path, Path]:
+            self.world.certificates[node.name] = https.make_certificate(node)
+            return node.saved / https.CERTIFICATE, node.saved / https.KEY
+
+        return Door(node.seat.address, self.world.password, self.world.trouble.gate, certificate, self._write_down)
+
+    def _write_down(self) -> None:
+        """Write the lab down anew once it is written down."""
+        if self._is_recorded:
+            record.write(self.world)
 
     def _settle(self, node: LiveNode) -> None:
         self.world.tell_settings(node)

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
 from netkit.lab import drain, kernel, routing, syscalls
+from netkit.lab.agents.gnmi import GnmiAgent
 from netkit.lab.agents.lldp import Lldpd
 from netkit.lab.agents.snmp import SnmpAgent
 from netkit.lab.holder import ENVIRONMENT, Holder, write_boot_id
@@ -47,6 +48,7 @@ class LiveNode:
         """How often the node became something else: what changed between two looks shows by it."""
         self.lldp = Lldpd(self)
         self.agent: SnmpAgent | None = None
+        self.gnmi: GnmiAgent | None = None
         self._log = log
         self._services = services
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
@@ -157,6 +159,8 @@ class LiveNode:
         self.lldp.apply(state)
         if self.agent is not None:
             self.agent.apply(state)
+        if self.gnmi is not None:
+            self.gnmi.apply(state)
 
     def nft(self, ruleset: str) -> None:
         """Load an nftables ruleset."""
@@ -216,6 +220,8 @@ class LiveNode:
         self.lldp.end()
         if self.agent is not None:
             self.agent.end()
+        if self.gnmi is not None:
+            self.gnmi.end()
         self._programs = {}
         for pid in self.processes():
             try:

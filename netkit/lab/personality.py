@@ -4,13 +4,18 @@ A personality shares no code with the platform drivers that talk to it, so that 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Protocol
 
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.traffic.flow import ROCE_TOS
+
+Elem = tuple[str, Mapping[str, str]]
+"""A step of a path: a name and keys."""
+Told = tuple[tuple[Elem, ...], object]
+"""A path, and the value there: a number, a word, or a tree."""
 
 
 class Call(Protocol):
@@ -86,6 +91,10 @@ class Personality(ABC):
         """Answer a request of a user who was let in: status, headers, body."""
         del method, path, headers, body, user
         return 404, {}, b""
+
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+        """Yield what a gNMI server tells below a path; LookupError when it has nothing there."""
+        raise LookupError(f"{target}{path}")
 
     def refresh(self) -> None:  # noqa: B027 - only hosts have files that move by themselves
         """Bring files up to date that programs read directly, such as counters below /sys."""

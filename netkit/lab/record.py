@@ -24,14 +24,16 @@ def write(world: World) -> None:
 
 
 def _device(world: World, name: str) -> Mapping[str, Any]:
-    seat = world.layout.seats[name]
-    kind = personality(seat.personality)
+    seat, agent = world.layout.seats[name], world.nodes[name].gnmi
+    kind, gnmi = personality(seat.personality), agent.state if agent else None
     return {
         "address": seat.address,
         "port": world.port(SSH_PORT),
         "snmp_port": world.port(SNMP_PORT),
         "https_port": world.port(kind.https_port) if kind.https_port else 0,
         "certificate": world.certificates.get(name, ""),
+        "gnmi_port": agent.port if agent and gnmi else 0,
+        "gnmi_certificate": world.certificates.get(name, "") if gnmi and gnmi.has_tls else "",
         "personality": seat.personality,
         "login": kind.login,
         "pid": world.nodes[name].holder.pid,

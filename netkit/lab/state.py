@@ -99,6 +99,16 @@ class SnmpState:
 
 
 @dataclass(frozen=True, slots=True)
+class GnmiState:
+    """Where and how the gNMI server listens."""
+
+    port: int
+    has_tls: bool = True
+    asks_who: bool = True
+    """Whether it wants a user and a password."""
+
+
+@dataclass(frozen=True, slots=True)
 class SwitchState:
     """A whole switch. `frr` is the text of its routing configuration, in FRR's own language and kernel port names."""
 
@@ -108,5 +118,6 @@ class SwitchState:
     loopback_addresses: tuple[str, ...] = ()
     frr: str = ""
     snmp: SnmpState | None = None
+    gnmi: GnmiState | None = None
     has_lldp: bool = True
     adaptive_routing: bool = False

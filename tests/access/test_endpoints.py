@@ -8,7 +8,7 @@ import pytest
 
 from netkit import design
 from netkit.access.connect import arguments, connect
-from netkit.access.endpoint import Endpoint
+from netkit.access.endpoint import Endpoint, GnmiEndpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.settings import AccessSettings
 from netkit.design import Fabric
@@ -54,7 +54,13 @@ def test_a_fabric_is_reached_as_intended(tmp_path: Path, monkeypatch: pytest.Mon
     leaf = FABRIC.switch("leaf01")
     assert leaf.management is not None
     assert found["leaf01"] == Endpoint(
-        "leaf01", "nvue", leaf.management.address, 22, "netkit", known_hosts=tmp_path / "known_hosts"
+        "leaf01",
+        "nvue",
+        leaf.management.address,
+        22,
+        "netkit",
+        known_hosts=tmp_path / "known_hosts",
+        gnmi=GnmiEndpoint(9339),
     )
     host = FABRIC.hosts[0].name
     assert (found[host].platform, found[host].host, found[host].user) == ("linux", host, "root")
@@ -92,6 +98,24 @@ def test_certificates_are_those_beside_the_known_hosts(tmp_path: Path) -> None:
     (tmp_path / "known_certificates").write_text(f"{leaf.management.address} 8765 ABCD\n", encoding="utf-8")
     found = endpoints(FABRIC, settings(platforms={"nvue": {"transport": "nvue-rest"}}), tmp_path)
     assert (found["leaf01"].certificate, found["leaf02"].certificate) == ("abcd", "")
+
+
+def test_gnmi_has_a_port_and_a_certificate_of_its_own(tmp_path: Path) -> None:
+    leaf = FABRIC.switch("leaf01")
+    assert leaf.management is not None
+    (tmp_path / "known_certificates").write_text(f"{leaf.management.address} 9340 ABCD\n", encoding="utf-8")
+    found = endpoints(FABRIC, settings(platforms={"nvue": {"gnmi": {"port": 9340}}}), tmp_path)
+    assert found["leaf01"].gnmi == GnmiEndpoint(9340, "abcd", is_wanted=True)
+    in_the_clear = settings(facts="gnmi", gnmi={"shield": "none"})
+    assert endpoints(FABRIC, in_the_clear, tmp_path)["leaf01"].gnmi == GnmiEndpoint(9339)
+    assert endpoints(FABRIC, settings(facts="gnmi"), tmp_path)[FABRIC.hosts[0].name].gnmi == GnmiEndpoint()
+
+
+def test_gnmi_of_a_lab_takes_the_password_of_the_lab(lab: Path) -> None:
+    entry = {**RECORD["devices"]["leaf01"], "gnmi_port": 8080, "gnmi_certificate": "ef"}
+    found = lab_endpoints({"devices": {"leaf01": entry}}, lab)["leaf01"]
+    assert found.gnmi == GnmiEndpoint(8080, "ef", password=WORD)
+    assert WORD not in repr(found.gnmi)
 
 
 def test_a_lab_is_reached_by_its_own_record_and_nothing_else(lab: Path) -> None:

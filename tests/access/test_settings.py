@@ -11,9 +11,9 @@ from netkit.access.settings import AccessSettings, SnmpAccess, Source
 from netkit.errors import AccessError
 from tests.command import ROOT
 
-KNOWN_BELOW = "known keys here: facts, key_file, napalm, password, port, snmp, timeout_s, transport, user"
+KNOWN_BELOW = "known keys here: facts, gnmi, key_file, napalm, password, port, snmp, timeout_s, transport, user"
 KNOWN_ABOVE = (
-    "known keys here: addresses, facts, key_file, known_hosts, password, platforms, secrets, snmp, ssh_config, "
+    "known keys here: addresses, facts, gnmi, key_file, known_hosts, password, platforms, secrets, snmp, ssh_config, "
     "timeout_s, user"
 )
 KNOWN_OF_SNMP = "known keys here: auth, auth_protocol, community, port, priv, priv_protocol, user"
@@ -75,6 +75,23 @@ def test_mistakes_about_snmp_are_told(head: str, snmp: str, why: str, tmp_path: 
     with pytest.raises(AccessError) as caught:
         settings.load(written(tmp_path, head % snmp if head else f"snmp: {snmp}\n"))
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("gnmi", "why"),
+    [
+        ("{prt: 1}", "gnmi.prt: unknown key 'prt'; known keys here: password, paths, port, shield, user"),
+        ("{shield: tls}", "gnmi.shield: 'tls'"),
+        ("{paths: [interfaces]}", "gnmi.paths: 'interfaces' is no path"),
+        ("{paths: ['A:/a', 'B:/b']}", "gnmi.paths: names paths of several databases"),
+        ("{password: word-of-ours}", "gnmi.password: must not be written out here"),
+    ],
+)
+def test_mistakes_about_gnmi_are_told(gnmi: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(AccessError) as caught:
+        settings.load(written(tmp_path, f"gnmi: {gnmi}\n"))
+    assert why in str(caught.value)
+    assert "word-of-ours" not in str(caught.value)
 
 
 def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:

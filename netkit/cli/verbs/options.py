@@ -15,7 +15,7 @@ Lab = Annotated[
     str, typer.Option("--lab", help="The lab of this fabric, or =NAME; nothing else is reached.", metavar="[=LAB]")
 ]
 Facts = Annotated[
-    str, typer.Option("--source", help="Look at switches through this: native, snmp or napalm.", metavar="SOURCE")
+    str, typer.Option("--source", help="Look at switches through this: native, snmp, napalm or gnmi.", metavar="SOURCE")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 MaxFail = Annotated[int, typer.Option("--max-fail", help="Go on while no more devices fail than this.", min=0)]

@@ -1,13 +1,13 @@
 """A node that is an EOS switch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.eos import eapi, shell
+from netkit.lab.personalities.eos import eapi, gnmi, shell
 from netkit.lab.personalities.eos.machine import Machine
 from netkit.lab.personalities.eos.switch_state import management_vrf
-from netkit.lab.personality import Call, Personality
+from netkit.lab.personality import Call, Elem, Personality, Told
 
 CONFIGS = ("eos.cfg", "startup-config")
 
@@ -42,6 +42,11 @@ class Eos(Personality):
     def stop(self) -> None:
         """Go down: what waits for its confirmation waits no more."""
         self.machine.stop()
+
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+        """Yield what OpenConfig's models have below a path."""
+        del target  # EOS has one tree
+        yield from gnmi.told(self.machine, path)
 
     @property
     def fail_apply_quietly(self) -> bool:

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from netkit.lab.personalities.eos import qos
 from netkit.lab.personalities.eos.routing import frr
 from netkit.lab.personalities.eos.tree import Section
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
+from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpUser, SwitchState, VlanState
 
 FACTORY_HOSTNAME = "localhost"
 DEFAULT_MTU, SWITCHED_MTU = 1500, 9214
 FEC_WORDS = {"reed-solomon": "rs", "fire-code": "fc"}
 MANAGEMENT = "Management1"
+GNMI_PORT = 6030
 
 
 def switch_state(config: Section, kernel_names: Mapping[str, str]) -> SwitchState:
@@ -22,6 +23,7 @@ def switch_state(config: Section, kernel_names: Mapping[str, str]) -> SwitchStat
         loopback_addresses=tuple(_loopbacks(config)),
         frr=frr(config, kernel_names),
         snmp=snmp(config),
+        gnmi=gnmi(config),
         has_lldp=not config.is_off("lldp", "run"),
         adaptive_routing=is_dynamic(config),
     )
@@ -102,6 +104,16 @@ def _loopbacks(config: Section) -> Iterator[str]:
 def management_vrf(config: Section) -> str:
     """Return the VRF the management interface is in."""
     return config.section("interface", MANAGEMENT).word("vrf") or "default"
+
+
+def gnmi(config: Section) -> GnmiState | None:
+    """Return how gNMI is served; nothing when it is not where the management interface is."""
+    server = config.section("management", "api", "gnmi")
+    for _, transport in server.sections("transport", "grpc"):
+        if not transport.has("shutdown") and (transport.word("vrf") or "default") == management_vrf(config):
+            port = int(transport.word("port") or GNMI_PORT)
+            return GnmiState(port, has_tls=bool(transport.word("ssl", "profile")))
+    return None
 
 
 def snmp_vrfs(config: Section) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """SONiC as a personality: its programs, and who answers each."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
@@ -10,6 +10,7 @@ from netkit.lab.personalities.sonic import (
     config_updater,
     counter_polling,
     database_client,
+    gnmi,
     isolation,
     show_config,
     show_interfaces,
@@ -21,7 +22,7 @@ from netkit.lab.personalities.sonic import (
 from netkit.lab.personalities.sonic.command import Commands, answer
 from netkit.lab.personalities.sonic.services import docker, manage_units
 from netkit.lab.personalities.sonic.system import System
-from netkit.lab.personality import Call
+from netkit.lab.personality import Call, Elem, Told
 
 COMMANDS: Mapping[str, Commands] = {
     "config": {**config_updater.COMMANDS, **config_files.COMMANDS, **config_interface.COMMANDS},
@@ -56,6 +57,10 @@ class Sonic(System):
 
     programs = (*COMMANDS, *PROGRAMS)
     login = "admin"
+
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+        """Yield what a database has below a path."""
+        yield from gnmi.told(self, target, path)
 
     def run(self, call: Call) -> int:
         """Answer one of the programs."""

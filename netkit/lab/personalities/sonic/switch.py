@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from netkit.lab.personalities.sonic import frr_text, frrcfgd
 from netkit.lab.personalities.sonic.qos import qos
 from netkit.lab.personalities.sonic.tables import View, natural, parts, text
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
+from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpUser, SwitchState, VlanState
 
 DEFAULT_MTU_BYTES = 9100
 DEFAULT_HOSTNAME = "sonic"
+GNMI_PORT, FIRST_WITH_GNMI = 8080, 202311
 OWN_FILE_MODES = frozenset({"split", "split-unified"})
 
 
@@ -34,6 +35,7 @@ def told(tables: View, frr_conf: str, branch: int) -> Told:
         ),
         frr=_frr(tables, frr_conf, branch, hostname),
         snmp=_snmp(tables),
+        gnmi=_gnmi(tables, branch),
         has_lldp=text(tables, "FEATURE", "lldp", "state", "enabled") == "enabled",
     )
     without = frozenset(port.name for port in ports if not port.access_vlan and not _has_ipv6(tables, port))
@@ -88,6 +90,19 @@ def _frr(tables: View, frr_conf: str, branch: int, hostname: str) -> str:
     if mode == "unified" and has_framework:
         return frrcfgd.frr_conf(tables, branch, hostname)
     return f"frr defaults traditional\nhostname {hostname}\n"
+
+
+def _gnmi(tables: View, branch: int) -> GnmiState | None:
+    """Return how gNMI is served. Images serve it without being told to; the lab does not."""
+    table = "GNMI" if branch >= FIRST_WITH_GNMI else "TELEMETRY"
+    if "gnmi" not in tables.get(table, {}):
+        return None
+    certificates = tables[table].get("certs", {})
+    return GnmiState(
+        port=int(text(tables, table, "gnmi", "port") or GNMI_PORT),
+        has_tls={"server_crt", "server_key"} <= set(certificates),
+        asks_who=text(tables, table, "gnmi", "user_auth") == "password",
+    )
 
 
 def _snmp(tables: View) -> SnmpState | None:

@@ -1,0 +1,170 @@
+"""The gNMI server of a switch: gRPC on the node's loopback address of the machine, answered by its personality.
+
+It needs pygnmi, which not every installation has; without it the lab offers no gNMI, and the node's log says so.
+"""
+
+import hmac
+import importlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netkit.lab.holder import ACCOUNTS
+from netkit.lab.node import Node
+from netkit.lab.personality import Elem, Told
+from netkit.lab.state import GnmiState, SwitchState
+
+LIBRARY = ("grpc", "pygnmi.spec.v080.gnmi_pb2", "pygnmi.spec.v080.gnmi_pb2_grpc")
+MISSING = "gnmi: configured, but pygnmi is not installed here: pip install 'netkit[gnmi]'"
+MOST_CALLS = 16
+SHORTEST_S = 1.0
+NANO = 1_000_000_000
+OPTIONS = (("grpc.so_reuseport", 0),)
+Tell = Callable[[str, tuple[Elem, ...]], Iterator[Told]]
+"""Target and path → what the switch tells there; LookupError when there is nothing."""
+Gate = Callable[[str], float]
+"""Node → seconds to wait before its answer; raises ConnectionError when it must not answer at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where a server is, and whom it lets in."""
+
+    address: str
+    password: str
+    gate: Gate
+    certificate: Callable[[], tuple[Path, Path]]
+    """Makes the node's certificate where it is not there yet; returns it and its key."""
+    opened: Callable[[], None] = lambda: None
+    """Called when the server began or ended, for whoever writes that down."""
+
+
+class GnmiAgent:
+    """One switch's server."""
+
+    def __init__(self, node: Node, door: Door, tell: Tell) -> None:
+        self._node, self._door, self._tell = node, door, tell
+        self._told: GnmiState | None = None
+        self._server: Any = None
+        self.port = 0
+        """Where it listens; port 0 of a state is any."""
+
+    @property
+    def state(self) -> GnmiState | None:
+        """Return how it is served; None while it is not."""
+        return self._told if self._server is not None else None
+
+    def apply(self, state: SwitchState) -> None:
+        """Serve as a state says, or not at all."""
+        if state.gnmi == self._told:
+            return
+        self.end()
+        self._told = state.gnmi
+        if state.gnmi is not None:
+            self._begin(state.gnmi)
+        self._door.opened()
+
+    def end(self) -> None:
+        """Stop serving; every stream ends."""
+        server, self._server, self._told = self._server, None, None
+        if server is not None:
+            server.stop(grace=None).wait()
+
+    def _begin(self, state: GnmiState) -> None:
+        os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+        try:
+            grpc, messages, stubs = (importlib.import_module(name) for name in LIBRARY)
+        except ImportError:
+            self._node.log(MISSING)
+            return
+        server = grpc.server(ThreadPoolExecutor(MOST_CALLS), options=OPTIONS)
+        service = Service(grpc, messages, self._node.name, state, self._door, self._tell)
+        stubs.add_gNMIServicer_to_server(service, server)
+        place = f"{self._door.address}:{state.port}"
+        if state.has_tls:
+            certificate, key = (file.read_bytes() for file in self._door.certificate())
+            self.port = server.add_secure_port(place, grpc.ssl_server_credentials(((key, certificate),)))
+        else:
+            self.port = server.add_insecure_port(place)
+        server.start()
+        self._server = server
+
+
+class Service:
+    """What a server answers."""
+
+    def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: Door, tell: Tell) -> None:
+        self._codes, self._messages = grpc.StatusCode, messages
+        self._name, self._state, self._door, self._tell = name, state, door, tell
+
+    def Capabilities(self, _request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's names
+        """Answer what is spoken."""
+        self._let_in(context)
+        encodings = [self._messages.Encoding.JSON, self._messages.Encoding.JSON_IETF]
+        return self._messages.CapabilityResponse(gNMI_version="0.8.0", supported_encodings=encodings)
+
+    def Get(self, request: Any, context: Any) -> Any:  # noqa: N802
+        """Answer what is there now."""
+        self._let_in(context)
+        found = [self._notification(request.prefix.target, path, context) for path in request.path]
+        return self._messages.GetResponse(notification=found)
+
+    def Set(self, _request: Any, context: Any) -> Any:  # noqa: N802
+        """Refuse: the lab's switches are not configured this way."""
+        context.abort(self._codes.UNIMPLEMENTED, "the lab takes no configuration by gNMI")
+
+    def Subscribe(self, requests: Iterator[Any], context: Any) -> Iterator[Any]:  # noqa: N802
+        """Tell once, or sample after sample until the caller has gone."""
+        self._let_in(context)
+        asked = next(requests).subscribe
+        gone = threading.Event()
+        context.add_callback(gone.set)
+        yield from self._sample(asked, context)
+        yield self._messages.SubscribeResponse(sync_response=True)
+        if asked.mode != self._messages.SubscriptionList.STREAM:
+            return
+        interval_s = max(SHORTEST_S, min((one.sample_interval for one in asked.subscription), default=0) / NANO)
+        next_s = time.monotonic() + interval_s
+        while not gone.wait(max(0.0, next_s - time.monotonic())):
+            next_s = max(next_s + interval_s, time.monotonic())
+            self._wait(context)
+            yield from self._sample(asked, context)
+
+    def _sample(self, asked: Any, context: Any) -> Iterator[Any]:
+        for one in asked.subscription:
+            update = self._notification(asked.prefix.target, one.path, context)
+            yield self._messages.SubscribeResponse(update=update)
+
+    def _notification(self, target: str, path: Any, context: Any) -> Any:
+        wanted = tuple((one.name, dict(one.key)) for one in path.elem)
+        try:
+            found = [self._update(*one) for one in self._tell(target, wanted)]
+        except LookupError as error:
+            context.abort(self._codes.NOT_FOUND, str(error))
+        prefix = self._messages.Path(target=target)
+        return self._messages.Notification(timestamp=time.time_ns(), prefix=prefix, update=found)
+
+    def _update(self, path: tuple[Elem, ...], value: object) -> Any:
+        elem = [self._messages.PathElem(name=name, key=dict(keys)) for name, keys in path]
+        told = self._messages.TypedValue(json_ietf_val=json.dumps(value).encode())
+        return self._messages.Update(path=self._messages.Path(elem=elem), val=told)
+
+    def _let_in(self, context: Any) -> None:
+        self._wait(context)
+        who = dict(context.invocation_metadata())
+        is_right = hmac.compare_digest(str(who.get("password", "")).encode(), self._door.password.encode())
+        if self._state.asks_who and not (who.get("username") in ACCOUNTS and is_right):
+            context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
+
+    def _wait(self, context: Any) -> None:
+        """Be as slow as a fault makes the switch, or not there at all."""
+        try:
+            time.sleep(self._door.gate(self._name))
+        except ConnectionError:
+            context.abort(self._codes.UNAVAILABLE, "")

@@ -1,0 +1,105 @@
+"""A switch that is looked at by gNMI: asked once, or listened to."""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from netkit.errors import AccessError, Problem
+from netkit.platforms.gnmi.credential import Login, Place
+from netkit.platforms.gnmi.facts import sonic
+from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
+from netkit.platforms.gnmi.question import CAPABILITIES, Question, asked, question
+from netkit.platforms.gnmi.transport import SILENT, Line, MissingLibraryError, RefusedStreamError
+from netkit.platforms.gnmi.transport_stream import Deliver, Reader, Samples
+from netkit.platforms.gnmi.update import written
+from netkit.platforms.view import Reply, Subject
+
+INSTALL = "pip install 'netkit[gnmi]'"
+REMEDY = "see gnmi in access.yaml, and whether the switch offers gNMI where netkit asks it"
+
+
+class GnmiViewer:
+    """Asks a gNMI server for what is below paths, or has it stream them."""
+
+    def __init__(self, device: str, place: Place, login: Login, paths: Sequence[str] = ()) -> None:
+        self._device, self._place, self._login, self._paths = device, place, login, tuple(paths)
+        self._line: Line | None = None
+        self._version = ""
+
+    def open(self) -> None:
+        """See that the server answers; AccessError says why it does not."""
+        try:
+            self._line = Line(self._place, self._login)
+            self._version = self._line.begin()
+        except MissingLibraryError as error:
+            what = f"{self._device}: gNMI needs a library that is not installed: {error}"
+            raise AccessError(Problem(what, INSTALL)) from None
+        except RefusedStreamError as error:
+            self.close()
+            self._fail(str(error))
+
+    def close(self) -> None:
+        """Hang up; what is being asked, and every stream, ends."""
+        if self._line is not None:
+            self._line.close()
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        """Return what there is below paths. Once the server falls silent it is not asked for the others."""
+        replies: list[Reply] = []
+        for command in commands:
+            is_silent = any(reply.failure == SILENT for reply in replies)
+            replies.append(Reply("", "was not asked, as another got no answer") if is_silent else self._reply(command))
+        return tuple(replies)
+
+    def _reply(self, command: str) -> Reply:
+        if command == CAPABILITIES:
+            return Reply(f"{self._version}\n", at_s=time.time())
+        wanted = asked(command)
+        if wanted is None:
+            return Reply("", "is no question for gNMI")
+        try:
+            return Reply(written(self._connected().once(wanted)), at_s=time.time())
+        except RefusedStreamError as error:
+            return Reply("", str(error))
+
+    def stream(self, subject: Subject, interval_s: float, deliver: Deliver, stop: threading.Event) -> None:
+        """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
+        questions = _questions(self._paths or STREAMED.get(subject.platform, ()))
+        if not questions:
+            self._fail("netkit knows no counters to be streamed by it; name paths in access.yaml")
+        try:
+            names = self._names(subject.platform)
+            with Reader(self._connected(), questions, interval_s) as reader:
+                Samples(subject, names, deliver, interval_s).fill(reader.told, stop)
+        except RefusedStreamError as error:
+            if not stop.is_set():
+                self._fail(str(error))
+
+    def _names(self, platform: str) -> Mapping[str, str]:
+        """Return what the server calls ports → the ports; only SONiC's has names of its own."""
+        wanted = question(PORT_TABLE)
+        if platform != "sonic" or wanted is None:
+            return {}
+        return sonic.aliases(self._connected().once(wanted))
+
+    def running_files(self) -> Mapping[str, str | None]:
+        """Refuse: netkit does not ask gNMI for configurations."""
+        self._fail("netkit reads no configuration by gNMI")
+
+    def os_version(self) -> str:
+        """Refuse, as it is only asked for with the configuration."""
+        self._fail("netkit reads no configuration by gNMI")
+
+    def _connected(self) -> Line:
+        if self._line is None:
+            self._fail("the connection is closed")
+        return self._line
+
+    def _fail(self, what: str) -> NoReturn:
+        where = f"{self._place.host} port {self._place.port}"
+        raise AccessError(Problem(f"{self._device}: gNMI at {where}: {what}", REMEDY))
+
+
+def _questions(places: Sequence[str]) -> tuple[Question, ...]:
+    return tuple(found for place in places if (found := question(place)) is not None)

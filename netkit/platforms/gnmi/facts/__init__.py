@@ -1,0 +1,1 @@
+"""From the updates of a gNMI server to facts; pure."""

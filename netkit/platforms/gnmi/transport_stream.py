@@ -1,0 +1,92 @@
+"""Samples of counters, put together from what a server streams piece by piece."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+from netkit.facts import Sample
+from netkit.platforms.gnmi.facts import count
+from netkit.platforms.gnmi.question import Question
+from netkit.platforms.gnmi.transport import Line, RefusedStreamError
+from netkit.platforms.gnmi.update import Update
+from netkit.platforms.view import Subject
+
+QUIET_PART = 0.2
+"""A sample is complete once nothing has come for this part of an interval."""
+LONGEST_QUIET_S = 0.3
+Deliver = Callable[[Sample], None]
+Told = Callable[[float], tuple[Update, ...] | None]
+"""Patience → what came within it; None when nothing did."""
+
+
+class Reader:
+    """Reads a stream on a thread of its own, so that whoever waits for it can look at the clock meanwhile."""
+
+    def __init__(self, line: Line, questions: Sequence[Question], interval_s: float) -> None:
+        self._line, self._questions, self._interval_s = line, questions, interval_s
+        self._come: queue.SimpleQueue[tuple[Update, ...] | RefusedStreamError] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+        self._thread.join()
+
+    def _read(self) -> None:
+        try:
+            for updates in self._line.stream(self._questions, self._interval_s):
+                self._come.put(updates)
+        except RefusedStreamError as error:
+            self._come.put(error)
+
+    def told(self, patience_s: float) -> tuple[Update, ...] | None:
+        """Return what comes next; None when nothing does in time. Raises RefusedStreamError when the stream ended."""
+        try:
+            found = self._come.get(timeout=patience_s)
+        except queue.Empty:
+            return None
+        if isinstance(found, RefusedStreamError):
+            raise found
+        return found
+
+
+class Samples:
+    """Puts samples together from what a stream tells piece by piece."""
+
+    def __init__(self, subject: Subject, names: Mapping[str, str], deliver: Deliver, interval_s: float) -> None:
+        self._subject, self._names, self._deliver = subject, names, deliver
+        self._interval_s = interval_s
+        self._quiet_s = min(interval_s * QUIET_PART, LONGEST_QUIET_S)
+        self._found: dict[tuple[str, str], int] = {}
+        self._began_s: float | None = None
+        self._last_s = 0.0
+
+    def fill(self, told: Told, stop: threading.Event) -> None:
+        """Deliver samples until told to stop."""
+        while not stop.is_set():
+            updates = told(self._quiet_s)
+            if updates is None:
+                self._complete()
+            else:
+                self._take(updates)
+
+    def _take(self, updates: tuple[Update, ...]) -> None:
+        now_s = time.time()
+        if self._began_s is not None and now_s - self._began_s > self._interval_s:  # a server that never pauses
+            self._complete()
+        self._began_s, self._last_s = self._began_s or now_s, now_s
+        self._found.update(count.counts(self._subject.platform, updates, self._names))
+
+    def _complete(self) -> None:
+        if self._began_s is None:
+            return
+        counters = count.counters(self._subject.platform, self._found, self._subject.ports)
+        at_s = (self._began_s + self._last_s) / 2
+        self._began_s = None
+        if counters:
+            self._deliver(Sample(at_s, counters))

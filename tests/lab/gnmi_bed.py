@@ -1,0 +1,101 @@
+"""A switch that serves gNMI without a lab: its real server and personality, on a node that the test moves on."""
+
+import hashlib
+import ssl
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.lab.agents.gnmi import Door, GnmiAgent
+from netkit.lab.personality import Personality
+from netkit.lab.state import GnmiState, SwitchState
+from netkit.platforms.gnmi.credential import Login, Place
+from netkit.platforms.gnmi.driver import GnmiViewer
+from netkit.platforms.view import Subject
+from tests.lab.personalities.eos_node import config_of, eos_fabric, switch_on
+from tests.lab.personalities.sonic.bench import Bench, fabric
+
+ADDRESS, PASSWORD = "127.93.12.1", "of the lab"
+EOS_GNMI = """
+management api gnmi
+   transport grpc default
+      ssl profile GNMI
+      vrf MGMT
+   provider eos-native
+"""
+needs_gnmi = pytest.mark.skipif(find_spec("pygnmi") is None, reason="pygnmi is not installed")
+
+
+class Gate:
+    """The faults of the node's management: open, slow or shut."""
+
+    def __init__(self) -> None:
+        self.is_shut = False
+
+    def __call__(self, _: str) -> float:
+        if self.is_shut:
+            raise ConnectionError
+        return 0.0
+
+
+@dataclass
+class Served:
+    """A server, and how it is reached."""
+
+    agent: GnmiAgent
+    personality: Personality
+    node: Any
+    gate: Gate
+    fingerprint: str
+    subject: Subject
+
+    def place(self, **changes: Any) -> Place:
+        """Return where it is, as a user would have it in access.yaml."""
+        return replace(Place(ADDRESS, self.agent.port, certificate=self.fingerprint, patience_s=20), **changes)
+
+    def viewer(self, user: str = "admin", password: str = PASSWORD, **changes: Any) -> GnmiViewer:
+        """Return what asks it."""
+        return GnmiViewer(self.subject.device, self.place(**changes), Login(user, password))
+
+
+@contextmanager
+def served(platform: str, folder: Path, state: GnmiState | None = None) -> Iterator[Served]:
+    """Serve gNMI as a switch of a platform, on any port."""
+    mind, node = _switch(platform, folder)
+    gate = Gate()
+    files = certificate(folder)
+    agent = GnmiAgent(node, Door(ADDRESS, PASSWORD, gate, lambda: files), mind.gnmi)
+    agent.apply(SwitchState("leaf01", gnmi=state or GnmiState(0)))
+    shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(files[0].read_text(encoding="ascii"))).hexdigest()
+    subject = Subject("leaf01", platform=platform, ports=tuple(node.kernel_names))
+    try:
+        yield Served(agent, mind, node, gate, shown, subject)
+    finally:
+        agent.end()
+
+
+def _switch(platform: str, folder: Path) -> tuple[Personality, Any]:
+    if platform == "eos":
+        return switch_on(folder)
+    bench = Bench(folder, fabric())
+    return bench.sonic, bench.node
+
+
+def certificate(folder: Path, name: str = "server") -> tuple[Path, Path]:
+    """Make a certificate as a switch makes its own; return it and its key."""
+    made, key = folder / f"{name}.pem", folder / f"{name}.key"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-keyout", str(key), "-out", str(made), "-days", "2", "-subj", "/CN=leaf01"]
+    subprocess.run(command, check=True, capture_output=True)
+    return made, key
+
+
+def eos_config() -> str:
+    """Return the rendered configuration of a switch with gNMI turned on by hand."""
+    return config_of(eos_fabric(), "leaf01") + EOS_GNMI

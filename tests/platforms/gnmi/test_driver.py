@@ -1,0 +1,162 @@
+"""Asking and listening to the lab's own gNMI server over gRPC, as a switch of each platform is asked."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.errors import AccessError
+from netkit.facts import Sample
+from netkit.lab.state import GnmiState, SwitchState
+from netkit.observe.assemble import sample
+from netkit.platforms.gnmi import transport
+from netkit.platforms.gnmi.facts.views import views
+from netkit.platforms.view import View
+from tests.lab.gnmi_bed import Served, needs_gnmi, served
+from tests.lab.running import until
+
+pytestmark = needs_gnmi
+
+
+@pytest.fixture(params=["eos", "sonic"])
+def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    with served(request.param, tmp_path) as made:
+        yield made
+
+
+def problem(switch: Served, **changes: Any) -> str:
+    viewer = switch.viewer(**changes)
+    with pytest.raises(AccessError) as caught:
+        viewer.open()
+    viewer.close()
+    return caught.value.problems[0].message
+
+
+def asked(switch: Served) -> Sample:
+    counting: tuple[View, ...] = tuple(view for view in views(switch.subject) if view.counts)
+    commands = [command for view in counting for command in view.commands]
+    viewer = switch.viewer()
+    viewer.open()
+    found = sample(counting, dict(zip(commands, viewer.ask(commands), strict=True)))
+    viewer.close()
+    assert found is not None
+    return found
+
+
+class Listening:
+    """A stream that is listened to on a thread of its own."""
+
+    def __init__(self, switch: Served) -> None:
+        self.samples: list[Sample] = []
+        self.failure = ""
+        self.stop = threading.Event()
+        self._viewer = switch.viewer()
+        self._subject = switch.subject
+        self.thread = threading.Thread(target=self._listen, daemon=True)
+        self.thread.start()
+
+    def _listen(self) -> None:
+        try:
+            self._viewer.open()
+            self._viewer.stream(self._subject, 1.0, self.samples.append, self.stop)
+        except AccessError as error:
+            self.failure = error.problems[0].message
+        finally:
+            self._viewer.close()
+
+
+def test_a_stream_tells_what_asking_tells(switch: Served) -> None:
+    once = asked(switch)
+    listening = Listening(switch)
+    until(lambda: len(listening.samples) > 1, "two samples")
+    listening.stop.set()
+    listening.thread.join()
+    first, second = listening.samples[:2]
+    asked_only = {"carrier_changes"} if switch.subject.platform == "sonic" else set()
+    assert first.counters == {name: at for name, at in once.counters.items() if name not in asked_only}
+    assert second.at_s > first.at_s
+    assert listening.failure == ""
+
+
+def test_counts_move_with_the_hardware(tmp_path: Path) -> None:
+    with served("sonic", tmp_path) as switch:
+        listening = Listening(switch)
+        until(lambda: bool(listening.samples), "a sample")
+        node = switch.node
+        node.readings = tuple(
+            replace(one, traffic=replace(one.traffic, rx_bytes=one.traffic.rx_bytes + 5000)) for one in node.readings
+        )
+        first = listening.samples[0].counters["rx_bytes"]
+        moved = {port: total + 5000 for port, total in first.items()}
+        until(lambda: listening.samples[-1].counters["rx_bytes"] == moved, "the counts to move")
+        listening.stop.set()
+        listening.thread.join()
+
+
+def test_a_server_that_goes_away_ends_the_stream_with_a_reason(switch: Served) -> None:
+    listening = Listening(switch)
+    until(lambda: bool(listening.samples), "a sample")
+    switch.agent.end()
+    listening.thread.join(60)
+    assert listening.failure.startswith(f"leaf01: gNMI at 127.93.12.1 port {switch.agent.port}: ")
+    again = problem(switch)
+    assert again.endswith("nobody listens there")
+
+
+def test_a_switch_that_stops_answering_ends_the_stream(switch: Served) -> None:
+    listening = Listening(switch)
+    until(lambda: bool(listening.samples), "a sample")
+    switch.gate.is_shut = True
+    listening.thread.join(60)
+    assert listening.failure.endswith("the connection broke off")
+
+
+def test_closing_ends_what_is_asked(switch: Served) -> None:
+    viewer = switch.viewer()
+    viewer.open()
+    viewer.close()
+    assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [transport.ENDED]
+
+
+def test_who_is_not_let_in_is_told_so(switch: Served) -> None:
+    for changes in ({"user": "mallory"}, {"password": "guessed"}):
+        assert problem(switch, **changes).endswith(f": {transport.NO_LOGIN}")
+
+
+def test_another_certificate_is_refused(switch: Served) -> None:
+    assert "its certificate is not the trusted one" in problem(switch, certificate="0" * 64)
+    assert "its certificate is not trusted yet" in problem(switch, certificate="")
+    assert "it does not speak TLS as it should" in problem(switch, shield="authorities")
+
+
+def test_a_server_in_the_clear_is_only_taken_when_that_is_said(tmp_path: Path) -> None:
+    with served("sonic", tmp_path, GnmiState(0, has_tls=False, asks_who=False)) as switch:
+        assert "it speaks no TLS there" in problem(switch)
+        viewer = switch.viewer(password="", shield="none")
+        viewer.open()
+        viewer.close()
+
+
+def test_what_the_server_does_not_have_is_told_by_question(switch: Served) -> None:
+    viewer = switch.viewer()
+    viewer.open()
+    replies = viewer.ask(["once OTHER_DB:/nothing", "show version", "capabilities"])
+    viewer.close()
+    assert [reply.failure for reply in replies] == [transport.LACKS, "is no question for gNMI", ""]
+
+
+def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "LIBRARY", ("no_such_module_of_grpc",))
+    viewer = switch.viewer()
+    with pytest.raises(AccessError) as caught:
+        viewer.open()
+    assert caught.value.problems[0].remedy == "pip install 'netkit[gnmi]'"
+
+
+def test_a_configuration_that_ends_gnmi_ends_the_server(switch: Served) -> None:
+    switch.agent.apply(SwitchState("leaf01"))
+    assert switch.agent.state is None
+    assert problem(switch).endswith("nobody listens there")
