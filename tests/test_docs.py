@@ -83,3 +83,14 @@ def test_every_file_the_docs_link_to_exists() -> None:
     for page in pages:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, left = set(), [ROOT / "README.md"]
+    while left:
+        page = left.pop()
+        reached.add(page)
+        links = re.findall(r"\]\(([^)#:]+\.md)", page.read_text(encoding="utf-8"))
+        left += {(page.parent / link).resolve() for link in links} - reached
+    unreached = sorted(page.name for page in (ROOT / "docs").rglob("*.md") if page not in reached)
+    assert unreached == [], "link it from README.md, section Read on"
