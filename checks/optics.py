@@ -9,6 +9,7 @@ from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.fade import Readings, faded
 from netkit.judge.scene import End
 
 DARK_DBM = -39.0
@@ -20,6 +21,8 @@ RX_LIMITS: Mapping[str, Limits] = {
 }
 """Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
 NO_LIMITS = Limits()
+FEWEST_READINGS = 3
+DAY_S = 86_400.0
 FEW = 4
 """So many cables of a kind must be there before one can differ from the others."""
 
@@ -143,23 +146,35 @@ def _lanes(scene: Scene, end: End) -> Sequence[Lane]:
 
 @device_check(layer="physical", needs=["modules"])
 def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """No lane receives much less light than in earlier runs.
+    """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
-    Light that fades from run to run ends in an outage that can still be planned. Needs a store of earlier runs.
+    Light that fades ends in an outage that can still be planned. Needs a store of earlier runs, six for a slow fade.
     """
     for port, module in _modules(seen):
         for number, lane in sorted(module.lanes.items()):
             if lane.rx_dbm is None or lane.rx_dbm <= DARK_DBM:
                 continue
             told = scene.history.readings(seen.name, place(port, number), "rx_dbm")
-            earlier = [value for _, value in told if value > DARK_DBM]
-            if len(earlier) < 2:
-                yield skip(port, "no earlier runs to compare with")
-            elif median(earlier) - lane.rx_dbm > scene.limits.light_trend_db:
-                text = f"lane {number} receives {median(earlier) - lane.rx_dbm:.1f} dB less than in earlier runs"
-                yield warn(port, text, CLEAN, rx_dbm=lane.rx_dbm, earlier_dbm=median(earlier))
-            else:
-                yield PASSED
+            earlier = [(at_s, value) for at_s, value in told if value > DARK_DBM]
+            yield _trend(port, number, lane.rx_dbm, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
+
+
+def _trend(port: str, number: int, now_dbm: float, readings: Readings, scene: Scene) -> Finding:
+    """Judge the readings of a lane, the last of which is what it receives now."""
+    limit_db = scene.limits.light_trend_db
+    if len(readings) < FEWEST_READINGS:
+        return skip(port, "no earlier runs to compare with")
+    usual_dbm = median(value for _, value in readings[:-1])
+    if usual_dbm - now_dbm > limit_db:
+        text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"
+        return warn(port, text, CLEAN, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
+    is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
+    fall_db = faded(readings) if is_wide else None
+    if fall_db is not None and fall_db > limit_db:
+        days = (readings[-1][0] - readings[0][0]) / DAY_S
+        text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
+        return warn(port, text, CLEAN, rx_dbm=now_dbm)
+    return PASSED
 
 
 @fabric_check(layer="physical", needs=["modules"])

@@ -1,6 +1,9 @@
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from netkit.facts import Facts
 from netkit.facts.optic import Lane, Limits, Line, Module
@@ -144,3 +147,51 @@ def test_light_that_fades_from_run_to_run_is_told() -> None:
     assert said(found, "optics.trend") == [
         ("warn", "leaf01", "swp1s0", "lane 1 receives 2.5 dB less than in earlier runs")
     ]
+
+
+DAY_S = 86_400.0
+
+
+class Kept:
+    """Earlier runs that measured one lane, a day apart; the run of now is the day after."""
+
+    def __init__(self, values: Sequence[float]) -> None:
+        now_s = scene(BUILT).snapshot.taken_s
+        self._values = [(now_s - DAY_S * (len(values) - at), value) for at, value in enumerate(values)]
+
+    def readings(self, device: str, place: str, quantity: str) -> list[tuple[float, float]]:
+        return self._values if (device, place, quantity) == ("leaf01", "swp1s0/1", "rx_dbm") else []
+
+
+def trend(*values: float) -> list[str]:
+    """Return what is said of a lane that measured these values, the last one now."""
+    now = replace(WELL, lanes={**WELL.lanes, 1: replace(LANE, rx_dbm=values[-1])})
+    found = scene(BUILT, observation("leaf01", Facts(modules={"swp1s0": now})), history=Kept(values[:-1]))
+    return [text for *_, text in said(found, "optics.trend")]
+
+
+def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> None:
+    assert trend(*(1.0 - 0.07 * day for day in range(31))) == [
+        "lane 1 fades: 2.1 dB less than 30 days ago, a little from run to run"
+    ]
+    assert trend(*(1.0 - 0.06 * day for day in range(31))) == []
+    assert trend(*(1.0 + 0.07 * day for day in range(31))) == []
+
+
+@given(st.lists(st.floats(-0.6, 0.6), min_size=3, max_size=40))
+def test_light_that_only_trembles_is_no_trend(noise: list[float]) -> None:
+    assert trend(*(1.0 + one for one in noise)) == []
+
+
+@given(st.lists(st.floats(-0.25, 0.25), min_size=30, max_size=30))
+def test_a_fade_is_told_whatever_else_trembles(noise: list[float]) -> None:
+    assert len(trend(*(1.0 - 0.11 * day + one for day, one in enumerate(noise)))) == 1
+
+
+def test_one_odd_reading_is_no_trend() -> None:
+    assert trend(1.0, 1.0, 1.0, -4.0, 1.0, 1.0, 1.0, 0.9) == []
+    assert trend(5.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.9) == []
+
+
+def test_light_that_fell_once_and_stays_is_no_fade() -> None:
+    assert trend(*[1.0] * 10, *[-1.2] * 11) == []
