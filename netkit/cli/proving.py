@@ -136,13 +136,14 @@ class _Trial:
             devices = replace(fleet(self._project, lab.name), secrets=_ThrowAway())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._examined(lab)
-            self._failures += self._unsettled(devices)
+            unsettled = self._unsettled(devices)
+            self._failures += unsettled
         return replace(
             rolled,
             failures=tuple(self._failures),
             notes=tuple(self._notes),
             obstacle=self._obstacle,
-            examined=examined,
+            examined=examined and replace(examined, unsettled=len(unsettled)),
         )
 
     def _files(self) -> Mapping[str, Files]:
@@ -222,7 +223,8 @@ class _Trial:
         widest = max((width for one in wanted for width in one.widths.values()), default=0)
         sessions = sum(len(one.sessions) for one in wanted) // 2
         across = 0 if found["is_blocked"] else found["across"]
-        return Examined(sessions, widest, found["own"] + across, found["trips"], found["packet_bytes"])
+        pairs, lacking = found["own"] + across, len(found["shortfalls"])
+        return Examined(sessions, widest, pairs, found["trips"], found["packet_bytes"], lacking)
 
     def _unsettled(self, devices: Fleet) -> list[str]:
         """Return the devices that would change again."""

@@ -24,7 +24,7 @@ class Booted:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """How the lab was examined in the end."""
+    """How the lab was examined in the end, and how much was found lacking."""
 
     sessions: int
     widest: int
@@ -32,6 +32,9 @@ class Examined:
     pairs: int
     of_pairs: int
     packet_bytes: int
+    lacking: int = 0
+    unsettled: int = 0
+    """Devices that a second plan would change again."""
 
 
 @dataclass(frozen=True, slots=True)

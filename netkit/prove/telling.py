@@ -1,6 +1,6 @@
 """A proof in words: one sentence first, then what was booted, what traffic saw and what was found in the end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ from netkit.report.plan_view import counted, listed, shown
 from netkit.report.shift_view import PLURALS
 
 MOST_FAILURES = 10
+MOST_WAVES = 12
 LONGEST_FAILURE = 400
 NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are laid out anew is not seen here."
 
@@ -32,7 +33,7 @@ def lines(proof: Proof) -> Iterator[str]:
     yield headline(proof)
     yield from (f"  {text}" for text in _failures(proof))
     yield from (f"  {text}" for text in _told(proof))
-    for wave in proof.waves:
+    for wave in _shown(proof.waves):
         yield f"  {_wave(wave)}: {_loss(wave.lost, wave.longest_s)}"
     for one in proof.scopes:
         where = f", worst {one.worst}" if one.worst else ""
@@ -75,13 +76,18 @@ def document(proof: Proof) -> Mapping[str, Any]:
 def _tables(proof: Proof) -> Iterator[str]:
     if proof.waves:
         yield from ("", "| wave | devices | packets lost | longest gap |", "|---|---|---|---|")
-        for wave in proof.waves:
+        for wave in _shown(proof.waves):
             yield _row(_number(wave), listed(wave.devices) or "–", f"{wave.lost:,}", _seconds(wave.longest_s))
     if proof.scopes:
         yield from ("", "| traffic | flows | sent | lost | longest gap | worst |", "|---|---|---|---|---|---|")
         for one in proof.scopes:
             cells = f"{one.flows}", f"{one.sent:,}", f"{one.lost:,}", _seconds(one.longest_s), one.worst or "–"
             yield _row(one.scope, *cells)
+
+
+def _shown(waves: Sequence[WaveSeen]) -> Sequence[WaveSeen]:
+    """Return all waves when they are few, else those in which something was lost."""
+    return waves if len(waves) <= MOST_WAVES else [wave for wave in waves if wave.lost][:MOST_WAVES]
 
 
 def _row(*cells: str) -> str:
@@ -103,6 +109,9 @@ def _told(proof: Proof) -> Iterator[str]:
     done = [one.device for one in proof.devices if one.result is Result.DONE]
     if done:
         yield f"changed by a deploy: {listed(done)}"
+    if len(proof.waves) > MOST_WAVES:
+        calm = len([wave for wave in proof.waves if not wave.lost])
+        yield f"{calm} of {len(proof.waves)} waves without any loss; only others are shown"
     if proof.examined is not None:
         yield f"in the end: {_end(proof.examined)}"
     if proof.booted is not None:
@@ -149,10 +158,15 @@ def _whole(examined: Examined | None) -> str:
 
 
 def _end(found: Examined) -> str:
+    if found.lacking:
+        return f"{counted(found.lacking, 'thing')} lacking of what the design wants"
     pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
     reach = f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
     ways = f"{found.sessions} sessions, up to {found.widest} next hops to a leaf as designed"
-    return f"{reach}; {ways}; a second plan is empty"
+    again = (
+        f"a second plan changes {counted(found.unsettled, 'device')}" if found.unsettled else "a second plan is empty"
+    )
+    return f"{reach}; {ways}; {again}"
 
 
 def _wave(wave: WaveSeen) -> str:

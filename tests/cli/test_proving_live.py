@@ -1,0 +1,91 @@
+"""Proofs in a real lab: a change that holds, one that does not, and one that is interrupted."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_against import ECN, Repository
+from tests.command import NETKIT, ROOT, environment
+from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric
+
+pytestmark = needs_lab
+SMALLER = "{{ 4000 if switch.name == 'leaf02' else switch.mtu_bytes }}"
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with lab_home() as place:
+        yield place
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "repository")
+    write_fabric(made.fabric, intent())
+    made.git("init", "-q", "-b", "main")
+    made.commit()
+    return made
+
+
+def proving(repository: Repository, home: Path) -> subprocess.Popen[str]:
+    """Begin a proof where no secret is known."""
+    words = [*NETKIT, "plan", "-f", str(repository.fabric), "--against", "git:HEAD", "--prove", "--format", "json"]
+    place = environment(NETKIT_LAB_DIR=str(home), NETKIT_STATE_DIR=str(home / "state"))
+    bare = {key: value for key, value in place.items() if not key.startswith("NETKIT_SECRET_")}
+    return subprocess.Popen(words, cwd=ROOT, env=bare, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+
+
+def proven(repository: Repository, home: Path) -> tuple[int, Any]:
+    """Return how a proof ended, and what it found; no lab and no run may be left."""
+    process = proving(repository, home)
+    out, err = process.communicate(timeout=3 * PATIENCE_S)
+    assert out, err
+    assert labs(home) == []
+    assert not (home / "state").exists()
+    return process.returncode, json.loads(out)["proof"]
+
+
+def labs(home: Path) -> list[str]:
+    return [path.name for path in home.iterdir() if path.is_dir()]
+
+
+def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> None:
+    write_fabric(repository.fabric, intent(lossless={"ecn": {400: ECN}}))
+    code, found = proven(repository, home)
+    assert found["failures"] == []
+    assert (code, found["is_proven"]) == (0, True)
+    assert {one["device"]: one["result"] for one in found["devices"]}["leaf01"] == "done"
+    names = [name for wave in found["waves"] if wave["number"] for name in wave["devices"]]
+    assert sorted(names) == ["leaf01", "leaf02", "spine01", "spine02"]
+    assert {one["scope"] for one in found["scopes"]} == {"same leaf", "same unit"}
+    assert all(one["sent"] for one in found["scopes"])
+    assert (found["examined"]["pairs"], found["examined"]["of_pairs"]) == (8, 8)
+    assert (found["examined"]["packet_bytes"], found["examined"]["widest"]) == (9000, 2)
+    assert found["booted"]["left_out"] == {}
+
+
+def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository, home: Path) -> None:
+    shipped = (ROOT / "templates/nvue/interfaces.yaml.j2").read_text(encoding="utf-8")
+    own = repository.fabric / "templates/nvue/interfaces.yaml.j2"
+    own.parent.mkdir(parents=True)
+    own.write_text(shipped.replace("{{ switch.mtu_bytes }}", SMALLER), encoding="utf-8")
+    code, found = proven(repository, home)
+    assert (code, found["is_proven"]) == (1, False)
+    assert len(found["failures"]) == 6
+    assert all("no answer to whole packets" in failure for failure in found["failures"])
+
+
+def test_an_interrupted_proof_leaves_nothing_behind(repository: Repository, home: Path) -> None:
+    write_fabric(repository.fabric, intent(lossless={"ecn": {400: ECN}}))
+    process = proving(repository, home)
+    until(lambda: any((home / name / "control").exists() for name in labs(home)), "the lab begins")
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "interrupted"
+    assert labs(home) == []

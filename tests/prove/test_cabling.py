@@ -1,0 +1,38 @@
+"""Whether what ran before can run where the change leads."""
+
+from dataclasses import replace
+
+from netkit.prove.cabling import obstacle
+from netkit.prove.part import cut
+from tests import intents
+
+FABRIC = intents.fabric(intents.BASE)
+
+
+def test_a_fabric_runs_on_its_own_cables() -> None:
+    assert obstacle(FABRIC, FABRIC) == ""
+
+
+def test_new_units_are_no_obstacle() -> None:
+    grown = intents.fabric(intents.values({"units": [{"unit": "1-3", "hosts": 2}]}))
+    assert obstacle(FABRIC, grown) == ""
+
+
+def test_devices_that_go_are_no_obstacle_once_they_are_cut_away() -> None:
+    small = intents.fabric(intents.values({"units": [{"unit": 1, "hosts": 2}]}))
+    assert obstacle(FABRIC, small).startswith("cables of before are not there any more: ")
+    assert obstacle(cut(FABRIC, small.names), small) == ""
+
+
+def test_other_ports_are_an_obstacle() -> None:
+    other = intents.fabric(intents.values({"switches": {"leaf": {"host_breakout": "1x400G"}}}))
+    assert "cables of before are not there any more: gpu01:rail0–leaf01:swp1s0" in obstacle(FABRIC, other)
+
+
+def test_another_nos_or_version_is_an_obstacle() -> None:
+    other = intents.fabric(intents.on_platform("sonic", "202505"))
+    assert obstacle(FABRIC, other).startswith("leaf01 becomes another device: nvue 5.16.1 SN5600 → sonic 202505")
+
+
+def test_nothing_in_common_is_an_obstacle() -> None:
+    assert obstacle(replace(FABRIC, switches=(), hosts=()), FABRIC) == "no device of before is left"

@@ -1,0 +1,39 @@
+"""What traffic saw: each gap in its wave and in its scope."""
+
+from netkit.lab.calling import Call, Gap, Heard
+from netkit.platforms.change import Risk
+from netkit.prove.flow import ACROSS, SAME_LEAF, Flow
+from netkit.prove.proof import of_loss
+from netkit.prove.seen import BEFORE, ScopeSeen, Turn, WaveSeen, by_scope, by_wave, mute
+
+TURNS = (Turn(1, ("spine01",), 100.0), Turn(2, ("leaf01", "leaf02"), 200.0))
+FLOWS = tuple(Flow(scope, Call(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))
+
+
+def test_a_gap_belongs_to_the_wave_in_which_it_began() -> None:
+    heard = [Heard("a", 50, (Gap(150.0, 150.5, 4), Gap(199.0, 203.0, 39))), Heard("b", 50, (Gap(250.0, 252.0, 19),))]
+    assert by_wave(TURNS, heard) == (WaveSeen(1, ("spine01",), 43, 4.0), WaveSeen(2, ("leaf01", "leaf02"), 19, 2.0))
+
+
+def test_what_is_lost_before_the_first_wave_is_told_apart() -> None:
+    found = by_wave(TURNS, [Heard("a", 50, (Gap(90.0, 91.0, 9),))])
+    assert found[0] == WaveSeen(BEFORE, (), 9, 1.0)
+    assert [one.lost for one in found[1:]] == [0, 0]
+
+
+def test_a_scope_names_its_worst_flow() -> None:
+    heard = [Heard("a", 50, ()), Heard("b", 40, (Gap(1.0, 2.5, 14),))]
+    assert by_scope(FLOWS, heard) == (
+        ScopeSeen(SAME_LEAF, 1, 50, 0, 0.0, ""),
+        ScopeSeen(ACROSS, 1, 40, 14, 1.5, "b"),
+    )
+
+
+def test_a_call_that_could_not_be_made_is_no_success() -> None:
+    assert list(mute([Heard("a", 0, (), "ping: no route"), Heard("b", 1, ())])) == ["a: ping: no route"]
+
+
+def test_only_loss_that_the_plan_does_not_announce_speaks_against_a_change() -> None:
+    scopes = (ScopeSeen(SAME_LEAF, 1, 50, 0, 0.0, ""), ScopeSeen(ACROSS, 1, 40, 14, 1.5, "b"))
+    assert list(of_loss(Risk.SESSION, scopes)) == []
+    assert list(of_loss(Risk.LOW, scopes)) == ["across units: 14 of 40 packets lost by a change of risk low: b"]

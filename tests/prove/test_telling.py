@@ -1,0 +1,76 @@
+"""A proof in the words of each format."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from netkit.deploy import DeviceOutcome, Result, State
+from netkit.prove import telling
+from netkit.prove.flow import ACROSS, SAME_LEAF
+from netkit.prove.proof import Booted, Examined, Proof
+from netkit.prove.seen import BEFORE, ScopeSeen, WaveSeen
+from tests.conftest import Golden
+
+PROVEN = Proof(
+    booted=Booted({"leaf": 2, "spine": 2, "host": 4}, {}),
+    devices=(DeviceOutcome("spine01", Result.DONE, State.INTENDED),),
+    waves=(WaveSeen(1, ("spine01",), 0, 0.0), WaveSeen(2, ("leaf01", "leaf02"), 31, 3.25)),
+    scopes=(
+        ScopeSeen(SAME_LEAF, 4, 2_400, 0, 0.0, ""),
+        ScopeSeen(ACROSS, 4, 2_410, 31, 3.25, "gpu01:rail0 → gpu03:rail0"),
+    ),
+    examined=Examined(8, 2, 24, 24, 9000),
+    took_s=61.4,
+)
+PART = Proof(
+    failures=("leaf03: 1 of 2 next hops to 10.128.0.0/26", "leaf03 would change again: its second plan is not empty"),
+    notes=("lacking before the change already: leaf01:swp1: session to spine01 is Idle",),
+    exit_code=1,
+    booted=Booted(
+        {"leaf": 3, "spine": 32, "host": 1}, {"leaf": 117, "host": 479}, (("leaf07", "leaf08"),), ("leaf09",)
+    ),
+    obstacle="cables of before are not there any more: gpu01:rail0–leaf01:swp1s0",
+    waves=(WaveSeen(BEFORE, (), 2, 0.3),),
+    examined=Examined(96, 32, 200, 800, 9000, lacking=1, unsettled=1),
+    took_s=300.0,
+)
+UNABLE = Proof(failures=("the lab needs packages that are not installed: frr; apt-get install frr",), exit_code=3)
+PROOFS = {"proven": PROVEN, "part": PART, "unable": UNABLE, "nothing": Proof()}
+
+
+@pytest.mark.parametrize("name", PROOFS)
+def test_a_proof_reads_as_golden(golden: Golden, name: str) -> None:
+    proof = PROOFS[name]
+    golden(f"prove/{name}.txt", telling.text(proof))
+    golden(f"prove/{name}.md", "\n".join([telling.verdict(proof), *telling.details(proof)]) + "\n")
+
+
+def test_machines_are_told_the_verdict() -> None:
+    found = json.loads(json.dumps(telling.document(PART)))
+    assert found["is_proven"] is False
+    assert found["verdict"].startswith("not proven: leaf03")
+    assert found["booted"]["left_out"] == {"leaf": 117, "host": 479}
+
+
+def test_what_a_device_says_cannot_break_the_comment() -> None:
+    evil = "leaf01: </details>\n# <script>|`x`\x1b[2J"
+    lines = [telling.verdict(Proof(failures=(evil,))), *telling.details(Proof(failures=(evil,), booted=PART.booted))]
+    assert not any(char in line for line in lines for char in ("\n", "\x1b", "<script>"))
+    assert sum(line == "</details>" for line in lines) == 1
+
+
+def test_many_failures_are_counted() -> None:
+    found = telling.text(Proof(failures=tuple(f"leaf{number} is down" for number in range(50))))
+    assert "not proven: leaf0 is down (and 49 more)" in found
+    assert "… and 40 more" in found
+    assert len(found.splitlines()) == 12
+
+
+def test_of_many_waves_those_with_loss_are_shown() -> None:
+    waves = tuple(WaveSeen(number, (f"spine{number:02}",), 5 * (number == 7), 0.5) for number in range(1, 33))
+    found = telling.text(replace(PROVEN, waves=waves))
+    assert "31 of 32 waves without any loss" in found
+    assert [line for line in found.splitlines() if "  wave " in line] == [
+        "  wave 7: spine07: 5 packets lost, longest gap 0.5 s"
+    ]
