@@ -1,0 +1,153 @@
+"""The JSON API: what is answered is what its OpenAPI document says, for every path there is."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.validators import validator_for
+from openapi_spec_validator import validate
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from netkit.serve.openapi import openapi
+from tests.command import run
+from tests.serve.server import Answer, Running
+
+ASKED = (
+    "status",
+    "runs",
+    "runs?limit=1",
+    "runs/latest",
+    "findings",
+    "findings?verdict=skipped&limit=7&offset=3",
+    "findings?device=leaf*&check=bgp.*",
+    "states",
+    "states?verdict=pass",
+    "devices",
+    "devices/leaf01",
+    "devices/spine02",
+    "trends",
+    "openapi.json",
+)
+WRONG = ("runs?x=1", "runs?limit=x", "runs?before=x", "findings?verdict=bad", "findings?limit=501", "states?offset=-1")
+MISSING = ("runs/none", "devices/none", "none", "findings?run=none", "runs/..%2f..%2fdiary")
+
+
+def checked(answer: Answer, template: str) -> Any:
+    """Check an answer against what the document says about its path; return its data."""
+    document = openapi()
+    told = resolved(document["paths"][template]["get"]["responses"][str(answer.code)])
+    (media, content), *_ = told["content"].items()
+    assert answer.headers["content-type"] == media
+    registry = Registry().with_resource("urn:api", DRAFT202012.create_resource(document))
+    schema = {"$ref": content["schema"]["$ref"].replace("#", "urn:api#")}
+    problems = [error.message for error in Draft202012Validator(schema, registry=registry).iter_errors(answer.data)]
+    assert problems == [], (template, problems)
+    return answer.data
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in part:
+        return part
+    found: Any = openapi()
+    for name in part["$ref"].removeprefix("#/").split("/"):
+        found = found[name]
+    return dict(found)
+
+
+def template_of(path: str) -> str:
+    """Return the path of the document that a path belongs to."""
+    asked = f"/api/v1/{path.partition('?')[0]}"
+    paths = openapi()["paths"]
+    return (
+        asked
+        if asked in paths
+        else re.sub(r"(runs|devices)/[^/]+$", lambda found: f"{found[1]}/{{{found[1][:-1]}}}", asked)
+    )
+
+
+def test_the_document_is_openapi() -> None:
+    validate(openapi())
+    for schema in openapi()["components"]["schemas"].values():
+        validator_for(schema, Draft202012Validator).check_schema(schema)
+
+
+def test_the_command_prints_the_document() -> None:
+    done = run("serve", "--openapi")
+    assert (done.returncode, json.loads(done.stdout), done.stderr) == (0, openapi(), "")
+
+
+def test_every_path_of_the_document_is_asked_for() -> None:
+    assert {template_of(path) for path in ASKED} == set(openapi()["paths"])
+
+
+@pytest.mark.parametrize("path", ASKED)
+def test_answers_are_what_the_document_says(server: Running, path: str) -> None:
+    answer = server.ask(f"/api/v1/{path}")
+    assert answer.code == 200
+    assert re.fullmatch(r'"[0-9a-f]{32}"', answer.headers["etag"])
+    checked(answer, template_of(path))
+
+
+@pytest.mark.parametrize(("code", "path"), [*((400, path) for path in WRONG), *((404, path) for path in MISSING)])
+def test_what_cannot_be_answered_says_why(server: Running, code: int, path: str) -> None:
+    answer = server.ask(f"/api/v1/{path}")
+    assert answer.code == code
+    assert (
+        checked(answer, template_of(path) if template_of(path) in openapi()["paths"] else "/api/v1/runs")["status"]
+        == code
+    )
+
+
+def test_a_refusal_is_a_problem_too(server: Running) -> None:
+    answer = server.ask("/api/v1/runs", token="")
+    assert (answer.code, checked(answer, "/api/v1/runs")["title"]) == (401, "Unauthorized")
+
+
+def test_findings_are_those_of_netkit_check(server: Running) -> None:
+    report = server.get("runs/latest")
+    found = server.get("findings?limit=500")
+    assert found["total"] == report["counts"]["fail"] + report["counts"]["warn"] + report["counts"]["error"]
+    assert {one["verdict"] for one in found["items"]} == {"fail"}
+    assert server.get("findings?verdict=skipped")["total"] == report["counts"]["skipped"]
+    assert [one["device"] for one in server.get("findings?check=bgp.*")["items"]] == ["leaf02"]
+    assert server.get("findings?device=spine*")["items"] == []
+
+
+def pages(server: Running, path: str) -> Iterator[list[Any]]:
+    while path:
+        part = server.get(path)
+        yield part["items"]
+        path = (part["next"] or "").removeprefix("/api/v1/")
+
+
+def test_pages_follow_each_other_to_the_end(server: Running) -> None:
+    whole = server.get("findings?verdict=skipped&limit=500")["items"]
+    parts = list(pages(server, "findings?verdict=skipped&limit=100"))
+    assert [len(part) for part in parts[:-1]] == [100] * (len(whole) // 100)
+    assert [one for part in parts for one in part] == whole
+
+
+def test_states_say_what_is_not_well_and_since_when(server: Running) -> None:
+    (run_,) = server.get("runs")["items"]
+    found = server.get("states")["items"]
+    assert {one["device"]: one["check"] for one in found} == {
+        "leaf01": "load.errors",
+        "leaf02": "bgp.sessions",
+        "spine02": "reached",
+        "gpu01": "reached",
+        "gpu02": "reached",
+    }
+    assert {one["since_s"] for one in found} == {run_["taken_s"]}
+
+
+def test_a_device_comes_with_what_is_wrong_about_it(server: Running) -> None:
+    found = server.get("devices/leaf02")
+    assert (found["device"]["state"], [cause["head"]["check"] for cause in found["causes"]]) == (
+        "fail",
+        ["bgp.sessions"],
+    )
+    assert server.get("devices/spine01")["causes"] == []
