@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,23 +15,31 @@ from typing import Any
 
 from netkit.cli import screen
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.fleet import HOST_PLATFORM, fleet
+from netkit.cli.fleet import HOST_PLATFORM, Fleet, fleet
 from netkit.cli.observing import OnlyViewing, looked_at
 from netkit.cli.watch_result import result
-from netkit.design import Switch
-from netkit.design.select import select
+from netkit.design import Fabric, Switch
+from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
+from netkit.facts import Sample
+from netkit.observe import subject
+from netkit.platforms.view import Subject
 from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Feed
 from netkit.watch.frame import unbounded
+from netkit.watch.kept import Kept
 from netkit.watch.look import Look
 from netkit.watch.poll import Poll
 from netkit.watch.record import Record, read
 from netkit.watch.session import Desk, Replay, running
 from netkit.watch.span import glyphs_for, plain
+from netkit.watch.stream import Stream
 from netkit.watch.trouble import Limits
 from netkit.watch.wire import wires
 
+STREAMS = "gnmi"
+"""The source by which devices tell counters by themselves."""
+Listen = Callable[[Subject, float, Callable[[Sample], None], threading.Event], None]
 UNREACHED = 4
 FORMATS = ("text", "json")
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")
@@ -126,15 +135,25 @@ def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
         reached.lab,
     )
 
-    def feed(name: str) -> Feed:
-        device = fabric.device(name)
-        if device is None:
-            raise KeyError(name)
-        source = reached.origin(device.platform if isinstance(device, Switch) else HOST_PLATFORM).source
-        views = looked_at(fabric, device, has_probes=False, source=source).views
-        return Poll(name, views, lambda: OnlyViewing(reached.viewer(name)), asked.interval_s)
+    return outline, [_feed(fabric, device, reached, asked.interval_s) for device in devices]
 
-    return outline, [feed(name) for name in outline.devices]
+
+def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> Feed:
+    """Return what brings the samples of a device: a stream where its source has one, else polling."""
+    source = reached.origin(device.platform if isinstance(device, Switch) else HOST_PLATFORM).source
+    if source == STREAMS:
+        return Kept(Stream(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name)))
+    views = looked_at(fabric, device, has_probes=False, source=source).views
+    return Kept(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))
+
+
+class OnlyStreaming:
+    """A connection of which nothing but listening is left."""
+
+    def __init__(self, viewer: Any) -> None:
+        self.open: Callable[[], None] = viewer.open
+        self.close: Callable[[], None] = viewer.close
+        self.stream: Listen = viewer.stream
 
 
 def _has_ended(asked: Watching, board: Board, desk: Desk) -> bool:

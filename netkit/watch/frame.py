@@ -88,7 +88,8 @@ def _weight(one: Health) -> int:
         return 3
     if one.condition.state != "connecting" and one.is_overdue:
         return 2
-    return int(one.condition.state in {"slow", "connecting"} or bool(one.condition.why))
+    is_beginning = one.condition.state == "connecting" and one.is_overdue
+    return int(is_beginning or one.condition.state == "slow" or bool(one.condition.why))
 
 
 def _said(one: Health) -> str:

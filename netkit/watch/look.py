@@ -88,5 +88,5 @@ def _moved(look: Look, by: int, rows: Sequence[Row]) -> Look:
     if not rows:
         return look
     keys = [key(row) for row in rows]
-    at = keys.index(look.chosen) + by if look.chosen in keys else 0 if by > 0 else len(keys) - 1
-    return replace(look, chosen=keys[max(0, min(len(keys) - 1, at))])
+    before = keys.index(look.chosen) if look.chosen in keys else -1 if by > 0 else len(keys)
+    return replace(look, chosen=keys[max(0, min(len(keys) - 1, before + by))])

@@ -11,7 +11,7 @@ def short(value: float | None, absent: str) -> str:
     """Return a number in at most five cells: `0`, `0.3`, `42`, `1.25k`, `380G`."""
     if value is None:
         return absent
-    if 0 < value < 1:
+    if 0 < value < 0.95:
         return f"{value:.1f}" if value >= 0.05 else "<0.1"
     index = 0
     while value >= 999.5 and index < len(PREFIXES) - 1:

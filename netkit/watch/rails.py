@@ -68,7 +68,7 @@ def _line(scene: Scene, group: Group, width: int, glyphs: Glyphs) -> Line:
     absent, worst = glyphs.absent, group.rows[0]
     style = style_of(worst.standing.level)
     numbers = (
-        f" {fit(group.name, 10, more=glyphs.more)} {len(group.rows):>5}"
+        f" {fit(clean(group.name), 10, more=glyphs.more)} {len(group.rows):>5}"
         f"  {short(group.from_hosts_bps, absent):>10} {short(group.to_hosts_bps, absent):>10}"
         f" {percent(group.highest('pause_in'), absent):>7} {percent(group.highest('pause_out'), absent):>7}"
         f"  {short(group.total('marks'), absent):>5} {short(group.total('loss'), absent):>6}"

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from netkit.errors import NetkitError
 from netkit.facts import Sample
 from netkit.watch.board import Board
-from netkit.watch.feed import Condition, Feed
+from netkit.watch.feed import Condition, Feed, Listener
 from netkit.watch.record import Event, Record
 
 LONGEST_NAP_S = 0.2
@@ -57,11 +57,11 @@ def take(board: Board, event: Event) -> None:
 
 
 @contextmanager
-def running(feeds: Sequence[Feed], desk: Desk) -> Iterator[None]:
+def running(feeds: Sequence[Feed], listener: Listener) -> Iterator[None]:
     """Run feeds for the length of a block, and hang up on all at once at its end."""
     try:
         for feed in feeds:
-            feed.start(desk)
+            feed.start(listener)
         yield
     finally:
         with ThreadPoolExecutor(HANGING_UP) as pool:

@@ -1,0 +1,123 @@
+"""What is drawn, as text; every screen fits whatever the terminal is."""
+
+import unicodedata
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.watch.board import Board, Outline, Scene
+from netkit.watch.feed import Condition
+from netkit.watch.frame import frame, unbounded
+from netkit.watch.look import Look
+from netkit.watch.number import percent, short, sparkline
+from netkit.watch.span import ASCII, UNICODE, clean, fit, glyphs_for, plain
+from netkit.watch.wire import Wire
+from tests.watch.scene import BEGAN_S, OUTLINE, board, sample
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "watch"
+CLOCK = "22:13:50"
+SCREENS = {
+    "quiet-80x24": (8, Look(), 80, 24),
+    "storm-80x24": (14, Look(), 80, 24),
+    "lossy-110x20": (30, Look(), 110, 20),
+    "lossy-wide": (30, Look(), 170, 16),
+    "rails": (30, Look(is_rails=True), 130, 16),
+    "port": (30, Look(is_detail=True, chosen=("leaf01", "swp1s0")), 100, 30),
+    "filtered": (30, Look(wanted="gpu rail0", is_typing=True), 80, 12),
+    "chosen-and-stopped": (30, Look(chosen=("gpu01", "rail0"), is_paused=True, sort="name"), 80, 12),
+    "tiny": (30, Look(), 20, 5),
+}
+looks = st.builds(
+    Look,
+    is_rails=st.booleans(),
+    is_detail=st.booleans(),
+    is_paused=st.booleans(),
+    is_typing=st.booleans(),
+    sort=st.sampled_from(["wrong", "traffic", "name"]),
+    wanted=st.sampled_from(["", "gpu", "nothing like it", "leaf01 rail"]),
+    chosen=st.none() | st.sampled_from([("leaf01", "swp1s0"), ("gone", "port")]),
+)
+
+
+def scene(seconds: int) -> Scene:
+    return board(seconds).scene(BEGAN_S + seconds + 0.5, CLOCK)
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_screens_look_as_they_did(name: str) -> None:
+    seconds, look, width, height = SCREENS[name]
+    text = plain(frame(scene(seconds), look, width, height, UNICODE))
+    assert text == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
+STORM = scene(14)
+
+
+@given(looks, st.integers(0, 220), st.integers(0, 60), st.sampled_from([UNICODE, ASCII]))
+def test_every_screen_fits(look: Look, width: int, height: int, glyphs: object) -> None:
+    lines = frame(STORM, look, width, height, ASCII if glyphs is ASCII else UNICODE)
+    assert len(lines) <= height
+    assert all(sum(len(span.text) for span in line) <= width for line in lines)
+    if glyphs is ASCII:
+        assert plain(lines).isascii()
+
+
+def test_what_devices_say_moves_no_cursor() -> None:
+    evil = "a\x1b[2J\n\t\u202e\u0301\x9b[red]宽[/red]" * 9
+    watched = Board(replace(OUTLINE, fabric=evil, wires=(Wire(evil, evil, "host", evil, 1, evil, evil),)))
+    watched.tell(evil, Condition("gone", evil))
+    watched.deliver(evil, sample(0, {"rx_bytes": {evil: 1}}), BEGAN_S)
+    for look in (Look(), Look(is_rails=True), Look(is_detail=True, chosen=(evil, evil)), Look(wanted=evil)):
+        for line in frame(watched.scene(BEGAN_S + 1, CLOCK), look, 120, 30, UNICODE):
+            text = "".join(span.text for span in line)
+            assert text.isprintable()
+            assert not any(unicodedata.combining(char) or unicodedata.east_asian_width(char) in "WF" for char in text)
+            assert len(text) <= 120
+
+
+def test_a_screen_without_a_terminal_holds_every_port() -> None:
+    wires = tuple(Wire("leaf01", f"swp{number}", "host", "rail 0", 400, "", "") for number in range(500))
+    watched = Board(Outline("big", wires))
+    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), Look(), 80, UNICODE)) == 500 + 4
+
+
+def test_many_devices_that_are_gone_leave_room_for_ports() -> None:
+    wires = tuple(Wire(f"leaf{number:02}", "swp1", "host", "rail 0", 400, "", "") for number in range(40))
+    watched = Board(Outline("big", wires))
+    for wire in wires:
+        watched.tell(wire.device, Condition("gone", "no route to host"))
+    lines = plain(frame(watched.scene(BEGAN_S, CLOCK), Look(), 80, 24, UNICODE)).splitlines()
+    assert lines[5].startswith(" … and 37 more: leaf03, leaf04")
+    assert lines[6].startswith(" PORT")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "–"), (0, "0"), (0.01, "<0.1"), (0.34, "0.3"), (0.96, "1"), (42.4, "42"), (999.4, "999"), (999.6, "1.00k")],
+)
+def test_small_numbers(value: float | None, text: str) -> None:
+    assert short(value, "–") == text
+
+
+@given(st.floats(0, 1e19))
+def test_no_number_takes_more_than_its_cells(value: float) -> None:
+    assert len(short(value, "–")) <= 5
+    assert len(percent(min(1.0, value), "–")) <= 5
+
+
+def test_none_little_and_much_look_different() -> None:
+    assert sparkline([None, 0, 0.001, 0.5, 1, 2], 1, UNICODE) == " ▁▂▅██"
+    assert sparkline([None, 0, 0.001, 1], 1, ASCII) == " _.#"
+
+
+@pytest.mark.parametrize(("encoding", "glyphs"), [("utf-8", UNICODE), ("latin-1", ASCII), (None, ASCII), ("?", ASCII)])
+def test_a_terminal_is_sent_what_it_knows(encoding: str | None, glyphs: object) -> None:
+    assert glyphs_for(encoding) is glyphs
+
+
+def test_text_is_cut_to_its_cells() -> None:
+    assert (fit("leaf01", 4), fit("x", 3), fit("x", 3, is_right=True), fit("long", 0)) == ("lea…", "x  ", "  x", "")
+    assert clean("ok\x07é") == "ok?é"

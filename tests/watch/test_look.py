@@ -1,0 +1,79 @@
+"""What keys make of the view."""
+
+from functools import reduce
+
+import pytest
+
+from netkit.cli.screen import named
+from netkit.watch.look import Look, key, pressed, shown
+from tests.watch.scene import BEGAN_S, board
+
+SCENE = board(30).scene(BEGAN_S + 30.5)
+
+
+def after(*names: str, look: Look | None = None) -> Look:
+    return reduce(lambda one, name: pressed(one, name, shown(SCENE, one)), names, look or Look())
+
+
+def ports(look: Look) -> list[str]:
+    return [" ".join(key(row)) for row in shown(SCENE, look)]
+
+
+def test_arrows_choose_and_stop_at_the_ends() -> None:
+    names = ports(Look())
+    assert after("down").chosen == tuple(names[0].split())
+    assert after("down", "down", "down", "up").chosen == tuple(names[1].split())
+    assert after("end", "down").chosen == tuple(names[-1].split())
+    assert after("end", "home", "up").chosen == tuple(names[0].split())
+    assert after("page down").chosen == tuple(names[-1].split())
+
+
+def test_enter_shows_the_chosen_port_and_leaves_it() -> None:
+    assert after("enter").is_detail
+    assert after("enter").chosen == after("down").chosen
+    assert not after("enter", "escape").is_detail
+    assert after("down", "down", "enter", "enter") == after("down", "down")
+
+
+def test_a_filter_is_typed_kept_and_dropped() -> None:
+    typed = after("/", *"GPU02 rail", "backspace", "enter")
+    assert (typed.wanted, typed.is_typing) == ("GPU02 rai", False)
+    assert ports(typed) == ["leaf01 swp1s1", "gpu02 rail0"]
+    assert after("escape", look=typed) == Look()
+    assert after("/", "q", "s", "tab", "escape") == Look()
+
+
+def test_sorts_come_in_turn() -> None:
+    assert ports(after("s", "s")) == sorted(ports(Look()))
+    assert sorted(ports(after("s"))) == sorted(ports(Look()))
+    assert after("s", "s", "s") == Look()
+
+
+def test_tab_and_p_go_there_and_back() -> None:
+    assert after("tab").is_rails
+    assert after("p").is_paused
+    assert after("tab", "p", "tab", "p") == Look()
+
+
+def test_keys_with_nothing_to_choose_from_do_no_harm() -> None:
+    nothing = after("/", *"no such port", "enter")
+    assert ports(nothing) == []
+    for name in ("up", "down", "end", "enter"):
+        assert after(name, look=nothing) == nothing
+
+
+@pytest.mark.parametrize(
+    ("sent", "keys"),
+    [
+        ("jk", ["j", "k"]),
+        ("\x1b[A\x1b[B\x1bOA", ["up", "down", "up"]),
+        ("\x1b[5~q", ["page up", "q"]),
+        ("\x1b", ["escape"]),
+        ("\x1b[1;5Cq", ["q"]),
+        ("\x1b[24~s", ["s"]),
+        ("\x7f\r\t", ["backspace", "enter", "tab"]),
+        ("é", ["é"]),
+    ],
+)
+def test_keys_are_known_by_what_terminals_send(sent: str, keys: list[str]) -> None:
+    assert list(named(sent)) == keys

@@ -1,0 +1,158 @@
+"""A record holds all that was drawn, whatever ended it."""
+
+import gzip
+import resource
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.errors import NetkitError
+from netkit.watch.board import Board
+from netkit.watch.feed import Condition
+from netkit.watch.frame import frame
+from netkit.watch.look import Look
+from netkit.watch.record import Event, Record, read
+from netkit.watch.session import Desk, Replay
+from netkit.watch.span import UNICODE
+from tests.watch.scene import BEGAN_S, OUTLINE, storm, storm_at
+
+NAMES = ("watch.jsonl", "watch.jsonl.gz")
+EVENTS = list(storm(4))
+
+
+def written(path: Path, events: list[Event]) -> bytes:
+    record = Record(path, OUTLINE)
+    for event in events:
+        record.add(event)
+    record.close()
+    return path.read_bytes()
+
+
+@pytest.fixture(name="folder", scope="module")
+def folder_of_module(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("records")
+
+
+@pytest.fixture(name="whole", scope="module", params=NAMES)
+def whole_record(request: pytest.FixtureRequest, folder: Path) -> tuple[str, bytes]:
+    return request.param, written(folder / f"whole-{request.param}", EVENTS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_written_is_read_back_equal(tmp_path: Path, name: str) -> None:
+    written(tmp_path / name, EVENTS)
+    outline, events = read(tmp_path / name)
+    assert outline == OUTLINE
+    assert list(events) == EVENTS
+
+
+def head_bytes(name: str, content: bytes) -> int:
+    """Return how much of a record holds its first line."""
+    if not name.endswith(".gz"):
+        return content.index(b"\n") + 1
+    return next(kept for kept in range(len(content)) if b"\n" in zlib.decompressobj(31).decompress(content[:kept]))
+
+
+@given(data=st.data())
+def test_a_record_that_is_cut_off_anywhere_is_read_up_to_there(
+    data: st.DataObject, whole: tuple[str, bytes], folder: Path
+) -> None:
+    name, content = whole
+    kept = data.draw(st.integers(0, len(content)))
+    path = folder / f"cut-{name}"
+    path.write_bytes(content[:kept])
+    if kept < head_bytes(name, content):
+        with pytest.raises(NetkitError, match="is not a record of netkit watch"):
+            read(path)
+        return
+    _, events = read(path)
+    told = list(events)
+    assert told == EVENTS[: len(told)]
+    assert len(told) == len(EVENTS) or kept < len(content)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_are_there_before_the_record_is_closed(tmp_path: Path, name: str) -> None:
+    record = Record(tmp_path / name, OUTLINE)
+    record.add(EVENTS[0])
+    assert list(read(tmp_path / name)[1]) == EVENTS[:1]
+    record.close()
+
+
+def test_a_file_that_is_there_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "watch.jsonl"
+    path.write_text("mine")
+    with pytest.raises(NetkitError, match="is there already"):
+        Record(path, OUTLINE)
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "is not a record"),
+        (b"[]\n", "is not a record"),
+        (b"{}\n", "is not a record"),
+        (b"\xff\xfe\n", "is not a record"),
+        (b'{"netkit_watch": 9}\n', "format 9"),
+        (b"\x1f\x8b" + b"nothing" * 9, "is damaged"),
+        (gzip.compress(b"[[]]\n"), "is not a record"),
+    ],
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
+    path = tmp_path / "watch.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(NetkitError, match=what):
+        read(path)
+
+
+def test_a_line_that_is_none_is_told_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "watch.jsonl"
+    path.write_bytes(written(tmp_path / "good.jsonl", EVENTS[:1]) + b'{"device": 1}\n')
+    with pytest.raises(NetkitError, match=r"watch\.jsonl:3: cannot be read"):
+        list(read(path)[1])
+
+
+def tell(desk: Desk, event: Event) -> None:
+    if isinstance(event.what, Condition):
+        desk.tell(event.device, event.what)
+    else:
+        desk.deliver(event.device, event.what)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_replay_draws_what_was_drawn(tmp_path: Path, name: str) -> None:
+    moment = [BEGAN_S]
+    live, record = Board(OUTLINE), Record(tmp_path / name, OUTLINE)
+    desk = Desk(live, record, lambda: moment[0])
+    drawn = {}
+    for second in range(25):
+        for event in storm_at(second):
+            moment[0] = event.heard_s
+            tell(desk, event)
+        now_s = BEGAN_S + second + 0.5
+        drawn[now_s] = frame(live.scene(now_s, "now"), Look(), 100, 30, UNICODE)
+    record.close()
+    again = Board(OUTLINE)
+    replay = Replay(again, read(tmp_path / name)[1])
+    for now_s, lines in drawn.items():
+        replay.advance(now_s)
+        assert frame(again.scene(now_s, "now"), Look(), 100, 30, UNICODE) == lines
+    assert replay.is_over
+
+
+def test_a_disk_that_is_full_ends_the_record_and_nothing_else(tmp_path: Path) -> None:
+    live = Board(OUTLINE)
+    desk = Desk(live, Record(tmp_path / "watch.jsonl", OUTLINE))
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        for event in EVENTS:
+            tell(desk, event)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "watch.jsonl: cannot be written: File too large" in str(desk.failure)
+    assert [one.samples for one in live.health(BEGAN_S).values()] == [5, 5, 5, 5]
