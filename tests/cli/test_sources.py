@@ -13,7 +13,7 @@ def test_a_source_nobody_knows_is_refused(tmp_path: Path) -> None:
     fabric, _ = checked(tmp_path)
     done = run("check", "--fabric", fabric, "--source", "ftp")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "error: no source of facts 'ftp'; use one of native, snmp, napalm\n"
+    assert done.stderr == "error: no source of facts 'ftp'; use one of native, snmp, napalm, gnmi\n"
 
 
 def test_a_snapshot_is_not_looked_at_again(tmp_path: Path) -> None:
@@ -33,7 +33,7 @@ def test_without_a_community_and_a_user_each_switch_says_what_to_name(tmp_path: 
     assert "no SNMP community and no user is known; name a community or a user under snmp in access.yaml" in done.stdout
 
 
-@pytest.mark.parametrize("source", ["snmp", "napalm"])
+@pytest.mark.parametrize("source", ["snmp", "napalm", "gnmi"])
 def test_the_checks_are_listed_whatever_the_source(tmp_path: Path, source: str) -> None:
     fabric, _ = checked(tmp_path)
     done = run("check", "--fabric", fabric, "--source", source, "--list")
