@@ -105,7 +105,7 @@ def digest(told: Message) -> str:
     """Return the message in a line."""
     fates = Counter(_change(event) for event in told.events)
     news = ", ".join(f"{fates[one]} {one}" for one in ("worse", "better", "flapping", "well again") if fates[one])
-    return f"{_place(told)}: {news}; {standing_text(told.open)}"
+    return shown(f"{_place(told)}: {news}; {standing_text(told.open)}")
 
 
 def _change(event: Event) -> str:
@@ -129,7 +129,7 @@ def standing_text(standing: Mapping[str, int]) -> str:
 def look(told: Message) -> str:
     """Return where to look for more."""
     command = f"netkit history --checks last --fabric DIR{f' --lab={told.lab}' if told.lab else ''}"
-    return f"{told.link} or {command}" if told.link else command
+    return shown(f"{told.link} or {command}" if told.link else command)
 
 
 def place(group: Group) -> str:

@@ -80,6 +80,14 @@ class Slack(Web):
     """Slack, or what takes the same."""
 
     kind: Literal["slack"]
+
+    @field_validator("url")
+    @classmethod
+    def _known_to_be_secret(cls, url: str | None) -> str | None:
+        if url is not None and urlsplit(url).hostname == SLACK:
+            raise ValueError("is a secret itself; name it with url_secret")
+        return url
+
     groups: int = Field(20, ge=1, le=40, description="so many groups are told in a message; the others are counted")
 
 

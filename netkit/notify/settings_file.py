@@ -70,7 +70,7 @@ def _model(path: tuple[int | str, ...]) -> type[BaseModel]:
 def _kindless(detail: ErrorDetails) -> Problem | None:
     if detail["type"] not in TAGS:
         return None
-    return Problem("says not what kind of receiver it is", f"give kind: one of {', '.join(KINDS)}")
+    return Problem("has no kind that is known", f"give kind: one of {', '.join(KINDS)}")
 
 
 def _unrepeated(detail: ErrorDetails) -> Problem | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from netkit.notify.message import Group, Message, digest, groups, lines, look
-from netkit.report.plan_view import counted
+from netkit.report.plan_view import counted, shown
 
 LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
 LONGEST_GROUP = 900
@@ -27,7 +27,7 @@ def payload(told: Message, most: int) -> dict[str, Any]:
 
 
 def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
-    header = {"type": "plain_text", "text": _cut(f"netkit: {told.fabric}", LONGEST_HEADER), "emoji": False}
+    header = {"type": "plain_text", "text": _cut(shown(f"netkit: {told.fabric}"), LONGEST_HEADER), "emoji": False}
     yield {"type": "header", "text": header}
     for text in (escaped(digest(told)), *parts):
         yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, LONGEST_SECTION)}}

@@ -40,6 +40,8 @@ def hand_over(delivery: Delivery) -> None:
         said = error.smtp_error
         text = shown(said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said))[:LONGEST_ANSWER]
         raise NotifyError(Problem(f"it says {error.smtp_code} {text}", "see its own log")) from None
+    except smtplib.SMTPServerDisconnected:
+        raise NotifyError(Problem("it hangs up", "see its own log")) from None
     except (smtplib.SMTPException, OSError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         raise NotifyError(Problem(f"it cannot be reached: {why}", "see host and port, and whether it runs")) from None

@@ -1,0 +1,33 @@
+"""Events and messages made by hand."""
+
+from collections.abc import Sequence
+
+from netkit.judge import Verdict
+from netkit.notify.damping import Kind
+from netkit.notify.event import Event
+from netkit.notify.message import Message
+from netkit.store.state import Key
+
+BEGAN_S = 1_763_769_600.0
+
+
+def event(
+    device: str = "leaf01",
+    place: str = "swp1",
+    *,
+    check: str = "links.up",
+    before: Verdict = Verdict.PASS,
+    now: Verdict = Verdict.FAIL,
+    kind: Kind = "changed",
+    text: str = "down",
+    remedy: str = "see the cable",
+    cause: str = "",
+) -> Event:
+    """Return an event."""
+    key = Key(check, device, place)
+    return Event(f"id of {key.id}", key, kind, before, now, BEGAN_S, BEGAN_S, text, remedy, cause, cause and "broken")
+
+
+def message(events: Sequence[Event], fabric: str = "small", lab: str = "") -> Message:
+    """Return a message."""
+    return Message("m1", fabric, lab, 1, BEGAN_S, {"fail": len(events)}, tuple(events))

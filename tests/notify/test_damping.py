@@ -1,0 +1,79 @@
+"""Damping: every state that lasts is told exactly once, and nothing is lost."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.judge import Verdict
+from netkit.notify.damping import Kind, Limits, Told, step
+
+VERDICTS = st.sampled_from([Verdict.PASS, Verdict.WARN, Verdict.FAIL])
+LIMITS = st.builds(
+    Limits,
+    changes=st.integers(1, 4),
+    window_s=st.sampled_from([600.0, 3600.0]),
+    calm_s=st.sampled_from([300.0, 900.0]),
+)
+ROUNDS = st.lists(st.tuples(VERDICTS, st.integers(1, 900)), max_size=60)
+"""What each run finds, and the seconds since the one before."""
+News = list[tuple[Kind, Verdict, float]]
+
+
+def told(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> tuple[News, Told, float]:
+    """Return what is told of rounds, what is known after them, and when they ended."""
+    known, news, at_s = Told(), News(), 0.0
+    for verdict, after_s in rounds:
+        at_s += after_s
+        known, kind = step(known, verdict, at_s, limits)
+        news += [(kind, verdict, at_s)] if kind else []
+    return news, known, at_s
+
+
+@given(ROUNDS, LIMITS)
+def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
+    last = rounds[-1][0] if rounds else Verdict.PASS
+    lasting = [*rounds, *[(last, 300)] * 12]
+    news, known, _ = told(lasting, limits)
+    assert (known.verdict, known.now, known.is_flapping) == (last, last, False)
+    final = [verdict for kind, verdict, _ in news if kind != "flapping"]
+    assert (final[-1] if final else Verdict.PASS) is last
+    assert told([*lasting, *[(last, 300)] * 50], limits)[0] == news
+
+
+@given(ROUNDS, LIMITS)
+def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
+    news = [("changed", Verdict.PASS, 0.0), *told(rounds, limits)[0]]
+    for (before, verdict, _), (kind, now, _) in pairwise(news):
+        assert (kind == "settled") is (before == "flapping")
+        assert kind != "changed" or verdict is not now
+
+
+@given(ROUNDS)
+def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tuple[Verdict, int]]) -> None:
+    found = [Verdict.PASS, *(verdict for verdict, _ in rounds)]
+    changes = [now for before, now in pairwise(found) if before is not now]
+    news = told(rounds, Limits(changes=1000))[0]
+    assert [verdict for _, verdict, _ in news] == changes
+    assert {kind for kind, _, _ in news} <= {"changed"}
+
+
+@given(ROUNDS, st.integers(1, 4))
+def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
+    limits = Limits(changes=most, window_s=900, calm_s=900)
+    changed = [at_s for kind, _, at_s in told(rounds, limits)[0] if kind == "changed"]
+    for at_s in changed:
+        assert sum(at_s - limits.window_s < one <= at_s for one in changed) <= limits.changes
+
+
+def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
+    limits = Limits(changes=2, window_s=3600, calm_s=900)
+    bad, well = Verdict.FAIL, Verdict.PASS
+    news, _, _ = told([(bad, 300), (well, 300), (bad, 300), (well, 300), (bad, 300), (bad, 600), (bad, 300)], limits)
+    assert news == [
+        ("changed", bad, 300.0),
+        ("changed", well, 600.0),
+        ("flapping", bad, 900.0),
+        ("settled", bad, 2400.0),
+    ]

@@ -1,0 +1,150 @@
+"""Mail through a real server: STARTTLS, a login, and what it may refuse."""
+
+import email
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.message import EmailMessage
+from email.policy import default
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from tests.notify.certificate import made
+from tests.notify.site import Site, told
+
+USER, PASSWORD = "netkit", "a mail password"
+
+
+class Mailbox:
+    """Keeps what comes, and refuses one address."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[list[str], EmailMessage]] = []
+
+    async def handle_RCPT(  # noqa: N802 (the name the library calls)
+        self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
+    ) -> str:
+        del server, session, options
+        if address.startswith("gone@"):
+            return "550 no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802 (the same)
+        del server, session
+        mail = email.message_from_bytes(cast("bytes", envelope.content), policy=default)
+        self.got.append((envelope.rcpt_tos, mail))
+        return "250 taken"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+def _login(_server: object, _session: object, _envelope: object, _mechanism: str, data: object) -> AuthResult:
+    is_known = isinstance(data, LoginPassword) and (data.login, data.password) == (USER.encode(), PASSWORD.encode())
+    return AuthResult(success=is_known, handled=is_known)
+
+
+@contextmanager
+def server(mailbox: Mailbox, port: int, **options: Any) -> Iterator[None]:
+    """Run a mail server for the length of a block."""
+    controller = Controller(mailbox, hostname="127.0.0.1", port=port, ready_timeout=30, **options)
+    controller.start()
+    try:
+        yield
+    finally:
+        controller.stop()
+
+
+@pytest.fixture
+def trust(tmp_path: Path) -> tuple[ssl.SSLContext, Path]:
+    """Return what a server proves itself by, and the file to trust it by."""
+    certificate, key = made(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context, certificate
+
+
+def receiver(port: int, **more: Any) -> dict[str, Any]:
+    address = {"host": "127.0.0.1", "port": port, "sender": "netkit@example.net", "to": ["noc@example.net"]}
+    return {"name": "mail", "kind": "email", **address, **more}
+
+
+@pytest.mark.parametrize("security", ["starttls", "tls"])
+def test_a_mail_is_handed_over_in_private_after_a_login(
+    site: Site, trust: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch, security: str
+) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_MAIL", PASSWORD)
+    context, certificate = trust
+    mailbox, port = Mailbox(), free_port()
+    login = {"authenticator": _login, "auth_required": True}
+    how = {"ssl_context": context, "auth_require_tls": False} if security == "tls" else {"tls_context": context}
+    with server(mailbox, port, **login, **how):
+        secret = {"user": USER, "password_secret": "MAIL", "ca_file": str(certificate)}
+        site.write(receiver(port, security=security, **secret))
+        site.check(is_bad=False)
+        assert told(site.check(is_bad=True)) == (1, "")
+    ((to, mail),) = mailbox.got
+    assert to == ["noc@example.net"]
+    assert mail["Subject"] == "[netkit] small: 1 worse; 1 open: 1 fail"
+    assert "FAIL      leaf01:swp1s0 load.errors: 900000 packets arrived damaged in 600 s" in mail.get_content()
+    assert mail["Auto-Submitted"] == "auto-generated"
+
+
+Refusal = tuple[str, Callable[[Path], dict[str, Any]]]
+
+
+@pytest.mark.parametrize(
+    ("complaint", "password", "more"),
+    [
+        ("its certificate is not trusted: self-signed certificate; ca_file in", PASSWORD, {}),
+        ("it refuses the login; see user and password_secret", "wrong", {"ca_file": "HERE"}),
+        ("it refuses gone@example.net; see to and sender", PASSWORD, {"ca_file": "HERE", "to": ["gone@example.net"]}),
+    ],
+)
+def test_what_a_server_refuses_is_told_without_the_password(
+    site: Site,
+    trust: tuple[ssl.SSLContext, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    complaint: str,
+    password: str,
+    more: dict[str, Any],
+) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_MAIL", password)
+    context, certificate = trust
+    mailbox, port = Mailbox(), free_port()
+    files = {"ca_file": str(certificate)} if "ca_file" in more else {}
+    with server(mailbox, port, tls_context=context, authenticator=_login, auth_required=True):
+        site.write(receiver(port, user=USER, password_secret="MAIL", **{**more, **files}))  # noqa: S106 (its name)
+        site.check(is_bad=False)
+        done = site.check(is_bad=True)
+    assert f"warning: notify: mail was not told: {complaint}" in done.stderr
+    assert password not in done.stderr
+    assert mailbox.got == []
+
+
+def test_whom_one_address_was_refused_for_is_not_told_twice(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    mailbox, port = Mailbox(), free_port()
+    with server(mailbox, port):
+        site.write(receiver(port, security="none", to=["noc@example.net", "gone@example.net"]))
+        site.check(is_bad=False)
+        assert "mail: it refuses gone@example.net; the others have it" in site.check(is_bad=True).stderr
+        assert told(site.check(is_bad=True)) == (1, "")
+    assert [to for to, _ in mailbox.got] == [["noc@example.net"]]
+
+
+def test_a_server_without_starttls_is_sent_nothing(site: Site) -> None:
+    mailbox, port = Mailbox(), free_port()
+    with server(mailbox, port):
+        site.write(receiver(port))
+        site.check(is_bad=False)
+        assert "mail was not told: it does not offer what is asked of it" in site.check(is_bad=True).stderr
+    assert mailbox.got == []

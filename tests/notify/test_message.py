@@ -1,0 +1,95 @@
+"""What receivers read: groups by cause, the worst first, and within the limits of whoever takes it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from netkit.judge import Verdict
+from netkit.notify import slack
+from netkit.notify.event import event_of, plain
+from netkit.notify.mail import LONGEST_SUBJECT, mail
+from netkit.notify.message import digest, groups, text
+from netkit.notify.settings import Email
+from tests.conftest import Golden
+from tests.notify.events import event, message
+
+WELL, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
+RECEIVER = Email(name="m", kind="email", host="h", sender="netkit@example.net", to=("noc@example.net",))
+SCENE = [
+    event("leaf02", "swp9", before=FAIL, now=WELL, text="no light"),
+    event("leaf01", "swp1", check="bgp.sessions", text="Idle", cause="links.up[leaf01] swp1"),
+    event("leaf01", "swp1"),
+    event("spine01", "swp1", check="bgp.sessions", text="Idle", cause="links.up[leaf01] swp1"),
+    *(event(f"gpu{number}", "", check="reached", text="no answer", remedy="") for number in range(1, 6)),
+    event("leaf03", "swp2", check="optics.light", before=FAIL, now=WARN, text="dim"),
+    event("leaf04", "swp4", kind="flapping"),
+    event("leaf05", "swp5", kind="settled", before=FAIL, now=WELL),
+    event("leaf06", "swp1", check="bgp.sessions", text="Idle", cause="links.up[leaf06] swp1"),
+]
+
+
+def test_a_message_as_people_read_it(golden: Golden) -> None:
+    golden("notify/message.txt", text(message(SCENE), most=20))
+
+
+def test_what_is_beyond_the_limit_is_counted() -> None:
+    shown = text(message(SCENE), most=2).splitlines()
+    assert "… and 5 groups more with 5 events" in shown
+
+
+def test_a_digest_counts_what_became_of_states() -> None:
+    assert digest(message(SCENE, lab="t")) == (
+        "small (lab t): 9 worse, 1 better, 1 flapping, 2 well again; 13 open: 13 fail"
+    )
+
+
+def test_one_cause_stands_above_its_symptoms() -> None:
+    found = groups(SCENE)
+    together = next(one for one in found if one.head.key.device == "leaf01")
+    assert [one.key.check for one in together.events] == ["links.up", "bgp.sessions", "bgp.sessions"]
+    assert [one.word for one in found] == ["fail", "fail", "fail", "warn", "flapping", "well", "well"]
+
+
+TEXTS = st.text(max_size=40) | st.just("<!channel> & *x*" * 900) | st.just("\u202e\x1b[2J\n")
+EVENTS = st.lists(
+    st.builds(
+        event,
+        TEXTS,
+        TEXTS,
+        check=st.sampled_from(["a.b", "c.d"]),
+        before=st.sampled_from([WELL, WARN, FAIL]),
+        now=st.sampled_from([WELL, WARN, FAIL, Verdict.ERROR]),
+        kind=st.sampled_from(["changed", "flapping", "settled"]),
+        text=TEXTS,
+        remedy=TEXTS,
+        cause=st.sampled_from(["", "links.up[leaf01] swp1"]),
+    ),
+    min_size=1,
+    max_size=120,
+)
+
+
+@given(EVENTS, st.integers(1, 40), TEXTS)
+def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
+    told = message(events, fabric)  # type: ignore[arg-type]
+    found = slack.payload(told, most)
+    assert 1 <= len(found["blocks"]) <= 50
+    assert 0 < len(found["text"]) <= 4000
+    assert "<" not in found["text"]
+    for block in found["blocks"]:
+        parts = block["elements"] if block["type"] == "context" else [block["text"]]
+        longest = 150 if block["type"] == "header" else 3000
+        assert block["type"] == "header" or all("<" not in part["text"] for part in parts)
+        assert all(0 < len(part["text"]) <= longest for part in parts)
+
+
+@given(EVENTS, TEXTS)
+def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
+    found = mail(message(events, fabric), RECEIVER)  # type: ignore[arg-type]
+    assert len(found["Subject"]) <= LONGEST_SUBJECT
+    assert found["Message-ID"] == "<m1@example.net>"
+    assert b"\x1b" not in found.as_bytes()
+
+
+@given(EVENTS)
+def test_an_event_is_the_same_after_the_outbox(events: list[object]) -> None:
+    assert [event_of(plain(one)) for one in events] == events  # type: ignore[arg-type]
