@@ -42,7 +42,8 @@ def completed(scene: Scene) -> Iterator[Finding]:
     """Every acceptance run came to its end.
 
     A run that breaks off says nothing of bandwidth, and often more of the network than one that is slow: a rail that
-    is not reached, a GID of another kind, a queue pair that gave up.
+    is not reached, a GID of another kind, a queue pair that gave up. See what the tool said
+    last, then `netkit check routes host.rdma`.
     """
     if not scene.snapshot.trials:
         yield skip("", NONE)
@@ -99,7 +100,7 @@ def scaling(scene: Scene) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
     Runs of one test and message size are compared with the one over the fewest hosts. What falls with the number of
-    hosts is what only many hosts use: the spines. See load.balance and adaptive routing.
+    hosts is what only many hosts use: the spines. See `netkit check load.balance load.adaptive-routing`.
     """
     groups: dict[tuple[str, int, int], dict[int, Measured]] = {}
     for trial in _of(scene, COLLECTIVE):
@@ -132,7 +133,8 @@ def transfers(scene: Scene) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
     Of each run the largest message counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
-    warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses).
+    warn. A slow pair is a slow NIC (PCIe, relaxed ordering, ACS) or a slow link (FEC, pauses): see for both
+    ends `netkit check host optics pfc`.
     """
     for trial in _of(scene, TRANSFER):
         rows = [row for row in trial.transfers if row.mean_gbps is not None]
@@ -156,8 +158,8 @@ def transfers(scene: Scene) -> Iterator[Finding]:
 def rdma_latency(scene: Scene) -> Iterator[Finding]:
     """No RDMA latency is much above that of other pairs as far apart.
 
-    A way that takes longer goes around, or through a queue that never empties. Pairs whose ends are not known are
-    compared with each other.
+    A way that takes longer goes around, or through a queue that never empties: see `netkit check routes pfc`. Pairs
+    whose ends are not known are compared with each other.
     """
     groups: dict[tuple[str, str, int], list[tuple[Trial, float]]] = {}
     for trial in _of(scene, TRANSFER):
@@ -187,7 +189,7 @@ def shares(scene: Scene) -> Iterator[Finding]:
 
     Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum of
     load nothing competes, and nothing is judged. A share that is too small means that a queue on the way has another
-    weight, or that the packets do not carry the mark they should.
+    weight, or that the packets do not carry the mark they should: see `netkit check qos`.
     """
     for runs in contests(_of(scene, LOAD)):
         yield _shared(scene, runs)

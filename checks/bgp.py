@@ -57,6 +57,7 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """BFD watches every established session.
 
     Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
+    See with `netkit plan` whether both ends are configured for it; right after a change, look again.
     """
     del scene
     for port, session in _established(seen):
@@ -72,7 +73,8 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No switch asks its neighbours to go around it unless the intent says so.
 
-    A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm.
+    A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm. End it with
+    `netkit deploy`, or say `drain` in the intent.
     """
     del scene
     device = seen.device

@@ -20,7 +20,7 @@ def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
     Somebody cleared them, a driver or a daemon was loaded again, or the device rebooted. What they counted before is
     lost, so other checks skip them this time: a quiet window says less than it seems. A counter that ran over the end
-    of its range is no reset; it goes on counting.
+    of its range is no reset; it goes on counting. Look again; when nobody cleared them, see why it restarted.
     """
     del scene
     system = seen.facts.system
@@ -70,7 +70,7 @@ def stuck(scene: Scene) -> Iterator[Finding]:
     """Counters count: what one end sends, the other end sees arrive.
 
     A device whose counters stand still hides everything that other checks look for, though its traffic may be well.
-    Its counter daemon may have died.
+    Its counter daemon may have died: restart it, and look again.
     """
     for near, near_port, far, far_port in scene.links():
         for one, port, other, other_port in ((near, near_port, far, far_port), (far, far_port, near, near_port)):

@@ -24,7 +24,8 @@ def parity(scene: Scene) -> Iterator[Finding]:
 
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
     queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
-    for losses, or that a NIC outside this set sends them. A rail of which not all NICs were read is not judged.
+    for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
+    all NICs were read is not judged.
     """
     for rail in scene.fabric.rails:
         nics = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
@@ -90,7 +91,8 @@ def marks(scene: Scene) -> Iterator[Finding]:
     """What switches mark arrives marked, and is answered.
 
     Marks that no receiver counts were cleared on the way; marks that no receiver answers mean that its notification
-    point is off. A queue that is long and marks nothing means that ECN is off at that port.
+    point is off: see `netkit check qos.nic qos.ecn`.
+    A queue that is long and marks nothing means that ECN is off at that port.
     """
     marked = sum(_marked(scene, seen) for seen in scene.switches)
     received = sum(delta.value for seen in scene.hosts for delta in seen.deltas("ecn_received").values())
@@ -168,7 +170,8 @@ def queue(scene: Scene) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 
     A hop that gives them another DSCP, or maps theirs to another queue, lets them wait behind what causes the
-    congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none.
+    congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none:
+    compare the maps of the switch there with `netkit check qos.switch`.
     """
     minimum = scene.limits.cnp_minimum
     found = tuple(strays(scene, minimum))

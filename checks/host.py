@@ -16,7 +16,8 @@ RDMA_MTUS = (256, 512, 1024, 2048, 4096)
 def sysctls(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
-    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives.
+    Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy`
+    sets them; when they come back, another file below /etc/sysctl.d does.
     """
     del scene
     found = seen.facts.host
@@ -96,7 +97,8 @@ def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
 def rdma(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """RDMA uses the largest packets that fit the MTU, and the RoCEv2 address has one index on all NICs of a host.
 
-    A smaller RDMA MTU costs bandwidth; an index that differs sends a job's traffic as RoCEv1, which switches drop.
+    A smaller RDMA MTU costs bandwidth; an index that differs sends a job's traffic as RoCEv1, which switches drop. See
+    the MTU of the interface, then load the driver again.
     """
     del scene
     wanted = max(mtu for mtu in RDMA_MTUS if mtu < seen.device.mtu_bytes)
@@ -127,7 +129,8 @@ def _usual(values: list[int | None]) -> int | None:
 def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every GPU shares a PCIe switch with the NIC of its rail.
 
-    A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail.
+    A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or mend the
+    order of PCI addresses in the host model.
     """
     del scene
     found = seen.facts.host
@@ -149,6 +152,7 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """What is set in the firmware of a NIC is also in force.
 
     Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
+    Empty the host, then reset the NIC with mlxfwreset, or reboot.
     """
     del scene
     for name, nic in _cards(seen):
@@ -170,7 +174,7 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def uniform(scene: Scene) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 
-    One host that differs is the one that hangs a collective.
+    One host that differs is the one that hangs a collective. Bring it to what the others run.
     """
     hosts = [(seen.name, seen.facts.host) for seen in scene.hosts if not isinstance(seen.facts.host, Absent)]
     kernels = {seen.name: seen.facts.system.kernel for seen in scene.hosts if not isinstance(seen.facts.system, Absent)}

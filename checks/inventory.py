@@ -16,6 +16,7 @@ def version(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch runs the NOS release that the intent names.
 
     Configurations are rendered for that release; another one may refuse parts of it, or understand them differently.
+    Upgrade the switch, or name its release in the intent.
     """
     del scene
     found = seen.facts.system
@@ -38,7 +39,8 @@ def _is_release(found: str, wanted: str) -> bool:
 def nics(scene: Scene) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
-    One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases.
+    One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases. Bring
+    it to the release of the others.
     """
     reads: Mapping[str, Read] = {"firmware": lambda nic: nic.firmware, "driver": lambda nic: nic.driver_version}
     cards = [

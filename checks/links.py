@@ -51,7 +51,8 @@ def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every port has the MTU it is designed with.
 
-    A smaller one at one end loses the large packets only: pings pass, and collectives hang.
+    A smaller one at one end loses the large packets only: pings pass, and collectives hang. `netkit plan` shows who
+    changed it, `netkit deploy` sets it.
     """
     for port, far in _ends(scene, seen):
         state, wanted = _interface(seen, port), _mtu(seen, port)
@@ -70,7 +71,8 @@ def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def fec(scene: Scene) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
-    Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired.
+    Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired. Let both ends
+    negotiate, or set the FEC of the module at both.
     """
     for near, near_port, far, far_port in scene.links():
         mine, other = _interface(near, near_port), _interface(far, far_port)
@@ -109,7 +111,8 @@ def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Links come up quickly.
 
-    A module whose equalizer does not settle takes tens of seconds, and often fails before long.
+    A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
+    slow again, swap it.
     """
     for port, far in _ends(scene, seen):
         state = _interface(seen, port)

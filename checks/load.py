@@ -17,7 +17,8 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
     One lost packet makes RDMA send much of a message again. On the way in it is lost for want of headroom: PFC is off
-    or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless.
+    or too late at one end. On the way out it is a watchdog that drops, or a queue that is not lossless. See
+    `netkit check qos pfc.symmetry watchdog`.
     """
     for port in (*seen.ports, *seen.nics):
         for priority in scene.fabric.lossless.lossless_priorities:
@@ -85,6 +86,7 @@ def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 
     Half on, it moves flows around congestion onto paths that do not, and packets arrive out of order for nothing.
+    `netkit plan` shows where it differs, `netkit deploy` sets it.
     """
     del scene
     found = seen.facts.adaptive_routing

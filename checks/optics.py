@@ -41,7 +41,8 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every lane receives and sends light within the limits of its module.
 
     Beyond the alarm limit errors are certain; near the warning limit they come with the next warm day. Weak received
-    light with good light at the far end is dirt or a bent fibre; weak sent light is an old laser.
+    light with good light at the far end is dirt or a bent fibre: clean the connectors. Weak sent light is an old laser:
+    swap the module.
     """
     for port, module in _modules(seen):
         if not module.lanes or all(_is_blind(lane) for lane in module.lanes.values()):
@@ -61,7 +62,8 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The lanes of a module receive alike.
 
-    One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well.
+    One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well:
+    clean and reseat it.
     """
     for port, module in _modules(seen):
         values = {number: lane.rx_dbm for number, lane in module.lanes.items() if lane.rx_dbm is not None}
@@ -109,7 +111,7 @@ def loss(scene: Scene) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
     Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
-    others of its kind is dirty or bent.
+    others of its kind is dirty or bent: clean it, then swap it.
     """
     losses = list(_losses(scene))
     kinds = {kind for kind, _, _ in losses}
@@ -148,7 +150,8 @@ def _lanes(scene: Scene, end: End) -> Sequence[Lane]:
 def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
-    Light that fades ends in an outage that can still be planned. Needs a store of earlier runs, six for a slow fade.
+    Light that fades ends in an outage that can still be planned: clean the connectors, and have a module ready. Needs a
+    store of earlier runs, six for a slow fade.
     """
     for port, module in _modules(seen):
         for number, lane in sorted(module.lanes.items()):
@@ -182,6 +185,7 @@ def parts(scene: Scene) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and no serial number is there twice.
 
     Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
+    Bring them to one release; a serial number that is there twice is a copy.
     """
     found = [
         (seen, port, module)
@@ -240,7 +244,7 @@ def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """FEC repairs everything, and with room to spare.
 
     A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
-    codeword say that this is near.
+    codeword say that this is near. Clean the connectors at both ends, then swap module and fibre one by one.
     """
     for name in (*seen.ports, *seen.nics):
         lost = seen.delta("fec_uncorrectable", name)

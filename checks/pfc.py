@@ -72,7 +72,8 @@ def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def symmetry(scene: Scene) -> Iterator[Finding]:
     """What pauses one end of a link sends, the other end receives.
 
-    Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause.
+    Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause. See
+    which end with `netkit check qos.link`.
     """
     for near, near_port, far, far_port in scene.links():
         for number in scene.fabric.lossless.lossless_priorities:
@@ -97,7 +98,8 @@ def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str
 def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No NIC holds up its leaf for so long that its own storm guard notices.
 
-    The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs.
+    The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs. See
+    `netkit check host`; take the host out of service and load the driver again.
     """
     del scene
     for nic in seen.nics:

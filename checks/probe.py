@@ -86,7 +86,8 @@ def latency(scene: Scene) -> Iterator[Finding]:
     """No way between NICs takes much longer than others as far apart.
 
     The quickest of several answers counts, which a busy host hardly delays. A way that takes longer goes around:
-    through another rail, through more switches, or out of the fabric; or a queue on it never empties.
+    through another rail, through more switches, or out of the fabric; or a queue on it never empties. See
+    `netkit check routes pfc`.
     """
     yield from _unseen(scene)
     timed = [(way, least) for way in _ways(scene) if not way.is_bad and (least := way.probes[0].least_us) is not None]

@@ -31,7 +31,7 @@ def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch port trusts, maps, pauses and schedules as the intent says.
 
     One hop that maps RoCE to a class that is not lossless makes the whole path lossy; one that maps CNPs to a full
-    queue lets congestion grow.
+    queue lets congestion grow. `netkit plan` shows what differs, `netkit deploy` sets it.
     """
     found = seen.facts.qos
     if isinstance(found, Absent):
@@ -48,7 +48,8 @@ def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch port marks RoCE at the thresholds the intent has for its speed, and marks nothing else.
 
-    Marks that come too late leave it to PFC to slow senders down; none at all leave nothing else.
+    Marks that come too late leave it to PFC to slow senders down; none at all leave nothing else. `netkit plan` shows
+    what differs, `netkit deploy` sets it.
     """
     found = seen.facts.qos
     if isinstance(found, Absent):
@@ -65,7 +66,8 @@ def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The headroom of every port holds what is still on its way over the real cable after a pause.
 
-    Less of it loses packets of the lossless class under congestion only, when it hurts most.
+    Less of it loses packets of the lossless class under congestion only, when it hurts most. Say how long the cables
+    are in the intent, then `netkit deploy`.
     """
     del scene
     found = seen.facts.qos
@@ -99,7 +101,7 @@ def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, marks and answers as the intent says.
 
     Firmware updates and driver reloads bring defaults back: RoCE then rides in a class that nothing protects, or CNPs
-    leave with a DSCP that no switch knows.
+    leave with a DSCP that no switch knows. `netkit deploy` sets them again.
     """
     found = seen.facts.qos
     if isinstance(found, Absent):
@@ -116,7 +118,8 @@ def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
 def link(scene: Scene) -> Iterator[Finding]:
     """Both ends of a cable mean the same: the same priority for RoCE and for CNPs, and PFC on the same ones.
 
-    Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets.
+    Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. See with
+    `netkit check qos` which end differs from the intent.
     """
     profile = scene.fabric.lossless
     for near, near_port, far, far_port in scene.links():

@@ -17,6 +17,7 @@ def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.
 
     A path that is missing makes the others carry its traffic: collectives slow down though everything is reachable.
+    See `netkit check links.up bgp` for the switches in between.
     """
     found = seen.facts.routes
     if isinstance(found, Absent):
@@ -50,7 +51,7 @@ def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
     The kernel is asked, from each NIC's address, for the way to another host of its leaf, of its rail, and of every
     other rail. A packet that leaves by another NIC has a source address of the wrong rail: it is lost, or loads that
-    rail.
+    rail. `netkit deploy` sets routes and rules again.
     """
     found = seen.facts.lookups
     if isinstance(found, Absent):
@@ -90,7 +91,8 @@ def _is_on_link(nic: Nic, far: Nic) -> bool:
 def addresses(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC has the address it is designed to have, and no other of the fabric's.
 
-    A second address of another rail makes the kernel answer on the wrong NIC.
+    A second address of another rail makes the kernel answer on the wrong NIC. Remove what netkit did not put there,
+    then `netkit deploy`.
     """
     found = seen.facts.host
     if isinstance(found, Absent) or not isinstance(seen.device, Host):

@@ -12,7 +12,8 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip
 def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
-    Without it one NIC that pauses for ever stops everybody who sends through the same switches.
+    Without it one NIC that pauses for ever stops everybody who sends through the same switches. `netkit deploy` turns
+    it on.
     """
     found = seen.facts.watchdogs
     if isinstance(found, Absent):

@@ -104,3 +104,8 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         left += {(page.parent / link).resolve() for link in links} - reached
     unreached = sorted(page.name for page in (ROOT / "docs").rglob("*.md") if page not in reached)
     assert unreached == [], "link it from README.md, section Read on"
+
+
+def test_every_check_says_what_a_failure_means() -> None:
+    silent = [check.name for check in catalog.load().values() if not check.text.partition("\n\n")[2]]
+    assert silent == []
