@@ -1,5 +1,6 @@
 """gNMI's messages to updates and back. The classes are pygnmi's, handed in: nothing here needs it before it is used."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +10,10 @@ from netkit.platforms.gnmi.update import Update
 from netkit.platforms.shown import parsed
 
 NANO = 1_000_000_000
+MOST_PATHS = 100_000
+"""More than the largest switch has; a server may not make netkit remember without end."""
+COUNT = re.compile(rb'"\d{1,20}"')
+TREES = ("json_val", "json_ietf_val")
 PLAIN = ("int_val", "uint_val", "string_val", "bool_val")
 
 
@@ -30,11 +35,24 @@ def _path(messages: Any, steps: Path) -> Any:
     return messages.Path(elem=[messages.PathElem(name=one.name, key=dict(one.keys)) for one in steps])
 
 
-def updates(notification: Any) -> Iterator[Update]:
-    """Yield what a notification tells; what it says is gone is not told."""
-    prefix = _steps(notification.prefix)
-    for one in notification.update:
-        yield Update((*prefix, *_steps(one.path)), _value(one.val))
+class Paths:
+    """Paths as they were read before: a stream tells the same ones each time, and to read them is most of the work."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, Path] = {}
+
+    def updates(self, notification: Any) -> Iterator[Update]:
+        """Yield what a notification tells; what it says is gone is not told."""
+        prefix = notification.prefix
+        start = prefix.SerializeToString()
+        for one in notification.update:
+            key = start + one.path.SerializeToString()
+            path = self._known.get(key)
+            if path is None:
+                path = (*_steps(prefix), *_steps(one.path))
+                if len(self._known) < MOST_PATHS:
+                    self._known[key] = path
+            yield Update(path, _value(one.val))
 
 
 def _steps(path: Any) -> Path:
@@ -46,6 +64,7 @@ def _value(told: Any) -> object:
     kind = told.WhichOneof("value")
     if kind in PLAIN:
         return getattr(told, kind)
-    if kind in {"json_val", "json_ietf_val"}:
-        return parsed(getattr(told, kind).decode("utf-8", "replace"))
+    if kind in TREES:
+        text: bytes = getattr(told, kind)
+        return int(text[1:-1]) if COUNT.fullmatch(text) else parsed(text.decode("utf-8", "replace"))
     return None

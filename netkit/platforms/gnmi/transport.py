@@ -84,17 +84,19 @@ class Line:
     def once(self, question: Question) -> tuple[Update, ...]:
         """Return all that is below a path; raises RefusedStreamError."""
         found: list[Update] = []
+        paths = message.Paths()
         for notification in self._told(message.request(self._messages, (question,)), self._place.patience_s):
             if notification is None:
                 break
-            found += message.updates(notification)
+            found += paths.updates(notification)
         return tuple(found)
 
     def stream(self, questions: Sequence[Question], interval_s: float) -> Iterator[tuple[Update, ...]]:
         """Yield what the server tells, for as long as it does; raises RefusedStreamError when that ends."""
+        paths = message.Paths()
         for notification in self._told(message.request(self._messages, questions, interval_s), None):
             if notification is not None:
-                yield tuple(message.updates(notification))
+                yield tuple(paths.updates(notification))
         raise RefusedStreamError("it ended the stream")
 
     def close(self) -> None:

@@ -59,8 +59,8 @@ class Samples:
     """Puts samples together from what a stream tells piece by piece."""
 
     def __init__(self, subject: Subject, names: Mapping[str, str], deliver: Deliver, interval_s: float) -> None:
-        self._subject, self._names, self._deliver = subject, names, deliver
-        self._interval_s = interval_s
+        self._platform, self._deliver, self._interval_s = subject.platform, deliver, interval_s
+        self._counting = count.Counting(subject.platform, names, subject.ports)
         self._quiet_s = min(interval_s * QUIET_PART, LONGEST_QUIET_S)
         self._found: dict[tuple[str, str], int] = {}
         self._began_s: float | None = None
@@ -80,12 +80,12 @@ class Samples:
         if self._began_s is not None and now_s - self._began_s > self._interval_s:  # a server that never pauses
             self._complete()
         self._began_s, self._last_s = self._began_s or now_s, now_s
-        self._found.update(count.counts(self._subject.platform, updates, self._names))
+        self._found.update(self._counting.counts(updates))
 
     def _complete(self) -> None:
         if self._began_s is None:
             return
-        counters = count.counters(self._subject.platform, self._found, self._subject.ports)
+        counters = count.counters(self._platform, self._found)
         at_s = (self._began_s + self._last_s) / 2
         self._began_s = None
         if counters:

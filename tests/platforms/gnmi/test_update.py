@@ -31,8 +31,8 @@ PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 
 def told(platform: str, *updates: tuple[str, Any], wanted: tuple[str, ...] = (), names: Any = None) -> Any:
-    found = count.counts(platform, (Update(path(place), value) for place, value in updates), names or {})
-    return count.counters(platform, dict(found), wanted)
+    counting = count.Counting(platform, names or {}, wanted)
+    return count.counters(platform, dict(counting.counts(Update(path(place), value) for place, value in updates)))
 
 
 def test_openconfig_tells_ports_and_queues_leaf_by_leaf() -> None:
@@ -170,7 +170,7 @@ def test_counters_are_known_ones() -> None:
 @given(UPDATES, PLATFORMS)
 def test_no_update_raises(updates: list[Update], platform: str) -> None:
     names = sonic.aliases(updates)
-    found = count.counters(platform, dict(count.counts(platform, updates, names)), ())
+    found = count.counters(platform, dict(count.Counting(platform, names).counts(updates)))
     assert all(value >= 0 for places in found.values() for value in places.values())
 
 

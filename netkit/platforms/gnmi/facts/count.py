@@ -1,9 +1,12 @@
 """Counts as servers name them, before they are netkit's counters: a stream tells some of them at a time."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.facts import Counters
 from netkit.platforms.gnmi.facts import openconfig, sonic
+from netkit.platforms.gnmi.message import MOST_PATHS
+from netkit.platforms.gnmi.path import Path
 from netkit.platforms.gnmi.update import Update, leaves
 from netkit.platforms.shown import whole
 from netkit.platforms.snmp.facts.port import NAMES
@@ -12,41 +15,74 @@ Counts = Mapping[tuple[str, str], int]
 """The server's name of a count, and the place → the count."""
 
 
-def counts(platform: str, updates: Iterable[Update], names: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield what updates count; `names` are what the server calls ports → the ports, where it has names of its own."""
-    place = sonic.place if platform == "sonic" else openconfig.place
-    for update in updates:
+class Counting:
+    """Reads updates of one server. The leaf and place of a path are found once: a stream tells it each time."""
+
+    def __init__(self, platform: str, names: Mapping[str, str], wanted: tuple[str, ...] = ()) -> None:
+        self._platform, self._names, self._wanted = platform, names, frozenset(wanted)
+        self._known: dict[int, tuple[Path, tuple[str, str] | None]] = {}
+
+    def counts(self, updates: Iterable[Update]) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield what updates count on wanted ports, by the server's name of the count and the place."""
+        found = self._of_sonic if self._platform == "sonic" else self._of_openconfig
+        for update in updates:
+            yield from found(update)
+
+    def _of_sonic(self, update: Update) -> Iterator[tuple[tuple[str, str], int]]:
+        yield from ((key, count) for key, count in sonic.counts(update, self._names) if self._has(key[1]))
+
+    def _of_openconfig(self, update: Update) -> Iterator[tuple[tuple[str, str], int]]:
+        if not isinstance(update.value, dict | list):
+            yield from _told(self._place(update.path), update.value)
+            return
         for path, value in leaves(update):
-            count, found = whole(value), place(path, names)
-            if count is not None and found is not None:
-                yield found, count
+            yield from _told(self._found(path), value)
+
+    def _place(self, path: Path) -> tuple[str, str] | None:
+        """Return the place of a path that is read again and again, and so is the same object each time."""
+        known = self._known.get(id(path))
+        if known is None or known[0] is not path:
+            known = path, self._found(path)
+            if len(self._known) < MOST_PATHS:
+                self._known[id(path)] = known
+        return known[1]
+
+    def _found(self, path: Path) -> tuple[str, str] | None:
+        found = openconfig.place(path, self._names)
+        return found if found is not None and self._has(found[1]) else None
+
+    def _has(self, at: str) -> bool:
+        return not self._wanted or at in self._wanted or at.rpartition("/")[0] in self._wanted
 
 
-def counters(platform: str, found: Counts, wanted: tuple[str, ...]) -> Counters:
-    """Return counts as counters, of the wanted ports; of all that are called as ports are when none is named."""
+def _told(place: tuple[str, str] | None, value: object) -> Iterator[tuple[tuple[str, str], int]]:
+    count = whole(value) if place is not None else None
+    if place is not None and count is not None:
+        yield place, count
+
+
+def counters(platform: str, found: Counts) -> Counters:
+    """Return counts as counters, of all that are called as ports are."""
     table = sonic.COUNTERS if platform == "sonic" else openconfig.COUNTERS
-    told: dict[str, dict[str, int]] = {}
-    for name, sums in table.items():
-        for at in _places(sums, found):
-            count = next((sum(each) for one in sums if (each := _all(one, found, at))), None)
-            if count is not None and _is_wanted(platform, at, wanted):
-                told.setdefault(name, {})[at] = count
-    return told
+    by_leaf: dict[str, dict[str, int]] = {}
+    for (leaf, at), count in found.items():
+        by_leaf.setdefault(leaf, {})[at] = count
+    told = {name: _summed(sums, by_leaf, NAMES.get(platform)) for name, sums in table.items()}
+    return {name: places for name, places in told.items() if places}
 
 
-def _places(sums: tuple[tuple[str, ...], ...], found: Counts) -> list[str]:
-    firsts = {one[0] for one in sums}
-    return sorted({at for leaf, at in found if leaf in firsts})
+def _summed(
+    sums: tuple[tuple[str, ...], ...], by_leaf: Mapping[str, Mapping[str, int]], shape: re.Pattern[str] | None
+) -> Mapping[str, int]:
+    """Return a counter by place: of several sums the first whose leaves are all there."""
+    found: dict[str, int] = {}
+    for leaf_names in sums:
+        first, *others = (by_leaf.get(leaf, {}) for leaf in leaf_names)
+        for at, count in first.items():
+            if at not in found and all(at in one for one in others) and _is_port(at, shape):
+                found[at] = count + sum(one[at] for one in others)
+    return found
 
 
-def _all(leaf_names: tuple[str, ...], found: Counts, at: str) -> list[int]:
-    """Return the counts that make up a sum; nothing when one of them is not there."""
-    each = [found[leaf, at] for leaf in leaf_names if (leaf, at) in found]
-    return each if len(each) == len(leaf_names) else []
-
-
-def _is_wanted(platform: str, at: str, wanted: tuple[str, ...]) -> bool:
-    if wanted:
-        return at in wanted or at.rpartition("/")[0] in wanted
-    shape = NAMES.get(platform)
+def _is_port(at: str, shape: re.Pattern[str] | None) -> bool:
     return shape is not None and any(shape.fullmatch(name) for name in (at, at.rpartition("/")[0]))

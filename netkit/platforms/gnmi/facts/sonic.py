@@ -3,19 +3,16 @@
 Its server calls ports by their aliases where they have any.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.facts import Absent, counter
 from netkit.facts.system import Interface
 from netkit.platforms.gnmi.facts.openconfig import Sums
-from netkit.platforms.gnmi.path import Path
 from netkit.platforms.gnmi.update import Update
 from netkit.platforms.shown import Shown, named, number, text, whole
 from netkit.platforms.snmp.facts.port import NAMES
 from netkit.platforms.sonic.facts.counter import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES
 
-FIELD = re.compile(r"(SAI_PORT_STAT_|SAI_QUEUE_STAT_|PFC_WD_QUEUE_STATS_)\w+", re.ASCII)
 OF_PRIORITY_FIELD = {form.format(one): (name, one) for name, form in OF_PRIORITY.items() for one in PRIORITIES}
 OF_BIN_FIELD = {OF_BIN.format(one): ("fec_bin", one) for one in BINS}
 NUMBERED = {**OF_PRIORITY_FIELD, **OF_BIN_FIELD}
@@ -36,19 +33,47 @@ COUNTERS: Mapping[str, Sums] = {
 }
 
 
-def place(path: Path, names: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the field at a path, and where it counts; None when it is no counter."""
-    if len(path) < 3 or not FIELD.fullmatch(path[-1].name):
-        return None
-    field, (called, _, queue) = path[-1].name, path[-2].name.partition(":")
-    port = names.get(called, called)
-    if field in NUMBERED and not queue:
+PORT_FIELDS = frozenset(field for each in OF_PORT.values() for field in each)
+QUEUE_FIELDS = frozenset(field for each in OF_QUEUE.values() for field in each)
+DEEPEST = 3
+"""A database, a table, a row."""
+
+
+def counts(update: Update, names: Mapping[str, str]) -> Iterator[tuple[tuple[str, str], int]]:
+    """Yield what the rows of an update count, by field and place."""
+    for called, row in _counted(update.path[-1].name if update.path else "", update.value, DEEPEST):
+        name, _, queue = called.partition(":")
+        port = names.get(name, name)
+        if queue:
+            yield from _of_queue(row, port, whole(queue))
+        else:
+            yield from _of_port(row, port)
+
+
+def _counted(name: str, value: object, deeper: int) -> Iterator[tuple[str, Shown]]:
+    """Yield the rows of a tree by their names: what has fields and no rows in it."""
+    rows = dict(named(value))
+    if rows and deeper:
+        for below, row in rows.items():
+            yield from _counted(below, row, deeper - 1)
+    elif isinstance(value, dict):
+        yield name, value
+
+
+def _of_port(row: Shown, port: str) -> Iterator[tuple[tuple[str, str], int]]:
+    for field in PORT_FIELDS & row.keys():
+        if (count := whole(row[field])) is not None:
+            yield (field, port), count
+    for field in NUMBERED.keys() & row.keys():
         name, number_of_it = NUMBERED[field]
-        return name, counter.place(port, number_of_it)
-    if not queue:
-        return field, port
-    index = whole(queue)
-    return (field, counter.place(port, index)) if index is not None and index in PRIORITIES else None
+        if (count := whole(row[field])) is not None:
+            yield (name, counter.place(port, number_of_it)), count
+
+
+def _of_queue(row: Shown, port: str, queue: int | None) -> Iterator[tuple[tuple[str, str], int]]:
+    for field in QUEUE_FIELDS & row.keys() if queue in PRIORITIES else ():
+        if (count := whole(row[field])) is not None:
+            yield (field, f"{port}/{queue}"), count
 
 
 def aliases(updates: Iterable[Update]) -> Mapping[str, str]:

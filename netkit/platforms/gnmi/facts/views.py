@@ -75,13 +75,14 @@ def _once(place: str) -> str:
 def counters(*texts: str, platform: str, wanted: tuple[str, ...]) -> Facts:
     """Return the counters of a server that speaks OpenConfig."""
     updates = (update for text in texts for update in read(text))
-    return _counters(count.counters(platform, dict(count.counts(platform, updates, {})), wanted))
+    return _counters(count.counters(platform, dict(count.Counting(platform, {}, wanted).counts(updates))))
 
 
 def counters_of_sonic(ports: str, *texts: str, wanted: tuple[str, ...]) -> Facts:
     """Return the counters of SONiC, whose APPL_DB knows by which names its server calls ports."""
     updates = (update for text in texts for update in read(text))
-    found = count.counters("sonic", dict(count.counts("sonic", updates, sonic.aliases(read(ports)))), wanted)
+    counting = count.Counting("sonic", sonic.aliases(read(ports)), wanted)
+    found = count.counters("sonic", dict(counting.counts(updates)))
     changes = sonic.changes(read(ports), wanted)
     return _counters({**found, "carrier_changes": changes} if changes and found else found)
 
