@@ -91,24 +91,24 @@ class CoreTier(Tier):
 class Switches(Strict):
     """The switch tiers."""
 
-    leaf: LeafTier
-    spine: SpineTier | None = None
-    core: CoreTier | None = None
+    leaf: LeafTier = Field(description="hosts below, spines above; one for each rail in a unit")
+    spine: SpineTier | None = Field(None, description="not in a rail-only fabric")
+    core: CoreTier | None = Field(None, description="three-tier fabrics only")
 
 
 class Cable(Strict):
     """A run of cabling."""
 
     media: CatalogName = Field(description="media type, an entry of the hardware catalogue")
-    length_m: Metres
+    length_m: Metres = Field(description="the longest of its kind, in metres")
 
 
 class Cables(Strict):
     """Media and lengths by kind of link; the length decides the PFC headroom."""
 
-    host: Cable
-    spine: Cable | None = None
-    core: Cable | None = None
+    host: Cable = Field(description="between host and leaf")
+    spine: Cable | None = Field(None, description="between leaf and spine")
+    core: Cable | None = Field(None, description="between spine and core switch")
 
 
 class Unit(Strict):
@@ -126,10 +126,10 @@ class Unit(Strict):
 class Nic(Strict):
     """What something other than netkit sets on the host NICs; it must agree with the lossless profile."""
 
-    data_dscp: Dscp | None = None
-    cnp_dscp: Dscp | None = None
-    cnp_priority: Priority | None = None
-    dscp_to_priority: dict[Dscp, Priority] = Field(default_factory=dict)
+    data_dscp: Dscp | None = Field(None, description="DSCP of RoCE data")
+    cnp_dscp: Dscp | None = Field(None, description="DSCP of CNPs")
+    cnp_priority: Priority | None = Field(None, description="priority CNPs leave on")
+    dscp_to_priority: dict[Dscp, Priority] = Field(default_factory=dict, description="how DSCPs become priorities")
 
 
 class Hosts(Strict):
@@ -139,17 +139,19 @@ class Hosts(Strict):
     pci: tuple[Pci, ...] = Field(
         (), description="rail NICs in rail order, when the model's own map is missing or wrong"
     )
-    mtu_bytes: int = Field(9000, ge=1280, le=9216)
+    mtu_bytes: int = Field(9000, ge=1280, le=9216, description="of the rail NICs; what switches carry is more")
     backend: Literal["netplan", "networkd"] = Field("netplan", description="who configures the host's network")
-    management_interface: Interface = "eno1"
+    management_interface: Interface = Field(
+        "eno1", description="its interface outside the fabric, over which NCCL gets started"
+    )
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
-    nic: Nic = Nic()
+    nic: Nic = Field(Nic(), description="what something other than netkit sets on the NICs")
 
 
 class Pools(Strict):
     """Address and AS number pools."""
 
-    loopbacks: Network
+    loopbacks: Network = Field(description="one address for each switch")
     hosts: Network = Field(description="split evenly into one prefix per rail")
     asn_base: Asn = Field(4_200_000_000, description="core = base, spines = base + pod, leaves from base + 10000")
     first_vlan: int = Field(100, ge=2, le=4000, description="VLAN of rail 0 with vlan attachment")
@@ -158,16 +160,16 @@ class Pools(Strict):
 class Roce(Strict):
     """The RDMA class: lossless."""
 
-    priority: Priority = 3
-    dscp: tuple[Dscp, ...] = Field((26,), min_length=1)
-    weight: Percent = 90
+    priority: Priority = Field(3, description="the one that PFC pauses")
+    dscp: tuple[Dscp, ...] = Field((26,), min_length=1, description="what RoCE data is marked with")
+    weight: Percent = Field(90, description="share of a port under load, in percent")
 
 
 class Cnp(Strict):
     """Congestion notification packets: served first, never paused."""
 
-    priority: Priority = 6
-    dscp: Dscp = 48
+    priority: Priority = Field(6, description="served first; not that of RoCE")
+    dscp: Dscp = Field(48, description="what CNPs are marked with")
     shape_percent: int | None = Field(
         10, ge=1, le=100, description="cap of the strict queue where the NOS can shape it"
     )
@@ -176,128 +178,140 @@ class Cnp(Strict):
 class BestEffort(Strict):
     """Everything else."""
 
-    priority: Priority = 0
-    weight: Percent = 10
+    priority: Priority = Field(0, description="of what has no other class")
+    weight: Percent = Field(10, description="share of a port under load, in percent")
 
 
 class Ecn(Strict):
     """Where marking starts, where it is certain, and how likely it is in between."""
 
-    min_bytes: int = Field(ge=1)
-    max_bytes: int = Field(ge=1)
-    probability_percent: int = Field(100, ge=1, le=100)
+    min_bytes: int = Field(ge=1, description="queue at which marking starts")
+    max_bytes: int = Field(ge=1, description="queue from which on it is certain")
+    probability_percent: int = Field(100, ge=1, le=100, description="of marking just below that")
 
 
 class Watchdog(Strict):
     """PFC watchdog: a queue paused this long is freed by dropping."""
 
-    poll_ms: int = Field(100, ge=10, le=1000)
+    poll_ms: int = Field(100, ge=10, le=1000, description="milliseconds between two looks at a queue")
     detection_polls: int = Field(3, ge=2, le=50, description="polls until a storm is declared")
     restoration_polls: int = Field(6, ge=2, le=600, description="quiet polls until the queue is lossless again")
-    action: Literal["drop", "forward"] = "drop"
+    action: Literal["drop", "forward"] = Field("drop", description="what happens to packets of a queue in a storm")
 
 
 class Headroom(Strict):
     """Headroom given by the user for one port speed, instead of the vendor's table or the formula."""
 
-    xoff_bytes: int = Field(ge=1)
+    xoff_bytes: int = Field(ge=1, description="room for what arrives after a pause was sent")
 
 
 class Lossless(Strict):
     """The lossless profile: one object behind the switch side and the host side of every number."""
 
-    roce: Roce = Roce()
-    cnp: Cnp = Cnp()
-    best_effort: BestEffort = BestEffort()
+    roce: Roce = Field(Roce(), description="the RDMA class")
+    cnp: Cnp = Field(Cnp(), description="congestion notification packets")
+    best_effort: BestEffort = Field(BestEffort(), description="everything else")
     ecn: dict[int, Ecn] = Field(
         default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate"
     )
     headroom: dict[int, Headroom] = Field(default_factory=dict, description="by port speed in Gb/s")
-    watchdog: Watchdog = Watchdog()
+    watchdog: Watchdog = Field(Watchdog(), description="what frees a queue that is paused for ever")
     pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
 
 
 class Bfd(Strict):
     """BFD timers of the fabric sessions."""
 
-    interval_ms: int = Field(300, ge=50, le=60_000)
-    multiplier: int = Field(3, ge=2, le=50)
+    interval_ms: int = Field(300, ge=50, le=60_000, description="milliseconds between two packets")
+    multiplier: int = Field(3, ge=2, le=50, description="so many missing in a row, and the session is down")
 
 
 class Routing(Strict):
     """How routes move. The defaults admit no valley path; see docs/design.md before changing them."""
 
     leaf_export: Literal["local", "all"] = Field("local", description="what leaves announce to spines")
-    spine_asn: Literal["shared", "unique"] = "shared"
+    spine_asn: Literal["shared", "unique"] = Field(
+        "shared", description="one AS number for all spines of a pod, or one each"
+    )
     allowas_in: bool = Field(False, description="accept routes that already carry the own AS number")
-    keepalive_s: int = Field(3, ge=1, le=60)
-    hold_s: int = Field(9, ge=3, le=180)
-    connect_s: int = Field(10, ge=1, le=240)
-    max_paths: int = Field(64, ge=1, le=128)
-    bfd: Bfd = Bfd()
+    keepalive_s: int = Field(3, ge=1, le=60, description="seconds between two of BGP's keepalives")
+    hold_s: int = Field(9, ge=3, le=180, description="a neighbour silent for so many seconds is gone")
+    connect_s: int = Field(10, ge=1, le=240, description="seconds between two attempts to connect")
+    max_paths: int = Field(64, ge=1, le=128, description="ways that may share the traffic of one route")
+    bfd: Bfd = Field(Bfd(), description="how soon a link that died silently is noticed")
 
 
 class Management(Strict):
     """Out-of-band addresses of the switches; hosts keep their own."""
 
-    pool: Network
-    gateway: Address
+    pool: Network = Field(description="one address for each switch")
+    gateway: Address = Field(description="default gateway of the management network")
     first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
 
 
 class SyslogServer(Strict):
     """One syslog collector."""
 
-    address: Address
-    port: int = Field(514, ge=1, le=65_535)
-    protocol: Literal["udp", "tcp"] = "udp"
+    address: Address = Field(description="of the collector")
+    port: int = Field(514, ge=1, le=65_535, description="it listens on")
+    protocol: Literal["udp", "tcp"] = Field("udp", description="how messages travel")
 
 
 class Snmp(Strict):
     """SNMPv3 read access. The secrets are names; the values never stand in a file."""
 
-    user: Name = "netkit"
-    auth_secret: SecretName | None = None
-    priv_secret: SecretName | None = None
-    location: Text = ""
-    contact: Text = ""
+    user: Name = Field("netkit", description="of SNMPv3")
+    auth_secret: SecretName | None = Field(None, description="name of the secret that authenticates")
+    priv_secret: SecretName | None = Field(None, description="name of the secret that encrypts")
+    location: Text = Field("", description="where it stands, as SNMP tells it")
+    contact: Text = Field("", description="whom to call, as SNMP tells it")
 
 
 class Login(Strict):
     """The account netkit itself logs in with; only a hash is ever pushed."""
 
-    user: Name = "netkit"
-    password_hash_secret: SecretName | None = None
+    user: Name = Field("netkit", description="its name")
+    password_hash_secret: SecretName | None = Field(
+        None, description="name of the secret that is the hash of its password"
+    )
 
 
 class Services(Strict):
     """What every switch talks to beside its neighbours."""
 
-    ntp: tuple[Address, ...] = ()
-    dns: tuple[Address, ...] = ()
-    syslog: tuple[SyslogServer, ...] = ()
-    snmp: Snmp | None = None
-    login: Login | None = None
-    timezone: Timezone = "Etc/UTC"
+    ntp: tuple[Address, ...] = Field((), description="time servers")
+    dns: tuple[Address, ...] = Field((), description="name servers")
+    syslog: tuple[SyslogServer, ...] = Field((), description="where logs go")
+    snmp: Snmp | None = Field(None, description="read access for monitoring")
+    login: Login | None = Field(None, description="the account netkit makes for itself")
+    timezone: Timezone = Field("Etc/UTC", description="of clocks and logs")
 
 
 class Names(Strict):
     """Name patterns. {number} counts through the ceilings, so it never shifts either."""
 
-    leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number")] | None = None
-    spine: Annotated[str, name_pattern("slot", "pod", "plane", "number")] | None = None
-    core: Annotated[str, name_pattern("slot", "plane", "number")] | None = None
-    host: Annotated[str, name_pattern("slot", "unit", "pod", "number")] | None = None
+    leaf: Annotated[str, name_pattern("unit", "rail", "pod", "number")] | None = Field(
+        None, description="with {unit}, {rail}, {pod}, {number}"
+    )
+    spine: Annotated[str, name_pattern("slot", "pod", "plane", "number")] | None = Field(
+        None, description="with {slot}, {pod}, {plane}, {number}"
+    )
+    core: Annotated[str, name_pattern("slot", "plane", "number")] | None = Field(
+        None, description="with {slot}, {plane}, {number}"
+    )
+    host: Annotated[str, name_pattern("slot", "unit", "pod", "number")] | None = Field(
+        None, description="with {slot}, {unit}, {pod}, {number}"
+    )
 
 
 class Override(Strict):
     """What one device, or all that a glob matches, has different."""
 
-    version: Version | None = None
-    asn: Asn | None = None
-    loopback: Address | None = None
-    management: AddressWithLength | None = None
-    adaptive_routing: bool | None = None
+    version: Version | None = Field(None, description="of the network operating system")
+    asn: Asn | None = Field(None, description="AS number")
+    loopback: Address | None = Field(None, description="address of the loopback")
+    management: AddressWithLength | None = Field(None, description="out-of-band address, with prefix length")
+    adaptive_routing: bool | None = Field(None, description="refused where it leaves a part of the fabric without")
     drain: bool = Field(False, description="graceful shutdown of the whole switch")
     drain_neighbors: tuple[Name, ...] = Field((), description="graceful shutdown towards these neighbours only")
     macs: dict[int, Mac] = Field(default_factory=dict, description="hosts: MAC address of the NIC, by rail")
@@ -310,15 +324,19 @@ class Override(Strict):
 class Thresholds(Strict):
     """Health thresholds of the checks."""
 
-    cnp_loss_warn_percent: float = Field(1.0, ge=0, le=100)
-    cnp_loss_fail_percent: float = Field(5.0, ge=0, le=100)
-    cnp_minimum: int = Field(10_000, ge=1)
-    pause_fraction_warn: float = Field(0.01, ge=0, le=1)
-    pause_fraction_fail: float = Field(0.05, ge=0, le=1)
+    cnp_loss_warn_percent: float = Field(
+        1.0, ge=0, le=100, description="CNPs sent on a rail and never heard, in percent; more warns"
+    )
+    cnp_loss_fail_percent: float = Field(5.0, ge=0, le=100, description="the same; more fails")
+    cnp_minimum: int = Field(10_000, ge=1, description="fewer CNPs than this are not judged")
+    pause_fraction_warn: float = Field(
+        0.01, ge=0, le=1, description="part of the time a port is held up by pauses; more warns"
+    )
+    pause_fraction_fail: float = Field(0.05, ge=0, le=1, description="the same; more fails")
     pause_rate_warn: float = Field(100, ge=0, description="pauses a second, where a device does not tell how long")
     pause_rate_fail: float = Field(1000, ge=0, description="the same")
-    ber_warn: float = Field(1e-6, ge=0, le=1)
-    ber_fail: float = Field(2.4e-5, ge=0, le=1)
+    ber_warn: float = Field(1e-6, ge=0, le=1, description="bit errors before FEC, by bit; more warns")
+    ber_fail: float = Field(2.4e-5, ge=0, le=1, description="the same; more fails")
     fec_symbols_warn: int = Field(8, ge=1, le=16, description="wrong symbols in a codeword; 15 can be repaired")
     fec_symbols_fail: int = Field(12, ge=1, le=16, description="the same")
     light_margin_db: float = Field(1.0, ge=0, description="light nearer to the module's warning limit than this warns")
