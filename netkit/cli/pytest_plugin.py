@@ -1,4 +1,4 @@
-"""The checks under pytest: `pytest checks/ --fabric DIR [--snapshot FILE | --lab [NAME]]`.
+"""The checks under pytest: `pytest checks/ --fabric DIR [--snapshot FILE | --lab [NAME]] [--store] [--results FILE]`.
 
 Each check on each device is a test, `checks/bgp.py::sessions[leaf01]`, with the verdict of `netkit check`: a failure
 fails, a broken check is an error, what could not be judged is skipped, and a warning passes with a warning. Exit codes
@@ -6,7 +6,7 @@ are pytest's own.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,8 @@ import pytest
 from netkit.errors import NetkitError
 
 if TYPE_CHECKING:
-    from netkit.judge import Check, Scene
-    from netkit.judge.run import Result
+    from netkit.cli.pytest_session import Bench
+    from netkit.judge import Check
 
 
 class FailedCheck(Exception):  # noqa: N818 (it is no error: the check did what it should)
@@ -39,15 +39,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--lab", nargs="?", const=".", default="", help="look at the lab of this fabric, or at NAME")
     group.addoption("--limit", default="", help="devices: names, globs, role=spine, rail=3")
     group.addoption("--window", type=float, default=10.0, help="seconds between two samples of the counters")
+    group.addoption("--source", default="", help="native, snmp or napalm: what switches are looked at through")
+    group.addoption("--results", action="append", default=[], metavar="FILE", help="results of acceptance runs")
+    group.addoption(
+        "--store", nargs="?", const=".", default="", help="keep the run in a store: a file, a URL, the usual"
+    )
+    group.addoption("--since", default="", metavar="last", help="judge counters since the last stored run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Open the fabric, when one is named: what is wrong with it is said once."""
-    if config.getoption("--fabric"):
-        try:
-            config.stash[BENCH] = Bench(config)
-        except NetkitError as error:
-            raise pytest.UsageError(*map(str, error.problems)) from None
+    if not config.getoption("--fabric"):
+        return
+    from netkit.cli import pytest_session  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
+    is_one_of_many = bool(getattr(config.option, "numprocesses", None)) or hasattr(config, "workerinput")
+    try:
+        config.stash[BENCH] = pytest_session.Bench(vars(config.option), is_one_of_many=is_one_of_many)
+    except NetkitError as error:
+        raise pytest.UsageError(*map(str, error.problems)) from None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which checks are left to run."""
+    if BENCH in session.config.stash:
+        session.config.stash[BENCH].choose(item.check for item in session.items if isinstance(item, CheckItem))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the run."""
+    if BENCH not in session.config.stash:
+        return
+    try:
+        session.config.stash[BENCH].end()
+    except NetkitError as error:
+        pytest.exit("\n".join(f"the run is not kept: {problem}" for problem in error.problems), returncode=3)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -111,44 +137,4 @@ def _line(finding: Any) -> str:
     return f"{finding.verdict.word}: {place}: {finding.text}{remedy}"
 
 
-class Bench:
-    """The fabric of a test session: designed once, looked at once, and each check run once."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        from netkit.cli.checking import Checking  # noqa: PLC0415 (see above)
-
-        option = config.getoption
-        self._checking = Checking.of(
-            Path(option("--fabric")),
-            limit=option("--limit"),
-            lab=option("--lab"),
-            window_s=option("--window"),
-            snapshot=Path(option("--snapshot")) if option("--snapshot") else None,
-        )
-        self._scene: Scene | None = None
-        self._results: dict[str, Mapping[str, Result]] = {}
-
-    def checks_of(self, file: Path) -> Iterable["Check"]:
-        """Return the checks in a file."""
-        from netkit.judge import catalog  # noqa: PLC0415 (see above)
-
-        return catalog.of_file(file)
-
-    def devices_of(self, check: "Check") -> Iterable[str]:
-        """Return the devices a check is about, or `fabric`."""
-        from netkit.judge.run import subjects  # noqa: PLC0415 (see above)
-
-        return subjects(check, self._checking.devices)
-
-    def result(self, check: "Check", device: str) -> "Result":
-        """Return what a check says about a device."""
-        from netkit.judge.run import run  # noqa: PLC0415 (see above)
-
-        if self._scene is None:
-            self._scene = self._checking.scene()
-        if check.name not in self._results:
-            self._results[check.name] = {one.device: one for one in run(self._scene, [check]).results}
-        return self._results[check.name][device]
-
-
-BENCH = pytest.StashKey[Bench]()
+BENCH: "pytest.StashKey[Bench]" = pytest.StashKey()

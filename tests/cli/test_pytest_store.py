@@ -1,0 +1,69 @@
+"""pytest with a store, since the last run, and with results: what `netkit check` says."""
+
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from netkit.facts import serial
+from tests.cli.checked import VALUES
+from tests.cli.test_check import pytests
+from tests.cli.test_check_store import BEGAN_S, check, seen, stored, verdicts
+from tests.command import ROOT
+from tests.lab.running import write_fabric
+
+RESULTS = ROOT / "tests" / "facts" / "acceptance" / "cases"
+LOAD = ROOT / "checks" / "load.py"
+
+
+@pytest.fixture
+def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("NETKIT_STORE", raising=False)
+    return write_fabric(tmp_path / "fabric", VALUES)
+
+
+def outcome(fabric: Path, at_s: float, errors: int, *arguments: str) -> tuple[int, dict[str, str]]:
+    """Run one check by pytest on what was seen of one leaf; return how it ended, and what each test became."""
+    file, report = fabric.parent / "snapshot.json", fabric.parent / "junit.xml"
+    file.write_bytes(serial.dump(seen(at_s, errors)))
+    about = ("--fabric", str(fabric), "--snapshot", str(file), "--limit", "leaf01", f"--junit-xml={report}")
+    done = pytests(LOAD, *about, "-k", "errors", *arguments, cwd=fabric.parent)
+    found = Xml.parse(report).getroot().iter("testcase")  # noqa: S314 (our own output)
+    return done.returncode, {case.get("name", ""): next((part.tag for part in case), "pass") for case in found}
+
+
+def test_counters_are_judged_since_the_last_run_whoever_stored_it(fabric: Path) -> None:
+    assert outcome(fabric, BEGAN_S, 5, "--store", "--since=last") == (0, {"errors[leaf01]": "skipped"})
+    assert outcome(fabric, BEGAN_S + 3600, 5, "--store", "--since=last") == (0, {"errors[leaf01]": "pass"})
+    said = verdicts(check(fabric, seen(BEGAN_S + 7200, 25), "load.errors", "--store", "--since=last"))
+    assert said["load.errors[leaf01]"][0] == "fail"
+    assert outcome(fabric, BEGAN_S + 9000, 99, "--store", "--since=last") == (1, {"errors[leaf01]": "failure"})
+    assert [run["verdict"] for run in stored(fabric)] == ["fail", "fail", "pass", "skipped"]
+
+
+def test_without_a_store_no_run_is_kept(fabric: Path) -> None:
+    assert outcome(fabric, BEGAN_S, 5)[0] == 0
+    assert not list((fabric.parent / "state").glob("store*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--since=last",), "--since last needs a store"),
+        (("--store", "--since=yesterday"), "no run 'yesterday' to judge counters since"),
+        (("--store", "-n2"), "a run that is stored is one run"),
+        (("--source=snmp", "--snapshot=x"), "what a snapshot was taken through is settled"),
+    ],
+)
+def test_options_that_cannot_be_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = pytests(LOAD, "--fabric", str(fabric), *arguments, cwd=fabric.parent)
+    assert (done.returncode, (done.stdout + done.stderr).count(said)) == (4, 1)
+
+
+@pytest.mark.parametrize(("file", "code"), [("nccl_two_nodes.txt", 0), ("perftest_failed.txt", 1)])
+def test_results_alone_are_judged_without_a_device(fabric: Path, file: str, code: int) -> None:
+    done = pytests(
+        ROOT / "checks" / "acceptance.py", "--fabric", str(fabric), "--results", RESULTS / file, cwd=fabric.parent
+    )
+    assert done.returncode == code, done.stdout
