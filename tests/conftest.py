@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("tests.checks.breaking")  # its tests are those of each platform's file
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "NETKIT_UPDATE_GOLDEN"
 

@@ -1,7 +1,7 @@
 """A lab of one platform that is broken row by row of the table of faults, and looked at as `netkit check` does."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from netkit.judge.run import Judgement, run
 from netkit.lab import remote
 from netkit.lab.folder import LabFolder
 from netkit.observe import Options
-from tests.checks.fault_table import Found, Row, place_of
+from tests.checks.fault_table import Found, Row, place_of, rows_on
 from tests.facts import untold
 from tests.intents import ON_PLATFORM
 from tests.lab.running import RunningLab, intent, on_platform, running, until, write_fabric
@@ -31,8 +31,8 @@ WINDOW_S = 2.5
 LOADED_WINDOW_S = 6.0
 """Of CNPs a lab sends some in a second, where a fabric sends thousands."""
 DEADLINE_S = 25.0
-PATIENCE_S, SETTLING_S = 40.0, 100.0
-"""How long the row before may linger, and how long daemons may take to notice."""
+SETTLING_S = 100.0
+"""How long daemons may take to notice."""
 FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 60.0, "cnp_loss_fail_percent": 60.0}
 """Few CNPs, counted at moments that are not quite the same."""
 
@@ -115,42 +115,87 @@ def as_told(one: Finding) -> Found:
     return one.verdict.word, one.check, one.device, one.place
 
 
-def assert_clean(ward: Ward) -> None:
-    """A healthy lab is clean: nothing is wrong, everybody was reached, and much was judged."""
-    judgement = ward.judged(ward.look(WINDOW_S))
-    found = told(judgement)
-    assert not found, found
-    assert not judgement.unreached, judgement.unreached
-    assert judgement.examined > 100
+class Faults:
+    """What is tried on a lab of one platform. A file for each, so that they run beside each other."""
+
+    platform = "nvue"
+    column = "nvue"
+    """Whose rows of the table, and whose column of the docs."""
+    device = "leaf01"
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def lab(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ward]:
+        """Yield the lab that is broken."""
+        with ward(tmp_path_factory.mktemp("faults"), cls.platform) as found:
+            yield found
+
+    @classmethod
+    def pytest_generate_tests(cls, metafunc: pytest.Metafunc) -> None:
+        """Give each row of the table its test."""
+        if "row" in metafunc.fixturenames:
+            metafunc.parametrize("row", rows_on(cls.column), ids=str)
+
+    def test_a_healthy_lab_is_clean(self, lab: Ward) -> None:
+        """Nothing is wrong, everybody was reached, and much was judged."""
+        judgement = lab.judged(lab.look(WINDOW_S))
+        assert (told(judgement), judgement.unreached) == (set(), ())
+        assert judgement.examined > 100
+
+    def test_what_is_not_told_is_in_the_docs(self, lab: Ward) -> None:
+        """What a device does not tell is what the table in the docs says."""
+        facts = lab.look(0).devices[self.device].facts
+        assert untold.by_device(facts, is_host=self.column == "hosts") == untold.by_the_docs(self.column)
+
+    def test_a_fault_is_found_where_it_is_and_nothing_else(self, lab: Ward, row: Row) -> None:
+        """A fault is found as its row says."""
+        expected = (row.expected(lab.project.fabric), set(row.unreached))
+        with broken(lab, row) as looked:
+            judgement = again_until(looked, lambda seen: found(lab, row, seen) == expected, row.patience_s)
+        told_of = found(lab, row, judgement)
+        assert told_of == expected, [one for one in judgement.findings if as_told(one) in told_of[0] - expected[0]]
+
+    def test_a_mended_lab_is_clean_again(self, lab: Ward) -> None:
+        """Nothing of what was broken is left, once daemons have noticed."""
+        judgement = again_until(lambda: lab.judged(lab.look(WINDOW_S)), lambda seen: not told(seen), SETTLING_S)
+        assert (told(judgement), judgement.unreached) == (set(), ())
 
 
-def assert_told_as_documented(ward: Ward, column: str, device: str) -> None:
-    """What a device does not tell is what the table in the docs says."""
-    facts = ward.look(0).devices[device].facts
-    assert untold.by_device(facts, is_host=column == "hosts") == untold.by_the_docs(column)
-
-
-def assert_found(ward: Ward, row: Row) -> None:
-    """A fault is found as its row says, and nothing else is."""
-    fabric = ward.project.fabric
-    expected = (row.expected(fabric), set(row.unreached))
-    deadline = time.monotonic() + (SETTLING_S if row.settles else PATIENCE_S)
+@contextmanager
+def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
+    """Break a lab as a row says for the length of a block; yield what looks at it."""
     before = ward.look(0) if row.is_within else None
+    window_s = LOADED_WINDOW_S if row.load else WINDOW_S
+
+    def looked() -> Judgement:
+        seen = _around(before, ward.look(0)) if before else ward.look(window_s)
+        return ward.judged(seen, is_loaded=bool(row.load))
+
     if row.load:
         ward.loaded(row.load)
     ward.broken(row)
     try:
-        while True:
-            seen = _around(before, ward.look(0)) if before else ward.look(LOADED_WINDOW_S if row.load else WINDOW_S)
-            judgement = ward.judged(seen, is_loaded=bool(row.load))
-            all_told = told(judgement)
-            rest = {one for one in all_told if one in expected[0] or not row.allows(fabric, one)}
-            found = (rest, {name for name, _ in judgement.unreached})
-            if found == expected or time.monotonic() >= deadline:
-                break
+        yield looked
     finally:
         ward.mended(row)
-    assert found == expected, [one for one in judgement.findings if as_told(one) in found[0] - expected[0]]
+
+
+def again_until(
+    looked: Callable[[], Judgement], is_enough: Callable[[Judgement], bool], patience_s: float
+) -> Judgement:
+    """Look again and again until it is enough or patience ends; return what was seen last."""
+    deadline = time.monotonic() + patience_s
+    while not is_enough(seen := looked()) and time.monotonic() < deadline:
+        pass
+    return seen
+
+
+def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[str]]:
+    """Return what is wrong but for what may show beside, and who was not reached."""
+    fabric = ward.project.fabric
+    expected = row.expected(fabric)
+    rest = {one for one in told(judgement) if one in expected or not row.allows(fabric, one)}
+    return rest, {name for name, _ in judgement.unreached}
 
 
 def _around(before: Snapshot, after: Snapshot) -> Snapshot:
@@ -160,15 +205,3 @@ def _around(before: Snapshot, after: Snapshot) -> Snapshot:
         return replace(last, samples=(*before.devices[name].samples, *last.samples))
 
     return replace(after, devices={name: both(name, last) for name, last in after.devices.items()})
-
-
-def assert_mended(ward: Ward) -> None:
-    """Nothing of what was broken is left, once daemons have noticed."""
-    deadline = time.monotonic() + SETTLING_S
-    while True:
-        judgement = ward.judged(ward.look(WINDOW_S))
-        if not told(judgement) or time.monotonic() >= deadline:
-            break
-    found = told(judgement)
-    assert not found, found
-    assert not judgement.unreached, judgement.unreached

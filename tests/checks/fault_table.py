@@ -31,6 +31,11 @@ class Row:
     settles: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def patience_s(self) -> float:
+        """How long daemons may take to notice, or the row before may linger."""
+        return 100.0 if self.settles else 40.0
+
     def __str__(self) -> str:
         return f"{self.fault}-{self.at}{''.join(f'-{value}' for value in self.options.values())}"
 
