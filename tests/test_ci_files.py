@@ -5,7 +5,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from tests.command import ROOT
+from tests.intents import on_platform
+from tests.lab.running import lab_home, needs_lab, write_fabric
 
 FABRIC = "inventory/reference"
 PULL_REQUEST = "https://github.example/o/r/pull/1"
@@ -21,14 +23,20 @@ PULL_REQUEST = "https://github.example/o/r/pull/1"
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
     """Return a clone whose branch drains a spine, beside programs that only write down how they were called."""
+    clone = cloned(tmp_path, lambda folder: shutil.copytree(ROOT / FABRIC, folder))
+    with (clone / FABRIC / "fabric.yaml").open("a", encoding="utf-8") as stream:
+        stream.write("\noverrides: {spine02: {drain: true}}\n")
+    return clone
+
+
+def cloned(tmp_path: Path, write: Callable[[Path], object]) -> Path:
+    """Return a clone of a repository with a fabric."""
     origin, clone = tmp_path / "origin", tmp_path / "clone"
-    shutil.copytree(ROOT / FABRIC, origin / FABRIC)
+    write(origin / FABRIC)
     git(origin, "init", "-q", "-b", "main")
     git(origin, "add", "-A")
     git(origin, "commit", "-q", "-m", "as it was")
     git(tmp_path, "clone", "-q", str(origin), str(clone))
-    with (clone / FABRIC / "fabric.yaml").open("a", encoding="utf-8") as stream:
-        stream.write("\noverrides: {spine02: {drain: true}}\n")
     return clone
 
 
@@ -38,13 +46,16 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def in_shell(clone: Path, script: str, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a step as a runner does; pip, gh and curl write down their arguments."""
+    """Run a step as a runner does; programs that reach out only write down their arguments."""
     programs = clone.parent / "programs"
     programs.mkdir(exist_ok=True)
-    for name in ("pip", "gh", "curl"):
+    for name in ("pip", "gh", "curl", "apt-get"):
         program = programs / name
         program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{clone.parent}/called"\n', encoding="utf-8")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    sudo = programs / "sudo"
+    sudo.write_text('#!/bin/sh\nexec "$@"\n', encoding="utf-8")
+    sudo.chmod(sudo.stat().st_mode | stat.S_IXUSR)
     netkit = programs / "netkit"
     netkit.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m netkit "$@"\n', encoding="utf-8")
     netkit.chmod(netkit.stat().st_mode | stat.S_IXUSR)
@@ -73,10 +84,10 @@ def filled(value: str) -> str:
     return value
 
 
-def github_steps(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
+def github_steps(document: Mapping[str, Any], job: str = "dry-run") -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield the script and the variables of each step that has a script."""
     is_action = "runs" in document
-    steps = document["runs"]["steps"] if is_action else document["jobs"]["dry-run"]["steps"]
+    steps = document["runs"]["steps"] if is_action else document["jobs"][job]["steps"]
     shared = {} if is_action else document["env"]
     for step in steps:
         if "run" in step:
@@ -97,6 +108,22 @@ def test_the_steps_of_github_comment_the_plan(clone: Path, file: str) -> None:
     assert Path(places["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8") == plan
     comment = f"gh pr comment {PULL_REQUEST} --body-file plan.md --edit-last --create-if-none"
     assert called(clone) == ["pip install netkit", comment]
+
+
+@needs_lab
+def test_the_optional_job_of_github_comments_the_proof(tmp_path: Path) -> None:
+    small = {"units": [{"unit": 1, "hosts": 2}], "ceilings": {"units": 1, "hosts_per_unit": 4, "spines": 4}}
+    drained = {**small, "overrides": {"spine02": {"drain": True}}}
+    clone = cloned(tmp_path, lambda folder: write_fabric(folder, on_platform("frr", "10.2", small)))
+    write_fabric(clone / FABRIC, on_platform("frr", "10.2", drained))
+    document = yaml.safe_load((ROOT / "docs/ci/github.yml").read_text(encoding="utf-8"))
+    for script, variables in github_steps(document, "prove"):
+        with lab_home() as home:
+            places = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary"), "NETKIT_LAB_DIR": str(home)}
+            done = in_shell(clone, script, {**variables, **places})
+        assert done.returncode == 0, done.stderr
+    assert "✓ **Proven in the lab: rolled in " in (clone / "plan.md").read_text(encoding="utf-8")
+    assert [line.partition(" ")[0] for line in called(clone)] == ["pip", "apt-get", "apt-get", "gh"]
 
 
 def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:

@@ -67,7 +67,7 @@ def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
     except LabError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=CANNOT)
     code = proofs.FAILED if found.failures else 0
-    whole = proofs.booted(part, project.fabric)
+    whole = proofs.booted(part, project.fabric, shift)
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
 
 
@@ -165,6 +165,8 @@ class _Trial:
         if not planned.plan.changed:
             self._notes.append("nothing changes on the devices of before that were booted")
             return Proof()
+        if not called:
+            self._notes.append("no two NICs could call each other before and after, so no traffic watched")
         _tell(f"rolling the change, {len(called)} flows watch")
         remote.ask(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
         time.sleep(QUIET_S)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from netkit.deploy import DeviceOutcome, Outcome
 from netkit.design.fabric import Fabric
+from netkit.plan.shift import Shift
 from netkit.platforms.change import Risk
 from netkit.prove.part import Part
 from netkit.prove.seen import ScopeSeen, WaveSeen
@@ -20,6 +21,8 @@ class Booted:
     left_out: dict[str, int]
     unseen: tuple[tuple[str, ...], ...] = ()
     witnesses: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,13 @@ class Proof:
         return max((one.longest_s for one in self.scopes), default=0.0)
 
 
-def booted(part: Part, fabric: Fabric) -> Booted:
-    """Return what is said of a part of a fabric."""
+def booted(part: Part, fabric: Fabric, shift: Shift) -> Booted:
+    """Return what is said of the part of a fabric that a change was tried on."""
     roles = _roles(part.fabric)
     whole = _roles(fabric)
     left_out = {role: count - roles.get(role, 0) for role, count in whole.items() if count > roles.get(role, 0)}
-    return Booted(roles, left_out, part.unseen, part.witnesses)
+    added = tuple(one.name for one in shift.added if part.fabric.device(one.name) is not None)
+    return Booted(roles, left_out, part.unseen, part.witnesses, added, tuple(one.name for one in shift.removed))
 
 
 def of_outcome(outcome: Outcome) -> Iterator[str]:

@@ -24,8 +24,8 @@ def headline(proof: Proof) -> str:
         return f"not proven: {_short(proof.failures[0])}{f' (and {more} more)' if more else ''}"
     if proof.booted is None:
         return "nothing to prove: no device would notice the change"
-    parts = ("proven in the lab", _rolled(proof), _whole(proof.examined))
-    return "; ".join(part for part in parts if part)
+    parts = (_rolled(proof), _whole(proof.examined))
+    return f"proven in the lab: {'; '.join(part for part in parts if part)}"
 
 
 def lines(proof: Proof) -> Iterator[str]:
@@ -123,6 +123,10 @@ def _booted(found: Booted) -> Iterator[str]:
     yield f"booted: {_counted(found.roles)}{whole}"
     if found.left_out:
         yield f"left out, with all ports that lead there: {_counted(found.left_out)}"
+    if found.added:
+        yield f"new, and as they are to be from the start: {listed(found.added)}"
+    if found.removed:
+        yield f"not booted, because they go: {listed(found.removed)}"
     if found.witnesses:
         yield f"booted as witness of another unit: {listed(found.witnesses)}"
     if found.unseen:
@@ -140,7 +144,7 @@ def _rolled(proof: Proof) -> str:
     if not proof.sent:
         return ""
     waves = len([wave for wave in proof.waves if wave.number != BEFORE])
-    return f"rolled in {counted(waves, 'wave')} with {_loss(proof.lost, proof.longest_s, proof.sent)}"
+    return f"rolled in {counted(waves, 'wave')}, {_loss(proof.lost, proof.longest_s, proof.sent)}"
 
 
 def _loss(lost: int, longest_s: float, sent: int = 0) -> str:

@@ -28,7 +28,12 @@ PART = Proof(
     notes=("lacking before the change already: leaf01:swp1: session to spine01 is Idle",),
     exit_code=1,
     booted=Booted(
-        {"leaf": 3, "spine": 32, "host": 1}, {"leaf": 117, "host": 479}, (("leaf07", "leaf08"),), ("leaf09",)
+        {"leaf": 3, "spine": 32, "host": 1},
+        {"leaf": 117, "host": 479},
+        (("leaf07", "leaf08"),),
+        ("leaf09",),
+        ("leaf03",),
+        ("gpu77",),
     ),
     obstacle="cables of before are not there any more: gpu01:rail0–leaf01:swp1s0",
     waves=(WaveSeen(BEFORE, (), 2, 0.3),),
