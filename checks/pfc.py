@@ -25,16 +25,19 @@ def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Ports are hardly ever held up by pauses.
 
     Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
-    delays everybody whose traffic leaves through it. `netkit check pfc.origin` names who causes it.
+    delays everybody whose traffic leaves through it. `netkit check pfc.origin` names who causes it. Where a device only
+    counts pauses of all priorities together, as some do over SNMP, those are judged.
     """
+    lossless = scene.fabric.lossless.lossless_priorities
     for port in (*seen.ports, *seen.nics):
         far = scene.far(seen.name, port)
-        for priority in scene.fabric.lossless.lossless_priorities:
+        for priority in lossless:
             for pauses, words in (
                 (received(seen, port, priority), f"is held up by {far}"),
                 (sent(seen, port, priority), f"holds up {far}"),
             ):
-                yield _judged(scene, place(port, priority), pauses, words)
+                if priority == lossless[0] or not pauses.is_total:
+                    yield _judged(scene, place(port, priority), pauses, words)
 
 
 def _judged(scene: Scene, at: str, pauses: Pauses, words: str) -> Finding:
@@ -82,9 +85,10 @@ def symmetry(scene: Scene) -> Iterator[Finding]:
 
 
 def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str, number: int) -> Finding:
-    out, into = sent(sender, sender_port, number).frames, received(receiver, receiver_port, number).frames
+    of_sender, of_receiver = sent(sender, sender_port, number), received(receiver, receiver_port, number)
+    out, into = of_sender.frames, of_receiver.frames
     at = place(receiver_port, number)
-    if not (out.is_known and into.is_known):
+    if not (out.is_known and into.is_known) or of_sender.is_total != of_receiver.is_total:
         return skip(at, "not both ends count pauses", device=receiver.name)
     most, least = max(out.value, into.value), min(out.value, into.value)
     gap = abs(out.per_s - into.per_s)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from netkit.facts.counter import place
-from netkit.judge.delta import Delta
+from netkit.judge.delta import Delta, State
 from netkit.judge.finding import Verdict
 from netkit.judge.scene import Scene, Seen
 
@@ -14,6 +14,8 @@ class Pauses:
 
     frames: Delta
     time_us: Delta
+    is_total: bool = False
+    """Whether they are those of all priorities together, since the device counts no others."""
 
     @property
     def is_known(self) -> bool:
@@ -41,16 +43,24 @@ class Pauses:
 
     def __str__(self) -> str:
         time = f", {self.fraction:.1%} of the time" if self.fraction is not None else ""
-        return f"{self.frames.per_s:.0f} pauses a second{time}"
+        kind = " of all priorities" if self.is_total else ""
+        return f"{self.frames.per_s:.0f} pauses{kind} a second{time}"
 
 
 def received(seen: Seen, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives: the other end is congested, and this port is held up."""
-    at = place(port, priority)
-    return Pauses(seen.delta("rx_pause", at), seen.delta("rx_pause_us", at))
+    return _pauses(seen, "rx", port, priority)
 
 
 def sent(seen: Seen, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends: this device is congested, and holds up the other end."""
+    return _pauses(seen, "tx", port, priority)
+
+
+def _pauses(seen: Seen, direction: str, port: str, priority: int) -> Pauses:
     at = place(port, priority)
-    return Pauses(seen.delta("tx_pause", at), seen.delta("tx_pause_us", at))
+    own = Pauses(seen.delta(f"{direction}_pause", at), seen.delta(f"{direction}_pause_us", at))
+    if own.is_known or own.frames.state is not State.MISSING:
+        return own
+    total = seen.delta(f"port_{direction}_pause", port)
+    return Pauses(total, own.time_us, is_total=True) if total.is_known else own

@@ -147,3 +147,13 @@ def test_a_nic_that_storms_is_told() -> None:
     assert said(scene(BUILT, seen), "pfc.storms") == [
         ("fail", "gpu01", "rail0", "paused its leaf without end: 2 alarms")
     ]
+
+
+def test_pauses_of_all_priorities_are_judged_where_no_others_are_told() -> None:
+    down, up = port("spine01", RAIL1.leaf), port(RAIL1.leaf, "spine01")
+    total = observation("spine01", port_rx_pause={down: (0, 90_000)}, port_tx_pause={down: (0, 0)})
+    found = scene(BUILT, total, observation(RAIL1.leaf, tx_pause={f"{up}/3": (0, 50)}))
+    assert [(verdict, device, place, text) for verdict, device, place, text in said(found, "pfc.rate")] == [
+        ("fail", "spine01", f"{down}/3", f"is held up by {RAIL1.leaf}:{up}: 9000 pauses of all priorities a second")
+    ]
+    assert said(found, "pfc.symmetry") == []
