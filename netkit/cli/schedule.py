@@ -17,16 +17,19 @@ UNITS_S = {"m": 60, "h": 3600, "d": 86_400}
 SHORTEST_S = 60
 PLAIN = re.compile(r"[\w@%+=:,./-]+")
 NIGHTLY = "*-*-* 03:17:00"
-PASSED = (0, 1, 4)
-"""Exit codes after which a check has done its work: something is ill, or was not reached, and that was said."""
+LEAST_S = 10 * SHORTEST_S
+PASSED = (0, 1, 4, 5)
+"""Exit codes after which a check has done its work: something is ill, or was not reached, and that was said; or another
+check does it right now."""
 
 
-def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Path) -> None:
+def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Path, is_notifying: bool) -> None:
     """Print the units, or write those that are not there yet."""
     if action not in ACTIONS:
         raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
     project = open_project(folder)
-    made = dict(_units(project.fabric.name, folder.resolve(), _seconds(every), backup and backup.resolve()))
+    tells = ("--notify",) if is_notifying else ()
+    made = dict(_units(project.fabric.name, folder.resolve(), _seconds(every), tells, backup and backup.resolve()))
     if action == "show":
         sys.stdout.write("\n".join(f"# {units / name}\n{text}" for name, text in made.items()))
         return
@@ -48,10 +51,14 @@ def _seconds(every: str) -> int:
     return int(found["number"]) * UNITS_S[found["unit"]]
 
 
-def _units(fabric: str, folder: Path, every_s: int, backup: Path | None) -> Iterator[tuple[str, str]]:
-    check = ("check", "--fabric", str(folder), "--store", "--since", "last", "--changes")
+def _units(
+    fabric: str, folder: Path, every_s: int, tells: tuple[str, ...], backup: Path | None
+) -> Iterator[tuple[str, str]]:
+    deadline_s = max(every_s, LEAST_S)
+    often = ("--store", "--since", "last", "--changes", *tells, "--deadline", f"{deadline_s}s")
+    check = ("check", "--fabric", str(folder), *often)
     about = f"netkit check of {fabric}"
-    yield f"netkit-check-{fabric}.service", _service(about, check, folder, max(2 * every_s, 10 * SHORTEST_S))
+    yield f"netkit-check-{fabric}.service", _service(about, check, folder, 2 * deadline_s)
     yield f"netkit-check-{fabric}.timer", _timer(about, f"OnActiveSec=1min\nOnUnitActiveSec={every_s}s")
     if backup is not None:
         save = ("backup", "--fabric", str(folder), "--out", str(backup))

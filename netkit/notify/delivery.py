@@ -9,7 +9,7 @@ from netkit.notify.smtp import PartlyTakenError
 from netkit.report.plan_view import counted
 from netkit.store.outbox import Claimed, Outbox
 
-LEASE_S = 120.0
+LEASE_S = 45.0
 """Longer than sending may take: who has claimed a message for so long has died."""
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
 """How long a receiver that failed is left in peace: twice as long each time."""

@@ -56,7 +56,16 @@ def test_what_show_prints(fabric: Path, golden: Golden, tmp_path: Path) -> None:
     lines = [line for line in done.stdout.splitlines() if not line.startswith("ExecStart=")]
     golden("cli/schedule.txt", "\n".join(lines).replace(str(tmp_path), "HERE") + "\n")
     (start,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
-    assert start.endswith(f'check --fabric "{tmp_path}/my 100%% fabric $$HOME" --store --since last --changes')
+    assert start.endswith(
+        f'check --fabric "{tmp_path}/my 100%% fabric $$HOME" --store --since last --changes --deadline 3600s'
+    )
+
+
+def test_with_receivers_the_unit_tells_them(fabric: Path) -> None:
+    (start,) = [
+        line for line in run("schedule", "-f", fabric, "--notify").stdout.splitlines() if line.startswith("ExecStart=")
+    ]
+    assert start.endswith(" --store --since last --changes --notify --deadline 900s")
 
 
 @pytest.mark.parametrize("every", ["", "15", "0m", "1w", "-5m", "15 m"])

@@ -139,12 +139,13 @@ def schedule(
     backup: Annotated[
         Path | None, typer.Option("--backup", help="Also save what devices run, every night, here.", metavar="DIR")
     ] = None,
+    tells: Annotated[bool, typer.Option("--notify", help="Also tell the receivers in notify.yaml.")] = False,
     units: Annotated[Path, typer.Option("--units", help="Folder of the units.", metavar="DIR")] = Path(
         "/etc/systemd/system"
     ),
 ) -> None:
     """Have systemd check the fabric regularly, and say what changed."""
-    _run("schedule", fabric, action, every=every, backup=backup, units=units)
+    _run("schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=tells)
 
 
 def notify(

@@ -1,0 +1,81 @@
+"""A scheduled check is alone, ends in time, and leaves nothing in the way of the next one, however it ended."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from netkit.cli.deadline import Deadline
+from netkit.errors import UsageError
+from tests.cli.checked import VALUES
+from tests.cli.test_check_store import BEGAN_S, check, seen, stored
+from tests.command import assert_refused, run
+from tests.lab.running import until, write_fabric
+from tests.store.held import holding
+
+
+@pytest.fixture
+def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("NETKIT_STORE", raising=False)
+    return write_fabric(tmp_path / "fabric", VALUES)
+
+
+def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    with holding(str(tmp_path / "state" / "store.db")) as other:
+        done = check(fabric, seen(BEGAN_S, 5), "load.errors", "--store")
+        what = "another check of small that keeps its run in this store is under way"
+        assert (done.returncode, done.stdout) == (5, "")
+        assert done.stderr == f"error: {what}; nothing was looked at; it is that one's work\n"
+        assert check(fabric, seen(BEGAN_S, 5), "load.errors").returncode == 1
+        assert check(fabric, seen(BEGAN_S, 5), "load.errors", f"--store={tmp_path / 'other.db'}").returncode == 1
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+        assert check(fabric, seen(BEGAN_S, 5), "load.errors", "--store").returncode == 1
+    assert len(stored(fabric)) == 1
+
+
+class Slow:
+    """A device that answers when it is hung up on."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def open(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def ask(self, _: object) -> tuple[()]:
+        until(lambda: self.is_closed, "it is hung up on")
+        return ()
+
+    def running_files(self) -> dict[str, str | None]:
+        return {}
+
+    def os_version(self) -> str:
+        return ""
+
+
+def test_at_the_deadline_devices_are_hung_up_on() -> None:
+    with Deadline("1s") as deadline:
+        slow, late = Slow(), Slow()
+        with pytest.raises(Exception, match=r"not looked at to the end before the deadline of 1s"):
+            deadline.bound(slow).ask(["show"])
+        with pytest.raises(Exception, match=r"not looked at to the end before the deadline of 1s"):
+            deadline.bound(late).open()
+
+
+@pytest.mark.parametrize("written", ["0m", "10", "1d", "-5m", "soon"])
+def test_a_deadline_that_is_no_time_is_refused(fabric: Path, written: str) -> None:
+    assert_refused(
+        run("check", "--fabric", fabric, f"--deadline={written}"), "is no time; use seconds, minutes or hours"
+    )
+
+
+def test_a_deadline_within_the_window_is_refused() -> None:
+    with pytest.raises(UsageError, match="give more than the 30 s of --window"):
+        Deadline("30s", 30.0)

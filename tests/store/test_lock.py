@@ -1,0 +1,34 @@
+"""One check of a fabric at a time in a store, whatever becomes of the one before."""
+
+import os
+import signal
+
+import pytest
+
+from netkit.store import Source
+from netkit.store.lock import BusyError, alone
+from tests.lab.running import until
+from tests.store.held import holding
+
+SMALL = Source("small")
+
+
+def test_one_is_alone_until_it_ends_or_dies(where: str) -> None:
+    with holding(where) as other:
+        with pytest.raises(BusyError), alone(where, SMALL):
+            pass
+        with alone(where, Source("small", "lab")), alone(where, Source("large")):
+            pass
+        os.kill(other.pid, signal.SIGKILL)
+        other.wait()
+
+        def is_free() -> bool:
+            try:
+                with alone(where, SMALL):
+                    return True
+            except BusyError:
+                return False
+
+        until(is_free, "the lock of who died is free")
+    with alone(where, SMALL):
+        pass
