@@ -19,8 +19,9 @@ HERE = Path(__file__).parent
 HEAD = """# Intent reference
 
 One fabric is one folder with a `fabric.yaml`. `overrides.yaml` beside it may hold the `overrides:` of many
-devices, so that the fabric stays short; `models/` and `templates/` beside it come before netkit's own, file by
-file. This page is written from the schema (`scripts/docs`); `netkit schema` prints it for editors.
+devices, so that the fabric stays short; what else may lie there is told by
+[files and folders](files.md). This page is written from the schema (`scripts/docs`); `netkit schema` prints it for
+editors.
 
 A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`). A device's numbers follow its slot,
 so a slot that is left out renumbers nothing.

@@ -15,6 +15,7 @@ from netkit.cli import app
 from netkit.judge import catalog
 
 ROOT = Path(__file__).parent.parent
+VARIABLE = re.compile(r"NETKIT_(?!RAIL|SECRET)[A-Z_]+|NETKIT_SECRET_SERVE_TOKEN")
 SHOWN = re.compile(r"^```(?:console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -107,3 +108,10 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 def test_every_check_says_what_a_failure_means() -> None:
     silent = [check.name for check in catalog.load().values() if not check.text.partition("\n\n")[2]]
     assert silent == []
+
+
+def test_every_variable_netkit_reads_is_told() -> None:
+    read = {name for file in (ROOT / "netkit").rglob("*.py") for name in VARIABLE.findall(file.read_text("utf-8"))}
+    told = set(VARIABLE.findall((ROOT / "docs" / "files.md").read_text(encoding="utf-8")))
+    assert {"NETKIT_STORE", "NETKIT_LAB_DIR"} <= read
+    assert sorted(read - told) == []

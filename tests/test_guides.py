@@ -1,4 +1,4 @@
-"""The guides to writing a check, a template, a platform: every file and command in them works."""
+"""Pages that show what to do: every file and command in them works."""
 
 from pathlib import Path
 
@@ -8,6 +8,6 @@ from tests import documents
 from tests.command import ROOT
 
 
-@pytest.mark.parametrize("page", ["write-a-check", "write-a-template", "write-a-platform"])
+@pytest.mark.parametrize("page", ["write-a-check", "write-a-template", "write-a-platform", "files"])
 def test_a_guide_is_true(page: str, tmp_path: Path) -> None:
     documents.run(ROOT / "docs" / f"{page}.md", tmp_path)
