@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench import pull
 from bench.fabrics import GROWTH, SMALLEST, SPEED, Shape, write
 from bench.measure import BenchError, Sample, run, spread
 from bench.plan import Bench, Programs, make
@@ -53,6 +54,11 @@ def test_a_quick_run_grows_the_fabric(quick: tuple[dict[str, Any], str]) -> None
     found, _ = quick
     assert [step["devices"] for step in found["growth"]["steps"]] == [12, 22, 44]
     assert found["verdict"] is None
+
+
+def test_the_pull_requests_that_are_measured_change_the_superpod() -> None:
+    text = (ROOT / pull.FABRIC / "fabric.yaml").read_text(encoding="utf-8")
+    assert [text.count(before) for (before, _), _ in pull.ROWS.values()] == [1, 1]
 
 
 def test_plans_are_measured_cold_and_remembered(tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+"""`scripts/bench pull`: what a pull request on the superpod costs, without a proof: one threshold, and the 16th unit.
+
+Every run is a whole process of `netkit plan --against git:HEAD`, with nothing remembered between them.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from bench.measure import BenchError, Sample, run, spread
+
+ROOT = Path(__file__).parent.parent
+FABRIC = "inventory/superpod"
+MUST_S, MUST_MB = 5.0, 400.0
+THRESHOLD = "\nlossless:\n  ecn:\n    400: {min_bytes: 300000, max_bytes: 1500000}\n"
+UNITS = ("unit: 1-15", "unit: 1-16")
+ROWS = {
+    "one threshold": (("\npools:", f"{THRESHOLD}\npools:"), "152 of 632 devices change"),
+    "the 16th unit": (UNITS, "40 devices are new"),
+}
+"""Name → what is replaced by what in the intent, and what the comment then says."""
+
+
+def main() -> int:
+    """Measure, and return 1 when a budget is missed, 3 when something could not be measured."""
+    given = _arguments()
+    try:
+        with tempfile.TemporaryDirectory(prefix="nkb") as name:
+            found = {row: _measured(Path(name) / row.replace(" ", "-"), row, given) for row in ROWS}
+    except (BenchError, subprocess.CalledProcessError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 3
+    given.json.parent.mkdir(parents=True, exist_ok=True)
+    given.json.write_text(json.dumps(_as_json(found), indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(_table(found))
+    return 0 if all(map(_is_kept, found.values())) else 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/bench pull", description="Plan pull requests on the superpod.")
+    parser.add_argument("--runs", type=int, default=5, help="runs of each row (default 5)")
+    parser.add_argument("--json", type=Path, default=ROOT / "out" / "bench-pull.json")
+    parser.add_argument("--netkit", type=Path, default=Path(sys.executable).with_name("netkit"))
+    return parser.parse_args()
+
+
+def _measured(root: Path, row: str, given: argparse.Namespace) -> list[Sample]:
+    """Make a repository with a change in it, and plan that again and again."""
+    (before, after), wanted = ROWS[row]
+    shutil.copytree(ROOT / FABRIC, root / FABRIC)
+    _git(root, "init", "-q")
+    _git(root, "add", "-A")
+    _git(root, "commit", "-q", "-m", "as it was")
+    file = root / FABRIC / "fabric.yaml"
+    text = file.read_text(encoding="utf-8")
+    if before not in text:
+        raise BenchError(f"{FABRIC} has no {before.strip()!r} to change")
+    file.write_text(text.replace(before, after, 1), encoding="utf-8")
+    words = (str(given.netkit), "plan", "--fabric", FABRIC, "--against", "git:HEAD", "--format", "markdown")
+    sys.stderr.write(f"planning {row}\n")
+    samples = [run(words, root) for _ in range(given.runs)]
+    said = (root / "output.txt").read_text(encoding="utf-8")
+    if wanted not in said:
+        raise BenchError(f"{row}: expected {wanted!r}, found {said[:300]}")
+    return samples
+
+
+def _git(root: Path, *arguments: str) -> None:
+    who = ("-c", "user.name=Bench", "-c", "user.email=bench@example.net", "-c", "commit.gpgsign=false")
+    subprocess.run(["git", *who, "-C", str(root), *arguments], check=True, capture_output=True)
+
+
+def _is_kept(samples: list[Sample]) -> bool:
+    return min(one.wall_s for one in samples) <= MUST_S and max(one.peak_mb for one in samples) <= MUST_MB
+
+
+def _as_json(found: Mapping[str, list[Sample]]) -> dict[str, object]:
+    figures = ("wall_s", "cpu_s", "peak_mb")
+    rows = {
+        row: {figure: spread([getattr(one, figure) for one in samples]).rounded() for figure in figures}
+        for row, samples in found.items()
+    }
+    return {"rows": rows, "budget": {"wall_s": MUST_S, "peak_mb": MUST_MB}}
+
+
+def _table(found: Mapping[str, list[Sample]]) -> str:
+    lines = [f"{'pull request':<16}{'wall s: min':>12}{'median':>9}{'max':>9}{'cpu s':>9}{'peak MB':>9}"]
+    for row, samples in found.items():
+        wall, cpu_s = spread([one.wall_s for one in samples]), min(one.cpu_s for one in samples)
+        peak = max(one.peak_mb for one in samples)
+        lines.append(f"{row:<16}{wall.min:>12.2f}{wall.median:>9.2f}{wall.max:>9.2f}{cpu_s:>9.2f}{peak:>9.0f}")
+    lines.append(f"(must {MUST_S:g} s of the least disturbed run, and {MUST_MB:g} MB)")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
