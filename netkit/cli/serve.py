@@ -11,13 +11,17 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from netkit.cli.fabric import open_project
+from netkit import intent
+from netkit.access import settings as access
+from netkit.access.secrets import SecretStore
 from netkit.cli.listener import say
 from netkit.cli.runs import UNSAFE, state_folder
 from netkit.cli.serve_request import ServeRequest
 from netkit.cli.stored import VARIABLE as STORE
 from netkit.cli.stored import place_of, source_of, usual_file
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
+from netkit.notify import settings_file
+from netkit.notify.sender import senders
 from netkit.serve import child
 from netkit.serve.agenda import Agenda
 from netkit.serve.app import app
@@ -103,16 +107,25 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
     every_s = asked.every_s
     place = Place.of(asked.listen, asked.certificate, asked.key)
     place.check_certificate()
-    fabric = open_project(asked.folder).fabric.name
-    folder = _folder(fabric, source_of(fabric, asked.lab))
+    loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good
+    fabric = loaded.intent.name
+    source = source_of(fabric, asked.lab)
+    if asked.is_notifying:
+        _check_receivers(loaded.folder, source)
+    folder = _folder(fabric, source)
     token, where = token_of(asked.token_file, folder)
     lock = taken(folder / "server.lock")
     if lock is None:
         raise UsageError(Problem(f"another netkit serve already serves {fabric}", "end that one first"))
-    records = _records(asked, source_of(fabric, asked.lab), folder)
+    records = _records(asked, source, folder)
     with place.opened() as listening:
         _greet(place, where, fabric)
         return asyncio.run(_serve(asked, every_s, place, listening, records, token, folder))
+
+
+def _check_receivers(folder: Path, source: Source) -> None:
+    """Refuse receivers that cannot be told anything now, not in a round."""
+    senders(settings_file.load(folder), source, SecretStore(access.load(folder).secrets))
 
 
 def _folder(fabric: str, source: Source) -> Path:

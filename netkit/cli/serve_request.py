@@ -10,6 +10,7 @@ from netkit.errors import Problem, UsageError
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
 UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SHORTEST_BOUNDED_S, LONGEST_S = 60, 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class ServeRequest:
     window_s: float = 10.0
     profile: str = "full"
     source: str = ""
+    is_notifying: bool = False
     snapshot: Path | None = None
     """Judge this again and again instead of devices: for trials of the server itself."""
 
@@ -44,7 +46,8 @@ class ServeRequest:
     def check(self, metrics: Path) -> list[str]:
         """Return the command line of a check."""
         found = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
-        return [*found, f"--metrics={metrics}", f"--window={self.window_s}", f"--profile={self.profile}", *self._read()]
+        found += [f"--metrics={metrics}", f"--window={self.window_s}", f"--profile={self.profile}"]
+        return [*found, *self._read(), *self._bounds()]
 
     def saving(self) -> list[str]:
         """Return the command line of a backup."""
@@ -58,6 +61,13 @@ class ServeRequest:
         yield f"--fabric={self.folder}"
         if self.lab:
             yield f"--lab={self.lab}"
+
+    def _bounds(self) -> Iterator[str]:
+        """Yield what has a check end in time for the next one."""
+        if self.is_notifying:
+            yield "--notify"
+        if self.every_s >= SHORTEST_BOUNDED_S:
+            yield f"--deadline={min(self.every_s * 4 // 5, LONGEST_S)}s"
 
     def _read(self) -> Iterator[str]:
         if self.source:

@@ -40,7 +40,6 @@ FLAGS = (
     "--force-color-profile=srgb",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # whatever it wants from outside, it does not get
     "--proxy-server=http://127.0.0.1:9",
-    "--proxy-bypass-list=<-loopback>",
 )
 LOGGED = {"browser": "ALL", "performance": "ALL"}
 
@@ -55,6 +54,10 @@ class Browser:
         """Show a file, from the beginning."""
         _post(f"{self.session}/url", {"url": "about:blank"})
         _post(f"{self.session}/url", {"url": f"{file.as_uri()}{fragment}"})
+
+    def go(self, address: str) -> None:
+        """Show what a server has at an address."""
+        _post(f"{self.session}/url", {"url": address})
 
     def run(self, script: str, *arguments: object) -> Any:
         """Return what a script returns."""
@@ -140,8 +143,8 @@ def _save(file: Path, data: str) -> None:
 
 
 @contextmanager
-def browser(folder: Path) -> Iterator[Browser]:
-    """Start a browser with a profile of its own, and end it whatever happens."""
+def browser(folder: Path, reachable: str = "") -> Iterator[Browser]:
+    """Start a browser with a profile of its own that reaches one address or none, and end it whatever happens."""
     assert CHROMIUM
     assert DRIVER
     port = _free_port()
@@ -152,7 +155,7 @@ def browser(folder: Path) -> Iterator[Browser]:
     try:
         address = f"http://127.0.0.1:{port}"
         _wait(address, driver)
-        started = _post(f"{address}/session", {"capabilities": {"alwaysMatch": _wanted(folder)}})
+        started = _post(f"{address}/session", {"capabilities": {"alwaysMatch": _wanted(folder, reachable)}})
         session = f"{address}/session/{started['sessionId']}"
         try:
             yield Browser(session)
@@ -163,8 +166,9 @@ def browser(folder: Path) -> Iterator[Browser]:
         driver.wait(PATIENCE_S)
 
 
-def _wanted(folder: Path) -> dict[str, Any]:
-    options = {"binary": CHROMIUM, "args": [*FLAGS, f"--user-data-dir={folder / 'profile'}", "--window-size=1280,900"]}
+def _wanted(folder: Path, reachable: str) -> dict[str, Any]:
+    own = (f"--proxy-bypass-list=<-loopback>;{reachable}", f"--user-data-dir={folder / 'profile'}")
+    options = {"binary": CHROMIUM, "args": [*FLAGS, *own, "--window-size=1280,900"]}
     return {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": LOGGED}
 
 

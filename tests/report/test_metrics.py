@@ -16,6 +16,7 @@ from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.system import Interface
 from netkit.judge import Scene, catalog
 from netkit.report.metrics import COUNTED, GAUGES, metrics
+from netkit.serve.exposition import OWN
 from tests.command import ROOT
 from tests.judge.scenes import fabric, observation, scene
 
@@ -117,7 +118,7 @@ def test_alerts_are_valid_and_fire_when_they_should() -> None:
 
 @pytest.mark.parametrize("file", ["alerts.yml", "dashboard.json"])
 def test_only_metrics_that_exist_are_asked_for(file: str) -> None:
-    known = {*GAUGES, *(told.family for told in COUNTED.values())}
+    known = {*GAUGES, *OWN, *(told.family for told in COUNTED.values())}
     text = (MONITORING / file).read_text(encoding="utf-8")
     asked = {name for name in NAME.findall(_expressions(file, text)) if not name.endswith("_lossless")}
     assert asked

@@ -40,6 +40,7 @@ def serve(
     window: Window = 10.0,
     profile: Profile = "full",
     source: Facts = "",
+    notify: Annotated[bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed.")] = False,
     has_openapi: Annotated[
         bool, typer.Option("--openapi", help="Print what the JSON API is like; serve nothing.")
     ] = False,
@@ -60,6 +61,7 @@ def serve(
         window_s=window,
         profile=profile,
         source=source,
+        is_notifying=notify,
         snapshot=snapshot,
     )
     _run("serve", asked, has_openapi=has_openapi)
