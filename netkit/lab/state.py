@@ -106,6 +106,8 @@ class GnmiState:
     has_tls: bool = True
     asks_who: bool = True
     """Whether it wants a user and a password."""
+    is_cumulus: bool = False
+    """Whether it is as Cumulus Linux has it: it only streams, and takes a password by HTTP's basic authentication."""
 
 
 @dataclass(frozen=True, slots=True)

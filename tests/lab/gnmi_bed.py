@@ -18,17 +18,11 @@ from netkit.lab.state import GnmiState, SwitchState
 from netkit.platforms.gnmi.credential import Login, Place
 from netkit.platforms.gnmi.driver import GnmiViewer
 from netkit.platforms.view import Subject
-from tests.lab.personalities.eos_node import config_of, eos_fabric, switch_on
+from tests.lab.personalities.eos_node import switch_on
+from tests.lab.personalities.nvue.bench import desk
 from tests.lab.personalities.sonic.bench import Bench, fabric
 
 ADDRESS, PASSWORD = "127.93.12.1", "of the lab"
-EOS_GNMI = """
-management api gnmi
-   transport grpc default
-      ssl profile GNMI
-      vrf MGMT
-   provider eos-native
-"""
 needs_gnmi = pytest.mark.skipif(find_spec("pygnmi") is None, reason="pygnmi is not installed")
 
 
@@ -61,7 +55,8 @@ class Served:
 
     def viewer(self, user: str = "admin", password: str = PASSWORD, **changes: Any) -> GnmiViewer:
         """Return what asks it."""
-        return GnmiViewer(self.subject.device, self.place(**changes), Login(user, password))
+        login = Login(user, password, is_basic=self.subject.platform == "nvue")
+        return GnmiViewer(self.subject.device, self.place(**changes), login)
 
 
 @contextmanager
@@ -71,7 +66,7 @@ def served(platform: str, folder: Path, state: GnmiState | None = None) -> Itera
     gate = Gate()
     files = certificate(folder)
     agent = GnmiAgent(node, Door(ADDRESS, PASSWORD, gate, lambda: files), mind.gnmi)
-    agent.apply(SwitchState("leaf01", gnmi=state or GnmiState(0)))
+    agent.apply(SwitchState("leaf01", gnmi=state or GnmiState(0, is_cumulus=platform == "nvue")))
     shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(files[0].read_text(encoding="ascii"))).hexdigest()
     subject = Subject("leaf01", platform=platform, ports=tuple(node.kernel_names))
     try:
@@ -83,6 +78,9 @@ def served(platform: str, folder: Path, state: GnmiState | None = None) -> Itera
 def _switch(platform: str, folder: Path) -> tuple[Personality, Any]:
     if platform == "eos":
         return switch_on(folder)
+    if platform == "nvue":
+        made = desk(folder)
+        return made.switch, made.node
     bench = Bench(folder, fabric())
     return bench.sonic, bench.node
 
@@ -94,8 +92,3 @@ def certificate(folder: Path, name: str = "server") -> tuple[Path, Path]:
     command += ["-keyout", str(key), "-out", str(made), "-days", "2", "-subj", "/CN=leaf01"]
     subprocess.run(command, check=True, capture_output=True)
     return made, key
-
-
-def eos_config() -> str:
-    """Return the rendered configuration of a switch with gNMI turned on by hand."""
-    return config_of(eos_fabric(), "leaf01") + EOS_GNMI

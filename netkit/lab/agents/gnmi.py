@@ -3,13 +3,14 @@
 It needs pygnmi, which not every installation has; without it the lab offers no gNMI, and the node's log says so.
 """
 
+import base64
 import hmac
 import importlib
 import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,6 +113,8 @@ class Service:
     def Get(self, request: Any, context: Any) -> Any:  # noqa: N802
         """Answer what is there now."""
         self._let_in(context)
+        if self._state.is_cumulus:
+            context.abort(self._codes.UNIMPLEMENTED, "only streams are supported")
         found = [self._notification(request.prefix.target, path, context) for path in request.path]
         return self._messages.GetResponse(notification=found)
 
@@ -125,9 +128,13 @@ class Service:
         asked = next(requests).subscribe
         gone = threading.Event()
         context.add_callback(gone.set)
-        yield from self._sample(asked, context)
+        is_stream = asked.mode == self._messages.SubscriptionList.STREAM
+        if self._state.is_cumulus and not is_stream:
+            context.abort(self._codes.UNIMPLEMENTED, "only streams are supported")
+        if not self._state.is_cumulus:  # that one begins with the second sample
+            yield from self._sample(asked, context)
         yield self._messages.SubscribeResponse(sync_response=True)
-        if asked.mode != self._messages.SubscriptionList.STREAM:
+        if not is_stream:
             return
         interval_s = max(SHORTEST_S, min((one.sample_interval for one in asked.subscription), default=0) / NANO)
         next_s = time.monotonic() + interval_s
@@ -157,10 +164,21 @@ class Service:
 
     def _let_in(self, context: Any) -> None:
         self._wait(context)
-        who = dict(context.invocation_metadata())
-        is_right = hmac.compare_digest(str(who.get("password", "")).encode(), self._door.password.encode())
-        if self._state.asks_who and not (who.get("username") in ACCOUNTS and is_right):
+        user, password = self._who(dict(context.invocation_metadata()))
+        is_right = hmac.compare_digest(password.encode(), self._door.password.encode())
+        if self._state.asks_who and not (user in ACCOUNTS and is_right):
             context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
+
+    def _who(self, told: Mapping[str, str]) -> tuple[str, str]:
+        """Return user and password, as the switch takes them."""
+        if not self._state.is_cumulus:
+            return told.get("username", ""), told.get("password", "")
+        try:
+            text = base64.b64decode(told.get("authorization", "").removeprefix("Basic ")).decode()
+        except ValueError:
+            return "", ""
+        user, _, password = text.partition(":")
+        return user, password
 
     def _wait(self, context: Any) -> None:
         """Be as slow as a fault makes the switch, or not there at all."""

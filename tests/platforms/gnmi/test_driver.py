@@ -21,8 +21,14 @@ from tests.lab.running import until
 pytestmark = needs_gnmi
 
 
-@pytest.fixture(params=["eos", "sonic"])
+@pytest.fixture(params=["eos", "sonic", "nvue"])
 def switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
+    with served(request.param, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture(params=["eos", "sonic"])
+def asked_switch(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Served]:
     with served(request.param, tmp_path) as made:
         yield made
 
@@ -68,7 +74,8 @@ class Listening:
             self._viewer.close()
 
 
-def test_a_stream_tells_what_asking_tells(switch: Served) -> None:
+def test_a_stream_tells_what_asking_tells(asked_switch: Served) -> None:
+    switch = asked_switch
     once = asked(switch)
     listening = Listening(switch)
     until(lambda: len(listening.samples) > 1, "two samples")
@@ -114,6 +121,39 @@ def test_a_switch_that_stops_answering_ends_the_stream(switch: Served) -> None:
     assert listening.failure.endswith("the connection broke off")
 
 
+def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
+    with served("nvue", tmp_path) as switch:
+        listening = Listening(switch)
+        until(lambda: bool(listening.samples), "a sample")
+        listening.stop.set()
+        listening.thread.join()
+        (reading, *_) = switch.node.ports()
+        found = {
+            name: places[reading.name]
+            for name, places in listening.samples[0].counters.items()
+            if reading.name in places
+        }
+        assert found == {
+            "rx_bytes": reading.traffic.rx_bytes,
+            "tx_bytes": reading.traffic.tx_bytes,
+            "rx_packets": reading.traffic.rx_packets,
+            "tx_packets": reading.traffic.tx_packets,
+            "rx_errors": reading.traffic.rx_errors,
+            "tx_errors": reading.traffic.tx_errors,
+            "rx_drops": reading.traffic.rx_dropped,
+            "tx_drops": reading.traffic.tx_dropped,
+            "carrier_changes": reading.carrier_changes,
+            "fec_uncorrectable": reading.fec.uncorrectable_codewords,
+        }
+        assert told["tx_pause"][f"{reading.name}/3"] == reading.priorities[3].tx_pause
+        assert told["queue_ecn_marked"][f"{reading.name}/3"] == reading.queues[3].ecn_marked_packets
+        assert told["queue_drops"][f"{reading.name}/3"] == reading.queues[3].dropped_packets
+        viewer = switch.viewer()
+        viewer.open()
+        assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [transport.LACKS]
+        viewer.close()
+
+
 def test_closing_ends_what_is_asked(switch: Served) -> None:
     viewer = switch.viewer()
     viewer.open()
@@ -140,7 +180,8 @@ def test_a_server_in_the_clear_is_only_taken_when_that_is_said(tmp_path: Path) -
         viewer.close()
 
 
-def test_what_the_server_does_not_have_is_told_by_question(switch: Served) -> None:
+def test_what_the_server_does_not_have_is_told_by_question(asked_switch: Served) -> None:
+    switch = asked_switch
     viewer = switch.viewer()
     viewer.open()
     replies = viewer.ask(["once OTHER_DB:/nothing", "show version", "capabilities"])

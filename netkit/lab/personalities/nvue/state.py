@@ -8,9 +8,10 @@ from netkit.lab.personalities.nvue.kinds import SVI
 from netkit.lab.personalities.nvue.qos import port_qos
 from netkit.lab.personalities.nvue.rules import port_speed_gbps
 from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, is_set, number, text
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
+from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpUser, SwitchState, VlanState
 
 DEFAULT_MTU = 9216
+GNMI_PORT = 9339
 DEFAULT_HOSTNAME = "cumulus"
 
 
@@ -24,6 +25,7 @@ def switch_state(tree: Tree, chassis: Chassis) -> SwitchState:
         loopback_addresses=addresses(child(tree, "interface", "lo")),
         frr=frr_text(tree),
         snmp=_snmp(tree),
+        gnmi=_gnmi(tree),
         has_lldp=is_on(lldp, default=True),
         adaptive_routing=is_on(tree, "router", "adaptive-routing"),
     )
@@ -94,6 +96,13 @@ def _snmp(tree: Tree) -> SnmpState | None:
         location=text(agent, "system-location"),
         contact=text(agent, "system-contact"),
     )
+
+
+def _gnmi(tree: Tree) -> GnmiState | None:
+    server = child(tree, "system", "gnmi-server")
+    if not is_on(server) or not child(server, "listening-address"):
+        return None
+    return GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)
 
 
 def is_set_both(users: Tree, name: str) -> bool:

@@ -1,10 +1,11 @@
 """A switch of the lab that speaks NVUE."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.nvue import gnmi
 from netkit.lab.personalities.nvue.action_command import action
 from netkit.lab.personalities.nvue.apply import Applier
 from netkit.lab.personalities.nvue.chassis import Chassis
@@ -18,7 +19,7 @@ from netkit.lab.personalities.nvue.schema import merged, schema
 from netkit.lab.personalities.nvue.set_command import change
 from netkit.lab.personalities.nvue.show_command import show
 from netkit.lab.personalities.nvue.system import CommandError, System
-from netkit.lab.personality import Call, Personality
+from netkit.lab.personality import Call, Elem, Personality, Told
 
 VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}
 
@@ -89,6 +90,11 @@ class Nvue(Personality):
     ) -> tuple[int, Mapping[str, str], bytes]:
         """Answer a request to the REST interface."""
         return answer(self.system, method, path, headers, body, user or self.login)
+
+    def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+        """Yield what is streamed below a path."""
+        del target  # there is one tree
+        yield from gnmi.told(self.node, path)
 
     def stop(self) -> None:
         """Forget a pending confirmation, as a switch that goes down does."""
