@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import fact_page
+import fault_page
 import verb_page
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -120,6 +121,7 @@ def pages() -> dict[Path, str]:
         HERE / "intent.md": intent_page(),
         HERE / "check-catalogue.md": catalogue_page(),
         HERE / "fact-catalogue.md": fact_page.page(),
+        HERE / "faults.md": fault_page.page(),
         **verb_page.pages(),
     }
 

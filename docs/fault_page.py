@@ -1,0 +1,54 @@
+"""The page of the lab's faults: what each stands for, and what checks say of it, from the table the tests go by."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from netkit.lab.faults.catalog import CATALOG
+from netkit.lab.faults.kind import Kind
+
+TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"
+HEAD = """# Faults of the lab
+
+Written from the code (`scripts/docs`). `netkit lab break FAULT DEVICE[:PORT] [NAME=VALUE]` begins one, `netkit lab
+heal` ends it, `netkit lab break --list` says most of this. Below each fault: what `netkit check` finds when it is put at
+such a place, on a lab of each platform; the tests go through this table. `leaf01>gpu01` is the port of leaf01 that leads
+to gpu01, `/3` a priority, `hosts` a fault of hosts on any platform. How faithful each is: [the lab](lab.md).
+"""
+
+
+def page() -> str:
+    """Return docs/faults.md."""
+    rows: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return HEAD + "".join(line for kind in CATALOG.values() for line in _fault(kind, rows))
+
+
+def _fault(kind: Kind, rows: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"\n## {kind.name}\n\n{kind.text}\n\nOn a {' or '.join(kind.targets)}; acted out by: {kind.maker}.\n"
+    if kind.options:
+        yield "\n| option | default | meaning |\n| --- | --- | --- |\n"
+        yield from (f"| `{one.name}` | `{one.default}` | {one.meaning} |\n" for one in kind.options)
+    own = [line for row in rows if row["fault"] == kind.name for line in _found(row)]
+    yield "\n" + "".join(own) if own else ""
+
+
+def _found(row: Mapping[str, Any]) -> Iterator[str]:
+    labs = ", ".join(row.get("labs", ()))
+    if labs:
+        with_options = "".join(f" {name}={value}" for name, value in row.get("with", {}).items())
+        yield f"- `{row['at']}{with_options}` ({labs}): {_said(row)}\n"
+    for platform, reason in row.get("cannot", {}).items():
+        yield f"- {'on any' if platform == 'any' else platform}: not found, since {reason}\n"
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """Return what is found, verdict by verdict: `fail optics.light PORT` is a failure of the check optics.light."""
+    found = [f"{verdict} [{check}]({_anchor(check)}) `{at}`" for verdict, check, at in map(str.split, row["found"])]
+    missed = [f"{device} is not reached" for device in row.get("unreached", ())]
+    return ", ".join((*found, *missed)) or "nothing, as it should be"
+
+
+def _anchor(check: str) -> str:
+    return f"check-catalogue.md#{check.replace('.', '')}"
