@@ -128,11 +128,8 @@ def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
         listening.stop.set()
         listening.thread.join()
         (reading, *_) = switch.node.ports()
-        found = {
-            name: places[reading.name]
-            for name, places in listening.samples[0].counters.items()
-            if reading.name in places
-        }
+        told = listening.samples[0].counters
+        found = {name: places[reading.name] for name, places in told.items() if reading.name in places}
         assert found == {
             "rx_bytes": reading.traffic.rx_bytes,
             "tx_bytes": reading.traffic.tx_bytes,
