@@ -13,9 +13,9 @@ TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"
 HEAD = """# Faults of the lab
 
 Written from the code (`scripts/docs`). `netkit lab break FAULT DEVICE[:PORT] [NAME=VALUE]` begins one, `netkit lab
-heal` ends it, `netkit lab break --list` says most of this. Below each fault: what `netkit check` finds when it is put at
-such a place, on a lab of each platform; the tests go through this table. `leaf01>gpu01` is the port of leaf01 that leads
-to gpu01, `/3` a priority, `hosts` a fault of hosts on any platform. How faithful each is: [the lab](lab.md).
+heal` ends it, `netkit lab break --list` says most of this. Below each fault: what `netkit check` finds when it is put
+at such a place, on a lab of each platform; the tests go through this table. `leaf01>gpu01` is the port of leaf01 that
+leads to gpu01, `/3` a priority, `hosts` a fault of hosts on any platform. How faithful each is: [the lab](lab.md).
 """
 
 
