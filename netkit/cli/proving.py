@@ -22,7 +22,7 @@ from netkit.deploy import Event, Journal, Options, Outcome, Phase
 from netkit.design import Fabric
 from netkit.design.expectation import expectations
 from netkit.design.select import Device
-from netkit.errors import LabError, NetkitError
+from netkit.errors import NetkitError
 from netkit.lab import remote
 from netkit.lab.calling import Gap, Heard
 from netkit.lab.folder import LabFolder
@@ -45,7 +45,6 @@ QUIET_S = 2.0
 """How long hosts call each other before the first wave and after the last."""
 MOST_TRIPS = 200
 BOOT_S, SETTLE_S = 120.0, 90.0
-CANNOT = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,15 @@ class Wish:
 
 
 def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
-    """Return what came of trying a change in the lab; a lab that cannot be had here is told with its exit code."""
+    """Return what came of trying a change in the lab; what keeps it from being tried is told with its exit code."""
     if shift.is_nothing:
         return Proof()
     began_s = time.monotonic()
     try:
         part = choose(project.fabric, _groups(shift), wish.most_devices)
         found = _Trial(base, project, part, began_s + wish.within_s).run()
-    except LabError as error:
-        return Proof(failures=tuple(map(str, error.problems)), exit_code=CANNOT)
+    except NetkitError as error:
+        return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
     code = proofs.FAILED if found.failures else 0
     whole = proofs.booted(part, project.fabric, shift)
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from netkit.cli.fabric import open_project
 from netkit.design import Fabric
 from netkit.design.expectation import expectations
+from netkit.design.select import Device
 from netkit.errors import LabError
 from netkit.prove.part import Part, choose, cut
+from netkit.render import Engine, render
 from tests import intents
 from tests.command import ROOT
 from tests.random_intents import Values
@@ -92,3 +94,20 @@ def test_a_part_is_a_fabric_of_the_same_devices(values: Values, data: st.DataObj
     for host in part.fabric.hosts:
         assert host.nics
         assert set(host.nics) <= set(next(one for one in fabric.hosts if one.name == host.name).nics)
+
+
+@pytest.mark.parametrize("name", ["reference", "mixed"])
+def test_a_slice_is_rendered_like_the_whole_but_for_what_was_left_out(name: str) -> None:
+    """A leaf whose neighbors all are there runs what it runs in the whole fabric."""
+    project = open_project(Path(ROOT, "inventory", name))
+    leaf = project.fabric.tier("leaf")[0]
+    hosts = [port.peer for port in leaf.host_ports]
+    kept = {leaf.name, *(spine.name for spine in project.fabric.tier("spine")), *hosts}
+    part = cut(project.fabric, kept)
+    engine = Engine(project.template_folders)
+    (whole,) = render(project.fabric, [leaf], engine)
+    (found,) = render(part, [part.switch(leaf.name)], engine)
+    assert found.files == whole.files
+    devices: list[Device] = [*part.switches, *part.hosts]
+    rest = [one for one in devices if one.name != leaf.name]
+    assert {one.device for one in render(part, rest, engine) if one.files} == {one.name for one in rest}
