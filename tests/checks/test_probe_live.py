@@ -16,12 +16,6 @@ from tests.lab.running import RunningLab, intent, needs_lab, running, until, wri
 
 pytestmark = needs_lab
 NAME = "probes"
-LARGE_ARE_LOST = """table netdev lossy {{
-  chain at_{port} {{ type filter hook egress device "{port}" priority 0; policy accept;
-    ip length > 4000 numgen random mod 100 < 60 drop
-  }}
-}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +99,11 @@ def test_a_small_mtu_between_switches_is_found_with_the_cable_that_has_it(looked
 
 def test_loss_that_only_large_packets_see_is_found_on_the_way_it_is_on(looked: Look) -> None:
     for port in looked.uplinks("leaf01"):
-        looked.lab.run("leaf01", "nft", "-f", "-", stdin=LARGE_ARE_LOST.format(port=port))
+        assert looked.lab.lab("break", "lossy", f"leaf01:{port}").returncode == 0
     try:
         found = said(looked.scene(), "probe.loss")
     finally:
-        looked.lab.run("leaf01", "nft", "delete", "table", "netdev", "lossy")
+        assert looked.lab.lab("heal", "--all").returncode == 0
     assert found
     assert {text.partition(" loses ")[0].partition(" (")[2] for _, _, _, text in found} == {"same unit)"}
     assert all("0 % of 64, 0 % of 1500" in text for _, _, _, text in found)

@@ -97,6 +97,7 @@ def test_healing_leaves_no_trace(scene: Scene) -> None:
     before = scene.state()
     faults = [
         ("wrong-mtu", f"{LEAF}:swp33s0"),
+        ("lossy", f"{LEAF}:swp1s1"),
         ("missing-host-route", HOST),
         ("wrong-source-route", f"{HOST}:rail0"),
         ("ecn-unmarked", LEAF),
@@ -120,6 +121,16 @@ def test_a_wrong_mtu_loses_large_packets_and_passes_small_ones(scene: Scene) -> 
         assert scene.json(LEAF, "ip -j link show dev swp1s1")[0]["mtu"] == 1500
         assert not pings(scene, own, far, 8000)
         until(lambda: pings(scene, own, far), "small packets pass")
+    until(lambda: pings(scene, own, far, 8000), "large packets pass again")
+
+
+def test_a_lossy_port_loses_what_is_long_and_all_it_is_told_to(scene: Scene) -> None:
+    own, far = addresses(scene.fabric, HOST)[0], addresses(scene.fabric, "gpu02")[0]
+    until(lambda: pings(scene, own, far, 8000), "large packets pass")
+    with scene.broken("lossy", f"{LEAF}:swp1s1", "percent=100"):
+        assert (pings(scene, own, far, 8000), pings(scene, own, far, 3000)) == (False, True)
+    with scene.broken("lossy", f"{LEAF}:swp1s1", "percent=100", "above_bytes=0"):
+        assert not pings(scene, own, far)
     until(lambda: pings(scene, own, far, 8000), "large packets pass again")
 
 

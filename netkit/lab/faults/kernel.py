@@ -84,6 +84,12 @@ def _wrong_mtu(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
     return [step(f"{command} {int(fault.number('bytes'))}")], [step(f"{command} {link['mtu']}")]
 
 
+def _lossy(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+    last = max(1, round(10 * fault.number("percent"))) - 1
+    rule = f"ip length > {int(fault.number('above_bytes'))} numgen random mod 1000 <= {last} drop"
+    return _filter(fault, node, "egress", 20, rule)
+
+
 def _missing_host_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
     names = [fault.port] if fault.port else [nic.interface for nic in _host(fabric, fault).nics]
     lost = [
@@ -161,6 +167,7 @@ def _host(fabric: Fabric, fault: Fault) -> Host:
 
 PLANS: Mapping[str, Callable[[Fault, Fabric, Bench], Plan]] = {
     "wrong-mtu": _wrong_mtu,
+    "lossy": _lossy,
     "missing-host-route": _missing_host_route,
     "wrong-source-route": _wrong_source_route,
     "ecn-unmarked": _ecn_unmarked,

@@ -22,6 +22,17 @@ NETWORK = (
         (Option("bytes", 1500, "the MTU it has", 1280, 9216),),
     ),
     Kind(
+        "lossy",
+        "kernel",
+        PORTS,
+        "A port loses some of what it sends without counting it, as bits do that go wrong on the way: the longer a "
+        "packet, the likelier. Small packets pass, and sessions stay up.",
+        (
+            Option("percent", 60.0, "how many of the packets are lost", 0.1, 100),
+            Option("above_bytes", 4000, "longer than this a packet must be to be lost; 0 loses some of all", 0, 9216),
+        ),
+    ),
+    Kind(
         "wrong-cable",
         "kernel",
         PORTS,
