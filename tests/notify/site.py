@@ -1,6 +1,6 @@
 """A fabric with receivers, checked on snapshots that a test makes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +31,16 @@ class Site:
         told = {"receivers": [dict(one) for one in receivers], "flapping": CALM, **settings}
         (self.fabric / "notify.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
 
-    def check(self, *options: str | Path, is_bad: bool, every_s: float = 600) -> Done:
+    def check(
+        self, *options: str | Path, is_bad: bool, every_s: float = 600, before: Callable[[], None] | None = None
+    ) -> Done:
         """Check one more round, in which packets arrived damaged or not."""
         self.rounds += 1
         self.errors += 900_000 if is_bad else 0
         file = self.fabric.parent / "snapshot.json"
         file.write_bytes(serial.dump(seen(BEGAN_S + self.rounds * every_s, self.errors)))
         how = ("--from", file, "--limit", "leaf01", "--store", "--since=last", "--changes", "--notify")
-        return run("check", "load.errors", "--fabric", self.fabric, *how, *options, timeout_s=120)
+        return run("check", "load.errors", "--fabric", self.fabric, *how, *options, timeout_s=120, before=before)
 
 
 @pytest.fixture
