@@ -10,12 +10,15 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+import yaml
 
 from netkit.cli import app
 from netkit.judge import catalog
+from netkit.notify import settings_file
 
 ROOT = Path(__file__).parent.parent
 VARIABLE = re.compile(r"NETKIT_(?!RAIL|SECRET)[A-Z_]+|NETKIT_SECRET_SERVE_TOKEN")
+YAML = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^```(?:console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -115,3 +118,14 @@ def test_every_variable_netkit_reads_is_told() -> None:
     told = set(VARIABLE.findall((ROOT / "docs" / "files.md").read_text(encoding="utf-8")))
     assert {"NETKIT_STORE", "NETKIT_LAB_DIR"} <= read
     assert sorted(read - told) == []
+
+
+def test_settings_and_manifests_the_docs_show_are_accepted(tmp_path: Path) -> None:
+    def shown(page: str) -> str:
+        return YAML.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))[0]  # type: ignore[no-any-return]
+
+    (tmp_path / "notify.yaml").write_text(shown("notify.md"), encoding="utf-8")
+    assert len(settings_file.load(tmp_path).receivers) == 4
+    job = yaml.safe_load(shown("schedule.md"))["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
+    assert job["command"][:2] == ["netkit", "check"]
+    assert yaml.safe_load(shown("serve.md"))["scrape_configs"][0]["job_name"] == "netkit"

@@ -32,7 +32,8 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     if done.removed:
         parts.append(f"{len(done.removed)} removed")
     total = len(done.changed) + done.unchanged
-    sys.stdout.write(f"{total} files of {len(devices)} devices in {out}: {', '.join(parts)}\n")
+    noun = "device" if len(devices) == 1 else "devices"
+    sys.stdout.write(f"{total} files of {len(devices)} {noun} in {out}: {', '.join(parts)}\n")
 
 
 def _on_platform(devices: Iterable[Device], platform: str) -> Iterator[Device]:
