@@ -153,6 +153,9 @@ class Keeper:
             "total": status.total,
             "is_up": status.is_up,
             "shortfalls": [[lack.device, lack.port, lack.what] for lack in status.shortfalls],
+            "notes": [
+                [name, node.gnmi.lack] for name, node in self._world.nodes.items() if node.gnmi and node.gnmi.lack
+            ],
             "failure": status.failure,
             "block": self._world.block,
             "seconds": round(time.monotonic() - status.began_s, 1),

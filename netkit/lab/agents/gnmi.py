@@ -22,7 +22,7 @@ from netkit.lab.personality import Elem, Told
 from netkit.lab.state import GnmiState, SwitchState
 
 LIBRARY = ("grpc", "pygnmi.spec.v080.gnmi_pb2", "pygnmi.spec.v080.gnmi_pb2_grpc")
-MISSING = "gnmi: configured, but pygnmi is not installed here: pip install 'netkit[gnmi]'"
+MISSING = "gNMI is configured and not served, for pygnmi is not installed: pip install 'netkit[gnmi]'"
 MOST_CALLS = 16
 SHORTEST_S = 1.0
 NANO = 1_000_000_000
@@ -55,6 +55,11 @@ class GnmiAgent:
         self._server: Any = None
         self.port = 0
         """Where it listens; port 0 of a state is any."""
+
+    @property
+    def lack(self) -> str:
+        """Return why nothing is served that is configured; empty when it is."""
+        return MISSING if self._told is not None and self._server is None else ""
 
     @property
     def state(self) -> GnmiState | None:

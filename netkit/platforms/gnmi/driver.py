@@ -11,7 +11,7 @@ from netkit.platforms.gnmi.facts import sonic
 from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
 from netkit.platforms.gnmi.question import CAPABILITIES, Question, asked, question
 from netkit.platforms.gnmi.transport import SILENT, Line, MissingLibraryError, RefusedStreamError
-from netkit.platforms.gnmi.transport_stream import Deliver, Reader, Samples
+from netkit.platforms.gnmi.transport_stream import SHORTEST_S, Deliver, Reader, Samples
 from netkit.platforms.gnmi.update import written
 from netkit.platforms.view import Reply, Subject
 
@@ -69,7 +69,7 @@ class GnmiViewer:
         if not questions:
             self._fail("netkit knows no counters to be streamed by it; name paths in access.yaml")
         try:
-            names = self._names(subject.platform)
+            names, interval_s = self._names(subject.platform), max(interval_s, SHORTEST_S)
             with Reader(self._connected(), questions, interval_s) as reader:
                 Samples(subject, names, deliver, interval_s).fill(reader.told, stop)
         except RefusedStreamError as error:

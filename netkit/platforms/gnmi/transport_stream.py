@@ -4,6 +4,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Self
 
 from netkit.facts import Sample
@@ -16,6 +17,10 @@ from netkit.platforms.view import Subject
 QUIET_PART = 0.2
 """A sample is complete once nothing has come for this part of an interval."""
 LONGEST_QUIET_S = 0.3
+MOST_WAITING = 10_000
+"""Notifications that came and are not read yet."""
+SHORTEST_S = 1.0
+"""SONiC takes no shorter interval, and no switch counts much more often."""
 Deliver = Callable[[Sample], None]
 Told = Callable[[float], tuple[Update, ...] | None]
 """Patience → what came within it; None when nothing did."""
@@ -26,7 +31,8 @@ class Reader:
 
     def __init__(self, line: Line, questions: Sequence[Question], interval_s: float) -> None:
         self._line, self._questions, self._interval_s = line, questions, interval_s
-        self._come: queue.SimpleQueue[tuple[Update, ...] | RefusedStreamError] = queue.SimpleQueue()
+        self._come: queue.Queue[tuple[Update, ...] | RefusedStreamError] = queue.Queue(MOST_WAITING)
+        self._is_over = False
         self._thread = threading.Thread(target=self._read, daemon=True)
 
     def __enter__(self) -> Self:
@@ -34,15 +40,23 @@ class Reader:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over = True
         self._line.close()
         self._thread.join()
 
     def _read(self) -> None:
         try:
             for updates in self._line.stream(self._questions, self._interval_s):
-                self._come.put(updates)
+                self._put(updates)
         except RefusedStreamError as error:
-            self._come.put(error)
+            self._put(error)
+
+    def _put(self, found: tuple[Update, ...] | RefusedStreamError) -> None:
+        """Hand over what came; a server that tells more than is read has to wait."""
+        while not self._is_over:
+            with suppress(queue.Full):
+                self._come.put(found, timeout=LONGEST_QUIET_S)
+                return
 
     def told(self, patience_s: float) -> tuple[Update, ...] | None:
         """Return what comes next; None when nothing does in time. Raises RefusedStreamError when the stream ended."""

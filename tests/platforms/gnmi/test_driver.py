@@ -1,5 +1,6 @@
 """Asking and listening to the lab's own gNMI server over gRPC, as a switch of each platform is asked."""
 
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pytest
 
 from netkit.errors import AccessError
 from netkit.facts import Sample
+from netkit.lab.agents import gnmi as agent
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.observe.assemble import sample
 from netkit.platforms.gnmi import transport
@@ -192,6 +194,32 @@ def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pyt
     with pytest.raises(AccessError) as caught:
         viewer.open()
     assert caught.value.problems[0].remedy == "pip install 'netkit[gnmi]'"
+
+
+def test_a_lab_without_the_library_says_that_it_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(agent, "LIBRARY", ("no_such_module_of_grpc",))
+    with served("eos", tmp_path) as switch:
+        assert (switch.agent.state, switch.agent.lack) == (None, agent.MISSING)
+        assert agent.MISSING in switch.node.logged
+        switch.agent.apply(SwitchState("leaf01"))
+        assert switch.agent.lack == ""
+
+
+def test_a_server_is_there_again_after_a_power_cut(switch: Served) -> None:
+    before, state = switch.agent.port, switch.agent.state
+    assert state is not None
+    switch.agent.end()
+    switch.agent.apply(SwitchState("leaf01", gnmi=replace(state, port=before)))
+    viewer = switch.viewer()
+    viewer.open()
+    viewer.close()
+
+
+def test_a_stranger_on_the_port_is_told_in_one_line(tmp_path: Path) -> None:
+    with served("eos", tmp_path) as switch, socket.create_server(("127.93.12.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        assert problem(switch, port=port, patience_s=0.3).endswith(f": {transport.SILENT}")
+        assert problem(switch, port=port, patience_s=0.3, shield="none").endswith(f": {transport.SILENT}")
 
 
 def test_a_configuration_that_ends_gnmi_ends_the_server(switch: Served) -> None:
