@@ -4,11 +4,13 @@ A deploy is handed a gate as a function. Each answer carries a sample, text that
 from before is kept in the journal and comes back with every later question about the device.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
+from netkit.deploy.clock import Clock
 from netkit.errors import AccessError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
@@ -73,3 +75,30 @@ def asked(gate: Gate, question: GateQuestion) -> GateAnswer:
         raise
     except Exception as error:
         return GateAnswer("inconclusive", (f"the health gate failed: {str(error) or type(error).__name__}",))
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """What a gate goes on from that asks another one first."""
+
+    others: GateAnswer
+    kept: Mapping[str, Any]
+    """What this gate itself kept of its look before the change."""
+    left_s: float
+    """How long it may still wait for things to settle."""
+
+    def sample(self, **kept: Any) -> str:
+        """Return the sample of both."""
+        return json.dumps({"others": self.others.sample, **kept})
+
+    def without_more(self) -> GateAnswer:
+        """Return the answer of a gate that has nothing to add."""
+        return replace(self.others, sample=self.sample())
+
+
+def sequel(others: Gate, question: GateQuestion, clock: Clock) -> Sequel:
+    """Ask other gates first."""
+    kept = json.loads(question.sample) if question.sample else {}
+    began_s = clock.wall_s()
+    answer = others(replace(question, sample=kept.get("others", "")))
+    return Sequel(answer, kept, max(0.0, question.patience_s - (clock.wall_s() - began_s)))

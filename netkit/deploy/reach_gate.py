@@ -1,6 +1,5 @@
 """A health gate of what hangs on a leaf: its hosts must reach it, and far hosts over it, if they did before."""
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Protocol
@@ -9,7 +8,7 @@ from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.fan_out import each, threads
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, sequel
 from netkit.deploy.host_gate import far_addresses, mute
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import NetkitError
@@ -52,19 +51,16 @@ class ReachGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        kept = json.loads(question.sample) if question.sample else {}
-        began_s = self._clock.wall_s()
-        answer = self._others(replace(question, sample=kept.get("others", "")))
+        first = sequel(self._others, question, self._clock)
         called = self._called(question)
-        if not answer.is_healthy or not called or question.moment is Moment.DRAINED:
-            return replace(answer, sample=json.dumps({"others": answer.sample}))
+        if not first.others.is_healthy or not called or question.moment is Moment.DRAINED:
+            return first.without_more()
         if question.moment is Moment.BEFORE:
             names = called.keys() - self._silent
             found = self._answers(sorted(names), called)
             self._silent |= names - found.keys()
-            return replace(answer, sample=json.dumps({"others": answer.sample, "answers": found}))
-        left_s = max(0.0, question.patience_s - (self._clock.wall_s() - began_s))
-        return self._settled(called, kept.get("answers", {}), answer, left_s)
+            return replace(first.others, sample=first.sample(answers=found))
+        return self._settled(called, first.kept.get("answers", {}), first.others, first.left_s)
 
     def _called(self, question: GateQuestion) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return the hosts to ask, and whom each calls over which of its NICs at this leaf."""

@@ -4,14 +4,13 @@ A CNP that lands in a lossy queue, or in one that nobody serves, slows nobody do
 NICs send, its NICs hear. Where too little is sent, or not every NIC can be read, nothing is compared, and that is said.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import le
 
 from netkit.deploy.clock import CLOCK, Clock
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Switch
 from netkit.intent.model import Thresholds
 from netkit.judge.cnp_watch import CnpWatch, RailReading
@@ -44,17 +43,14 @@ class CnpGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        kept = json.loads(question.sample) if question.sample else {}
-        began_s = self._clock.wall_s()
-        answer = self._others(replace(question, sample=kept.get("others", "")))
+        first = sequel(self._others, question, self._clock)
         rails = self._rails(question)
-        if not answer.is_healthy or not rails or question.moment is Moment.DRAINED:
-            return replace(answer, sample=json.dumps({"others": answer.sample}))
+        if not first.others.is_healthy or not rails or question.moment is Moment.DRAINED:
+            return first.without_more()
         if question.moment is Moment.BEFORE:
-            return self._before(rails, answer)
-        before = {int(rail): RailSum(*row) for rail, row in kept.get("rails", {}).items()}
-        left_s = max(0.0, question.patience_s - (self._clock.wall_s() - began_s))
-        return self._after(before, kept.get("notes", ()), answer, left_s)
+            return self._before(rails, first)
+        before = {int(rail): RailSum(*row) for rail, row in first.kept.get("rails", {}).items()}
+        return self._after(before, first.kept.get("notes", ()), first.others, first.left_s)
 
     def _rails(self, question: GateQuestion) -> frozenset[int]:
         """Return the rails whose CNPs pass a device, where its change may touch their queues."""
@@ -64,16 +60,16 @@ class CnpGate:
         nics = (nic for host in self._fabric.hosts for nic in host.nics)
         return frozenset(nic.rail for nic in nics if found.role != "leaf" or nic.leaf == found.name)
 
-    def _before(self, rails: frozenset[int], answer: GateAnswer) -> GateAnswer:
+    def _before(self, rails: frozenset[int], first: Sequel) -> GateAnswer:
         found = self._watch.rails(rails, self._is_recent)
         known = self._known(found)
         lost = tuple(self._worse(self._first, found, "when the deploy began"))
         self._first = {**known, **self._first}
         notes = tuple(self._notes(found, "before the change"))
-        sample = json.dumps({"others": answer.sample, "rails": known, "notes": notes})
+        sample = first.sample(rails=known, notes=notes)
         if lost:
             return GateAnswer("worse", (*lost, LOOK), sample)
-        return GateAnswer("healthy", answer.reasons, sample)
+        return GateAnswer("healthy", first.others.reasons, sample)
 
     def _is_recent(self, began_s: float) -> bool:
         age_s = self._clock.wall_s() - began_s
