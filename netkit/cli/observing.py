@@ -8,6 +8,7 @@ from netkit.cli.deadline import NEVER, Deadline
 from netkit.cli.fabric import Project
 from netkit.cli.fleet import HOST_PLATFORM, Fleet
 from netkit.cli.intended import intended
+from netkit.cli.planning import compared
 from netkit.cli.progress import counter
 from netkit.design import Fabric, Switch
 from netkit.design.select import Device
@@ -93,9 +94,8 @@ def _source(fleet: Fleet, device: Device) -> str:
 
 
 def _differences(project: Project, devices: Sequence[Device], found: Collected) -> Plan:
-    return planning.make(
-        project.fabric, {device.name: _read(device.name, found) for device in devices}, intended(project, devices)
-    )
+    read = {device.name: _read(device.name, found) for device in devices}
+    return compared(project, read, intended(project, devices))
 
 
 def _read(name: str, found: Collected) -> Running | Unreachable:

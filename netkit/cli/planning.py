@@ -55,11 +55,18 @@ def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
 
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files))
+    return Planned(compared(project, found, files), files)
+
+
+def compared(project: Project, found: Read, files: Mapping[str, Files]) -> Plan:
+    """Return what differs between what devices run and what is intended.
+
+    Of a device whose answers make no sense nothing is known; the others are none the worse for it.
+    """
     try:
-        return Planned(_made(project, tuple(files), _known_sides(found, files)), files)
+        return _made(project, tuple(files), _known_sides(found, files))
     except ConfigError:
-        legible = _legible(project, found)
-        return Planned(_made(project, tuple(files), _known_sides(legible, files)), files)
+        return _made(project, tuple(files), _known_sides(_legible(project, found), files))
 
 
 def _known_sides(found: Read, files: Mapping[str, Files]) -> Callable[[Names], Sides]:
