@@ -10,14 +10,14 @@ from netkit.watch.feed import Condition
 from netkit.watch.meter import Meter
 from netkit.watch.reading import Rates, Reading, by_port, reading
 from netkit.watch.track import NOTHING, Point, Track
-from netkit.watch.trouble import Limits, Standing, natural, sources, standing
+from netkit.watch.trouble import Limits, Standing, judged, natural, sources
 from netkit.watch.wire import Wire
 
 PATIENCE = 2.5
 """Times the interval of a device after which what it told last is no longer shown as what is."""
-COLUMNS = 60
-"""Seconds of history."""
 STEP_S = 1.0
+HOLD_S = 10.0
+"""What was wrong keeps its place for so long, so that rows do not jump with each second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +104,14 @@ class Board:
             for port, rates in by_port(known.meter.rates(sample)).items():
                 track = self._tracks.get((device, port))
                 if track is not None:
-                    self._add(track, sample.at_s, rates)
+                    self._add(track, self._wires[device, port], sample.at_s, rates)
 
-    def _add(self, track: Track, at_s: float, rates: Rates) -> None:
+    def _add(self, track: Track, wire: Wire, at_s: float, rates: Rates) -> None:
         spans = [delta.seconds for places in rates.values() for delta in places.values() if delta.is_known]
         if spans:
-            track.add(Point(at_s - max(spans), at_s, reading(rates, self._lossless)), rates)
+            told = reading(rates, self._lossless)
+            standing = judged(told, wire.speed_gbps, self.outline.limits)
+            track.add(Point(at_s - max(spans), at_s, told, standing), rates)
 
     def tell(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
@@ -141,10 +143,7 @@ class Board:
 
     def _rows(self, health: Mapping[str, Health]) -> Iterator[Row]:
         ends = {name: self._end_s(one) for name, one in health.items()}
-        limits = self.outline.limits
-        standings = {
-            wire: standing(self._tracks[key], wire, limits, ends[wire.device]) for key, wire in self._wires.items()
-        }
+        standings = {wire: self._tracks[key].worst(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
         standings = dict(sources(standings))
         for key, wire in self._wires.items():
             track, device = self._tracks[key], health[wire.device]

@@ -7,13 +7,17 @@ from netkit.judge.delta import Delta, deltas
 from netkit.watch.reading import WATCHED, Rates
 
 Counts = Mapping[str, int]
+Ages = tuple[tuple[float, Counts], ...]
+"""When places were told last, and what; the latest first."""
+MOST_AGES = 8
+"""Places that were missing for so many samples are forgotten."""
 
 
 class Meter:
     """Remembers the last count at each place. A sample need not tell all: a stream tells what it has."""
 
     def __init__(self) -> None:
-        self._last: dict[str, dict[str, tuple[float, int]]] = {}
+        self._last: dict[str, Ages] = {}
         self._boot = ""
 
     def rates(self, sample: Sample) -> Rates:
@@ -28,12 +32,22 @@ class Meter:
         }
 
     def _added(self, name: str, counts: Counts, at_s: float) -> Mapping[str, Delta]:
-        known = self._last.setdefault(name, {})
-        times = {known[place][0] for place in counts if place in known}
         found: dict[str, Delta] = {}
-        for earlier_s in times:
-            earlier = {place: known[place][1] for place in counts if known.get(place, (None,))[0] == earlier_s}
-            later = {place: counts[place] for place in earlier}
-            found.update(deltas(name, (Sample(earlier_s, {name: earlier}), Sample(at_s, {name: later}))))
-        known.update((place, (at_s, count)) for place, count in counts.items())
+        rest: list[tuple[float, Counts]] = []
+        for earlier_s, known in self._last.get(name, ()):
+            earlier, later, others = _shared(known, counts)
+            if later:
+                found.update(deltas(name, (Sample(earlier_s, {name: earlier}), Sample(at_s, {name: later}))))
+            if others:
+                rest.append((earlier_s, others))
+        self._last[name] = ((at_s, counts), *rest)[:MOST_AGES]
         return found
+
+
+def _shared(known: Counts, counts: Counts) -> tuple[Counts, Counts, Counts]:
+    """Return what both tell, as it was and as it is, and what only the earlier one tells; mostly they tell the same."""
+    if known.keys() == counts.keys():
+        return known, counts, {}
+    both = known.keys() & counts.keys()
+    others = {place: count for place, count in known.items() if place not in both}
+    return {place: known[place] for place in both}, {place: counts[place] for place in both}, others

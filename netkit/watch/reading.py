@@ -1,6 +1,7 @@
 """What one interval says about one port; what the device did not tell is None, never 0."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from netkit.facts.counter import COUNTERS, parts
@@ -52,7 +53,7 @@ def by_port(rates: Rates) -> Mapping[str, Rates]:
     for name, places in rates.items():
         is_numbered = COUNTERS[name].scope != "port"
         for place, delta in places.items():
-            port = parts(place)[0] if is_numbered else place
+            port = _parts(place)[0] if is_numbered else place
             found.setdefault(port, {}).setdefault(name, {})[place] = delta
     return found
 
@@ -64,7 +65,7 @@ def reading(rates: Rates, lossless: frozenset[int]) -> Reading:
         return _sum(delta for name in names for place, delta in rates.get(name, {}).items() if wanted(place))
 
     def is_lossless(place: str) -> bool:
-        return parts(place)[1] in lossless
+        return _parts(place)[1] in lossless
 
     return Reading(
         rx_bps=_times(total("rx_bytes"), 8),
@@ -79,6 +80,11 @@ def reading(rates: Rates, lossless: frozenset[int]) -> Reading:
         errors=total(*DAMAGE),
         flaps=_first(total("link_downs"), total("carrier_changes")),
     )
+
+
+@lru_cache(maxsize=1 << 17)
+def _parts(place: str) -> tuple[str, int]:
+    return parts(place)
 
 
 def _sum(deltas: Iterable[Delta]) -> float | None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from netkit.watch.reading import Rates, Reading
+from netkit.watch.trouble import Standing
 
 KEPT = 64
 """Intervals: a minute at one a second."""
@@ -19,6 +20,8 @@ class Point(NamedTuple):
     from_s: float
     to_s: float
     reading: Reading
+    standing: Standing = Standing()
+    """How bad it is."""
 
 
 class Track:
@@ -55,6 +58,10 @@ class Track:
         kept = tuple(self._points)  # at one stroke: others may add meanwhile
         return tuple(point for point in kept if point.to_s > from_s)
 
+    def worst(self, from_s: float) -> Standing:
+        """Return how bad the worst interval was that ended after a moment."""
+        return max((point.standing for point in self.since(from_s)), default=Standing())
+
     def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
         """Return the highest value in each of so many steps up to a moment; None where nothing was measured."""
         found: list[float | None] = [None] * columns
@@ -77,7 +84,8 @@ def _is_same(last: Point, point: Point) -> bool:
 
 def _joined(last: Point, point: Point) -> Point:
     told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
-    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told))
+    worst = max(last.standing, point.standing)
+    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told), worst)
 
 
 def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:

@@ -8,11 +8,8 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from netkit.watch.reading import Reading
-from netkit.watch.track import Track
 from netkit.watch.wire import Wire
 
-HOLD_S = 10.0
-"""What was wrong keeps its place for so long, so that rows do not jump with each second."""
 BUSY = 0.8
 """The use of a port from which it is worth a word."""
 STEPS = 8
@@ -72,12 +69,6 @@ class Standing(NamedTuple):
 
     level: Level = Level.UNKNOWN
     step: int = 0
-
-
-def standing(track: Track, wire: Wire, limits: Limits, now_s: float) -> Standing:
-    """Return the worst of the last seconds."""
-    points = track.since(now_s - HOLD_S)
-    return max((judged(point.reading, wire.speed_gbps, limits) for point in points), default=Standing())
 
 
 def sources(standings: Mapping[Wire, Standing]) -> Mapping[Wire, Standing]:
