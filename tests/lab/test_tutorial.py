@@ -14,6 +14,7 @@ def test_the_tutorial_finds_the_broken_optic(tmp_path: Path) -> None:
         documents.run(
             ROOT / "docs" / "tutorial.md",
             tmp_path,
+            timeout_s=900,
             NETKIT_LAB_DIR=str(home),
             NETKIT_STATE_DIR=str(tmp_path / "state"),
         )
