@@ -91,8 +91,9 @@ def _against(
 
 def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, Any]) -> Aside:
     from netkit.cli import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
+    from netkit.prove import telling  # noqa: PLC0415 (see above)
 
-    return proving.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
+    return telling.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
 
 
 def _live(project: Project, limit: str, lab: str, running: Path | None) -> Plan:

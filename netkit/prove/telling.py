@@ -9,12 +9,23 @@ from netkit.prove.proof import Booted, Examined, Proof
 from netkit.prove.seen import BEFORE, WaveSeen
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, listed, shown
-from netkit.report.shift_view import PLURALS
+from netkit.report.shift_view import PLURALS, Aside
 
 MOST_FAILURES = 10
 MOST_WAVES = 12
 LONGEST_FAILURE = 400
 NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are laid out anew is not seen here."
+
+
+def aside(proof: Proof) -> Aside:
+    """Return a proof as each format tells it."""
+    return Aside(
+        text=text(proof),
+        verdict=(verdict(proof),),
+        details=tuple(details(proof)),
+        document=document(proof),
+        exit_code=proof.exit_code,
+    )
 
 
 def headline(proof: Proof) -> str:
