@@ -13,6 +13,7 @@ from netkit.platforms.view import Reply, Viewer
 
 WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+LEAST_SHARE_S = 1.0
 T = TypeVar("T")
 
 
@@ -41,6 +42,13 @@ class Deadline:
     def is_over(self) -> bool:
         """Whether it has come."""
         return time.monotonic() >= self._ends_s
+
+    def share_s(self, window_s: float) -> float:
+        """Return how long one device may take, so that those that hang leave time for all others.
+
+        Devices are looked at in up to three steps, each as long as its slowest device.
+        """
+        return max(LEAST_SHARE_S, (self._ends_s - time.monotonic() - window_s) / 4)
 
     def bound(self, viewer: Viewer) -> Viewer:
         """Return a viewer that ends with the run."""

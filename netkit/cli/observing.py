@@ -63,7 +63,7 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
 
     rounds = 2 if looking.options.window_s else 1
     with counter("looking", rounds * len(targets)) as count:
-        options = _paced(looking.options, fleet)
+        options = _in_time(_paced(looking.options, fleet), looking.deadline)
         found = collect(project.fabric.name, targets, viewer, options, count)
     if not looking.options.has_config:
         return found.snapshot
@@ -83,6 +83,10 @@ def _paced(options: Options, fleet: Fleet) -> Options:
     """Return options under which devices meet their deadlines: answers of SNMP cost this machine's time to read."""
     is_slow = any(origin.source == "snmp" for origin in fleet.origins.values())
     return replace(options, parallel=min(options.parallel, SNMP_AT_ONCE)) if is_slow else options
+
+
+def _in_time(options: Options, deadline: Deadline) -> Options:
+    return replace(options, deadline_s=min(options.deadline_s, deadline.share_s(options.window_s)))
 
 
 def _platform(device: Device) -> str:

@@ -156,6 +156,13 @@ class NotifySettings(Strict):
     link: str = Field("", description="an address people can look at, put into every message")
     keep_hours: int = Field(72, ge=1, le=8760, description="what a receiver did not take for so long is given up")
 
+    @field_validator("link")
+    @classmethod
+    def _address_of_the_web(cls, link: str) -> str:
+        if link:
+            checked_url(link)
+        return link
+
     @field_validator("receivers")
     @classmethod
     def _one_of_each_name(cls, receivers: tuple[AnyReceiver, ...]) -> tuple[AnyReceiver, ...]:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.deadline import Deadline
+from netkit.cli.deadline import NEVER, Deadline
 from netkit.errors import UsageError
+from netkit.observe import Options, Target, collect
 from tests.cli.checked import VALUES
 from tests.cli.test_check_store import BEGAN_S, check, seen, stored
 from tests.command import assert_refused, run
-from tests.lab.running import until, write_fabric
+from tests.lab.running import write_fabric
+from tests.observe.test_collect import COUNTING, NAMING, Answering
 from tests.store.held import holding
 
 
@@ -37,36 +39,22 @@ def test_a_second_check_ends_at_once_and_says_why(fabric: Path, tmp_path: Path) 
     assert len(stored(fabric)) == 1
 
 
-class Slow:
-    """A device that answers when it is hung up on."""
-
-    def __init__(self) -> None:
-        self.is_closed = False
-
-    def open(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def ask(self, _: object) -> tuple[()]:
-        until(lambda: self.is_closed, "it is hung up on")
-        return ()
-
-    def running_files(self) -> dict[str, str | None]:
-        return {}
-
-    def os_version(self) -> str:
-        return ""
-
-
 def test_at_the_deadline_devices_are_hung_up_on() -> None:
+    answers = {"count": "7", "name": "leaf", "ports": "p"}
+    devices = {name: Answering(name, answers, hangs=name == "leaf02") for name in ("leaf01", "leaf02")}
+    targets = [Target(name, "frr", (COUNTING, NAMING)) for name in devices]
     with Deadline("1s") as deadline:
-        slow, late = Slow(), Slow()
-        with pytest.raises(Exception, match=r"not looked at to the end before the deadline of 1s"):
-            deadline.bound(slow).ask(["show"])
-        with pytest.raises(Exception, match=r"not looked at to the end before the deadline of 1s"):
-            deadline.bound(late).open()
+        found = collect("ai1", targets[1:], lambda name: deadline.bound(devices[name]), Options(window_s=0.01))
+        late = collect("ai1", targets[:1], lambda name: deadline.bound(devices[name]), Options())
+    why = "not looked at to the end before the deadline of 1s"
+    assert (found.snapshot.devices["leaf02"].failure, late.snapshot.devices["leaf01"].failure) == (why, why)
+    assert len(found.snapshot.devices["leaf02"].samples) == 1
+
+
+def test_a_device_that_hangs_leaves_time_for_the_others() -> None:
+    assert 2.0 < Deadline("20s").share_s(10.0) <= 2.5
+    assert Deadline("20s").share_s(19.0) == 1.0
+    assert NEVER.share_s(10.0) == float("inf")
 
 
 @pytest.mark.parametrize("written", ["0m", "10", "1d", "-5m", "soon"])

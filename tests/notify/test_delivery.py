@@ -2,10 +2,12 @@
 
 import hashlib
 import hmac
+from pathlib import Path
 
 import pytest
 
 from tests.command import assert_refused, run
+from tests.notify.certificate import made
 from tests.notify.site import Site, told, webhook
 from tests.notify.web import web
 
@@ -125,6 +127,28 @@ def test_an_address_that_is_a_secret_is_in_no_complaint(site: Site, monkeypatch:
     monkeypatch.delenv("NETKIT_SECRET_CHAT")
     done = run("notify", "test", "--fabric", site.fabric)
     assert "the secret CHAT is not to be had; set NETKIT_SECRET_CHAT" in done.stdout
+
+
+def test_a_receiver_that_does_not_answer_is_not_waited_for(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netkit.notify.request.SEND_S", 1.0)
+    with web() as receiver:
+        receiver.answer = lambda _: 0
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        assert "noc was not told: no answer within 1 s; see whether it can be reached" in site.check(is_bad=True).stderr
+        receiver.release.set()
+
+
+def test_who_cannot_prove_itself_is_told_nothing(site: Site, tmp_path: Path) -> None:
+    certificate, key = made(tmp_path)
+    with web(tls=(certificate, key)) as receiver:
+        url = receiver.url.replace("http:", "https:")
+        site.write(webhook(url, "stranger"), webhook(url, "known", ca_file=str(certificate)))
+        site.check(is_bad=False)
+        done = site.check(is_bad=True)
+    why = "its certificate is not trusted: self-signed certificate; ca_file in notify.yaml may name the certificates"
+    assert done.stderr.startswith(f"warning: notify: stranger was not told: {why}")
+    assert len(done.stderr.splitlines()) == len(receiver.got) == 1
 
 
 def test_receivers_are_told_what_they_asked_for(site: Site) -> None:

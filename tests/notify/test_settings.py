@@ -1,11 +1,13 @@
 """notify.yaml: every mistake at its line, with what to do, and without repeating a secret."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from netkit.errors import NotifyError
 from netkit.notify.settings_file import load
+from tests.command import ROOT
 from tests.notify.events import event
 
 HEAD = "receivers:\n"
@@ -83,6 +85,12 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     text = HEAD + "  - {name: 'a b', kind: webhook, url: 'http://h', mind: 1}\nkeep_hours: soon\n"
     found = refused(tmp_path, text)
     assert [one.partition(":")[0] for one in found] == ["2", "2", "3"]
+
+
+def test_the_file_in_the_docs_is_one(tmp_path: Path) -> None:
+    (example,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "notify.md").read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "notify.yaml").write_text(example, encoding="utf-8")
+    assert [one.kind for one in load(tmp_path).receivers] == ["slack", "alertmanager", "email", "webhook"]
 
 
 def test_a_filter_takes_checks_and_devices(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """A web server on loopback that takes messages, or refuses them as a test wants."""
 
 import json
+import ssl
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 
@@ -31,6 +32,7 @@ class Web:
     got: list[Got] = field(default_factory=list)
     answer: Callable[[Got], int] = lambda _: 200
     location: str = ""
+    release: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
@@ -52,7 +54,7 @@ def _state(event: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def web(port: int = 0) -> Iterator[Web]:
+def web(port: int = 0, tls: tuple[Path, Path] | None = None) -> Iterator[Web]:
     """Run a server for the length of a block."""
     here = Web()
 
@@ -63,7 +65,7 @@ def web(port: int = 0) -> Iterator[Web]:
             status = here.answer(got)
             here.got.append(got)
             if status == 0:  # took it, and says nothing
-                time.sleep(30)
+                here.release.wait(60)
                 return
             self.send_response(status)
             if here.location:
@@ -78,6 +80,10 @@ def web(port: int = 0) -> Iterator[Web]:
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
+    if tls is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     here.port = server.server_address[1]
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()

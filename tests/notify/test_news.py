@@ -1,0 +1,147 @@
+"""What there is to tell of a run: news alone, under their causes, and nothing twice."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from netkit.judge import Finding, Verdict, fail, warn
+from netkit.judge.group import troubles
+from netkit.judge.run import FABRIC
+from netkit.notify import alert
+from netkit.notify.address import posts
+from netkit.notify.damping import Limits
+from netkit.notify.event import Event
+from netkit.notify.news import GONE, News, Round, decide
+from netkit.notify.settings import Alertmanager, Webhook
+from netkit.store import CheckState, Source
+from netkit.store.outbox import Post
+from netkit.store.state import Key
+
+SOURCE = Source("small")
+BEGAN_S = 1_763_769_600.0
+DOWN, IDLE = Key("links.up", "leaf01", "swp1"), Key("bgp.sessions", "leaf01", "swp1")
+DEVICES = frozenset({"leaf01", "leaf02"})
+CALM = Limits(changes=1000)
+
+
+class Course:
+    """Rounds one after the other, and what is remembered between them."""
+
+    def __init__(self, devices: frozenset[str] = DEVICES) -> None:
+        self.memory: dict[Key, str] = {}
+        self.at_s, self.devices = BEGAN_S, devices
+        self.last: News | None = None
+
+    def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[Event]:
+        """Return what a run gives reason to tell."""
+        self.at_s += 600
+        told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
+        found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
+        now = Round(SOURCE, self.at_s, found, self.devices, CALM)
+        telling = decide(self.memory, told, now, self._noted)
+        kept: dict[Key, str] = {**self.memory, **telling.memory}
+        self.memory = {key: text for key, text in kept.items() if text}
+        assert self.last is not None
+        return list(self.last.events)
+
+    def _noted(self, news: News) -> Sequence[Post]:
+        self.last = news
+        return ()
+
+
+def brief(events: Sequence[Event]) -> list[tuple[Key, str, str]]:
+    return [(one.key, one.before.word, one.now.word) for one in events]
+
+
+def test_the_first_run_tells_all_that_is_open_and_the_second_nothing() -> None:
+    course = Course()
+    states = {DOWN: (Verdict.FAIL, "down"), IDLE: (Verdict.WARN, "idle"), Key("x", "leaf02"): (Verdict.PASS, "")}
+    assert brief(course.round(states)) == [(DOWN, "pass", "fail"), (IDLE, "pass", "warn")]
+    assert course.round(states) == []
+    assert course.round({}) == []
+
+
+def test_what_is_well_again_tells_what_was_wrong_and_is_forgotten() -> None:
+    course = Course()
+    course.round({DOWN: (Verdict.FAIL, "down")})
+    (well,) = course.round({DOWN: (Verdict.PASS, "")})
+    assert (well.is_well, well.before, well.text) == (True, Verdict.FAIL, "down")
+    for _ in range(20):
+        course.round({DOWN: (Verdict.PASS, "")})
+    assert course.memory == {}
+
+
+def test_symptoms_stand_under_their_cause_also_when_they_are_well_again() -> None:
+    course = Course()
+    down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up", explains=("b",))
+    idle = fail("swp1", "idle", "see the link", device="leaf01", cause="b")._replace(check="bgp.sessions")
+    events = course.round({DOWN: (Verdict.FAIL, "down"), IDLE: (Verdict.FAIL, "idle")}, down, idle)
+    assert [(one.cause, one.cause_text, one.remedy) for one in events] == [
+        ("", "", "see the cable"),
+        (DOWN.id, "down", "see the link"),
+    ]
+    well = course.round({DOWN: (Verdict.PASS, ""), IDLE: (Verdict.PASS, "")})
+    assert [one.cause for one in well] == ["", DOWN.id]
+
+
+def test_what_was_told_of_a_device_that_is_no_longer_there_is_over() -> None:
+    course = Course()
+    course.round({DOWN: (Verdict.FAIL, "down"), Key("x", FABRIC): (Verdict.FAIL, "y")})
+    course.devices = frozenset({"leaf02"})
+    (gone,) = course.round({})
+    assert (gone.key, gone.is_well, gone.text) == (DOWN, True, GONE)
+    assert course.round({}) == []
+
+
+RECEIVER = Alertmanager(name="am", kind="alertmanager", url="http://127.0.0.1:1")
+
+
+def fired(news: News | None) -> Iterator[tuple[str, str, bool]]:
+    assert news is not None
+    told = alert.body(news, RECEIVER, SOURCE) or {"alerts": []}
+    for one in told["alerts"]:
+        yield one["labels"]["check"], one["labels"]["severity"], "ended_s" not in one
+
+
+def test_an_alert_of_another_severity_takes_the_place_of_the_one_before() -> None:
+    course = Course()
+    course.round({DOWN: (Verdict.WARN, "dim")})
+    assert list(fired(course.last)) == [("links.up", "warning", True)]
+    course.round({DOWN: (Verdict.FAIL, "down")})
+    assert list(fired(course.last)) == [("links.up", "critical", True), ("links.up", "warning", False)]
+    course.round({})
+    assert list(fired(course.last)) == [("links.up", "critical", True)]
+    course.round({DOWN: (Verdict.PASS, "")})
+    assert list(fired(course.last)) == [("links.up", "critical", False)]
+    course.round({})
+    assert list(fired(course.last)) == []
+
+
+def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
+    course, bodies = Course(), list[Any]()
+    for verdict in (Verdict.FAIL, Verdict.PASS, Verdict.FAIL, Verdict.WARN):
+        course.round({DOWN: (verdict, "down")})
+        assert course.last is not None
+        bodies.append(alert.body(course.last, RECEIVER, SOURCE))
+    told = alert.payload(bodies, course.at_s + 5, 3600, "")
+    ends = {one["labels"]["severity"]: one["endsAt"] for one in told}
+    assert ends == {"warning": alert.moment(course.at_s + 3605), "critical": alert.moment(course.at_s)}
+
+
+def test_a_receiver_with_nothing_new_for_it_is_left_in_peace() -> None:
+    course = Course()
+    course.round({DOWN: (Verdict.WARN, "dim")})
+    assert course.last is not None
+    strict = Webhook(name="w", kind="webhook", url="http://127.0.0.1:1", minimum="fail")
+    assert list(posts(course.last, [strict], SOURCE)) == []
+    course.round({DOWN: (Verdict.FAIL, "down")})
+    assert [one.receiver for one in posts(course.last, [strict], SOURCE)] == ["w"]
+    course.round({DOWN: (Verdict.WARN, "dim")})
+    (eased,) = posts(course.last, [strict], SOURCE)
+    assert (eased.body["open"], eased.body["events"][0]["now"]) == ({}, "warn")
+
+
+def test_a_warning_that_explains_nothing_is_its_own_cause() -> None:
+    course = Course()
+    dim = warn("swp1", "dim", device="leaf01")._replace(check="links.up")
+    (one,) = course.round({DOWN: (Verdict.WARN, "dim")}, dim)
+    assert one.cause == ""
