@@ -4,9 +4,10 @@ import json
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from tests.command import NETKIT, ROOT, Done, environment
-from tests.lab.running import RunningLab, intent, write_fabric
+from tests.command import NETKIT, ROOT, Done, environment, run, start
+from tests.lab.running import LASTING, RunningLab, intent, write_fabric
 
 PATIENCE_S = 300
 
@@ -19,14 +20,19 @@ class Site:
     home: Path
 
     @property
-    def environment(self) -> dict[str, str]:
+    def changes(self) -> dict[str, Any]:
         """Return what netkit finds its things by."""
-        return environment(
-            NETKIT_LAB_DIR=str(self.lab.home),
-            NETKIT_STATE_DIR=str(self.home / "state"),
-            XDG_CACHE_HOME=str(self.home / "cache"),
+        return {
+            "NETKIT_LAB_DIR": str(self.lab.home),
+            "NETKIT_STATE_DIR": str(self.home / "state"),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
             **{f"NETKIT_SECRET_{name}": f"{name}-of-a-test" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")},
-        )
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a command."""
+        return environment(**self.changes)
 
     def words(self, verb: str, *options: str | Path) -> list[str]:
         """Return a command on the lab."""
@@ -34,24 +40,12 @@ class Site:
 
     def netkit(self, verb: str, *options: str | Path) -> Done:
         """Run a command on the lab."""
-        return self._run(self.words(verb, *options))
+        return self.real(self.lab.fabric, verb, *options, f"--lab={self.lab.name}")
 
     def real(self, fabric: Path, verb: str, *options: str | Path) -> Done:
         """Run a command on a fabric whose devices are told by its own access.yaml."""
-        return self._run([*NETKIT, verb, *map(str, options), "--fabric", str(fabric)])
-
-    def _run(self, words: list[str]) -> Done:
-        return subprocess.run(
-            words,
-            cwd=ROOT,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        way = start if verb in LASTING else run
+        return way(verb, *options, "--fabric", fabric, timeout_s=PATIENCE_S, **self.changes)
 
     def started(self, verb: str, *options: str | Path) -> subprocess.Popen[str]:
         """Start a command on the lab."""

@@ -19,7 +19,7 @@ import yaml
 
 from netkit.errors import LabError
 from netkit.lab import ability
-from tests.command import NETKIT, ROOT, Done, environment, run, start
+from tests.command import Done, run, start
 from tests.intents import BASE
 
 PATIENCE_S = 300
@@ -118,15 +118,7 @@ def lab_home() -> Iterator[Path]:
     try:
         yield home
     finally:
-        done = subprocess.run(
-            [*NETKIT, "lab", "down", "--all"],
-            cwd=ROOT,
-            env=environment(NETKIT_LAB_DIR=str(home)),
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
+        done = run("lab", "down", "--all", timeout_s=PATIENCE_S, NETKIT_LAB_DIR=str(home))
         shutil.rmtree(home, ignore_errors=True)
         if done.returncode != 0:
             sys.stderr.write(done.stdout + done.stderr)

@@ -2,31 +2,24 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from netkit.errors import LabError
 from netkit.lab import ability, detach
 from netkit.lab.folder import INIT, RECORD, LabFolder
-from tests.command import NETKIT, ROOT, Done, environment
+from tests.command import Done, run, start
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, until, write_fabric
 
 START = "netkit lab up --fabric DIR"
 VERBS = ("up", "down", "status", "check", "exec", "ssh", "logs", "break", "heal", "incast", "calm", "load", "restart")
 
 
-def netkit_lab(home: Path, *arguments: str | Path, **changes: str) -> Done:
-    return subprocess.run(
-        [*NETKIT, "lab", *map(str, arguments)],
-        cwd=ROOT,
-        env=environment(NETKIT_LAB_DIR=str(home), **changes),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+def netkit_lab(home: Path, verb: str, *arguments: str | Path, **changes: Any) -> Done:
+    way = start if verb == "up" else run  # a lab lives on
+    return way("lab", verb, *arguments, timeout_s=120, NETKIT_LAB_DIR=str(home), **changes)
 
 
 def test_help_names_every_verb_and_each_has_help_of_its_own(tmp_path: Path) -> None:
