@@ -130,11 +130,12 @@ class Trouble:
         return True
 
     def gate(self, device: str) -> float:
-        """Return how long an HTTPS request waits; raises ConnectionError when it gets no answer."""
+        """Return how long a request waits; raises ConnectionError, with the fault's name, when it gets no answer."""
         patient = self._patients[device]
         faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
-        if any(self._faults.of(name, device) for name in faulty) or time.monotonic() < patient.away_until_s:
-            raise ConnectionError
+        fault = next((name for name in faulty if self._faults.of(name, device)), "")
+        if fault or time.monotonic() < patient.away_until_s:
+            raise ConnectionError(fault)
         slow = self._faults.of("slow", device)
         return slow.number("seconds") if slow else 0.0
 

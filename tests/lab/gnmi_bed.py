@@ -27,14 +27,14 @@ needs_gnmi = pytest.mark.skipif(find_spec("pygnmi") is None, reason="pygnmi is n
 
 
 class Gate:
-    """The faults of the node's management: open, slow or shut."""
+    """The faults of the node's management, of which one at a time is active."""
 
     def __init__(self) -> None:
-        self.is_shut = False
+        self.fault = ""
 
     def __call__(self, _: str) -> float:
-        if self.is_shut:
-            raise ConnectionError
+        if self.fault:
+            raise ConnectionError(self.fault)
         return 0.0
 
 

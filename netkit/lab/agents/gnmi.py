@@ -24,7 +24,7 @@ from netkit.lab.state import GnmiState, SwitchState
 LIBRARY = ("grpc", "pygnmi.spec.v080.gnmi_pb2", "pygnmi.spec.v080.gnmi_pb2_grpc")
 MISSING = "gNMI is configured and not served, for pygnmi is not installed: pip install 'netkit[gnmi]'"
 MOST_CALLS = 16
-SHORTEST_S = 1.0
+SHORTEST_S, PULSE_S = 1.0, 0.2
 NANO = 1_000_000_000
 OPTIONS = (("grpc.so_reuseport", 0),)
 Tell = Callable[[str, tuple[Elem, ...]], Iterator[Told]]
@@ -186,8 +186,20 @@ class Service:
         return user, password
 
     def _wait(self, context: Any) -> None:
-        """Be as slow as a fault makes the switch, or not there at all."""
-        try:
-            time.sleep(self._door.gate(self._name))
-        except ConnectionError:
+        """Be as slow as a fault makes the switch, or silent, or not there at all."""
+        while context.is_active():
+            try:
+                time.sleep(self._door.gate(self._name))
+                return
+            except ConnectionError as error:
+                self._fail(str(error), context)
+            time.sleep(PULSE_S)
+
+    def _fail(self, fault: str, context: Any) -> None:
+        """Fail as a fault of the lab has it; one that hangs goes on to be silent."""
+        if fault == "refuses-auth":
+            context.abort(self._codes.UNAUTHENTICATED, "authentication failed")
+        if fault == "garbage":
+            context.abort(self._codes.DATA_LOSS, "\ufffd{{%!#")
+        if fault != "hangs":
             context.abort(self._codes.UNAVAILABLE, "")

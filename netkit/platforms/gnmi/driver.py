@@ -71,7 +71,7 @@ class GnmiViewer:
         try:
             names, interval_s = self._names(subject.platform), max(interval_s, SHORTEST_S)
             with Reader(self._connected(), questions, interval_s) as reader:
-                Samples(subject, names, deliver, interval_s).fill(reader.told, stop)
+                Samples(subject, names, deliver, interval_s).fill(reader.told, stop, self._place.patience_s)
         except RefusedStreamError as error:
             if not stop.is_set():
                 self._fail(str(error))

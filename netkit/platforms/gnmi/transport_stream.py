@@ -17,6 +17,8 @@ from netkit.platforms.view import Subject
 QUIET_PART = 0.2
 """A sample is complete once nothing has come for this part of an interval."""
 LONGEST_QUIET_S = 0.3
+MISSED = 3
+"""So many intervals without a word are one too many, however short the patience."""
 MOST_WAITING = 10_000
 """Notifications that came and are not read yet."""
 SHORTEST_S = 1.0
@@ -80,14 +82,19 @@ class Samples:
         self._began_s: float | None = None
         self._last_s = 0.0
 
-    def fill(self, told: Told, stop: threading.Event) -> None:
-        """Deliver samples until told to stop."""
+    def fill(self, told: Told, stop: threading.Event, patience_s: float) -> None:
+        """Deliver samples until told to stop; raises RefusedStreamError once nothing came for too long."""
+        patience_s = max(patience_s, MISSED * self._interval_s)
+        heard_s = time.monotonic()
         while not stop.is_set():
             updates = told(self._quiet_s)
-            if updates is None:
-                self._complete()
-            else:
+            if updates is not None:
+                heard_s = time.monotonic()
                 self._take(updates)
+            elif time.monotonic() - heard_s > patience_s:
+                raise RefusedStreamError(f"it told nothing for {patience_s:g} s")
+            else:
+                self._complete()
 
     def _take(self, updates: tuple[Update, ...]) -> None:
         now_s = time.time()

@@ -57,11 +57,11 @@ def asked(switch: Served) -> Sample:
 class Listening:
     """A stream that is listened to on a thread of its own."""
 
-    def __init__(self, switch: Served) -> None:
+    def __init__(self, switch: Served, **changes: Any) -> None:
         self.samples: list[Sample] = []
         self.failure = ""
         self.stop = threading.Event()
-        self._viewer = switch.viewer()
+        self._viewer = switch.viewer(**changes)
         self._subject = switch.subject
         self.thread = threading.Thread(target=self._listen, daemon=True)
         self.thread.start()
@@ -115,12 +115,22 @@ def test_a_server_that_goes_away_ends_the_stream_with_a_reason(switch: Served) -
     assert again.endswith("nobody listens there")
 
 
-def test_a_switch_that_stops_answering_ends_the_stream(switch: Served) -> None:
-    listening = Listening(switch)
-    until(lambda: bool(listening.samples), "a sample")
-    switch.gate.is_shut = True
-    listening.thread.join(60)
-    assert listening.failure.endswith("the connection broke off")
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("unreachable", "the connection broke off"),
+        ("refuses-auth", transport.NO_LOGIN),
+        ("garbage", "gRPC says DATA_LOSS"),
+        ("hangs", "it told nothing for 6 s"),
+    ],
+)
+def test_a_switch_that_fails_ends_the_stream_with_a_reason(fault: str, why: str, tmp_path: Path) -> None:
+    with served("eos", tmp_path) as switch:
+        listening = Listening(switch, patience_s=6)
+        until(lambda: bool(listening.samples), "a sample")
+        switch.gate.fault = fault
+        listening.thread.join(60)
+        assert listening.failure.endswith(f": {why}")
 
 
 def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
