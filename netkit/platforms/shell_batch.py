@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from netkit.errors import AccessError
 from netkit.platforms.ssh import CutShortError, SshLine
-from netkit.platforms.view import EXITED, Reply
+from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 SHARE = 3
 """One command may take this part of the time there is for all, so that the others have theirs."""
@@ -101,7 +101,7 @@ def _complaints(stderr: str, mark: str) -> Mapping[int, str]:
 
 def _failure(code: int, said: str) -> str:
     if code in TIMED_OUT:
-        return "does not end"
+        return ENDLESS
     said = NOT_THERE.sub(r"\1: not found", said)
     return f"{EXITED} {code}: {said}".removesuffix(": ") if code else ""
 

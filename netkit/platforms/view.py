@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 EXITED = "exit code"
 """How the failure of a command begins that was refused."""
+ENDLESS = "does not end"
+"""The failure of a command that took all of its time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +30,8 @@ class Reply:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the command came to its end, well or not."""
-        return not self.failure or self.failure.startswith(EXITED)
+        """Whether the command came to its end, well or not, or to the end of its time."""
+        return not self.failure or self.failure == ENDLESS or self.failure.startswith(EXITED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,13 +61,19 @@ def test_what_tells_nothing_at_once_is_asked_one_by_one(window_s: float) -> None
     )
 
 
-@pytest.mark.parametrize("failure", ["does not end", "not answered: the connection is lost"])
-def test_what_does_not_end_at_once_is_not_asked_one_by_one(failure: str) -> None:
-    replies = {"at once": Reply("", failure)}
-    assert instead((AT_ONCE,), replies, Readings()) == (AT_ONCE,)
-    assert instead((AT_ONCE,), {"at once": Reply("", "exit code 2: invalid choice")}, Readings()) == (EACH,)
-    assert instead((AT_ONCE,), {"at once": Reply("3")}, Readings()) == (AT_ONCE,)
-    assert instead((AT_ONCE,), {}, Readings()) == (AT_ONCE,)
+@pytest.mark.parametrize(
+    ("reply", "asked"),
+    [
+        (Reply("3"), AT_ONCE),
+        (Reply(""), EACH),
+        (Reply("", "exit code 2: invalid choice"), EACH),
+        (Reply("", "does not end"), EACH),
+        (Reply("", "not answered: the connection is lost"), AT_ONCE),
+        (None, AT_ONCE),
+    ],
+)
+def test_what_was_never_answered_is_not_asked_one_by_one(reply: Reply | None, asked: View) -> None:
+    assert instead((AT_ONCE,), {"at once": reply} if reply else {}, Readings()) == (asked,)
 
 
 def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
