@@ -6,10 +6,12 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
+import typer
 import yaml
 
 from netkit.cli import app
@@ -69,9 +71,10 @@ def test_the_command_line_takes_every_command_shown(monkeypatch: pytest.MonkeyPa
     recorders = SimpleNamespace(import_module=lambda name: _Recorder(name, reached))
     monkeypatch.setattr("netkit.cli.running.importlib", recorders)
     monkeypatch.setattr(gc, "disable", lambda: None)
-    shown = [(page, command) for page, command in shown_commands() if command != "netkit version"]
-    assert len(shown) > 100
-    for number, (page, command) in enumerate(shown, 1):
+    monkeypatch.setattr(typer.main, "get_command", cache(typer.main.get_command))  # to make it takes most of the time
+    shown = {command: page for page, command in shown_commands() if command != "netkit version"}
+    assert len(shown) > 80
+    for number, (command, page) in enumerate(shown.items(), 1):
         monkeypatch.setattr(sys, "argv", shlex.split(command))
         with pytest.raises(SystemExit) as end:
             app.main()
