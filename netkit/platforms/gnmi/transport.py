@@ -47,6 +47,9 @@ REASONS = {
     "NOT_FOUND": LACKS,
     "INVALID_ARGUMENT": "it does not understand this",
 }
+EXPLAINED = {"UNIMPLEMENTED", "NOT_FOUND", "INVALID_ARGUMENT"}
+"""What the server itself says more about than netkit can."""
+LONGEST_DETAILS = 200
 BROKEN = {"refused": REFUSED, "handshak": "it does not speak TLS as it should"}
 """What gRPC says of a connection that cannot be made → what it means."""
 
@@ -200,7 +203,8 @@ def _target(place: Place) -> str:
 
 def _reason(error: Any) -> str:
     word = error.code().name
-    if word != "UNAVAILABLE":
-        return REASONS.get(word, f"gRPC says {word}")
-    details = str(error.details()).lower()
-    return next((reason for sign, reason in BROKEN.items() if sign in details), "the connection broke off")
+    details = "".join(letter for letter in str(error.details() or "") if letter.isprintable())[:LONGEST_DETAILS]
+    if word == "UNAVAILABLE":
+        return next((reason for sign, reason in BROKEN.items() if sign in details.lower()), "the connection broke off")
+    reason = REASONS.get(word, f"gRPC says {word}")
+    return f"{reason}: {details}" if word in EXPLAINED and details else reason

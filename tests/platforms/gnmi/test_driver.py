@@ -159,7 +159,8 @@ def test_cumulus_streams_and_answers_no_questions(tmp_path: Path) -> None:
         assert told["queue_drops"][f"{reading.name}/3"] == reading.queues[3].dropped_packets
         viewer = switch.viewer()
         viewer.open()
-        assert [reply.failure for reply in viewer.ask(["once /interfaces/interface/state"])] == [transport.LACKS]
+        (reply,) = viewer.ask(["once /interfaces/interface/state"])
+        assert reply.failure == f"{transport.LACKS}: only streams are supported"
         viewer.close()
 
 
@@ -195,7 +196,18 @@ def test_what_the_server_does_not_have_is_told_by_question(asked_switch: Served)
     viewer.open()
     replies = viewer.ask(["once OTHER_DB:/nothing", "show version", "capabilities"])
     viewer.close()
-    assert [reply.failure for reply in replies] == [transport.LACKS, "is no question for gNMI", ""]
+    lacks, *others = (reply.failure for reply in replies)
+    assert lacks.startswith(f"{transport.LACKS}: ")
+    assert others == ["is no question for gNMI", ""]
+
+
+def test_proxies_of_the_environment_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.93.12.9:1")
+    with served("eos", tmp_path) as switch:
+        viewer = switch.viewer()
+        viewer.open()
+        viewer.close()
 
 
 def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pytest.MonkeyPatch) -> None:
