@@ -35,7 +35,7 @@ class Site(NamedTuple):
         return done.returncode, done.stdout + done.stderr
 
     def seen(self, file: Path, source: str) -> Snapshot:
-        code, text = self.netkit("snapshot", "-o", file, "--limit", LIMIT, "--source", source)
+        code, text = self.netkit("snapshot", "-o", file, "--limit", LIMIT, "--window", "0", "--source", source)
         assert code == 0, text
         return read(file)
 
@@ -56,6 +56,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(lab)
 
 
+@pytest.fixture(scope="module")
+def looks(site: Site, tmp_path_factory: pytest.TempPathFactory) -> tuple[Snapshot, Snapshot, Snapshot]:
+    """Look by the platforms' own commands, by gNMI, and again as before."""
+    folder = tmp_path_factory.mktemp("looks")
+    before = site.seen(folder / "before.json", "native")
+    asked = site.seen(folder / "asked.json", "gnmi")
+    return before, asked, site.seen(folder / "after.json", "native")
+
+
 def counters(seen: Snapshot, device: str) -> Any:
     found = seen.devices[device].facts.counters
     assert not isinstance(found, Absent), found
@@ -64,12 +73,9 @@ def counters(seen: Snapshot, device: str) -> Any:
 
 @pytest.mark.parametrize("device", ["leaf01", "spine01"])
 def test_what_gnmi_counts_lies_between_what_the_platform_counts_before_and_after(
-    site: Site, device: str, tmp_path: Path
+    looks: tuple[Snapshot, Snapshot, Snapshot], device: str
 ) -> None:
-    before, asked, after = (
-        counters(site.seen(tmp_path / f"{index}.json", source), device)
-        for index, source in enumerate(("native", "gnmi", "native"))
-    )
+    before, asked, after = (counters(seen, device) for seen in looks)
     assert {"rx_bytes", "tx_packets", "queue_tx_bytes", "queue_drops", "carrier_changes"} <= set(asked)
     for name, places in asked.items():
         for place, count in places.items():
