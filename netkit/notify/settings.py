@@ -4,8 +4,9 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from netkit.access.settings import Strict
 from netkit.judge import Verdict
 from netkit.notify.damping import Limits
 from netkit.notify.event import Event
@@ -15,12 +16,6 @@ Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
 SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
 Globs = tuple[Annotated[str, Field(min_length=1)], ...]
 SLACK = "hooks.slack.com"
-
-
-class Strict(BaseModel):
-    """Frozen, and refusing keys it does not know."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
 class Receiver(Strict):

