@@ -1,7 +1,7 @@
 """A whole screen at a moment; pure, so that a record drawn again looks the same."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from netkit.watch.board import Health, Row, Scene
 from netkit.watch.detail import detail
@@ -13,6 +13,7 @@ from netkit.watch.table import table
 from netkit.watch.trouble import WORDS
 
 MOST_CONDITIONS = 4
+MOST_HEAD = MOST_CONDITIONS + 4
 LEAST_HEIGHT, LEAST_WIDTH = 6, 30
 TOO_SMALL = "the terminal is too small"
 
@@ -22,7 +23,7 @@ def frame(scene: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> 
     if height < LEAST_HEIGHT or width < LEAST_WIDTH:
         return [cut((Span(TOO_SMALL),), width)][:height]
     rows = shown(scene, look)
-    conditions = list(_conditions(scene.health, glyphs))
+    conditions = list(_conditions(scene.health, glyphs))[: height - LEAST_HEIGHT + 1]
     head = [_title(scene, look), _summary(rows, look), *conditions]
     body = list(_body(scene, look, rows, width, height - len(head) - 1, glyphs))[: height - len(head) - 1]
     filling: list[Line] = [()] * (height - len(head) - 1 - len(body))
@@ -31,7 +32,7 @@ def frame(scene: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> 
 
 def unbounded(scene: Scene, look: Look, width: int, glyphs: Glyphs) -> list[Line]:
     """Return a screen as high as it takes and without its keys, for a file or a pipe."""
-    height = len(scene.rows) + 2 + MOST_CONDITIONS + 30
+    height = len(scene.rows) + MOST_HEAD + 30
     lines = frame(scene, look, width, height, glyphs)[:-1]
     while lines and not lines[-1]:
         lines.pop()
@@ -71,38 +72,47 @@ def _summary(rows: Sequence[Row], look: Look) -> Line:
 
 
 def _conditions(health: Sequence[Health], glyphs: Glyphs) -> Iterator[Line]:
-    """Yield what to know about devices, as far as there is room; the worst first."""
-    told = sorted(((_weight(one), one) for one in health), key=lambda pair: (-pair[0], pair[1].device))
-    odd = [one for weight, one in told if weight]
+    """Yield what to know about devices: each that tells nothing, then those that are asked less often than wanted."""
+    odd = sorted((one for one in health if _weight(one)), key=lambda one: (-_weight(one), one.device))
     room = MOST_CONDITIONS if len(odd) <= MOST_CONDITIONS else MOST_CONDITIONS - 1
     for one in odd[:room]:
         yield Span(f" {clean(one.device)}", "bold"), Span(f"  {_said(one)}", "bad" if _weight(one) > 1 else "warn")
     if len(odd) > room:
         names = ", ".join(clean(one.device) for one in odd[room:])
         yield (Span(f" {glyphs.more} and {len(odd) - room} more: {names}", "warn"),)
+    yield from _listed(" connecting: ", (clean(one.device) for one in health if _is_beginning(one)))
+    slow = (one for one in health if one.condition.state == "slow" and not one.is_overdue)
+    paces = (f"{clean(one.device)} {one.condition.every_s:.1f} s" for one in slow)
+    yield from _listed(" asked less often, as they can answer: ", paces)
+
+
+def _listed(title: str, names: Iterable[str]) -> Iterator[Line]:
+    told = ", ".join(names)
+    if told:
+        yield (Span(f"{title}{told}", "warn"),)
+
+
+def _is_beginning(one: Health) -> bool:
+    return one.condition.state == "connecting" and one.is_overdue
 
 
 def _weight(one: Health) -> int:
-    """Return how much worth telling it is; 0 when it is not."""
+    """Return how much a line of its own is worth; 0 when it is none."""
     if one.condition.state == "gone":
         return 3
-    if one.condition.state != "connecting" and one.is_overdue:
+    if one.is_overdue and not _is_beginning(one):
         return 2
-    is_beginning = one.condition.state == "connecting" and one.is_overdue
-    return int(is_beginning or one.condition.state == "slow" or bool(one.condition.why))
+    return int(bool(one.condition.why))
 
 
 def _said(one: Health) -> str:
     condition = one.condition
     if condition.state == "gone":
         return f"gone, tried again after {condition.again_s:.0f} s: {clean(condition.why)}"
-    if condition.state == "connecting":
-        return "connecting"
     if one.is_overdue:
         since = f"for {one.silent_s:.0f} s" if one.silent_s is not None else "yet"
         return f"has told nothing {since}"
-    pace = f"slow: asked every {condition.every_s:.1f} s, as it can answer"
-    return "; ".join(part for part in (pace if condition.state == "slow" else "", clean(condition.why)) if part)
+    return clean(condition.why)
 
 
 def _foot(look: Look, glyphs: Glyphs) -> Line:

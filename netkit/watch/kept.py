@@ -1,8 +1,8 @@
 """A connection to one device that is kept for as long as it is watched, and made anew when it is lost."""
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Generic, Protocol, TypeVar
 
 from netkit.errors import NetkitError
@@ -13,6 +13,21 @@ FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
 GREETING = threading.BoundedSemaphore(32)
 """So many log in at a time: a login costs more than many answers."""
 HANG_UP_S = 2.0
+
+
+LONGEST_QUEUE_S = 3.0
+"""After so long a device logs in all the same: those before it may hang."""
+
+
+@contextmanager
+def _greeting() -> Iterator[None]:
+    """Wait for a turn to log in."""
+    has_turn = GREETING.acquire(timeout=LONGEST_QUEUE_S)
+    try:
+        yield
+    finally:
+        if has_turn:
+            GREETING.release()
 
 
 class Opened(Protocol):
@@ -97,10 +112,10 @@ class Kept(Generic[Line]):
         """Connect, and talk for as long as it stands."""
         line = self._line = self._connect()
         try:
-            with GREETING:
+            listener.tell(self._talk.device, Condition())
+            with _greeting():
                 if self._stopped.is_set():
                     return
-                listener.tell(self._talk.device, Condition())
                 line.open()
             self._talk.over(line, listener, self._stopped)
         finally:

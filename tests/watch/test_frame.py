@@ -13,7 +13,7 @@ from netkit.watch.feed import Condition
 from netkit.watch.frame import frame, unbounded
 from netkit.watch.look import Look
 from netkit.watch.number import percent, short, sparkline
-from netkit.watch.span import ASCII, UNICODE, clean, fit, glyphs_for, plain
+from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, plain
 from netkit.watch.wire import Wire
 from tests.watch.scene import BEGAN_S, OUTLINE, board, sample
 
@@ -53,13 +53,24 @@ def test_screens_look_as_they_did(name: str) -> None:
     assert text == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
-STORM = scene(14)
+def crowd() -> Scene:
+    """Return a fabric in which many devices are gone, slow, silent or not there yet."""
+    wires = tuple(Wire(f"leaf{number:02}", "swp1", "host", f"rail {number % 3}", 400, "", "") for number in range(40))
+    watched = Board(Outline("big", wires))
+    conditions = (Condition("gone", "no route to host", 1, 4), Condition("slow", "", 2.5), Condition("live", "partly"))
+    for number, wire in enumerate(wires[:30]):
+        watched.deliver(wire.device, sample(0, {"rx_bytes": {"swp1": 1}}), BEGAN_S)
+        watched.tell(wire.device, conditions[number % 3])
+    return watched.scene(BEGAN_S + 3, CLOCK)
 
 
-@given(looks, st.integers(0, 220), st.integers(0, 60), st.sampled_from([UNICODE, ASCII]))
-def test_every_screen_fits(look: Look, width: int, height: int, glyphs: object) -> None:
-    lines = frame(STORM, look, width, height, ASCII if glyphs is ASCII else UNICODE)
-    assert len(lines) <= height
+SCENES = (scene(14), crowd())
+
+
+@given(st.sampled_from(SCENES), looks, st.integers(0, 220), st.integers(0, 60), st.sampled_from([UNICODE, ASCII]))
+def test_every_screen_fits(drawn: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> None:
+    lines = frame(drawn, look, width, height, glyphs)
+    assert len(lines) == (height if height >= 6 and width >= 30 else min(1, height))
     assert all(sum(len(span.text) for span in line) <= width for line in lines)
     if glyphs is ASCII:
         assert plain(lines).isascii()
@@ -81,17 +92,20 @@ def test_what_devices_say_moves_no_cursor() -> None:
 def test_a_screen_without_a_terminal_holds_every_port() -> None:
     wires = tuple(Wire("leaf01", f"swp{number}", "host", "rail 0", 400, "", "") for number in range(500))
     watched = Board(Outline("big", wires))
-    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), Look(), 80, UNICODE)) == 500 + 4
+    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), Look(), 80, UNICODE)) == 2 + 1 + 1 + 500
 
 
-def test_many_devices_that_are_gone_leave_room_for_ports() -> None:
-    wires = tuple(Wire(f"leaf{number:02}", "swp1", "host", "rail 0", 400, "", "") for number in range(40))
-    watched = Board(Outline("big", wires))
-    for wire in wires:
-        watched.tell(wire.device, Condition("gone", "no route to host"))
-    lines = plain(frame(watched.scene(BEGAN_S, CLOCK), Look(), 80, 24, UNICODE)).splitlines()
-    assert lines[5].startswith(" … and 37 more: leaf03, leaf04")
-    assert lines[6].startswith(" PORT")
+def test_many_devices_that_are_gone_or_slow_leave_room_for_ports() -> None:
+    lines = plain(frame(crowd(), Look(), 80, 24, UNICODE)).splitlines()
+    assert [line[:40] for line in lines[2:8]] == [
+        " leaf00  gone, tried again after 4 s: no",
+        " leaf03  gone, tried again after 4 s: no",
+        " leaf06  gone, tried again after 4 s: no",
+        " … and 17 more: leaf09, leaf12, leaf15, ",
+        " connecting: leaf30, leaf31, leaf32, lea",
+        " asked less often, as they can answer: l",
+    ]
+    assert lines[8].startswith(" PORT")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +128,7 @@ def test_none_little_and_much_look_different() -> None:
 
 
 @pytest.mark.parametrize(("encoding", "glyphs"), [("utf-8", UNICODE), ("latin-1", ASCII), (None, ASCII), ("?", ASCII)])
-def test_a_terminal_is_sent_what_it_knows(encoding: str | None, glyphs: object) -> None:
+def test_a_terminal_is_sent_what_it_knows(encoding: str | None, glyphs: Glyphs) -> None:
     assert glyphs_for(encoding) is glyphs
 
 
