@@ -24,7 +24,9 @@ MOST_WAITING = 10_000
 SHORTEST_S = 1.0
 """SONiC takes no shorter interval, and no switch counts much more often."""
 Deliver = Callable[[Sample], None]
-Told = Callable[[float], tuple[Update, ...] | None]
+Piece = tuple[float, tuple[Update, ...]]
+"""When something came, in seconds of the epoch, and what."""
+Told = Callable[[float], Piece | None]
 """Patience → what came within it; None when nothing did."""
 
 
@@ -33,7 +35,7 @@ class Reader:
 
     def __init__(self, line: Line, questions: Sequence[Question], interval_s: float) -> None:
         self._line, self._questions, self._interval_s = line, questions, interval_s
-        self._come: queue.Queue[tuple[Update, ...] | RefusedStreamError] = queue.Queue(MOST_WAITING)
+        self._come: queue.Queue[Piece | RefusedStreamError] = queue.Queue(MOST_WAITING)
         self._is_over = False
         self._thread = threading.Thread(target=self._read, daemon=True)
 
@@ -49,18 +51,18 @@ class Reader:
     def _read(self) -> None:
         try:
             for updates in self._line.stream(self._questions, self._interval_s):
-                self._put(updates)
+                self._put((time.time(), updates))
         except RefusedStreamError as error:
             self._put(error)
 
-    def _put(self, found: tuple[Update, ...] | RefusedStreamError) -> None:
+    def _put(self, found: Piece | RefusedStreamError) -> None:
         """Hand over what came; a server that tells more than is read has to wait."""
         while not self._is_over:
             with suppress(queue.Full):
                 self._come.put(found, timeout=LONGEST_QUIET_S)
                 return
 
-    def told(self, patience_s: float) -> tuple[Update, ...] | None:
+    def told(self, patience_s: float) -> Piece | None:
         """Return what comes next; None when nothing does in time. Raises RefusedStreamError when the stream ended."""
         try:
             found = self._come.get(timeout=patience_s)
@@ -81,33 +83,34 @@ class Samples:
         self._found: dict[tuple[str, str], int] = {}
         self._began_s: float | None = None
         self._last_s = 0.0
+        self._delivered_s = 0.0
 
     def fill(self, told: Told, stop: threading.Event, patience_s: float) -> None:
         """Deliver samples until told to stop; raises RefusedStreamError once nothing came for too long."""
         patience_s = max(patience_s, MISSED * self._interval_s)
         heard_s = time.monotonic()
         while not stop.is_set():
-            updates = told(self._quiet_s)
-            if updates is not None:
+            piece = told(self._quiet_s)
+            if piece is not None:
                 heard_s = time.monotonic()
-                self._take(updates)
+                self._take(*piece)
             elif time.monotonic() - heard_s > patience_s:
                 raise RefusedStreamError(f"it told nothing for {patience_s:g} s")
             else:
                 self._complete()
 
-    def _take(self, updates: tuple[Update, ...]) -> None:
-        now_s = time.time()
-        if self._began_s is not None and now_s - self._began_s > self._interval_s:  # a server that never pauses
+    def _take(self, at_s: float, updates: tuple[Update, ...]) -> None:
+        if self._began_s is not None and at_s - self._began_s > self._interval_s:  # a server that never pauses
             self._complete()
-        self._began_s, self._last_s = self._began_s or now_s, now_s
+        self._began_s = self._began_s or at_s
+        self._last_s = at_s
         self._found.update(self._counting.counts(updates))
 
     def _complete(self) -> None:
-        if self._began_s is None:
+        """Deliver what came; what comes soon after a sample was only late, and is part of the next one."""
+        if self._began_s is None or self._last_s - self._delivered_s < self._interval_s / 2:
             return
         counters = count.counters(self._platform, self._found)
-        at_s = (self._began_s + self._last_s) / 2
-        self._began_s = None
+        self._began_s, self._delivered_s = None, self._last_s
         if counters:
-            self._deliver(Sample(at_s, counters))
+            self._deliver(Sample(self._last_s, counters))
