@@ -4,7 +4,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
@@ -32,7 +32,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
         with _ended_by_signals(lab):
             with block.announced():
                 with only_one():
-                    _clear_up()
+                    clear_up(all_labs())
                     started = {name: dict(one) for name, one in files.items()}
                     folder = str(project.loaded.folder.absolute())
                     start(lab, project, Job(project.fabric, started, lab, folder, patience_s, promised))
@@ -60,9 +60,9 @@ def shortfalls(lab: LabFolder, tell: Tell) -> tuple[str, ...]:
         time.sleep(POLL_S)
 
 
-def _clear_up() -> None:
+def clear_up(labs: Iterable[LabFolder]) -> None:
     """End labs of proofs that were killed and could not do it."""
-    for lab in all_labs():
+    for lab in labs:
         found = NAME.fullmatch(lab.name)
         if found and began_at(int(found[1])) != found[2]:
             lab.end()

@@ -1,6 +1,7 @@
 """Proofs in a real lab: a change that holds, one that does not, and one that is interrupted."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -9,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from netkit.cli.proof_lab import clear_up
+from netkit.lab.folder import LabFolder, began_at
 from tests.cli.test_against import ECN, Repository
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric
@@ -23,10 +26,18 @@ def home() -> Iterator[Path]:
         yield place
 
 
+def faster(**changes: Any) -> dict[str, Any]:
+    """Return an intent whose uplinks are faster than its host ports: thresholds of the latter are the leaves' alone."""
+    values = intent(**changes)
+    values["switches"]["leaf"]["uplink_breakout"] = values["switches"]["spine"]["breakout"] = "1x800G"
+    values["cables"]["spine"]["media"] = "800G-DR8"
+    return values
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
     made = Repository(tmp_path / "repository")
-    write_fabric(made.fabric, intent())
+    write_fabric(made.fabric, faster())
     made.git("init", "-q", "-b", "main")
     made.commit()
     return made
@@ -55,18 +66,26 @@ def labs(home: Path) -> list[str]:
 
 
 def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> None:
-    write_fabric(repository.fabric, intent(lossless={"ecn": {400: ECN}}))
+    write_fabric(repository.fabric, faster(lossless={"ecn": {400: ECN}}))
     code, found = proven(repository, home)
     assert found["failures"] == []
     assert (code, found["is_proven"]) == (0, True)
     assert {one["device"]: one["result"] for one in found["devices"]}["leaf01"] == "done"
     names = [name for wave in found["waves"] if wave["number"] for name in wave["devices"]]
-    assert sorted(names) == ["leaf01", "leaf02", "spine01", "spine02"]
+    assert sorted(names) == ["leaf01", "leaf02"]
     assert {one["scope"] for one in found["scopes"]} == {"same leaf", "same unit"}
     assert all(one["sent"] for one in found["scopes"])
     assert (found["examined"]["pairs"], found["examined"]["of_pairs"]) == (8, 8)
     assert (found["examined"]["packet_bytes"], found["examined"]["widest"]) == (9000, 2)
     assert found["booted"]["left_out"] == {}
+
+
+def test_what_killed_proofs_left_behind_is_cleared_up(home: Path) -> None:
+    running = f"proof-{os.getpid()}-{began_at(os.getpid())}"
+    for name in ("proof-1-0", "mine", running):
+        (home / name).mkdir()
+    clear_up(LabFolder(home / name) for name in labs(home))
+    assert sorted(labs(home)) == ["mine", running]
 
 
 def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository, home: Path) -> None:
@@ -81,7 +100,7 @@ def test_a_change_that_breaks_large_packets_is_not_proven(repository: Repository
 
 
 def test_an_interrupted_proof_leaves_nothing_behind(repository: Repository, home: Path) -> None:
-    write_fabric(repository.fabric, intent(lossless={"ecn": {400: ECN}}))
+    write_fabric(repository.fabric, faster(lossless={"ecn": {400: ECN}}))
     process = proving(repository, home)
     until(lambda: any((home / name / "control").exists() for name in labs(home)), "the lab begins")
     process.send_signal(signal.SIGTERM)
