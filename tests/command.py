@@ -17,6 +17,8 @@ import netkit
 ROOT = Path(__file__).parent.parent
 NETKIT = (sys.executable, "-m", "netkit")
 Done = subprocess.CompletedProcess[str]
+PATIENCE_S = 120
+"""Nothing waits so long but what hangs: a machine may be busy."""
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -24,7 +26,9 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **changes}
 
 
-def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, stdin: str = "", **changes: str) -> Done:
+def start(
+    *arguments: str | Path, cwd: Path = ROOT, timeout_s: float = PATIENCE_S, stdin: str = "", **changes: str
+) -> Done:
     """Run netkit in a new interpreter and return what it said."""
     return subprocess.run(
         [*NETKIT, *map(str, arguments)],
@@ -42,7 +46,7 @@ def start(*arguments: str | Path, cwd: Path = ROOT, timeout_s: float = 60, stdin
 def run(
     *arguments: str | Path,
     cwd: Path = ROOT,
-    timeout_s: float = 20,
+    timeout_s: float = PATIENCE_S,
     stdin: str = "",
     before: Callable[[], None] | None = None,
     **changes: str,
