@@ -20,6 +20,7 @@ from netkit.notify import settings_file
 
 ROOT = Path(__file__).parent.parent
 VARIABLE = re.compile(r"NETKIT_(?!RAIL|SECRET)[A-Z_]+|NETKIT_SECRET_SERVE_TOKEN")
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#:\s]*)(#([^)]+))?\)")
 YAML = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SHOWN = re.compile(r"^```(?:console)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -92,12 +93,21 @@ def test_readme_shows_the_reference_fabric_as_it_is() -> None:
     assert intent.strip() in readme
 
 
-def test_every_file_the_docs_link_to_exists() -> None:
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that GitHub and GitLab give the headings of a page."""
+    prose = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.strip().lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_and_heading_the_docs_link_to_exists() -> None:
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    assert len(pages) > 2
+    assert len(pages) > 40
     for page in pages:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, _, anchor in LINK.findall(page.read_text(encoding="utf-8")):
+            file = page.parent / target if target else page
+            assert file.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in anchors(file), f"{page.name}: {target}#{anchor}"
 
 
 def test_every_page_can_be_reached_from_the_readme() -> None:
