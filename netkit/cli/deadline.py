@@ -48,7 +48,7 @@ class Deadline:
 
         Devices are looked at in up to three steps, each as long as its slowest device.
         """
-        return max(LEAST_SHARE_S, (self._ends_s - time.monotonic() - window_s) / 4)
+        return max(LEAST_SHARE_S, round((self._ends_s - time.monotonic() - window_s) / 4, 1))
 
     def bound(self, viewer: Viewer) -> Viewer:
         """Return a viewer that ends with the run."""

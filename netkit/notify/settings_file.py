@@ -10,7 +10,7 @@ from netkit.errors import IntentError, NotifyError, Problem
 from netkit.intent import complaint, document
 from netkit.notify.settings import FILE, KINDS, Flapping, NotifySettings
 
-TAGS = {"union_tag_invalid", "union_tag_not_found"}
+TAGS = {"union_tag_invalid", "union_tag_not_found", "model_attributes_type"}
 RECEIVERS = "receivers"
 
 

@@ -33,6 +33,10 @@ def refused(folder: Path, text: str) -> list[str]:
             HEAD + "  - name: a\n    kind: pager\n",
             "2: receivers[0]: has no kind that is known; give kind: one of webhook, slack, alertmanager, email",
         ),
+        (
+            HEAD + "  - noc\n",
+            "2: receivers[0]: has no kind that is known; give kind: one of webhook, slack, alertmanager, email",
+        ),
         (HEAD + "  - {name: a, kind: webhook}\n", "2: receivers[0]: needs one address; give url or url_secret"),
         (
             HEAD + "  - name: a\n    kind: webhook\n    url: ftp://h/x\n",
