@@ -25,10 +25,10 @@ NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancest
 
 def overview(site: Site, before: str = "") -> str:
     """Return the page everything begins at; its list of runs goes on after one of them."""
-    runs = site.records.runs()
+    runs, trouble = site.records.known()
     latest = runs[0] if runs else None
     shown = _after(runs, before)
-    changes = site.records.changes(latest) if latest is not None else ()
+    changes = site.records.changes(latest) if latest is not None and not trouble else ()
     return _rendered(
         "overview",
         fabric=name(site.fabric),
@@ -37,6 +37,7 @@ def overview(site: Site, before: str = "") -> str:
         runs=[run_row(one) for one in shown[:RUNS_A_PAGE]],
         earlier=shown[RUNS_A_PAGE - 1].name if len(shown) > RUNS_A_PAGE else "",
         number=len(runs),
+        trouble="" if trouble is None else cut(str(trouble)),
         is_first=not before,
         changes=[_change(one) for one in changes[:MOST_CHANGES]],
         changes_left_out=max(0, len(changes) - MOST_CHANGES),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from netkit.errors import StoreError
 from netkit.judge import Finding
 from netkit.judge.group import Layers
 from netkit.report.page.frame import Link, framed
@@ -57,10 +58,20 @@ class Records:
                 self._runs = store.runs(self.source)
             return self._runs
 
+    def known(self) -> tuple[tuple[Run, ...], StoreError | None]:
+        """Return all runs, or those that were there when the store could be read last, and why it cannot be now."""
+        try:
+            return self.runs(), None
+        except StoreError as error:
+            return self._runs, error
+
     def run(self, name: str) -> Run | None:
-        """Return a run by its name, or the latest."""
-        runs = self.runs()
-        return next((one for one in runs if name in {one.name, LATEST}), None)
+        """Return a run by its name, or the latest; its report may be there when the store is not."""
+        runs, trouble = self.known()
+        found = next((one for one in runs if name in {one.name, LATEST}), None)
+        if found is None and trouble is not None:
+            raise trouble
+        return found
 
     def states(self) -> tuple[CheckState, ...]:
         """Return how each check stands at each place it ever found something at."""

@@ -1,13 +1,15 @@
 """A server as a user starts it: a process of its own on a free port, asked over HTTP, and ended whatever happens."""
 
 import http.client
+import itertools
 import json
+import os
 import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +19,7 @@ from tests.lab.running import until
 
 TOKEN = "a-token-for-tests-only-0123456789"  # noqa: S105 (of tests)
 PATIENCE_S = 120
+PORTS = itertools.cycle(range(20_000 + os.getpid() % 10_000, 32_000))
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Running:
     """A server that runs."""
 
     process: subprocess.Popen[bytes]
+    is_tls: bool
     port: int
     state: Path
     said: IO[bytes]
@@ -94,24 +98,27 @@ class Running:
 
 
 def free_port() -> int:
-    """Return a port that nobody uses."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    """Return a port that nobody uses, and none that the kernel gives to clients: one that asks it could meet itself."""
+    for port in itertools.islice(PORTS, 1000):
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise OSError("no port is free")
 
 
 @contextmanager
-def serving(fabric: Path, state: Path, *options: str | Path, port: int = 0, **changes: str) -> Iterator[Running]:
-    """Serve a fabric for the length of a block; without other options it checks once, and then not for a day."""
-    chosen = port or free_port()
-    words = [*NETKIT, "serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
+def serving(
+    fabric: Path, state: Path, *options: str | Path, above: Sequence[str] = (), is_tls: bool = False, **changes: str
+) -> Iterator[Running]:
+    """Serve a fabric for the length of a block; a command above may start it in a place of its own."""
+    chosen = free_port()
+    words = [*above, *NETKIT, "serve", "--fabric", str(fabric), f"--listen=127.0.0.1:{chosen}", *map(str, options)]
     own = {"NETKIT_STATE_DIR": str(state), "NETKIT_STORE": "", "NETKIT_SECRET_SERVE_TOKEN": TOKEN, **changes}
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(
             words, cwd=ROOT, env=environment(**own), stdin=subprocess.DEVNULL, stdout=said, stderr=said
         )
-        running = Running(process, chosen, state, said)
+        running = Running(process, is_tls, chosen, state, said)
         try:
             until(lambda: _answers(running), "the server answers")
             yield running
@@ -124,6 +131,9 @@ def serving(fabric: Path, state: Path, *options: str | Path, port: int = 0, **ch
 def _answers(running: Running) -> bool:
     assert running.process.poll() is None, running.output()
     try:
+        if running.is_tls:
+            socket.create_connection(("127.0.0.1", running.port), PATIENCE_S).close()
+            return True
         return running.ask("/healthz", token="").code == 200
     except OSError:
         return False

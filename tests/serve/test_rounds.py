@@ -4,13 +4,16 @@ A round judges what comes through a named pipe: it waits there until a snapshot 
 """
 
 import os
+import re
 import shutil
 import signal
 import socket
 import sqlite3
+import subprocess
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ import pytest
 
 from netkit.serve.diary import KILLED, STOPPED
 from netkit.serve.schedule import ORPHAN
-from tests.command import Done, assert_refused, run
+from tests.command import ROOT, Done, assert_refused, run
 from tests.lab.running import until
 from tests.serve.server import TOKEN, Running, free_port, serving
 
@@ -120,6 +123,49 @@ def test_a_round_that_cannot_run_is_told_and_tried_again(places: tuple[Path, Pat
         assert "Traceback" not in server.output()
 
 
+FULL_DISK = 'mount -t tmpfs -o size=4m none "$1" && shift && exec "$@"'
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="a small disk takes root and unshare")
+def test_a_full_disk_is_told_and_nothing_is_lost(places: tuple[Path, Path], tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    small = ("unshare", "-m", "bash", "-c", FULL_DISK, "small", str(state))
+    with serving(places[0], state, "--from", places[1], "--every=2s", above=small) as server:
+        until(lambda: any(map(_is_done, _rounds(server))), "a round is kept")
+        first = next(filter(_is_done, _rounds(server)))["run"]
+        inside = Path(f"/proc/{server.process.pid}/root{state}")
+        filler = inside / "filler"
+        _fill(filler)
+        until(lambda: server.get("status")["failed_total"] > 0, "a round cannot keep its run")
+        assert "it could not run" in server.ask("/").text
+        assert server.ask(f"/runs/{first}").code == 200
+        begun_s = time.time()
+        filler.unlink()
+        until(lambda: _rounds(server)[0]["begun_s"] > begun_s and _is_done(_rounds(server)[0]), "it goes on by itself")
+        with sqlite3.connect(inside / "store.db") as opened:
+            assert opened.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert "Traceback" not in server.output()
+
+
+def _rounds(server: Running) -> list[Any]:
+    """Return the rounds that have ended, the latest first, as the server tells them: its disk is seen by it only."""
+    return [one for one in server.get("status")["rounds"] if one["ended_s"] is not None]
+
+
+def _is_done(one: Any) -> bool:
+    return bool(one["run"])
+
+
+def _fill(file: Path) -> None:
+    """Write until nothing more fits."""
+    with file.open("wb", buffering=0) as stream, suppress(OSError):
+        for size in (4096, 1):
+            with suppress(OSError):
+                while True:
+                    stream.write(bytes(size))
+
+
 @contextmanager
 def listening() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -170,3 +216,14 @@ def test_two_servers_of_one_fabric_do_not_meet(
     monkeypatch.setenv("NETKIT_SECRET_SERVE_TOKEN", TOKEN)
     with serving(places[0], tmp_path / "state", "--from", places[1], "--every=1d"):
         assert_refused(refused(places[0]), "another netkit serve already serves small")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_the_unit_in_the_docs_is_one(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+    (unit,) = re.findall(r"```ini\n(.*?)```", text, re.DOTALL)
+    here = tmp_path / "netkit-serve.service"
+    here.write_text(unit.replace("/usr/local/bin/netkit", "/bin/true").replace("User=netkit\n", ""), encoding="utf-8")
+    done = subprocess.run(["systemd-analyze", "verify", str(here)], capture_output=True, text=True, check=False)
+    own = [line for line in (done.stdout + done.stderr).splitlines() if "netkit" in line]
+    assert (done.returncode, own) == (0, [])
