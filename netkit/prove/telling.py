@@ -151,7 +151,7 @@ def _counted(roles: Mapping[str, int]) -> str:
 
 def _rolled(proof: Proof) -> str:
     if proof.obstacle:
-        return "booted as it is to be"
+        return "booted as it is to be, not rolled"
     if not proof.sent:
         return ""
     waves = len([wave for wave in proof.waves if wave.number != BEFORE])

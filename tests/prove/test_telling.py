@@ -79,3 +79,8 @@ def test_of_many_waves_those_with_loss_are_shown() -> None:
     assert [line for line in found.splitlines() if "  wave " in line] == [
         "  wave 7: spine07: 5 packets lost, longest gap 0.5 s"
     ]
+
+
+def test_a_change_that_could_not_be_rolled_says_so_in_its_verdict() -> None:
+    found = telling.headline(replace(PROVEN, obstacle="a cable moved"))
+    assert found == "proven in the lab: booted as it is to be, not rolled; 24 pairs of NICs reach each other afterwards"
