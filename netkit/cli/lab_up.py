@@ -101,7 +101,7 @@ def _follow(lab: LabFolder, project: Project, *, is_new: bool) -> int:
         progress = remote.ask(lab, "progress")
     for device, port, what in progress["shortfalls"]:
         sys.stderr.write(f"error: {placed(project, device, f'{port}: {what}' if port else what)}\n")
-    for device, what in progress["notes"]:
+    for device, what in progress.get("notes", ()):  # a keeper of an earlier netkit has none
         sys.stderr.write(f"note: {device}: {what}\n")
     state = "is up" if is_new else "runs already, as it was booted"
     sys.stdout.write(f"{lab.name} {state}: {len(project.fabric.names)} devices on {progress['block']}.0.0/16\n")
