@@ -80,7 +80,7 @@ def _fields(record: type) -> Iterator[tuple[str, str, str]]:
             yield ast.unparse(node.target), _linked(ast.unparse(node.annotation)), _text(after)
 
 
-def _text(node: object) -> str:
+def _text(node: Any) -> str:
     is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     return " ".join(str(node.value.value).split()).replace("|", r"\|") if is_text else ""
 
