@@ -4,9 +4,10 @@ What the updater takes was learnt by running it (202405, 202411, 202505, 202511)
 hwskus it refuses every change of the tables it knows by ASIC.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from netkit.platforms.change import NOTHING, REFUSED, Change, Risk, Way
 from netkit.platforms.compare import Situation
@@ -106,31 +107,66 @@ def _refusals(changes: list[Change], situation: Situation) -> Iterator[str]:
         yield from _refusal(change, version, is_listed=is_listed)
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change as the updater sees it."""
+
+    table: str
+    key: str
+    field: str
+    is_change: bool
+    """Whether a value that is there becomes another."""
+    is_removal: bool
+    is_listed: bool
+    """Whether the updater knows the ASIC by its hwsku."""
+    is_free: bool
+    """Whether this release takes changes of more tables."""
+
+
+def _is_narrow(edit: Edit) -> bool:
+    """Whether an edit is one of the few of WRED_PROFILE that every release takes."""
+    return edit.is_listed and edit.is_change and edit.key == WRED[0] and edit.field in WRED[1]
+
+
+RULES: tuple[tuple[Callable[[Edit], bool], str], ...] = (
+    (lambda e: e.is_removal and (e.table, e.key) in NEVER_REMOVED, "{table}|{key}: the updater never removes it"),
+    (lambda e: e.table in BY_ASIC and not e.is_listed, "{table}: the updater takes no change of it on this hwsku"),
+    (
+        lambda e: e.table == "WRED_PROFILE" and not e.is_free and not _is_narrow(e),
+        "{table}: before 202511 the updater changes only green thresholds and probability of AZURE_LOSSLESS",
+    ),
+    (
+        lambda e: e.table == "BUFFER_POOL" and (e.is_free or not e.is_change or e.field not in POOLS.get(e.key, ())),
+        "{table}|{key}: the updater does not take this change of a pool",
+    ),
+    (
+        lambda e: e.table == "BUFFER_PROFILE" and not _takes_profile(e),
+        "{table}|{key}: the updater does not take this change of a profile",
+    ),
+    (
+        lambda e: e.is_change and e.field in FIXED_AT_CREATION.get(e.table, ()),
+        "{table}|{key}: {field} is fixed when the row is made",
+    ),
+    (
+        lambda e: e.table == "BREAKOUT_CFG" and e.is_change,
+        "{table}: ports become other ports, which no patch has been seen to do",
+    ),
+    (
+        lambda e: e.table == "DEVICE_METADATA" and e.field in STARTS_ANEW,
+        "{table}: {field} is read when the containers start",
+    ),
+)
+"""What the updater refuses, and in which words that is told; the first that fits is told."""
+
+
 def _refusal(change: Change, version: tuple[int, ...], *, is_listed: bool) -> Iterator[str]:
     table, key, field = (*change.path, "", "")[:3]
     is_change = not change.is_addition and not change.is_removal
-    is_free = version >= FREE_SINCE
-    if change.is_removal and (table, key) in NEVER_REMOVED:
-        yield f"{table}|{key}: the updater never removes it"
-    elif table in BY_ASIC and not is_listed:
-        yield f"{table}: the updater takes no change of it on this hwsku"
-    elif (
-        table == "WRED_PROFILE"
-        and not is_free
-        and not (is_listed and is_change and key == WRED[0] and field in WRED[1])
-    ):
-        yield "WRED_PROFILE: before 202511 the updater changes only green thresholds and probability of AZURE_LOSSLESS"
-    elif table == "BUFFER_POOL" and (is_free or not is_change or field not in POOLS.get(key, ())):
-        yield f"{table}|{key}: the updater does not take this change of a pool"
-    elif table == "BUFFER_PROFILE" and not _takes_profile(key, field, is_change=is_change, is_free=is_free):
-        yield f"{table}|{key}: the updater does not take this change of a profile"
-    elif is_change and field in FIXED_AT_CREATION.get(table, ()):
-        yield f"{table}|{key}: {field} is fixed when the row is made"
-    elif table == "BREAKOUT_CFG" and is_change:
-        yield "BREAKOUT_CFG: ports become other ports, which no patch has been seen to do"
-    elif table == "DEVICE_METADATA" and field in STARTS_ANEW:
-        yield f"{table}: {field} is read when the containers start"
+    edit = Edit(table, key, field, is_change, change.is_removal, is_listed, is_free=version >= FREE_SINCE)
+    told = (text.format(table=table, key=key, field=field) for is_refused, text in RULES if is_refused(edit))
+    yield from islice(told, 1)
 
 
-def _takes_profile(key: str, field: str, *, is_change: bool, is_free: bool) -> bool:
-    return is_change and field in PROFILE_FIELDS and (is_free or any(char.isdecimal() for char in key))
+def _takes_profile(edit: Edit) -> bool:
+    is_known = edit.is_free or any(char.isdecimal() for char in edit.key)
+    return edit.is_change and edit.field in PROFILE_FIELDS and is_known
