@@ -10,7 +10,7 @@ from netkit.watch.look import Look, key, shown
 from netkit.watch.rails import rails
 from netkit.watch.span import Glyphs, Line, Span, clean, cut
 from netkit.watch.table import table
-from netkit.watch.trouble import WORDS
+from netkit.watch.trouble import WORDS, Level
 
 MOST_CONDITIONS = 4
 MOST_HEAD = MOST_CONDITIONS + 4
@@ -67,8 +67,12 @@ def _summary(rows: Sequence[Row], look: Look) -> Line:
     styles = {WORDS[row.standing.level]: style_of(row.standing.level) for row in reversed(rows)}
     spans = [Span(f" {len(rows)} {'ports match' if look.wanted else 'ports'}:")]
     spans += [Span(f"  {count} {word}", styles[word]) for word, count in counts.items()]
-    known = any(row.standing.level for row in rows)
-    return tuple(spans) if counts else (*spans, Span("  nothing is wrong" if known else "  nothing is known yet"))
+    unknown = sum(row.standing.level is Level.UNKNOWN for row in rows)
+    if rows and not counts:
+        spans.append(Span("  nothing is known yet" if unknown == len(rows) else "  nothing is wrong"))
+    if 0 < unknown < len(rows):
+        spans.append(Span(f"  {unknown} not known", "warn"))
+    return tuple(spans)
 
 
 def _conditions(health: Sequence[Health], glyphs: Glyphs) -> Iterator[Line]:

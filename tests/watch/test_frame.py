@@ -95,6 +95,14 @@ def test_a_screen_without_a_terminal_holds_every_port() -> None:
     assert len(unbounded(watched.scene(BEGAN_S, CLOCK), Look(), 80, UNICODE)) == 2 + 1 + 1 + 500
 
 
+def test_ports_nobody_knows_about_are_not_called_well() -> None:
+    watched = board(0)
+    for second in (1, 2):
+        watched.deliver("gpu01", sample(second, {"rx_bytes": {"rail0": second}}), BEGAN_S + second)
+    lines = plain(frame(watched.scene(BEGAN_S + 2, CLOCK), Look(), 80, 24, UNICODE)).splitlines()
+    assert lines[1] == " 6 ports:  nothing is wrong  5 not known"
+
+
 def test_many_devices_that_are_gone_or_slow_leave_room_for_ports() -> None:
     lines = plain(frame(crowd(), Look(), 80, 24, UNICODE)).splitlines()
     assert [line[:40] for line in lines[2:8]] == [
