@@ -1,6 +1,9 @@
 """What ports count of queues, buffers, pauses and the PFC watchdog."""
 
+from collections.abc import Sequence
+
 from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
 
 
 def queues(look: Look) -> Shown:
@@ -64,41 +67,47 @@ def roce_counters(look: Look) -> Shown:
     lossless = sorted(qos.pfc_priorities)
     classes = sorted({qos.class_of_priority[priority] for priority in lossless})
     data = [port.queues[at] for at in classes if at < len(port.queues)]
-    cnp_class = qos.class_of_priority[6]
-    cnp = port.queues[cnp_class]
     paused = [port.priorities[at] for at in lossless]
     groups = [port.buffers[at] for at in lossless if at < len(port.buffers)]
     return {
-        "rx-stats": {
-            "rx-pfc-stats": {
-                "pause-duration": sum(one.rx_pause_us for one in paused),
-                "pause-packets": sum(one.rx_pause for one in paused),
-            },
-            "rx-roce-stats": {
-                "no-buffer-discard": sum(one.dropped_packets for one in groups),
-                "pg-usage": sum(one.occupancy_bytes for one in groups),
-                "pg-max-usage": max((one.peak_bytes for one in groups), default=0),
-            },
+        "rx-stats": _roce_received(paused, groups),
+        "tx-stats": _roce_sent(paused, data, port.queues[qos.class_of_priority[6]]),
+    }
+
+
+def _roce_received(paused: Sequence[PriorityReading], groups: Sequence[BufferReading]) -> Shown:
+    return {
+        "rx-pfc-stats": {
+            "pause-duration": sum(one.rx_pause_us for one in paused),
+            "pause-packets": sum(one.rx_pause for one in paused),
         },
-        "tx-stats": {
-            "tx-cnp-stats": {
-                "cnp-bytes": cnp.tx_bytes,
-                "cnp-packets": cnp.tx_packets,
-                "tc-usage": cnp.occupancy_bytes,
-                "unicast-no-buffer-discard": cnp.dropped_packets,
-            },
-            "tx-ecn-stats": {"ecn-marked-packets": sum(one.ecn_marked_packets for one in data)},
-            "tx-pfc-stats": {
-                "pause-duration": sum(one.tx_pause_us for one in paused),
-                "pause-packets": sum(one.tx_pause for one in paused),
-            },
-            "tx-roce-stats": {
-                "roce-bytes": sum(one.tx_bytes for one in data),
-                "roce-packets": sum(one.tx_packets for one in data),
-                "tc-usage": sum(one.occupancy_bytes for one in data),
-                "tc-max-usage": max((one.peak_bytes for one in data), default=0),
-                "unicast-no-buffer-discard": sum(one.dropped_packets for one in data),
-            },
+        "rx-roce-stats": {
+            "no-buffer-discard": sum(one.dropped_packets for one in groups),
+            "pg-usage": sum(one.occupancy_bytes for one in groups),
+            "pg-max-usage": max((one.peak_bytes for one in groups), default=0),
+        },
+    }
+
+
+def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], cnp: QueueReading) -> Shown:
+    return {
+        "tx-cnp-stats": {
+            "cnp-bytes": cnp.tx_bytes,
+            "cnp-packets": cnp.tx_packets,
+            "tc-usage": cnp.occupancy_bytes,
+            "unicast-no-buffer-discard": cnp.dropped_packets,
+        },
+        "tx-ecn-stats": {"ecn-marked-packets": sum(one.ecn_marked_packets for one in data)},
+        "tx-pfc-stats": {
+            "pause-duration": sum(one.tx_pause_us for one in paused),
+            "pause-packets": sum(one.tx_pause for one in paused),
+        },
+        "tx-roce-stats": {
+            "roce-bytes": sum(one.tx_bytes for one in data),
+            "roce-packets": sum(one.tx_packets for one in data),
+            "tc-usage": sum(one.occupancy_bytes for one in data),
+            "tc-max-usage": max((one.peak_bytes for one in data), default=0),
+            "unicast-no-buffer-discard": sum(one.dropped_packets for one in data),
         },
     }
 
