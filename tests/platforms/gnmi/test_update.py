@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
@@ -27,6 +27,7 @@ WORDS = (
 NAMES = st.sampled_from(WORDS.split()) | st.text(max_size=9)
 STEPS = st.builds(Step, NAMES, st.dictionaries(st.sampled_from(["name", "interface-id", "x"]), st.text(max_size=9)))
 UPDATES = st.lists(st.builds(Update, st.lists(STEPS, max_size=9).map(tuple), JSON), max_size=4)
+UNHURRIED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 
@@ -167,6 +168,7 @@ def test_counters_are_known_ones() -> None:
     assert set(openconfig.COUNTERS) | set(sonic.COUNTERS) <= set(COUNTERS)
 
 
+@UNHURRIED
 @given(UPDATES, PLATFORMS)
 def test_no_update_raises(updates: list[Update], platform: str) -> None:
     names = sonic.aliases(updates)
@@ -174,11 +176,13 @@ def test_no_update_raises(updates: list[Update], platform: str) -> None:
     assert all(value >= 0 for places in found.values() for value in places.values())
 
 
+@UNHURRIED
 @given(UPDATES)
 def test_text_of_updates_is_read_back(updates: list[Update]) -> None:
     assert list(read(written(updates))) == updates
 
 
+@UNHURRIED
 @given(st.text() | st.lists(JSON, max_size=3).map(str))
 def test_no_text_raises(text: str) -> None:
     assert isinstance(counters(text, platform="eos", wanted=()), Facts)
@@ -186,11 +190,13 @@ def test_no_text_raises(text: str) -> None:
     assert isinstance(interfaces(text), Facts)
 
 
+@UNHURRIED
 @given(JSON)
 def test_leaves_are_single_values(value: object) -> None:
     assert not any(isinstance(leaf, dict | list) for _, leaf in leaves(Update((), value)))
 
 
+@UNHURRIED
 @given(st.text())
 def test_paths_are_what_they_are_written_as(text: str) -> None:
     found = path(text)
