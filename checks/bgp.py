@@ -7,6 +7,8 @@ from netkit.facts import Absent
 from netkit.facts.routing import BgpSession
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 
+SETTLING_S = 15.0
+"""So long after its BGP session came up, BFD may still be on its way: it begins only then, and slowly."""
 SESSION_REMEDY = "see whether the link is up and both ends run what is intended: netkit plan"
 
 
@@ -57,12 +59,15 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """BFD watches every established session.
 
     Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
-    See with `netkit plan` whether both ends are configured for it; right after a change, look again.
+    See with `netkit plan` whether both ends are configured for it. It starts after BGP does, so that for the first 15 s
+    of a session it is not judged.
     """
     del scene
     for port, session in _established(seen):
         if session.is_bfd_up is None:
             yield skip(port.name, "the device does not tell whether BFD is up")
+        elif not session.is_bfd_up and session.uptime_s is not None and session.uptime_s < SETTLING_S:
+            yield skip(port.name, f"BGP to {port.peer} is up for {session.uptime_s:.0f} s only: BFD may be on its way")
         elif not session.is_bfd_up:
             yield warn(port.name, f"BFD to {port.peer} is down", "see whether both ends run BFD: netkit plan")
         else:
