@@ -28,6 +28,7 @@ ON_NICS = ("pfc-off", "dirty-lane", "wrong-mtu", "wrong-dscp-map", "missing-host
 ON_DEVICES = ("unreachable", "refuses-auth")
 WORK_DONE = {0, 1, 4}
 PATIENCE_S = 900
+LONGEST_LOG = 2000
 
 
 @dataclass
@@ -124,13 +125,14 @@ class Checks:
 
     def run(self) -> None:
         """Check once, as a schedule does."""
-        began_s = time.monotonic()
+        before, began_s = self._runs(), time.monotonic()
         process = self._started()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         self._last_s = time.monotonic() - began_s
-        if process.returncode not in WORK_DONE:
-            raise BenchError(f"a check ended with {process.returncode}: {self._log().read_text()[-2000:]}")
+        if process.returncode not in WORK_DONE or self._runs() != before + 1:
+            said = self._log().read_text()[-LONGEST_LOG:]
+            raise BenchError(f"a check ended with {process.returncode} and stored no run: {said}")
         self.peaks_mb.append(usage.ru_maxrss * 1024 / 1e6)
         self.done += 1
         self._look()
