@@ -3,8 +3,7 @@
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,14 +31,6 @@ BLANK = ("/run", "/etc/lldpd.d", "/var/lib/snmp")
 needs_namespaces = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root and unshare for namespaces"
 )
-
-
-def until(is_true: Callable[[], bool], what: str) -> None:
-    """Wait for something that must come."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) -> PortReading:

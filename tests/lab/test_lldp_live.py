@@ -14,7 +14,8 @@ from netkit.lab.agents.lldp import CLIENT, STAND_IN, Lldpd
 from netkit.lab.agents.lldp_neighbor import Neighbor
 from netkit.lab.state import PortState, SwitchState
 from tests import intents
-from tests.lab.agent_node import ScratchNode, needs_namespaces, scratch_node, until
+from tests.lab.agent_node import ScratchNode, needs_namespaces, scratch_node
+from tests.lab.running import until
 
 pytestmark = [needs_namespaces, pytest.mark.skipif(not shutil.which("lldpd"), reason="lldpd is not installed")]
 

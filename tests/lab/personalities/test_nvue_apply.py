@@ -1,6 +1,5 @@
 """NVUE in the lab: what an apply does to the switch, and what becomes of one that fails or is not confirmed."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from netkit.lab.personalities.nvue.switch import Nvue
 from netkit.lab.state import PortState
 from tests import intents
 from tests.lab.personalities.nvue.bench import Desk, RecordingNode, desk, rendered
-
-PATIENCE_S = 60
+from tests.lab.running import until
 
 
 @pytest.fixture
@@ -49,10 +47,8 @@ def test_what_is_not_saved_is_gone_after_a_restart(terminal: Desk) -> None:
 
 def test_what_is_not_confirmed_goes_away_by_itself(terminal: Desk) -> None:
     apply(terminal, "set interface swp33s0 link mtu 9000", options="-y --confirm 1s")
-    deadline = time.monotonic() + PATIENCE_S
-    while terminal.switch.system.applier.confirmation or len(terminal.node.told) < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    applier = terminal.switch.system.applier
+    until(lambda: not applier.confirmation and len(terminal.node.told) == 3, "the change is taken back")
     assert [9000 in {port.mtu_bytes for port in told.ports} for told in terminal.node.told] == [False, True, False]
     assert terminal.type("nv config diff startup applied") == (0, "")
     assert terminal.type("nv config apply --confirm-yes")[0] == 1
