@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.node import RefusedError
+from netkit.lab.personalities.nvue import revision
 from netkit.lab.personalities.nvue.switch import Nvue
 from netkit.lab.state import PortState
 from tests import intents
@@ -165,11 +166,13 @@ def test_provisioning_refuses_what_the_switch_would(tmp_path: Path, before: str,
         Nvue(RecordingNode(fabric.switch("leaf01"), tmp_path)).provision(files)
 
 
-def test_only_100_revisions_are_kept(terminal: Desk) -> None:
-    for mtu in range(1000, 1120):
+def test_only_the_last_revisions_are_kept(terminal: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert revision.KEPT == 100
+    monkeypatch.setattr(revision, "KEPT", 10)
+    for mtu in range(1000, 1020):
         apply(terminal, f"set interface swp33s0 link mtu {mtu}")
     kept = terminal.switch.system.store.revisions
-    assert (len(kept), min(kept), max(kept)) == (100, 23, 122)
-    assert len(list((terminal.node.saved / "nvue" / "revisions").iterdir())) == 100
+    assert (len(kept), min(kept), max(kept)) == (10, 13, 22)
+    assert len(list((terminal.node.saved / "nvue" / "revisions").iterdir())) == 10
     terminal.restart()
-    assert port(terminal, "swp33s0").mtu_bytes == 1119
+    assert port(terminal, "swp33s0").mtu_bytes == 1019
