@@ -19,6 +19,7 @@ SHARE = 3
 LEAST_S = 2
 TIMED_OUT = (124, 137)
 LONGEST_REASON = 200
+GARBLED = "what came back is no answer"
 PLAIN = re.compile(r"""(?!command |exec |type )[a-z][\w.-]*(?: +(?:[\w./:,@%+=-]|"[\w./:,@%+=* -]*")+)*""")
 """A program and its words: it needs no shell of its own, which would cost a millisecond. Others may be anything."""
 NOT_THERE = re.compile(r"timeout: failed to run command ['‘]([^'’]*)['’]: No such file or directory")
@@ -62,8 +63,12 @@ def _asked(line: SshLine, commands: Sequence[str], shell: str, timeout_s: float 
         if isinstance(error, CutShortError) or any(not reply.failure for reply in found):
             return found
         raise
-    failure = last_line(done.stderr) or f"exit code {done.exit_code}"
+    failure = last_line(_without(mark, done.stderr)) or (f"exit code {done.exit_code}" if done.exit_code else GARBLED)
     return replies(heard, done.stderr, mark, len(commands), failure)
+
+
+def _without(mark: str, text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if mark not in line)
 
 
 def script(commands: Sequence[str], mark: str, limit_s: int) -> str:

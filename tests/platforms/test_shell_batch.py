@@ -136,6 +136,36 @@ def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
     )
 
 
+class Garbling(SshLine):
+    """A line that ends every command at once and answers with something else."""
+
+    def __init__(self, exit_code: int, complaint: str) -> None:
+        super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
+        self.exit_code, self.complaint = exit_code, complaint
+
+    def run(
+        self,
+        command: str,
+        timeout_s: float | None = None,
+        stdin: str = "",
+        heard: Heard | None = None,
+        *,
+        name: str = "",
+    ) -> Done:
+        del command, timeout_s, heard, name
+        mark = stdin.partition("mark=")[2].split()[0]
+        return Done(self.exit_code, "", f"\n{mark} 0\n{self.complaint}\n{mark} 1\n")
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "complaint", "reason"),
+    [(0, "", "what came back is no answer"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
+)
+def test_what_is_no_answer_is_told_without_marks(exit_code: int, complaint: str, reason: str) -> None:
+    found = shell_batch.ask(Garbling(exit_code, complaint), ["echo one", "echo two"])
+    assert [reply.failure for reply in found] == [f"not answered: {reason}"] * 2
+
+
 @given(st.lists(st.binary(max_size=60), max_size=4), st.text(max_size=60))
 def test_no_bytes_upset_it(chunks: list[bytes], stderr: str) -> None:
     heard = [(time.time(), chunk) for chunk in chunks]
