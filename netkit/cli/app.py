@@ -11,8 +11,8 @@ from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.annotation import annotate
 from netkit.cli.verbs import acceptance, change, intent, lab, state
-from netkit.cli.verbs.serve import serve
 from netkit.cli.verbs.diagnose import diagnose
+from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
 
 app = typer.Typer(
