@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli import trials
@@ -10,7 +11,7 @@ from netkit.cli.check_request import CheckRequest
 from netkit.cli.checking import Checking
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
-from netkit.cli.stored import Storing, past, source_of
+from netkit.cli.stored import Past, Storing, past, source_of
 from netkit.cli.text import columns
 from netkit.cli.whole_file import write_whole
 from netkit.deploy.shape import weightiest
@@ -35,6 +36,7 @@ FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "junit": judgement_junit,
     "markdown": judgement_markdown,
 }
+REPORTS = (".html", ".json")
 UNREACHED, FAILED = 4, 1
 PROFILES = ("light", "full")
 
@@ -63,7 +65,16 @@ def run(asked: CheckRequest) -> int:
         sys.stdout.flush()  # who reads it need not wait for receivers
         if notifying is not None:
             earlier.deliver(notifying)
+        if asked.report_file is not None:
+            _report(asked.report_file, scene, judged, earlier)
     return judged.exit_code
+
+
+def _report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> None:
+    # Here, since most runs write no report.
+    from netkit.cli.judged_report import judged_report  # noqa: PLC0415
+
+    write_whole(file, judged_report(file, scene, judged, earlier))
 
 
 def _notifying(asked: CheckRequest, project: Project, source: Source) -> "Notifying | None":
@@ -80,6 +91,9 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
     if asked.profile not in PROFILES:
         raise UsageError(Problem(f"no profile {asked.profile!r}", f"use {' or '.join(PROFILES)}"))
+    if asked.report_file is not None and asked.report_file.suffix not in REPORTS:
+        what = f"--report {asked.report_file} is neither a page nor data"
+        raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))
     if asked.is_notifying and not storing.where:
         raise UsageError(Problem("--notify tells what changed since the last stored run", "give --store"))
     if asked.has_changes_only and (not storing.where or asked.output != "text"):

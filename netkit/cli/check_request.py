@@ -22,6 +22,7 @@ class CheckRequest:
     since: str = ""
     keep: str = "90d"
     metrics_file: Path | None = None
+    report_file: Path | None = None
     has_changes_only: bool = False
     is_notifying: bool = False
     deadline: str = ""

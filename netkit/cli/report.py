@@ -13,22 +13,19 @@ from netkit.cli.check_history import chosen, judged_again
 from netkit.cli.checking import NO_PAST, Checking
 from netkit.cli.fabric import CHECKS, beside, open_project
 from netkit.cli.stored import LAST, StoredPast, Storing, digest, place_of, source_of
+from netkit.cli.trends import MOST_RUNS, tallies, trends_of
 from netkit.errors import OutputError, Problem, UsageError
-from netkit.facts import Snapshot
 from netkit.judge import Scene, catalog
-from netkit.judge.scene import History
 from netkit.report.judgement_view import Judged, headline
-from netkit.report.page import NO_TRENDS, Reported, Tally, Trends, page, page_json, trend
+from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
-from netkit.store import Run, Source
-from netkit.store.reading import StoredHistory
+from netkit.store import Source
 
 if TYPE_CHECKING:
     from netkit.store.store import Store
 
 FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
 SCHEMA = "schema"
-MOST_RUNS = 200
 CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
 
 
@@ -131,7 +128,7 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
 def _trends(store: "Store", source: Source, judged: Judged, scene: Scene) -> Trends:
     """Return how earlier runs went, and what they and this one have measured."""
     readings = trend.UpToNow(scene.history, scene.snapshot)
-    return Trends(_tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
+    return Trends(tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
 
 
 def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
@@ -141,32 +138,9 @@ def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
     runs = store.runs(source)
     one = chosen(runs, asked.run)
     judged = judged_again(one, store.judgement(one))
-    known = [earlier for earlier in runs if earlier.taken_s <= one.taken_s]
-    series = trend.series(judged.judgement, _history(store, source, Snapshot(source.fabric, one.taken_s + 1, {})))
     notes = () if one.intent == digest(project.loaded.intent) else (CHANGED,)
-    trends = Trends(_tallies(known[:MOST_RUNS]), series)
+    trends = trends_of(store, one, judged.judgement)
     return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
-
-
-def _history(store: "Store", source: Source, now: Snapshot) -> History:
-    return StoredHistory(lambda *about: store.readings(source, *about), now)
-
-
-def _tallies(runs: Sequence[Run]) -> tuple[Tally, ...]:
-    """Return how runs came out, the earliest first."""
-    return tuple(
-        Tally(
-            one.name,
-            one.taken_s,
-            one.verdict,
-            one.counts.failures,
-            one.counts.warnings,
-            one.counts.errors,
-            one.counts.examined,
-            one.counts.unreached,
-        )
-        for one in reversed(runs)
-    )
 
 
 def _write(text: str, reported: Reported, out: Path | None) -> None:

@@ -50,29 +50,42 @@ class Children:
 
     asked: ServeRequest
     records: Records
-    metrics: Path
+    folder: Path
+    """Where checks leave what they saw."""
     environment: dict[str, str]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _before: str = ""
     _making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def metrics(self) -> Path:
+        """Return where the metrics of the newest check are."""
+        return self.folder / "metrics.prom"
+
+    @property
+    def draft(self) -> Path:
+        """Return where a check leaves its report."""
+        return self.folder / "report.json"
+
     def check(self) -> child.Command:
         """Return the command of a check."""
         self._before = self._newest()
         longest_s = max(2.0 * self.asked.every_s, SHORTEST_ROUND_S)
-        return child.Command(self.asked.check(self.metrics), self.environment, longest_s)
+        self.draft.unlink(missing_ok=True)
+        return child.Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
 
     def backup(self) -> child.Command:
         """Return the command of a backup."""
         return child.Command(self.asked.saving(), self.environment, 3600.0)
 
     async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
-        """Make the report on the run that a check has stored; return the check with its name."""
+        """Keep the report on the run that a check has stored; return the check with its name."""
         try:
             newest = next(iter(await asyncio.to_thread(self.records.runs)), None)
             if newest is None or newest.name == self._before or not one.is_work_done:
                 return one
-            await self._report(newest, held, stop)
+            if not await asyncio.to_thread(self.records.adopt, newest, self.draft):
+                await self._report(newest, held, stop)
             await asyncio.to_thread(self.records.prune)
         except NetkitError as error:
             return replace(one, text=f"{one.text}\nno report: {error}".strip())
@@ -170,7 +183,7 @@ async def _serve(
     token: Token,
     folder: Path,
 ) -> int:
-    children = Children(asked, records, folder / "metrics.prom", _environment(records.where))
+    children = Children(asked, records, folder, _environment(records.where))
     schedule = _schedule(asked, every_s, children, folder)
     site = _site(asked, children, schedule)
     names = {"localhost", socket.gethostname().lower(), socket.getfqdn().lower(), *map(str.lower, asked.names)}

@@ -43,10 +43,15 @@ class ServeRequest:
             raise UsageError(Problem(what, "use seconds, minutes, hours or days, such as 30s, 15m, 1h or 1d"))
         return int(found["number"]) * UNITS_S[found["unit"]]
 
-    def check(self, metrics: Path) -> list[str]:
-        """Return the command line of a check."""
+    def check(self, metrics: Path, report: Path) -> list[str]:
+        """Return the command line of a check that leaves metrics and a report."""
         found = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
-        found += [f"--metrics={metrics}", f"--window={self.window_s}", f"--profile={self.profile}"]
+        found += [
+            f"--metrics={metrics}",
+            f"--report={report}",
+            f"--window={self.window_s}",
+            f"--profile={self.profile}",
+        ]
         return [*found, *self._read(), *self._bounds()]
 
     def saving(self) -> list[str]:

@@ -20,7 +20,7 @@ from netkit.judge import Scene
 from netkit.judge.since import Earlier, since
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
-from netkit.store import CheckState, Source, run_of
+from netkit.store import CheckState, Run, Source, run_of
 from netkit.store.reading import StoredHistory
 
 if TYPE_CHECKING:
@@ -78,6 +78,9 @@ def source_of(fabric: str, lab: str) -> Source:
 class Past:
     """There is no store: nothing is known of earlier runs, and nothing is kept."""
 
+    kept: "tuple[Store, Run] | None" = None
+    """The run that was kept, and where."""
+
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
         """Return how long to look at counters."""
         del devices
@@ -123,7 +126,9 @@ class StoredPast(Past):
         # What a snapshot tells of devices that were not to be judged is no news of them.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
-        return self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell)
+        changes = self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell)
+        self.kept = self._store, run
+        return changes
 
     def deliver(self, notifying: "Notifying") -> None:
         """Send what is to be told."""

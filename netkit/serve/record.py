@@ -95,6 +95,16 @@ class Records:
         """Return where the report on a run is, or is to be."""
         return self.folder / f"{run.name}.json"
 
+    def adopt(self, run: Run, draft: Path) -> bool:
+        """Keep a report that is already there, if it is on this run; return whether it is."""
+        try:
+            is_of_run: bool = json.loads(draft.read_bytes())["run"] == run.name
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+        if is_of_run:
+            draft.replace(self.file(run))
+        return is_of_run
+
     def report(self, run: Run) -> dict[str, Any]:
         """Return the report on a run as plain values."""
         data: dict[str, Any] = json.loads(self.file(run).read_bytes())

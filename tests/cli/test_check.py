@@ -48,12 +48,24 @@ def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
     assert told["markdown"].startswith("## small: 1 fail of 1 cause")
 
 
+def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, Path], tmp_path: Path) -> None:
+    fabric, file = place
+    left, made = tmp_path / "left.json", tmp_path / "made.json"
+    done = run("check", "--report", left, "--fabric", fabric, "--from", file)
+    assert (done.returncode, done.stderr) == (4, "")
+    run("report", "--fabric", fabric, "--from", file, "--format", "json", "-o", made)
+    assert left.read_text() == made.read_text()
+    run("check", "--report", left.with_suffix(".html"), "--fabric", fabric, "--from", file)
+    assert left.with_suffix(".html").read_text().startswith("<!DOCTYPE html>")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--format", "xml"], "error: no output format 'xml'; use one of text, json, junit, markdown\n"),
         (["--profile", "huge"], "error: no profile 'huge'; use light or full\n"),
         (["--lab"], "error: the lab and a snapshot are two places to read from; choose one\n"),
+        (["--report", "r.txt"], "error: --report r.txt is neither a page nor data; end its name with .html or .json\n"),
         (["nothing"], "error: no check 'nothing'; use one of "),
     ],
 )

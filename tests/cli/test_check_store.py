@@ -75,6 +75,16 @@ def test_counters_are_judged_since_the_last_run_of_the_fabric(fabric: Path) -> N
     assert verdicts(unasked)["load.errors[leaf01]"][0] == "skipped"
 
 
+def test_the_report_of_a_stored_check_has_facts_trends_and_the_name_of_the_run(fabric: Path) -> None:
+    file = fabric.parent / "report.json"
+    check(fabric, seen(BEGAN_S, 5), "--store")
+    check(fabric, seen(BEGAN_S + 3600, 5), "--store", "--report", file)
+    report = json.loads(file.read_text())
+    newest, before = (run["run"] for run in stored(fabric))
+    assert (report["run"], report["has_facts"]) == (newest, True)
+    assert [one["run"] for one in report["trends"]["runs"]] == [before, newest]
+
+
 def test_a_device_that_began_anew_in_between_is_not_judged(fabric: Path) -> None:
     for at_s, errors, boot in ((BEGAN_S, 5, "b1"), (BEGAN_S + 60, 500, "b2")):
         facts = Facts(system=System("leaf01", boot=boot))

@@ -51,6 +51,9 @@ def check(
     metrics: Annotated[
         Path | None, typer.Option("--metrics", help="Also write metrics for Prometheus here.", metavar="FILE")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="Also write the report here: .html, or .json.", metavar="FILE")
+    ] = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
 ) -> None:
@@ -73,6 +76,7 @@ def check(
         since=since,
         keep=keep,
         metrics_file=metrics,
+        report_file=report,
         has_changes_only=changes,
         is_notifying=notify,
         deadline=deadline,
