@@ -85,7 +85,9 @@ class Patient:
             self.netkit("lab", "heal", "--name", "rounds", place, fault)
             return
         fault, place = self._drawn(chance)
-        if (fault, place) not in self.active:
+        if (fault, place) in self.active:
+            return
+        with suppress(BenchError):  # a cable that tells no light cannot dim: then nothing changes in this round
             self.netkit("lab", "break", "--name", "rounds", fault, place)
             self.active.append((fault, place))
             self.faults += 1
