@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ import pytest
 from tests.command import NETKIT, ROOT, environment
 
 REFERENCE = ROOT / "inventory" / "reference"
+
+
+@pytest.fixture(autouse=True)
+def heard() -> Iterator[None]:
+    """Let what is started hear interrupts, though whoever started the tests in the background has them ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def interruptible(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
