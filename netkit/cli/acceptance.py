@@ -60,7 +60,7 @@ def run(
     hosts = several(select(project.fabric, limit))
     reached, wanted = fleet(project, lab), tuple(dict.fromkeys(tools or TOOLS))
     limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
-    with Bench([host.name for host in hosts], lambda name: _viewer(reached, name, limit_s)) as bench:
+    with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
         plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds)
         _show(plan, bench)
         if not plan.rounds:
@@ -74,7 +74,7 @@ def run(
         return UNREACHED if bench.failures else 0
 
 
-def _viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
+def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
     """Return what asks a host, with the patience that its longest run needs."""
     return viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 

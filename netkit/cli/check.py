@@ -16,6 +16,7 @@ from netkit.cli.text import columns
 from netkit.cli.whole_file import write_whole
 from netkit.deploy.shape import weightiest
 from netkit.errors import Problem, UsageError
+from netkit.facts.trial import Trial
 from netkit.judge import Check, Scene, Verdict, catalog
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
@@ -55,7 +56,9 @@ def run(asked: CheckRequest) -> int:
     with past(storing, source) as earlier:
         with Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s) as deadline:
             looked = replace(checking, deadline=deadline)
-            scene = trials.scene(looked, checks, asked.results, lambda: looked.scene(checks, earlier))
+            scene = trials.scene(
+                looked, checks, asked.results, lambda: looked.scene(checks, earlier), _measuring(asked, looked)
+            )
         judged = judged_of(scene, checks)
         _tell(asked, scene, judged)
         tell = notifying.tell(scene, judged) if notifying is not None else None
@@ -68,6 +71,15 @@ def run(asked: CheckRequest) -> int:
         if asked.report_file is not None:
             _report(asked.report_file, scene, judged, earlier)
     return judged.exit_code
+
+
+def _measuring(asked: CheckRequest, checking: Checking) -> Callable[[], tuple[Trial, ...]]:
+    if not asked.has_rdma:
+        return tuple
+    # Here, since most runs measure nothing.
+    from netkit.cli.rdma import measured  # noqa: PLC0415
+
+    return lambda: measured(checking)
 
 
 def _report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> None:

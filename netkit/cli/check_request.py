@@ -17,6 +17,7 @@ class CheckRequest:
     profile: str = "full"
     snapshot: Path | None = None
     results: tuple[Path, ...] = ()
+    has_rdma: bool = False
     output: str = "text"
     store: str = ""
     since: str = ""

@@ -16,9 +16,15 @@ ACCEPTANCE = "acceptance."
 MOST_BYTES = 64 * 2**20
 
 
-def scene(checking: Checking, checks: Sequence[Check], files: Sequence[Path], looked: Callable[[], Scene]) -> Scene:
-    """Return what checks are given. When they only judge results of acceptance runs, no device is asked."""
-    trials = read(files)
+def scene(
+    checking: Checking,
+    checks: Sequence[Check],
+    files: Sequence[Path],
+    looked: Callable[[], Scene],
+    measured: Callable[[], tuple[Trial, ...]] = tuple,
+) -> Scene:
+    """Return what checks are given. When they only judge results of acceptance runs, no device is looked at."""
+    trials = (*read(files), *measured())
     if checking.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
         nothing = Snapshot(checking.project.fabric.name, time.time(), {}, trials=trials)
         limits = checking.project.loaded.intent.thresholds

@@ -58,6 +58,11 @@ def test_what_ran_is_judged_and_kept_in_a_snapshot(up: RunningLab, tmp_path: Pat
     assert "too little to compete" in judged.stdout
 
 
+def test_hosts_that_cannot_measure_rdma_are_named(up: RunningLab) -> None:
+    done = up.netkit("check", "acceptance", "--rdma", "--fabric", up.fabric, "--lab=accepted")
+    assert (done.returncode, done.stderr) == (1, "RDMA latency: no ib_read_lat on gpu01, gpu02\n")
+
+
 def test_a_tool_nobody_knows_is_refused(up: RunningLab, tmp_path: Path) -> None:
     code, _, said = asked(up, tmp_path / "r", "--tool", "fio")
     assert (code, said) == (3, "error: no tool 'fio'; use perftest, iperf3, nccl-tests\n")

@@ -65,6 +65,7 @@ def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, P
         (["--format", "xml"], "error: no output format 'xml'; use one of text, json, junit, markdown\n"),
         (["--profile", "huge"], "error: no profile 'huge'; use light or full\n"),
         (["--lab"], "error: the lab and a snapshot are two places to read from; choose one\n"),
+        (["--rdma"], "error: --rdma asks hosts to measure, and a snapshot has none; leave one of them away\n"),
         (["--report", "r.txt"], "error: --report r.txt is neither a page nor data; end its name with .html or .json\n"),
         (["nothing"], "error: no check 'nothing'; use one of "),
     ],

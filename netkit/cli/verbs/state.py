@@ -35,6 +35,9 @@ def check(
         Path | None, typer.Option("--from", help="Judge a snapshot; no device is asked.", metavar="FILE")
     ] = None,
     results: Results = None,
+    rdma: Annotated[
+        bool, typer.Option("--rdma", help="Also have hosts that have ib_read_lat measure RDMA latency.")
+    ] = False,
     output: Annotated[str, typer.Option("--format", help="text, json, junit or markdown.", metavar="FORMAT")] = "text",
     store: Store = "",
     since: Since = "",
@@ -71,6 +74,7 @@ def check(
         profile=profile,
         snapshot=snapshot,
         results=tuple(results or ()),
+        has_rdma=rdma,
         output=output,
         store=store,
         since=since,

@@ -1,0 +1,67 @@
+"""A light mesh of RDMA latency: from one NIC of each host along its rail and across to others, as packets are probed.
+
+Unlike a ping it needs both ends, so that it is measured in rounds, in each of which no host takes part twice. Hosts
+take turns with their NICs: the first one measures from its first rail, the next one from its second.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from netkit.design import Fabric, Host, Nic
+from netkit.observe.probing import probe_pairs
+from netkit.observe.trial_plan import MOST_SHOWN, Round, TrialPlan
+from netkit.platforms.linux.acceptance import command, perftest
+from netkit.platforms.linux.acceptance.command import Side
+
+TOOL = "ib_read_lat"
+LIMIT_S = 2
+Pair = tuple[Side, Side]
+
+
+def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]]) -> TrialPlan:
+    """Return the rounds of those hosts that have the tool, and which have not."""
+    able = {host.name for host in hosts if TOOL in programs.get(host.name, frozenset())}
+    lacking = [host.name for host in hosts if host.name not in able]
+    more = f" and {len(lacking) - MOST_SHOWN} more" if len(lacking) > MOST_SHOWN else ""
+    absent = (f"no {TOOL} on {', '.join(lacking[:MOST_SHOWN])}{more}",) if lacking else ()
+    pairs = (pair for number, host in enumerate(hosts) for pair in _of_host(fabric, host, number))
+    among = (pair for pair in pairs if {pair[0].host, pair[1].host} <= able)
+    return TrialPlan(tuple(_round(fabric, one) for one in _scheduled(among)), absent)
+
+
+def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[Pair]:
+    """Yield what a host measures: from one of its NICs, whose turn it is."""
+    mine = {id(nic): nic for nic in host.nics[number % len(host.nics) :][:1]} if host.nics else {}
+    owners = {nic.address: other.name for other in fabric.hosts for nic in other.nics}
+    for nic, far in probe_pairs(fabric, host):
+        if id(nic) in mine:
+            yield _side(host.name, nic), _side(owners[far.address], far)
+
+
+def _side(host: str, nic: Nic) -> Side:
+    return Side(host, nic.interface, nic.rdma, nic.address)
+
+
+def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Return pairs in rounds, each in the first one in which both its hosts are free."""
+    rounds: list[list[Pair]] = []
+    busy: list[set[str]] = []
+    for near, far in pairs:
+        both = {near.host, far.host}
+        number = next((number for number, taken in enumerate(busy) if not taken & both), len(rounds))
+        if number == len(rounds):
+            rounds.append([])
+            busy.append(set())
+        rounds[number].append((near, far))
+        busy[number] |= both
+    return rounds
+
+
+def _round(fabric: Fabric, pairs: Sequence[Pair]) -> Round:
+    tos = fabric.lossless.tos
+    return Round(
+        perftest.TOOL,
+        f"{TOOL} between {len(pairs)} pairs of hosts",
+        {near.host: command.rdma_send(TOOL, near, far, LIMIT_S, tos) for near, far in pairs},
+        {far.host: command.rdma_receive(TOOL, far, LIMIT_S, tos) for _, far in pairs},
+        LIMIT_S + command.SLACK_S,
+    )
