@@ -5,15 +5,14 @@ needs beside: the lossless class loses nothing more than before, no watchdog tri
 reached over as many ports, and light is what it was.
 """
 
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import cast
 
 from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, Clock
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Host, Switch
 from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
@@ -46,33 +45,30 @@ class HealthGate:
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
-        kept = json.loads(question.sample) if question.sample else {}
-        began_s = self._clock.wall_s()
-        answer = self._others(replace(question, sample=kept.get("others", "")))
-        if not answer.is_healthy or question.risk is Risk.NONE:
-            return GateAnswer(answer.verdict, answer.reasons, json.dumps({"others": answer.sample}))
+        first = sequel(self._others, question, self._clock)
+        if not first.others.is_healthy or question.risk is Risk.NONE:
+            return first.without_more()
         if question.moment is Moment.BEFORE:
-            return self._before(question, answer)
-        if "vitals" not in kept:
+            return self._before(question, first)
+        if "vitals" not in first.kept:
             return GateAnswer("inconclusive", (f"{question.device}: nobody looked at it before the change",))
-        before = ADAPTER.validate_python(kept["vitals"])
-        left_s = max(0.0, question.patience_s - (self._clock.wall_s() - began_s))
+        before = ADAPTER.validate_python(first.kept["vitals"])
         if question.moment is Moment.DRAINED:
-            return self._drained(question, before, left_s)
-        return self._after(question, before, left_s)
+            return self._drained(question, before, first.left_s)
+        return self._after(question, before, first.left_s)
 
-    def _before(self, question: GateQuestion, answer: GateAnswer) -> GateAnswer:
+    def _before(self, question: GateQuestion, first: Sequel) -> GateAnswer:
         now = self._look(question)
-        kept = json.dumps({"others": answer.sample, "vitals": asdict(now)})
+        kept = first.sample(vitals=asdict(now))
         if not question.needs_idle:
             return GateAnswer("healthy", sample=kept)
         moving = busy(now)
         if moving is None:
             reason = f"does not tell whether lossless traffic moves; {GOES_ON} without knowing"
             return GateAnswer("inconclusive", (f"{question.device}: {reason}",), kept)
-        first = "; ".join(moving[:MOST_NAMED])
+        named = "; ".join(moving[:MOST_NAMED])
         more = f" and {len(moving) - MOST_NAMED} more" if len(moving) > MOST_NAMED else ""
-        reasons = (f"{question.device}: {first}{more}; {WAIT} {GOES_ON} all the same",) if moving else ()
+        reasons = (f"{question.device}: {named}{more}; {WAIT} {GOES_ON} all the same",) if moving else ()
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
