@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
+from netkit.cli.ctrl_c import Interrupted
 from netkit.cli.fabric import Project
 from netkit.cli.lab_up import await_birth, start
 from netkit.design import Fabric
@@ -74,7 +75,7 @@ def _ended_by_signals(lab: LabFolder) -> Iterator[None]:
 
     def heard(_number: int, _frame: FrameType | None) -> None:
         lab.end()
-        raise KeyboardInterrupt
+        raise Interrupted
 
     before = {number: signal.signal(number, heard) for number in SIGNALS}
     try:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import FrameType
 
+from netkit.cli.ctrl_c import Interrupted
 from netkit.watch.board import Board, Scene
 from netkit.watch.frame import frame
 from netkit.watch.look import Look, pressed, shown
@@ -142,7 +143,7 @@ def keys(patience_s: float) -> Iterator[str]:
     except InterruptedError:
         return
     if not data:
-        raise KeyboardInterrupt  # the terminal is gone
+        raise Interrupted  # the terminal is gone
     yield from named(data.decode("utf-8", "replace"))
 
 
@@ -186,4 +187,4 @@ def _without_stopping(descriptor: int) -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    raise Interrupted
