@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
-from netkit.observe.trial_plan import MOST_SHOWN, Round, TrialPlan
-from netkit.platforms.linux.acceptance import command, perftest
+from netkit.observe.trial_plan import MOST_SHOWN, TrialPlan, transfers
 from netkit.platforms.linux.acceptance.command import Side
 
 TOOL = "ib_read_lat"
@@ -25,7 +24,12 @@ def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, froz
     absent = (f"no {TOOL} on {', '.join(lacking[:MOST_SHOWN])}{more}",) if lacking else ()
     pairs = (pair for number, host in enumerate(hosts) for pair in _of_host(fabric, host, number))
     among = (pair for pair in pairs if {pair[0].host, pair[1].host} <= able)
-    return TrialPlan(tuple(_round(fabric, one) for one in _scheduled(among)), absent)
+    rounds = (transfers(fabric, TOOL, _title(one), one, LIMIT_S) for one in _scheduled(among))
+    return TrialPlan(tuple(rounds), absent)
+
+
+def _title(pairs: Sequence[Pair]) -> str:
+    return f"{TOOL} between {len(pairs)} pairs of hosts"
 
 
 def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[Pair]:
@@ -54,14 +58,3 @@ def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:
         rounds[number].append((near, far))
         busy[number] |= both
     return rounds
-
-
-def _round(fabric: Fabric, pairs: Sequence[Pair]) -> Round:
-    tos = fabric.lossless.tos
-    return Round(
-        perftest.TOOL,
-        f"{TOOL} between {len(pairs)} pairs of hosts",
-        {near.host: command.rdma_send(TOOL, near, far, LIMIT_S, tos) for near, far in pairs},
-        {far.host: command.rdma_receive(TOOL, far, LIMIT_S, tos) for _, far in pairs},
-        LIMIT_S + command.SLACK_S,
-    )

@@ -68,7 +68,8 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> I
             if tool == iperf3.TOOL:
                 yield _streams(fabric, rail.number, pairs, seconds)
             else:
-                yield from (_transfers(fabric, test, rail.number, pairs, seconds) for test in command.TESTS)
+                titles = ((test, f"{test} along rail {rail.number}: {_listed(pairs)}") for test in command.TESTS)
+                yield from (transfers(fabric, test, title, pairs, seconds) for test, title in titles)
 
 
 def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[Side, Side], ...]]:
@@ -83,11 +84,12 @@ def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[Side, Side]
         yield ((sides[-1], sides[0]),)
 
 
-def _transfers(fabric: Fabric, test: str, rail: int, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+def transfers(fabric: Fabric, test: str, title: str, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+    """Return a round of perftest between pairs, none of which shares a host with another."""
     tos = fabric.lossless.tos
     return Round(
         perftest.TOOL,
-        f"{test} along rail {rail}: {_listed(pairs)}",
+        title,
         {near.host: command.rdma_send(test, near, far, seconds, tos) for near, far in pairs},
         {far.host: command.rdma_receive(test, far, seconds, tos) for _, far in pairs},
         seconds + command.SLACK_S,
