@@ -22,7 +22,9 @@ def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, froz
     lacking = [host.name for host in hosts if host.name not in able]
     more = f" and {len(lacking) - MOST_SHOWN} more" if len(lacking) > MOST_SHOWN else ""
     absent = (f"no {TOOL} on {', '.join(lacking[:MOST_SHOWN])}{more}",) if lacking else ()
-    pairs = (pair for number, host in enumerate(hosts) for pair in _of_host(fabric, host, number))
+    owners = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
+    ends = (end for number, host in enumerate(hosts) for end in _of_host(fabric, host, number))
+    pairs = ((_side(owners, near), _side(owners, far)) for near, far in ends)
     among = (pair for pair in pairs if {pair[0].host, pair[1].host} <= able)
     rounds = (transfers(fabric, TOOL, _title(one), one, LIMIT_S) for one in _scheduled(among))
     return TrialPlan(tuple(rounds), absent)
@@ -32,17 +34,15 @@ def _title(pairs: Sequence[Pair]) -> str:
     return f"{TOOL} between {len(pairs)} pairs of hosts"
 
 
-def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[Pair]:
-    """Yield what a host measures: from one of its NICs, whose turn it is."""
-    mine = {id(nic): nic for nic in host.nics[number % len(host.nics) :][:1]} if host.nics else {}
-    owners = {nic.address: other.name for other in fabric.hosts for nic in other.nics}
-    for nic, far in probe_pairs(fabric, host):
-        if id(nic) in mine:
-            yield _side(host.name, nic), _side(owners[far.address], far)
+def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[tuple[Nic, Nic]]:
+    """Yield what a host measures: from the one of its NICs whose turn it is."""
+    if host.nics:
+        turn = host.nics[number % len(host.nics)]
+        yield from (pair for pair in probe_pairs(fabric, host) if pair[0] is turn)
 
 
-def _side(host: str, nic: Nic) -> Side:
-    return Side(host, nic.interface, nic.rdma, nic.address)
+def _side(owners: Mapping[str, str], nic: Nic) -> Side:
+    return Side(owners[nic.address], nic.interface, nic.rdma, nic.address)
 
 
 def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:
