@@ -1,5 +1,6 @@
 """`netkit deploy`."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,16 @@ from netkit.plan import Plan
 from netkit.plan.shift import approval
 from netkit.report.plan_view import listed
 
+DIGEST = re.compile(r"[0-9a-f]{32}")
 NEWEST = "."
 """`--resume` without a name."""
 
 
-def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: str = "", **how: Any) -> int:
+def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: str | None = None, **how: Any) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
+    digest = None if approved is None else _digest(approved)
     told = rollout.told(folder, **how)
-    if resume and (file or dry or told.limit or approved):
+    if resume and (file or dry or told.limit or digest):
         remedy = "it goes on with its own plan, devices and options"
         raise UsageError(Problem("--resume takes no plan, no --limit, no --approved and no --dry-run", remedy))
     project = open_project(told.folder)
@@ -50,8 +53,8 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: st
         return _resume(told, project, devices, resume)
     warn(project)
     planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
-    if approved:
-        _refuse_unapproved(planned.plan, approved)
+    if digest:
+        _refuse_unapproved(planned.plan, digest)
     options = limited(told.options, project, told.limit if file else "", planned.plan)
     show(told, project.fabric, planned.plan, options)
     if dry:
@@ -76,6 +79,16 @@ def _from_file(project: Project, file: Path) -> Planned:
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
 
 
+def _digest(approved: str) -> str:
+    """Return the digest that was given: an empty one, like that of a variable nobody set, approves nothing."""
+    digest = approved.strip().lower()
+    if DIGEST.fullmatch(digest):
+        return digest
+    found = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
+    remedy = "give it the 32 digits of netkit plan --against running"
+    raise UsageError(Problem(f"--approved: {found}", remedy))
+
+
 def _refuse_unapproved(plan: Plan, approved: str) -> None:
     """Raise PlanError when this is not the plan that somebody agreed to."""
     if plan.unreachable:
@@ -84,7 +97,7 @@ def _refuse_unapproved(plan: Plan, approved: str) -> None:
             Problem(f"{missed}: could not be read, so this is not the plan that was approved", "try again")
         )
     found = approval(plan)
-    if found != approved.lower():
+    if found != approved:
         what = f"the plan that was approved is {approved}, what would change now is {found}"
         remedy = "intent or devices have changed since: see netkit plan --against running, and have it approved again"
         raise PlanError(Problem(what, remedy))

@@ -6,8 +6,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 import yaml
 
+from netkit import plan as planning
+from netkit.plan.shift import approval
 from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.command import NETKIT, ROOT, Done, assert_refused, environment
 from tests.conftest import Golden
@@ -100,6 +103,28 @@ def test_only_what_a_limit_leaves_of_a_plan_is_shown(scene: Scene, tmp_path: Pat
     shown = deploy(scene, plan, "--limit", "leaf02").stdout
     assert shown.startswith("small: 1 of 1 device changes, highest risk none\n\nleaf02: risk none, method patch\n")
     assert "leaf01: risk" not in shown
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("", "it is empty"), (" ", "it is empty"), ("09604adc", "'09604adc' is not the digest of a plan"), ("--yes", "")],
+)
+def test_an_approval_that_is_no_digest_is_refused(scene: Scene, tmp_path: Path, given: str, said: str) -> None:
+    """A variable that nobody set, above all, approves nothing."""
+    nowhere(scene)
+    plan = planned(scene, tmp_path / "plan.json")
+    done = deploy(scene, plan, "--yes", "--approved", given)
+    assert_refused(done, f"{said}; give it the 32 digits of netkit plan --against running")
+    assert_refused(deploy(scene, "--resume", "--approved", given), "give it the 32 digits")
+
+
+def test_only_the_plan_that_was_approved_is_deployed(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    plan = planned(scene, tmp_path / "plan.json")
+    digest = approval(planning.read(plan.read_text(encoding="utf-8"), str(plan)))
+    assert_refused(deploy(scene, plan, "--yes", "--approved", "0" * 32), f"what would change now is {digest}")
+    done = deploy(scene, plan, "--dry-run", "--approved", f" {digest.upper()}\n")
+    assert done.stdout.startswith("small: 1 of 6 devices changes")
 
 
 def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ def deploy(
         str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
     ] = "",
     approved: Annotated[
-        str, typer.Option("--approved", help="Refuse any plan but the one of this digest.", metavar="DIGEST")
-    ] = "",
+        str | None, typer.Option("--approved", help="Refuse any plan but the one of this digest.", metavar="DIGEST")
+    ] = None,
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
     busy: Busy = False,
