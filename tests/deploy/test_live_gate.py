@@ -64,6 +64,11 @@ def has_enough(watch: CnpWatch) -> bool:
     return sums is not None and sums.sent >= 2 * ENOUGH.cnp_minimum
 
 
+def is_quiet(watch: CnpWatch) -> bool:
+    sums = watch.rails(RAIL, lambda _began_s: False)[0].sums
+    return sums is not None and sums.sent == 0
+
+
 def question(moment: Moment, **more: Any) -> GateQuestion:
     return GateQuestion("leaf01", moment, cast("Reader", None), (), Risk.BUFFER, **more)
 
@@ -93,6 +98,7 @@ def test_a_host_that_does_not_answer_any_more_leaves_its_rail_unknown(bed: Bed) 
 
 def test_without_congestion_there_is_nothing_to_compare(bed: Bed) -> None:
     bed.verb("calm")
+    until(lambda: is_quiet(bed.watch()), "CNPs end")
     gate = bed.gate()
     before = gate(question(Moment.BEFORE))
     said = ("its CNPs were not compared: fewer than 3 before the change",)
