@@ -10,7 +10,8 @@ from netkit.cli.fabric import open_project
 from netkit.cli.notifying import Notifying
 from netkit.cli.stored import place_of, source_of
 from netkit.cli.text import columns
-from netkit.errors import NetkitError, Problem, UsageError
+from netkit.errors import Problem, UsageError
+from netkit.notify.delivery import complaint
 from netkit.notify.sample import sample
 from netkit.notify.sender import Sender
 from netkit.report.plan_view import counted, shown
@@ -42,8 +43,8 @@ def _tried(sender: Sender) -> bool:
     name = sender.receiver.name
     try:
         sender.send(f"test-{secrets.token_hex(6)}", (sample(sender, time.time()),))
-    except NetkitError as error:
-        sys.stdout.write(shown(f"{name}: {error}") + "\n")
+    except Exception as error:  # the others are to be tried all the same
+        sys.stdout.write(shown(f"{name}: {complaint(error)}") + "\n")
         return True
     sys.stdout.write(f"{name}: has the sample\n")
     return False

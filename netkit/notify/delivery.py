@@ -4,15 +4,18 @@ import time
 from collections.abc import Iterator, Sequence
 
 from netkit.errors import NetkitError
+from netkit.notify.refusal import RefusedError
 from netkit.notify.sender import Sender
 from netkit.notify.smtp import PartlyTakenError
 from netkit.report.plan_view import counted
 from netkit.store.outbox import Claimed, Outbox
 
-LEASE_S = 45.0
+LEASE_S = 180.0
 """Longer than sending may take: who has claimed a message for so long has died."""
 SHORTEST_S, LONGEST_S = 60.0, 3600.0
 """How long a receiver that failed is left in peace: twice as long each time."""
+MOST_ATTEMPTS = 3
+"""So often a message is sent that its receiver says it will not take."""
 
 
 def deliver(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Iterator[str]:
@@ -26,7 +29,11 @@ def _given_up(outbox: Outbox, senders: Sequence[Sender], keep_s: float) -> Itera
     now_s = time.time()
     lost = outbox.give_up([sender.receiver.name for sender in senders], now_s - keep_s, now_s)
     for name, rounds in lost.items():
-        yield f"{name} was not told the news of {counted(rounds, 'round')}, which are given up"
+        yield _lost(name, rounds)
+
+
+def _lost(name: str, rounds: int) -> str:
+    return f"{name} was not told the news of {counted(rounds, 'round')}, which are given up"
 
 
 def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
@@ -36,11 +43,25 @@ def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
             sender.send(claimed.name, claimed.bodies)
         except PartlyTakenError as error:
             yield f"{name}: {error}"
-        except NetkitError as error:
+        except Exception as error:  # one receiver must not keep the news from the others
+            if is_hopeless(error) and claimed.attempts + 1 >= MOST_ATTEMPTS:
+                outbox.drop(claimed)
+                yield f"{_lost(name, len(claimed.rows))}: {complaint(error)}"
+                continue
             outbox.failed(claimed, time.time() + pause_s(claimed))
-            yield f"{name} was not told: {error}; it is tried again"
+            yield f"{name} was not told: {complaint(error)}; it is tried again"
             return
         outbox.sent(claimed, time.time())
+
+
+def is_hopeless(error: Exception) -> bool:
+    """Whether it is the message that cannot be told: refused, or made for a receiver of another kind."""
+    return isinstance(error, RefusedError | LookupError)
+
+
+def complaint(error: Exception) -> str:
+    """Return why something was not told; of what nobody foresaw no words, since they may hold a secret."""
+    return str(error) if isinstance(error, NetkitError) else f"{type(error).__name__}; see notify.yaml"
 
 
 def pause_s(claimed: Claimed) -> float:

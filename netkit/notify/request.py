@@ -12,10 +12,13 @@ from typing import Any
 from netkit import __version__
 from netkit.errors import NotifyError, Problem
 from netkit.notify.patience import SEND_S, within
+from netkit.notify.refusal import RefusedError
 from netkit.notify.settings import checked_url
 
 STEP_S = 10.0
 MOST_ANSWER_BYTES = 65_536
+REFUSED = frozenset({400, 413, 422})
+"""Answers that are about the message: malformed, too large, or not to be processed."""
 CA = "ca_file in notify.yaml may name the certificates to trust"
 
 
@@ -42,7 +45,8 @@ def post(asked: Request) -> None:
         within(SEND_S, lambda: _post(asked))
     except urllib.error.HTTPError as error:
         error.close()
-        raise NotifyError(Problem(_refusal(error.code), _remedy(error.code))) from None
+        kind = RefusedError if error.code in REFUSED else NotifyError
+        raise kind(Problem(_refusal(error.code), _remedy(error.code))) from None
     except urllib.error.URLError as error:
         raise NotifyError(_unreached(error.reason)) from None
     except (OSError, http.client.HTTPException, ValueError) as error:

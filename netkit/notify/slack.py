@@ -1,10 +1,10 @@
 """Messages for Slack, within its limits whatever there is to tell. Pure.
 
 Limits (Slack's reference of Block Kit and of messages): 50 blocks, 150 characters in a header, 3,000 in a section, and
-text beyond 4,000 characters is advised against.
+text beyond 4,000 characters is advised against. Blocks that hold much more text together than MOST_TEXT are refused.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from netkit.notify.message import Group, Message, digest, groups, lines, look
@@ -12,6 +12,9 @@ from netkit.report.plan_view import counted, shown
 
 LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
 LONGEST_GROUP = 900
+LONGEST_FOOTER = 1000
+MOST_TEXT = 10_000
+"""Of all blocks together."""
 ICONS = {"error": ":boom:", "fail": ":red_circle:", "warn": ":large_yellow_circle:", "flapping": ":zap:"}
 WELL = ":large_green_circle:"
 
@@ -19,11 +22,22 @@ WELL = ":large_green_circle:"
 def payload(told: Message, most: int) -> dict[str, Any]:
     """Return a message as Slack takes it; `text` is what notifications show, and who knows no blocks."""
     found = groups(told.events)
-    parts = [_group(group) for group in found[:most]]
+    parts = list(_fitting([_group(group) for group in found[:most]], told))
     left = len(found) - len(parts)
     rest = [f"… and {counted(left, 'group')} more"] if left else []
     text = _cut("\n".join((escaped(digest(told)), *parts, *rest)), LONGEST_TEXT)
     return {"text": text, "blocks": list(_blocks(told, parts, rest))}
+
+
+def _fitting(parts: Iterable[str], told: Message) -> Iterator[str]:
+    """Yield the first parts, as many as a message has room for."""
+    digest_length = min(len(escaped(digest(told))), LONGEST_SECTION)
+    free = MOST_TEXT - LONGEST_HEADER - digest_length - LONGEST_FOOTER
+    for part in parts:
+        free -= len(part)
+        if free < 0:
+            return
+        yield part
 
 
 def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
@@ -31,7 +45,7 @@ def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[s
     yield {"type": "header", "text": header}
     for text in (escaped(digest(told)), *parts):
         yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, LONGEST_SECTION)}}
-    footer = _cut("\n".join((*rest, escaped(look(told)), f"message {told.id}")), LONGEST_SECTION)
+    footer = _cut("\n".join((*rest, escaped(look(told)), f"message {told.id}")), LONGEST_FOOTER)
     yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}
 
 

@@ -93,6 +93,11 @@ class Outbox:
         with writing(self._engine) as connection:
             self._change(connection, claimed.rows, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
 
+    def drop(self, claimed: Claimed) -> None:
+        """Forget a message that its receiver will never take."""
+        with writing(self._engine) as connection:
+            connection.execute(delete(schema.outbox).where(schema.outbox.c.id.in_(claimed.rows)))
+
     def waiting(self) -> tuple[Waiting, ...]:
         """Return what receivers have not been told yet, by name."""
         table = schema.outbox

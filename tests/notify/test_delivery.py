@@ -79,6 +79,40 @@ def test_a_message_whose_answer_was_lost_is_sent_again_under_its_name(
     assert first.data == second.data
 
 
+def test_a_message_that_is_never_taken_does_not_hold_back_what_comes_after_it(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    statuses = iter([413, 413, 413, 200])
+    with web() as receiver:
+        receiver.answer = lambda _: next(statuses)
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        for _ in range(2):
+            assert "it answers with status 413; see its own log; it is tried again" in site.check(is_bad=True).stderr
+        done = site.check(is_bad=False)
+        lost = "noc was not told the news of 1 round, which are given up: it answers with status 413; see its own log"
+        assert done.stderr == f"warning: notify: {lost}\n"
+    assert len({got.data for got in receiver.got}) == 2
+    assert receiver.events()[-1] == (STATE, "fail", "pass")
+
+
+def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    with web() as receiver:
+        site.write({"name": "noc", "kind": "alertmanager", "url": "http://127.0.0.1:1"})
+        site.check(is_bad=False)
+        assert "Connection refused" in site.check(is_bad=True).stderr
+        site.write(webhook(receiver.url), webhook(receiver.url, "other"))
+        done = site.check(is_bad=False)
+        why = "noc was not told: KeyError; see notify.yaml; it is tried again"
+        assert (done.returncode, done.stderr) == (0, f"warning: notify: {why}\n")
+        assert "which are given up: KeyError" in site.check(is_bad=True).stderr
+    assert receiver.events() == [(STATE, "fail", "pass"), (STATE, "pass", "fail")]
+
+
 def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> None:
     with web() as receiver:
         receiver.answer = lambda _: 503

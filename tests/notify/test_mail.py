@@ -15,7 +15,8 @@ from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from tests.notify.certificate import made
-from tests.notify.site import Site, told
+from tests.notify.site import Site, told, webhook
+from tests.notify.web import web
 
 USER, PASSWORD = "netkit", "a mail password"
 
@@ -148,3 +149,56 @@ def test_a_server_without_starttls_is_sent_nothing(site: Site) -> None:
         site.check(is_bad=False)
         assert "mail was not told: it does not offer what is asked of it" in site.check(is_bad=True).stderr
     assert mailbox.got == []
+
+
+def test_a_password_that_mail_cannot_carry_keeps_nothing_from_the_others(
+    site: Site, trust: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NETKIT_SECRET_MAIL", "grün und blau")
+    context, certificate = trust
+    port = free_port()
+    with server(Mailbox(), port, tls_context=context, authenticator=_login, auth_required=True), web() as other:
+        secret = {"user": USER, "password_secret": "MAIL", "ca_file": str(certificate)}
+        site.write(receiver(port, **secret), webhook(other.url))
+        site.check(is_bad=False)
+        done = site.check(is_bad=True)
+    why = "its host, user, password or an address holds what mail cannot carry; write them in ASCII; see notify.yaml"
+    assert told(done) == (1, f"warning: notify: mail was not told: {why}; it is tried again\n")
+    assert len(other.got) == 1
+
+
+class Rude(SMTP):
+    """Takes mails, and is rude to those who say good-bye."""
+
+    async def smtp_QUIT(self, arg: str | None) -> None:  # noqa: N802 (the name the library calls)
+        del arg
+        await self.push("451 not now")
+
+
+class RudeController(Controller):
+    def factory(self) -> SMTP:
+        return Rude(self.handler, **self.SMTP_kwargs)
+
+
+def test_a_mail_that_was_taken_is_not_sent_again_however_the_server_parts(site: Site) -> None:
+    mailbox, port = Mailbox(), free_port()
+    controller = RudeController(mailbox, hostname="127.0.0.1", port=port, ready_timeout=30)
+    controller.start()
+    try:
+        site.write(receiver(port, security="none"))
+        site.check(is_bad=False)
+        assert told(site.check(is_bad=True)) == (1, "")
+    finally:
+        controller.stop()
+    assert len(mailbox.got) == 1
+
+
+def test_whom_a_server_knows_not_for_good_is_given_up(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("netkit.notify.delivery.SHORTEST_S", 0.0)
+    port = free_port()
+    with server(Mailbox(), port):
+        site.write(receiver(port, security="none", to=["gone@example.net"]))
+        site.check(is_bad=False)
+        for _ in range(2):
+            assert "it refuses gone@example.net; see to and sender; it is tried again" in site.check(is_bad=True).stderr
+        assert "which are given up: it refuses gone@example.net" in site.check(is_bad=True).stderr

@@ -83,6 +83,16 @@ def test_slack_takes_every_message(events: list[object], most: int, fabric: str)
         assert all(0 < len(part["text"]) <= longest for part in parts)
 
 
+def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
+    long = [event(f"leaf{number:02}", check=f"c.{number}", text="x" * 5000, remedy="y" * 5000) for number in range(40)]
+    found = slack.payload(message(long), most=40)["blocks"]
+    texts = [part["text"] for block in found for part in block.get("elements", [block.get("text")])]
+    groups_told = len(found) - 3
+    assert sum(map(len, texts)) <= slack.MOST_TEXT
+    assert 10 < groups_told < 40
+    assert texts[-1].startswith(f"… and {40 - groups_told} groups more")
+
+
 @settings(deadline=None, max_examples=30)
 @given(EVENTS, TEXTS)
 def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
