@@ -41,6 +41,10 @@ from netkit.store.store import open_store
 
 SHORTEST_ROUND_S = 600.0
 REPORT_S = 300.0
+PATIENCE_S = 40.0
+"""How long a request waits for its report: less than its connection has."""
+MOST_ASKED = 16
+"""So many reports wait to be made at most."""
 LINKS = (("Runs", "/#runs"), ("Schedule", "/#schedule"))
 
 
@@ -56,6 +60,7 @@ class Children:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     _before: str = ""
     _making: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _asked: dict[str, asyncio.Future[None]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> Path:
@@ -69,9 +74,11 @@ class Children:
 
     def check(self) -> child.Command:
         """Return the command of a check."""
-        self._before = self._newest()
+        newest = self._newest()
+        self._before = "" if newest is None else newest.name
         longest_s = max(2.0 * self.asked.every_s, SHORTEST_ROUND_S)
-        self.draft.unlink(missing_ok=True)
+        if newest is None or not self.records.adopt(newest, self.draft):  # of a check that outlived its server
+            self.draft.unlink(missing_ok=True)
         return child.Command(self.asked.check(self.metrics, self.draft), self.environment, longest_s)
 
     def backup(self) -> child.Command:
@@ -87,28 +94,46 @@ class Children:
             if not await asyncio.to_thread(self.records.adopt, newest, self.draft):
                 await self._report(newest, held, stop)
             await asyncio.to_thread(self.records.prune)
-        except NetkitError as error:
+        except (NetkitError, OSError) as error:
             return replace(one, text=f"{one.text}\nno report: {error}".strip())
         return replace(one, run=newest.name)
 
     async def make(self, run: Run) -> None:
-        """Make a report that somebody asks for, one after the other."""
+        """Make a report that somebody asks for; one that takes long is said to, and made all the same."""
+        if run.name not in self._asked and len(self._asked) < MOST_ASKED:
+            made = self._asked[run.name] = asyncio.ensure_future(self._make(run))
+            made.add_done_callback(lambda _: self._asked.pop(run.name, None))
+        if run.name in self._asked:
+            done, _ = await asyncio.wait({self._asked[run.name]}, timeout=PATIENCE_S)
+            if done:
+                return done.pop().result()
+        raise OutputError(Problem(f"the report on {run.name} takes long to make", "ask again in a minute"))
+
+    async def ended(self) -> None:
+        """Wait for reports that are being made; when everything is to stop, they do."""
+        await asyncio.gather(*self._asked.values(), return_exceptions=True)
+
+    async def _make(self, run: Run) -> None:
+        """Make a report, one after the other."""
         async with self._making:
-            if not self.records.file(run).exists():
+            if not self.stop.is_set() and not self.records.file(run).exists():
                 await self._report(run, (), self.stop)
+                await asyncio.to_thread(self.records.prune)
 
     async def _report(self, run: Run, held: tuple[int, ...], stop: asyncio.Event) -> None:
         words = self.asked.report(run.name, self.records.file(run))
-        ended = await child.run(child.Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
+        try:
+            ended = await child.run(child.Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
+        except OSError as error:  # no memory, no processes
+            ended = child.Ended(None, error.strerror or str(error))
         if not self.records.file(run).exists():
             raise OutputError(Problem(f"the report on {run.name} could not be made: {ended.said or 'no word why'}"))
 
-    def _newest(self) -> str:
+    def _newest(self) -> Run | None:
         try:
-            newest = self.records.newest()
+            return self.records.newest()
         except NetkitError:
-            return ""
-        return "" if newest is None else newest.name
+            return None
 
 
 def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
@@ -191,6 +216,7 @@ async def _serve(
     web = server(app(site, door), place)
     _end_on_signals(children.stop)
     await _until_stopped(web, schedule, listening)
+    await children.ended()
     return 0
 
 

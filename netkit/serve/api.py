@@ -84,7 +84,8 @@ def findings(site: Site, given: Given) -> dict[str, Any]:
     found = site.records.found(one)
     kept = [finding for finding in found.findings if _is_wanted(query, finding)]
     kept.sort(key=lambda finding: -finding.verdict)
-    return {"run": one.name, **_paged("findings", sliced(query, kept, lambda each: _finding(each, found.layers)))}
+    part = sliced(query.pinned(run=one.name), kept, lambda each: _finding(each, found.layers))
+    return {"run": one.name, **_paged("findings", part)}
 
 
 def _is_wanted(query: Query, one: Finding) -> bool:

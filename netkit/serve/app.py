@@ -27,6 +27,7 @@ from netkit.store import Run
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 PROBLEM = "application/problem+json"
+LATER = {"Retry-After": "30"}
 TITLES = {400: "Bad request", 404: "Not found", 405: "Method not allowed", 503: "Not available now", 500: "A bug"}
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -152,7 +153,7 @@ def _told(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
     """Return what answers an error whose text is meant for people."""
 
     async def answered(request: Request, error: Exception) -> Response:
-        return refusal(request, code, str(error.args[0]) if error.args else "")
+        return refusal(request, code, str(error.args[0]) if error.args else "", LATER if code == 503 else None)
 
     return answered
 

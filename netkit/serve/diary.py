@@ -68,7 +68,7 @@ class Diary:
     saved_s: float | None = None
     """The same of backups."""
     rounds: tuple[Round, ...] = ()
-    """The last ones, the earliest first."""
+    """The last ones, the earliest first; before them of each kind the last that ended and that did its work."""
     missed: tuple[Missed, ...] = ()
     rounds_total: int = 0
     missed_total: int = 0
@@ -84,7 +84,7 @@ class Diary:
 
     def begun(self, one: Round) -> "Diary":
         """Return the diary with a round that begins."""
-        rounds = (*self.rounds, one)[-MOST_ROUNDS:]
+        rounds = (*_kept(self.rounds), one)
         if one.kind == "backup":
             return replace(self, rounds=rounds, saved_s=one.begun_s)
         return replace(self, rounds=rounds, settled_s=one.begun_s, rounds_total=self.rounds_total + 1)
@@ -104,6 +104,15 @@ class Diary:
         if not self.rounds or not self.rounds[-1].is_running:
             return self
         return self.ended(replace(self.rounds[-1], ended_s=now_s, text=KILLED))
+
+
+def _kept(rounds: tuple[Round, ...]) -> tuple[Round, ...]:
+    """Return the rounds that are kept when one more begins."""
+    latest, earlier = rounds[1 - MOST_ROUNDS :], rounds[: 1 - MOST_ROUNDS]
+    ended = {one.kind: one for one in rounds if not one.is_running}
+    done = {one.kind: one for one in rounds if one.is_work_done}
+    spared = (*ended.values(), *done.values())
+    return (*(one for one in earlier if any(one is other for other in spared)), *latest)
 
 
 @dataclass(slots=True)

@@ -54,7 +54,7 @@ def _of_rounds(diary: Diary) -> Iterator[tuple[str, float]]:
     last = diary.last("check", is_ended=True)
     if last is not None and last.ended_s is not None:
         yield "netkit_serve_round_timestamp_seconds", last.begun_s
-        yield "netkit_serve_round_duration_seconds", last.ended_s - last.begun_s
+        yield "netkit_serve_round_duration_seconds", max(0.0, last.ended_s - last.begun_s)
         if last.exit_code is not None:
             yield "netkit_serve_round_exit_code", last.exit_code
     for kind, family in (("check", "round_success"), ("backup", "backup")):

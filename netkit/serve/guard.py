@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,6 +15,7 @@ from netkit.serve.gate import SESSION_S, Guesses, Token, is_own_name
 
 OPEN = {"/healthz", "/login"}
 MOST_FORM_BYTES = 4096
+MOST_FIELDS = 4
 HEADERS = {
     "Content-Security-Policy": page.NOTHING,
     "X-Content-Type-Options": "nosniff",
@@ -81,22 +82,23 @@ class Door:
             self.guesses.note(_address(request))
             return self._form(NOT_IT, 403)
         answer = RedirectResponse("/", 303)
-        self._keep(answer, self.token.session(time.time()), SESSION_S)
+        self._keep(request, answer, self.token.session(time.time()), SESSION_S)
         return answer
 
     async def logout(self, request: Request) -> Response:
         """Forget the session of a browser."""
         answer = RedirectResponse("/login", 303)
         if _is_from_here(request):
-            self._keep(answer, "", 0)
+            self._keep(request, answer, "", 0)
         return answer
 
     def _form(self, why: str = "", code: int = 200, headers: dict[str, str] | None = None) -> Response:
         own = {**(headers or {}), "Content-Security-Policy": page.policy()}
         return HTMLResponse(page.login(fabric=self.fabric, why=why), code, own)
 
-    def _keep(self, answer: Response, session: str, age_s: int) -> None:
-        answer.set_cookie(self.cookie, session, max_age=age_s, httponly=True, samesite="strict", secure=self.is_tls)
+    def _keep(self, request: Request, answer: Response, session: str, age_s: int) -> None:
+        is_tls = self.is_tls or request.headers.get("origin", "").startswith("https://")  # a proxy's, before this
+        answer.set_cookie(self.cookie, session, max_age=age_s, httponly=True, samesite="strict", secure=is_tls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,14 @@ UNKNOWN = (
 async def _given(request: Request) -> str | None:
     """Return the token of a form; None for what is no such form."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MOST_FORM_BYTES:
-            return None
-    found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=4).get("token", [])
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_FORM_BYTES:
+                return None
+        found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS).get("token", [])
+    except (ClientDisconnect, ValueError):  # gone before it was sent, or too many fields
+        return None
     return found[0].strip() if len(found) == 1 else None
 
 

@@ -66,6 +66,10 @@ class Query:
         """Return how many items a page has at most."""
         return max(1, self.number("limit", USUAL_ITEMS, MOST_ITEMS))
 
+    def pinned(self, **chosen: str) -> "Query":
+        """Return the query with values that its following parts keep."""
+        return Query({**self.values, **chosen})
+
     def following(self, **changed: object) -> str:
         """Return the query with other values, in the order of names."""
         values = {**self.values, **{name: str(value) for name, value in changed.items()}}

@@ -2,7 +2,9 @@
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 LATEST = "latest"
 MOST_REPORTS = 100
 """So many reports are kept as files; older ones are made again when somebody asks for them."""
+READ_S = 60.0
+"""How long an older one stays that was made again: who asked for it reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +122,12 @@ class Records:
             return self._pages[run.name]
 
     def prune(self) -> None:
-        """Remove the files of reports that were made longest ago."""
-        files = sorted(self.folder.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
+        """Remove the reports on the oldest runs, by the time their names begin with, but those made just now."""
+        files = sorted(self.folder.glob("*.json"), key=lambda file: file.name, reverse=True)
         for file in files[MOST_REPORTS:]:
-            file.unlink(missing_ok=True)
+            with suppress(OSError):  # one that stays does no harm
+                if abs(time.time() - file.stat().st_mtime) > READ_S:
+                    file.unlink()
 
     def _opened(self) -> "Store":
         return open_store(self.where, is_new_allowed=False)

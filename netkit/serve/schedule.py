@@ -78,10 +78,10 @@ class Schedule:
         self._take_up(time.time())
         self._miss(time.time(), DOWN, has_current=False)
         while not self.stop.is_set():
-            if not await self._turn():
+            if not await self.turn():
                 await self._wait()
 
-    async def _turn(self) -> bool:
+    async def turn(self) -> bool:
         """Run what is due; return whether anything was."""
         self._watch_clock()
         now_s = time.time()
@@ -99,14 +99,16 @@ class Schedule:
         except TimeoutError:
             return
 
-    def _watch_clock(self) -> None:
+    def _watch_clock(self) -> float:
         """Move what is settled along when the wall clock was set: rounds it skipped were never due."""
-        if jumped_s := self.clock.jumped_s():
+        jumped_s = self.clock.jumped_s()
+        if jumped_s:
             way = "forward" if jumped_s > 0 else "back"
             told = f"the clock was set {way} by {abs(jumped_s):.0f} s"
             diary = self.diary
             self._write(replace(diary, clock=told, settled_s=_moved(diary.settled_s, jumped_s)))
             self.tell(f"{told}\n".encode())
+        return jumped_s
 
     async def _locked(self, kind: str) -> bool:
         """Run a round, unless one that outlived its server still runs; return whether it ran."""
@@ -122,18 +124,20 @@ class Schedule:
             await self._round(kind, (held,))
         finally:
             os.close(held)
+        self._watch_clock()
         self._miss(time.time(), BUSY.format(kind=kind), has_current=True)
         return True
 
     async def _round(self, kind: str, held: tuple[int, ...]) -> None:
         one = Round(kind, time.time())
         self._write(self.diary.begun(one))
-        command = self.work.check() if kind == "check" else self.work.backup()
         try:
+            command = await asyncio.to_thread(self.work.check if kind == "check" else self.work.backup)
             ended = await child.run(replace(command, held=held), self.stop, self.tell)
-        except OSError as error:  # no memory, no processes, no program: tried again next time
-            ended = child.Ended(None, f"cannot be started: {error.strerror}")
-        one = replace(one, ended_s=time.time(), exit_code=ended.exit_code, text=ended.said)
+        except OSError as error:  # no memory, no processes, no program, no disk: tried again next time
+            ended = child.Ended(None, f"cannot be started: {error.strerror or error}")
+        begun_s = one.begun_s + self._watch_clock()
+        one = replace(one, begun_s=begun_s, ended_s=time.time(), exit_code=ended.exit_code, text=ended.said)
         self._write(self.diary.ended(one))
         if self.stop.is_set():
             self._write(self._reopened(self.diary))

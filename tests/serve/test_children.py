@@ -1,0 +1,226 @@
+"""What a server does around rounds and requests, without one: its children, its files, its clock, its door."""
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.requests import Request
+
+from netkit.cli import serve
+from netkit.cli.serve import Children
+from netkit.cli.serve_request import ServeRequest
+from netkit.errors import OutputError
+from netkit.judge import fail
+from netkit.serve import api, child
+from netkit.serve.agenda import Agenda
+from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, Round
+from netkit.serve.gate import Token
+from netkit.serve.guard import MOST_FIELDS, Door
+from netkit.serve.record import MOST_REPORTS, READ_S, Records
+from netkit.serve.schedule import Schedule
+from netkit.serve.site import Site
+from netkit.store import Run
+from netkit.store.store import open_store
+from tests.store import runs
+
+NOON_S = 1_795_348_800.0
+TOKEN = "x" * 40
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Records:
+    (tmp_path / "reports").mkdir()
+    with open_store(str(tmp_path / "store.db")):
+        return Records(str(tmp_path / "store.db"), runs.SOURCE, tmp_path / "reports")
+
+
+def children(records: Records) -> Children:
+    return Children(ServeRequest(records.folder), records, records.folder.parent, {})
+
+
+def kept(records: Records, taken_s: float) -> Run:
+    """Store a run."""
+    with open_store(records.where) as store:
+        return runs.save(store, taken_s, runs.result("leaf01", fail("swp1", "down"), fail("swp2", "down")))
+
+
+def named(records: Records, count: int, *, made_s: float) -> list[Path]:
+    """Return the files of reports on runs one after the other, all made at a time."""
+    files = [records.folder / f"20261122T1200{number:03}-abcdef.json" for number in range(count)]
+    for file in files:
+        file.write_text("{}", encoding="utf-8")
+        os.utime(file, (made_s, made_s))
+    return files
+
+
+def test_a_report_that_is_made_again_pushes_no_newer_one_out(records: Records) -> None:
+    files = named(records, MOST_REPORTS + 5, made_s=NOON_S)
+    again = files[0]
+    os.utime(again)
+    records.prune()
+    assert set(records.folder.iterdir()) == {again, *files[5:]}
+    os.utime(again, (NOON_S - READ_S, NOON_S - READ_S))
+    records.prune()
+    assert set(records.folder.iterdir()) == set(files[5:])
+
+
+def test_a_report_that_somebody_asks_for_is_kept_within_bounds(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = named(records, MOST_REPORTS + 1, made_s=NOON_S)
+    run = kept(records, runs.BEGAN_S)
+    monkeypatch.setattr(child, "run", _reporting(records.file(run)))
+    asyncio.run(children(records).make(run))
+    assert set(records.folder.iterdir()) == {records.file(run), *files[1:]}
+
+
+def _reporting(file: Path) -> Any:
+    async def run(*_: object) -> child.Ended:
+        file.write_text("{}", encoding="utf-8")
+        return child.Ended(0, "")
+
+    return run
+
+
+def test_a_report_that_takes_long_is_said_to_and_is_made_all_the_same(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = kept(records, runs.BEGAN_S)
+    monkeypatch.setattr(serve, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(ServeRequest, "report", lambda *_: ["cat", str(records.folder.parent / "pipe")])
+    os.mkfifo(records.folder.parent / "pipe")
+
+    async def asked() -> None:
+        own = children(records)
+        for _ in range(2):
+            with pytest.raises(OutputError, match="takes long to make; ask again"):
+                await own.make(run)
+        records.file(run).write_text("{}", encoding="utf-8")
+        await asyncio.to_thread((records.folder.parent / "pipe").write_text, "done")
+        await own.ended()
+        await own.make(run)
+
+    asyncio.run(asked())
+
+
+def test_the_report_of_a_check_that_outlived_its_server_is_kept(records: Records) -> None:
+    run, own = kept(records, runs.BEGAN_S), children(records)
+    own.draft.write_text(f'{{"run": "{run.name}"}}', encoding="utf-8")
+    own.check()
+    assert (records.file(run).exists(), own.draft.exists()) == (True, False)
+    own.draft.write_text('{"run": "another"}', encoding="utf-8")
+    own.check()
+    assert not own.draft.exists()
+
+
+def test_a_report_that_cannot_be_kept_ends_a_round_not_the_server(records: Records) -> None:
+    run, own = kept(records, runs.BEGAN_S), children(records)
+    own.draft.write_text(f'{{"run": "{run.name}"}}', encoding="utf-8")
+    records.file(run).mkdir()
+    ended = asyncio.run(own.finish(Round("check", 1.0, 2.0, 0), (), asyncio.Event()))
+    assert ended.text.startswith("no report: ")
+
+
+class Broken:
+    """Work that cannot begin, for a disk that fails."""
+
+    def check(self) -> child.Command:
+        raise OSError(5, "Input/output error")
+
+    def backup(self) -> child.Command:
+        raise NotImplementedError
+
+    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+        del held
+        stop.set()
+        return one
+
+
+class Ahead(Broken):
+    """Work that is done at once, while the clock is set forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.ahead_s, right = 0.0, time.time
+        monkeypatch.setattr(time, "time", lambda: right() + self.ahead_s)
+
+    def check(self) -> child.Command:
+        self.ahead_s = 7200.0
+        return child.Command(["true"], {}, 60.0)
+
+    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+        del held, stop
+        return one
+
+
+def schedule(folder: Path, work: Broken) -> Schedule:
+    book = DiaryFile(folder / "diary.json")
+    return Schedule(Agenda(1800.0), book, work, folder / "round.lock", asyncio.Event(), lambda _: None)
+
+
+def test_a_round_that_cannot_begin_is_noted_and_ends_nothing(tmp_path: Path) -> None:
+    found = schedule(tmp_path, Broken())
+    asyncio.run(found.run())
+    (one,) = found.diary.rounds
+    assert (one.text, one.exit_code, found.diary.failed_total) == ("cannot be started: Input/output error", None, 1)
+
+
+def test_a_clock_set_forward_in_a_round_makes_none_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = schedule(tmp_path, Ahead(monkeypatch))
+    asyncio.run(found.turn())
+    (one,) = found.diary.rounds
+    assert (found.diary.missed_total, found.diary.clock) == (0, "the clock was set forward by 7200 s")
+    assert one.ended_s is not None
+    assert 0 < one.ended_s - one.begun_s < 7200
+
+
+def test_the_last_success_and_backup_are_never_forgotten() -> None:
+    backup, well = Round("backup", NOON_S, NOON_S + 1, 0), Round("check", NOON_S + 2, NOON_S + 3, 0)
+    diary = Diary().begun(backup).ended(backup).begun(well).ended(well)
+    for number in range(2 * MOST_ROUNDS):
+        bad = Round("check", NOON_S + 10 + number, NOON_S + 10 + number, 3)
+        diary = diary.begun(replace(bad, ended_s=None, exit_code=None)).ended(bad)
+    assert diary.rounds[:2] == (backup, well)
+    assert len(diary.rounds) == MOST_ROUNDS + 2
+    assert diary.last("backup", is_ended=True) == backup
+
+
+def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
+    run = kept(records, runs.BEGAN_S)
+    site = Site("small", "", records, Agenda(900.0), Diary, lambda: 0.0, str, children(records).make, 0.0)
+    first = api.findings(site, [("limit", "1")])
+    assert first["next"] == f"/api/v1/findings?limit=1&offset=1&run={run.name}"
+
+
+def posted(body: bytes, *, is_gone: bool = False, **headers: str) -> Request:
+    """Return a form that was sent to log in."""
+    told = [(key.encode(), text.encode()) for key, text in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/login", "headers": told, "client": ("127.0.0.1", 5)}
+
+    async def receive() -> dict[str, Any]:
+        if is_gone:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return Request(scope, receive)
+
+
+def login(request: Request, *, is_tls: bool = False) -> Any:
+    door = Door(Token(TOKEN), "small", {"fabric.example"}, "netkit_1", is_tls=is_tls)
+    return asyncio.run(door.login(request))
+
+
+def test_a_form_that_is_none_is_refused() -> None:
+    assert login(posted(b"&".join([b"a=b"] * (MOST_FIELDS + 1)))).status_code == 400
+    assert login(posted(b"", is_gone=True)).status_code == 400
+
+
+def test_a_session_over_tls_is_sent_over_nothing_else() -> None:
+    form = f"token={TOKEN}".encode()
+    host = "fabric.example"
+    assert "Secure" in login(posted(form, origin=f"https://{host}", host=host)).headers["set-cookie"]
+    assert "Secure" in login(posted(form, host=host), is_tls=True).headers["set-cookie"]
+    assert "Secure" not in login(posted(form, origin=f"http://{host}", host=host)).headers["set-cookie"]
