@@ -1,6 +1,8 @@
 """The CI files people copy: their steps, run here in a repository with a change in it."""
 
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -17,7 +19,33 @@ from tests.intents import on_platform
 from tests.lab.running import lab_home, needs_lab, write_fabric
 
 FABRIC = "inventory/reference"
-PULL_REQUEST = "https://github.example/o/r/pull/1"
+COMMENTS = "repos/o/r/issues/1/comments"
+MARK = f"<!-- netkit: {FABRIC} -->"
+GITHUB_FILES = pytest.mark.parametrize("file", ["docs/ci/github.yml", "action.yml"])
+GH = f"""#!{sys.executable}
+# The comments of a pull request, in a file: lists the numbers of those that netkit wrote, writes, edits.
+import json, os, pathlib, sys
+file = pathlib.Path(__file__).parent.parent / "comments"
+comments = json.loads(file.read_text()) if file.exists() else []
+words = sys.argv[1:]
+method = words[words.index("--method") + 1] if "--method" in words else "GET"
+with (file.parent / "called").open("a") as stream:
+    print("gh", method, file=stream)
+if method == "GET":
+    bot = [one for one in comments if one["user"]["login"] == "github-actions[bot]"]
+    print(*[one["id"] for one in bot if one["body"].startswith(os.environ["MARK"])], sep="\\n")
+else:
+    body = pathlib.Path(words[words.index("--field") + 1].removeprefix("body=@")).read_text()
+    address = words[words.index(method) + 1]
+    if method == "POST":
+        assert address == "{COMMENTS}"
+        comments.append({{"id": 100 + len(comments), "user": {{"login": "github-actions[bot]"}}}})
+    (comment,) = comments[-1:] if method == "POST" else [
+        one for one in comments if address == f"repos/o/r/issues/comments/{{one['id']}}"
+    ]
+    comment["body"] = body
+    file.write_text(json.dumps(comments))
+"""
 
 
 @pytest.fixture
@@ -46,20 +74,20 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def in_shell(clone: Path, script: str, variables: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a step as a runner does; programs that reach out only write down their arguments."""
+    """Run a step as a runner does; programs that reach out write down how they were called, and stay here."""
     programs = clone.parent / "programs"
     programs.mkdir(exist_ok=True)
-    for name in ("pip", "gh", "curl", "apt-get"):
+    for name in ("pip", "curl", "apt-get"):
         program = programs / name
         program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{clone.parent}/called"\n', encoding="utf-8")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    sudo = programs / "sudo"
-    sudo.write_text('#!/bin/sh\nexec "$@"\n', encoding="utf-8")
-    sudo.chmod(sudo.stat().st_mode | stat.S_IXUSR)
-    netkit = programs / "netkit"
-    netkit.write_text(f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m netkit "$@"\n', encoding="utf-8")
-    netkit.chmod(netkit.stat().st_mode | stat.S_IXUSR)
-    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "GITHUB_ACTIONS": "true", **variables}
+    netkit = f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m netkit "$@"\n'
+    for name, text in (("gh", GH), ("sudo", '#!/bin/sh\nexec "$@"\n'), ("netkit", netkit)):
+        program = programs / name
+        program.write_text(text, encoding="utf-8")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    runner = {"GITHUB_ACTIONS": "true", "GITHUB_REPOSITORY": "o/r", "GITHUB_ACTION_PATH": "/action"}
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", **runner, **variables}
     words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
     return subprocess.run(words, cwd=clone, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
@@ -73,10 +101,10 @@ def filled(value: str) -> str:
     known = {
         "github.base_ref": "main",
         "github.token": "token",
-        "github.event.pull_request.html_url": PULL_REQUEST,
+        "github.event.pull_request.number": "1",
         "inputs.fabric": FABRIC,
         "inputs.base": "origin/main",
-        "inputs.package": "netkit",
+        "inputs.package": "",
     }
     for name, found in known.items():
         value = value.replace(f"${{{{ {name} }}}}", found)
@@ -94,7 +122,12 @@ def github_steps(document: Mapping[str, Any], job: str = "dry-run") -> Iterator[
             yield step["run"], {name: filled(value) for name, value in {**shared, **step.get("env", {})}.items()}
 
 
-@pytest.mark.parametrize("file", ["docs/ci/github.yml", "action.yml"])
+def comments(clone: Path) -> dict[int, str]:
+    """Return the comments of the pull request by their numbers."""
+    return {one["id"]: one["body"] for one in json.loads((clone.parent / "comments").read_text(encoding="utf-8"))}
+
+
+@GITHUB_FILES
 def test_the_steps_of_github_comment_the_plan(clone: Path, file: str) -> None:
     document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
     places = {"GITHUB_STEP_SUMMARY": str(clone.parent / "summary"), "GITHUB_OUTPUT": str(clone.parent / "output")}
@@ -106,8 +139,82 @@ def test_the_steps_of_github_comment_the_plan(clone: Path, file: str) -> None:
     assert "spine02" in plan
     assert "netkit deploy --approved" in plan
     assert Path(places["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8") == plan
-    comment = f"gh pr comment {PULL_REQUEST} --body-file plan.md --edit-last --create-if-none"
-    assert called(clone) == ["pip install netkit", comment]
+    assert comments(clone) == {100: f"{MARK}\n{plan}"}
+    install = "/action" if file == "action.yml" else document["env"]["NETKIT"]
+    assert called(clone) == [f"pip install {install}", "gh GET", "gh POST"]
+
+
+def commented(clone: Path, document: Mapping[str, Any], job: str = "dry-run") -> subprocess.CompletedProcess[str]:
+    """Run the step that comments."""
+    (step,) = [one for one in github_steps(document, job) if "gh api" in one[0]]
+    return in_shell(clone, step[0], {**step[1], "GITHUB_STEP_SUMMARY": str(clone.parent / "summary")})
+
+
+@GITHUB_FILES
+def test_only_the_comment_of_this_fabric_by_this_bot_is_edited(clone: Path, file: str) -> None:
+    document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    bot, other = {"login": "github-actions[bot]"}, {"login": "somebody"}
+    was = [
+        {"id": 1, "user": other, "body": f"{MARK}\nforged"},
+        {"id": 2, "user": bot, "body": "<!-- netkit: inventory/superpod -->\nanother fabric"},
+        {"id": 3, "user": bot, "body": f"{MARK}\nbefore"},
+        {"id": 4, "user": bot, "body": "lint: fine"},
+    ]
+    (clone.parent / "comments").write_text(json.dumps(was), encoding="utf-8")
+    for text in ("first\n", "second\n"):
+        (clone / "plan.md").write_text(text, encoding="utf-8")
+        done = commented(clone, document)
+        assert done.returncode == 0, done.stderr
+        kept = {one["id"]: one["body"] for one in was}
+        assert comments(clone) == {**kept, 3: f"{MARK}\n{text}"}
+
+
+@pytest.mark.parametrize("job", ["dry-run", "prove"])
+def test_a_run_without_a_plan_leaves_the_comment(clone: Path, job: str) -> None:
+    document = yaml.safe_load((ROOT / "docs/ci/github.yml").read_text(encoding="utf-8"))
+    (clone / "plan.md").write_text("", encoding="utf-8")
+    assert commented(clone, document, job).returncode == 1
+    assert not (clone.parent / "called").exists()
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@GITHUB_FILES
+def test_the_filter_finds_what_the_bot_wrote_of_this_fabric(file: str) -> None:
+    document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    (expression,) = {variables["OURS"] for _, variables in github_steps(document) if "OURS" in variables}
+    found = [
+        {"id": 1, "user": {"login": "somebody"}, "body": MARK},
+        {"id": 2, "user": {"login": "github-actions[bot]"}, "body": "<!-- netkit: inventory/superpod -->"},
+        {"id": 4012345678, "user": {"login": "github-actions[bot]"}, "body": f"{MARK}\r\nplan"},
+        {"id": 4, "user": None, "body": MARK},
+    ]
+    environment = {**os.environ, "MARK": MARK}
+    words = ["jq", "-r", expression]
+    done = subprocess.run(words, input=json.dumps(found), env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "4012345678\n"
+
+
+@pytest.mark.parametrize("file", ["docs/ci/github.yml", "docs/ci/gitlab.yml", "action.yml"])
+def test_no_file_installs_the_other_netkit(file: str) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert re.findall(r"pip install (\S+)", text) != []
+    assert [one for one in re.findall(r"pip install (\S+)", text) if "$" not in one] == []
+    assert "another project" in text
+
+
+def test_nothing_tells_people_to_install_the_other_netkit() -> None:
+    places = [*(ROOT / "netkit").rglob("*.py"), *(ROOT / "docs").rglob("*.md"), ROOT / "README.md"]
+    wrong = re.compile(r"pip install '?netkit\b")
+    assert [str(file) for file in places if wrong.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_a_newer_push_ends_the_run_of_an_older_one() -> None:
+    github = yaml.safe_load((ROOT / "docs/ci/github.yml").read_text(encoding="utf-8"))
+    assert github["concurrency"] == {
+        "group": "${{ github.workflow_ref }}-${{ github.ref }}",
+        "cancel-in-progress": True,
+    }
+    assert yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))["fabric"]["interruptible"] is True
 
 
 @needs_lab
@@ -123,7 +230,7 @@ def test_the_optional_job_of_github_comments_the_proof(tmp_path: Path) -> None:
             done = in_shell(clone, script, {**variables, **places})
         assert done.returncode == 0, done.stderr
     assert "✓ **Proven in the lab: rolled in " in (clone / "plan.md").read_text(encoding="utf-8")
-    assert [line.partition(" ")[0] for line in called(clone)] == ["pip", "apt-get", "apt-get", "gh"]
+    assert [line.partition(" ")[0] for line in called(clone)] == ["pip", "apt-get", "apt-get", "gh", "gh"]
 
 
 def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:
@@ -131,6 +238,7 @@ def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:
     variables = {
         **{name: str(value) for name, value in job["variables"].items()},
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main",
+        "CI_JOB_STATUS": "success",
         "CI_API_V4_URL": "https://gitlab.example/api/v4",
         "CI_PROJECT_ID": "7",
         "CI_MERGE_REQUEST_IID": "3",
@@ -140,9 +248,18 @@ def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:
         done = in_shell(clone, line, variables)
         assert done.returncode == 0, done.stderr
     assert "spine02" in (clone / "plan.md").read_text(encoding="utf-8")
+    assert called(clone)[0] == f"pip install {job['variables']['NETKIT']}"
     assert called(clone)[-1].endswith(
         "--form body=<plan.md https://gitlab.example/api/v4/projects/7/merge_requests/3/notes"
     )
+
+
+def test_a_canceled_job_of_gitlab_writes_no_note(clone: Path) -> None:
+    job = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))["fabric"]
+    (clone / "plan.md").write_text("of an older push\n", encoding="utf-8")
+    (line,) = job["after_script"]
+    assert in_shell(clone, line, {"CI_JOB_STATUS": "canceled"}).returncode == 0
+    assert not (clone.parent / "called").exists()
 
 
 def test_an_intent_that_is_refused_ends_the_run_at_its_line(clone: Path) -> None:

@@ -19,6 +19,7 @@ LOCK = 0x6E65746B6974
 """The number of the lock that writers hold on PostgreSQL."""
 SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 LONGEST_COMPLAINT = 200
+INSTALL = "install netkit with its extra postgresql: pip install '.[postgresql]' in its checkout"
 REMEDIES = (
     ("disk is full", "make room; what was stored before is still there"),
     ("no space left", "make room; what was stored before is still there"),
@@ -63,7 +64,7 @@ def connectable(url: URL) -> Engine:
     try:
         return create_engine(url, connect_args={"connect_timeout": CONNECT_S})
     except ModuleNotFoundError:
-        raise StoreError(Problem("PostgreSQL needs psycopg", "pip install 'netkit[postgresql]'")) from None
+        raise StoreError(Problem("PostgreSQL needs psycopg", INSTALL)) from None
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:

@@ -22,7 +22,7 @@ from netkit.lab.personality import Elem, Told
 from netkit.lab.state import GnmiState, SwitchState
 
 LIBRARY = ("grpc", "pygnmi.spec.v080.gnmi_pb2", "pygnmi.spec.v080.gnmi_pb2_grpc")
-MISSING = "gNMI is configured and not served, for pygnmi is not installed: pip install 'netkit[gnmi]'"
+MISSING = "gNMI is configured and not served, for pygnmi is not installed: install netkit with its extra gnmi"
 MOST_CALLS = 16
 SHORTEST_S, PULSE_S = 1.0, 0.2
 NANO = 1_000_000_000

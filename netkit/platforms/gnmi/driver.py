@@ -15,7 +15,7 @@ from netkit.platforms.gnmi.transport_stream import SHORTEST_S, Deliver, Reader, 
 from netkit.platforms.gnmi.update import written
 from netkit.platforms.view import Reply, Subject
 
-INSTALL = "pip install 'netkit[gnmi]'"
+INSTALL = "install netkit with its extra gnmi: pip install '.[gnmi]' in its checkout"
 REMEDY = "see gnmi in access.yaml, and whether the switch offers gNMI where netkit asks it"
 
 

@@ -215,7 +215,8 @@ def test_a_missing_library_says_what_to_install(switch: Served, monkeypatch: pyt
     viewer = switch.viewer()
     with pytest.raises(AccessError) as caught:
         viewer.open()
-    assert caught.value.problems[0].remedy == "pip install 'netkit[gnmi]'"
+    remedy = "install netkit with its extra gnmi: pip install '.[gnmi]' in its checkout"
+    assert caught.value.problems[0].remedy == remedy
 
 
 def test_a_lab_without_the_library_says_that_it_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
