@@ -102,8 +102,16 @@ class _Repository:
         done = _git(self.root, "archive", "--format=tar", commit, "--", *whole)
         if done.returncode:
             raise UsageError(Problem(f"git cannot write out {commit}: {_last(done.stderr)}", "see git fsck"))
-        with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-            archive.extractall(place, filter="data")
+        try:
+            with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
+                archive.extractall(place, filter="data")
+        except tarfile.FilterError as error:
+            what = f"{error.tarinfo.name} at {commit[:SHORT]} leads out of the repository, so it is not written out"
+            raise UsageError(Problem(what, "replace the link by what it leads to, or name a later revision")) from None
+        except tarfile.TarError as error:
+            raise UsageError(
+                Problem(f"what git wrote of {commit[:SHORT]} is no archive: {error}", "see git fsck")
+            ) from None
 
 
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:

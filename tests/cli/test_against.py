@@ -220,7 +220,16 @@ def _option(_: Repository) -> str:
     return "git:--output=/tmp/x"
 
 
-@pytest.mark.parametrize("spoil", [_unknown, _shallow, _before_the_fabric, _refused_intent, _no_repository, _option])
+def _link_that_leads_out(repository: Repository) -> str:
+    (repository.fabric / "notes").symlink_to("/etc/hostname")
+    repository.commit()
+    return "git:HEAD"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [_unknown, _shallow, _before_the_fabric, _refused_intent, _no_repository, _option, _link_that_leads_out],
+)
 def test_a_revision_that_cannot_be_is_refused_in_a_line(
     repository: Repository, spoil: Callable[[Repository], str], golden: Golden
 ) -> None:
