@@ -30,7 +30,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
     ability.check()
     lab = lab_folder(f"proof-{os.getpid()}-{began_at(os.getpid())}")
     try:
-        with _ended_by_signals(lab):
+        with ended_by_signals(lab):
             with block.announced():
                 with only_one():
                     clear_up(all_labs())
@@ -45,10 +45,10 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
             neighbor_table.give_back()
 
 
-def shortfalls(lab: LabFolder, tell: Tell) -> tuple[str, ...]:
-    """Wait until a lab is up, and return what it lacks."""
+def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]:
+    """Wait until a lab is up, and return what it lacks; LabError when it is not by a time of the monotonic clock."""
     step = ""
-    while True:
+    while time.monotonic() < deadline_s:
         progress = remote.ask(lab, "progress")
         if progress["failure"]:
             raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
@@ -59,6 +59,7 @@ def shortfalls(lab: LabFolder, tell: Tell) -> tuple[str, ...]:
             step = progress["step"]
             tell(step)
         time.sleep(POLL_S)
+    raise LabError(Problem("the time for the proof was over before the lab was up", "--prove-within gives it more"))
 
 
 def clear_up(labs: Iterable[LabFolder]) -> None:
@@ -70,14 +71,18 @@ def clear_up(labs: Iterable[LabFolder]) -> None:
 
 
 @contextmanager
-def _ended_by_signals(lab: LabFolder) -> Iterator[None]:
-    """End the lab at once when the user or the machine wants to: whatever still talks to it ends by that."""
+def ended_by_signals(lab: LabFolder) -> Iterator[None]:
+    """End the lab at once when the user or the machine wants to: whatever still talks to it ends by that.
+
+    A signal that is ignored, as `nohup` does, goes on being ignored.
+    """
 
     def heard(_number: int, _frame: FrameType | None) -> None:
         lab.end()
         raise Interrupted
 
-    before = {number: signal.signal(number, heard) for number in SIGNALS}
+    minded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in minded}
     try:
         yield
     finally:

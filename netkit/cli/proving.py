@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from netkit import deploy
 from netkit.access.secrets import SecretStore
@@ -20,7 +21,7 @@ from netkit.cli.planning import Planned, from_devices
 from netkit.cli.proof_lab import proof_lab, shortfalls
 from netkit.deploy import Event, Journal, Options, Outcome, Phase
 from netkit.design import Fabric
-from netkit.design.expectation import expectations
+from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
 from netkit.errors import NetkitError
 from netkit.lab import remote
@@ -28,14 +29,14 @@ from netkit.lab.calling import Gap, Heard
 from netkit.lab.folder import LabFolder
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
-from netkit.platforms.change import Risk
 from netkit.platforms.config import Files
 from netkit.prove import proof as proofs
 from netkit.prove.cabling import obstacle
 from netkit.prove.flow import Flow, flows
 from netkit.prove.part import MOST_DEVICES, Part, choose, cut
 from netkit.prove.proof import Examined, Proof
-from netkit.prove.seen import Turn, by_scope, by_wave, mute
+from netkit.prove.seen import Turn, by_scope, by_wave, mute, since_the_first
+from netkit.prove.tried import NOWHERE, untried
 from netkit.render import Engine
 
 INTERVAL_S = 0.1
@@ -60,9 +61,11 @@ def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
     began_s = time.monotonic()
     try:
         part = choose(project.fabric, _groups(shift), wish.most_devices)
-        found = _Trial(base, project, part, began_s + wish.within_s).run()
+        found = Trial(base, project, part, shift.plan, began_s + wish.within_s).run()
     except NetkitError as error:
         return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
+    except OSError as error:
+        return Proof(failures=(f"this machine could not carry the proof: {error}",), exit_code=NetkitError.exit_code)
     code = proofs.FAILED if found.failures else 0
     whole = proofs.booted(part, project.fabric, shift)
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
@@ -101,16 +104,19 @@ class _Turns:
         return tuple(Turn(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
 
 
-class _Trial:
+class Trial:
     """One proof, from boot to the second plan."""
 
-    def __init__(self, base: Project, project: Project, part: Part, deadline_s: float) -> None:
+    def __init__(self, base: Project, project: Project, part: Part, wanted: Plan, deadline_s: float) -> None:
         self._project = replace(project, fabric=part.fabric)
         names = [name for name in part.fabric.names if base.fabric.device(name) is not None]
         self._base = replace(base, fabric=cut(base.fabric, names))
         self._obstacle = obstacle(self._base.fabric, part.fabric)
+        self._wanted = wanted
         self._deadline_s = deadline_s
-        self._failures: list[str] = []
+        self.is_whole = True
+        """Whether all of the change got onto the devices."""
+        self.failures: list[str] = []
         self._notes: list[str] = []
 
     def run(self) -> Proof:
@@ -118,23 +124,23 @@ class _Trial:
         files, promised = self._files(), self._project.fabric if self._obstacle else self._base.fabric
         _tell(f"booting {len(files)} devices in the lab")
         with proof_lab(self._project, files, promised, min(BOOT_S, self._left_s())) as lab:
-            self._take_boot(shortfalls(lab, lambda step: _tell(f"booting: {step}")))
+            self._take_boot(shortfalls(lab, lambda step: _tell(f"booting: {step}"), self._deadline_s))
             devices = replace(fleet(self._project, lab.name), secrets=_ThrowAway())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
-        failures, notes = tuple(self._failures), tuple(self._notes)
+        failures, notes = tuple(self.failures), tuple(self._notes)
         return replace(rolled, failures=failures, notes=notes, obstacle=self._obstacle, examined=examined)
 
     def _end(self, lab: LabFolder, devices: Fleet) -> Examined | None:
         """Examine what came of it; half of a change is not what the design wants, and need not be waited for."""
-        if self._failures and not self._obstacle:
+        if not self.is_whole:
             self._notes.append("not examined in the end: the deploy did not get there")
             return None
         examined = self._examined(lab)
         if examined is None:
             return None
         unsettled = self._unsettled(devices)
-        self._failures += unsettled
+        self.failures += unsettled
         return replace(examined, unsettled=len(unsettled))
 
     def _files(self) -> Mapping[str, Files]:
@@ -144,7 +150,7 @@ class _Trial:
 
     def _take_boot(self, lacks: Sequence[str]) -> None:
         if self._obstacle:
-            self._failures += lacks
+            self.failures += lacks
         elif lacks:
             more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
             self._notes.append(f"lacking before the change already: {lacks[0]}{more}")
@@ -154,6 +160,7 @@ class _Trial:
         called = flows(self._base.fabric, self._project.fabric)
         planned = from_devices(self._project, "", devices)
         if not planned.plan.changed:
+            self.failures += [NOWHERE] if self._wanted.changed else []
             self._notes.append("nothing changes on the devices of before that were booted")
             return Proof()
         if not called:
@@ -164,9 +171,9 @@ class _Trial:
         outcome, turns = self._deployed(planned, devices)
         time.sleep(QUIET_S)
         heard = [_heard(one) for one in remote.ask(lab, "end-calls")["heard"]]
-        return self._judged(planned.plan, called, outcome, turns, heard)
+        return self.judged(planned.plan, called, outcome, turns, heard)
 
-    def _judged(
+    def judged(
         self,
         plan: Plan,
         called: Sequence[Flow],
@@ -174,13 +181,16 @@ class _Trial:
         turns: Sequence[Turn],
         heard: Sequence[Heard],
     ) -> Proof:
+        """Return what traffic saw of a deploy, and take down what speaks against the change."""
         waves, scopes = by_wave(turns, heard), by_scope(called, heard)
-        self._failures += mute(heard)
-        if outcome is not None:
-            self._failures += proofs.of_outcome(outcome)
-        if not self._failures and not self._notes:
-            self._failures += proofs.of_loss(max(plan.risk, Risk.NONE), scopes)
-        return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes)
+        self.failures += mute(heard)
+        against = list(proofs.of_outcome(outcome)) if outcome is not None else []
+        self.is_whole = outcome is not None and not against
+        self.failures += against
+        if not self.failures and not self._notes:
+            self.failures += proofs.of_loss(plan.risk, by_scope(called, since_the_first(turns, heard)))
+        missed = untried(self._wanted, plan, self._base.fabric.names)
+        return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
 
     def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[Turn, ...]]:
         """Deploy as `netkit deploy` does, only that nobody minds when it is disruptive."""
@@ -200,24 +210,24 @@ class _Trial:
                     is_stopping=lambda: self._left_s() <= 0,
                 )
             except NetkitError as error:
-                self._failures += (f"the deploy is refused: {problem}" for problem in error.problems)
+                self.failures += (f"the deploy is refused: {problem}" for problem in error.problems)
                 return None, tell.turns()
         return outcome, tell.turns()
 
     def _examined(self, lab: LabFolder) -> Examined | None:
         """Wait until all is quiet, and prove the fabric in the lab."""
         if self._left_s() <= 0:
-            self._failures.append("the time for the proof is over; --prove-within gives it more")
+            self.failures.append("the time for the proof is over; --prove-within gives it more")
             return None
         _tell("examining sessions, next hops and reachability")
         found = remote.ask(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
-        self._failures += found["shortfalls"]
+        self.failures += found["shortfalls"]
         wanted = expectations(self._project.fabric).values()
         widest = max((width for one in wanted for width in one.widths.values()), default=0)
         sessions = sum(len(one.sessions) for one in wanted) // 2
-        across = 0 if found["is_blocked"] else found["across"]
-        pairs, lacking = found["own"] + across, len(found["shortfalls"])
-        return Examined(sessions, widest, pairs, found["trips"], found["packet_bytes"], lacking)
+        if has_drain(self._project.fabric) and not found["beyond"]:
+            self._notes.append("drained: nothing across leaves was examined")
+        return measured(found, sessions, widest)
 
     def _unsettled(self, devices: Fleet) -> list[str]:
         """Return the devices that would change again."""
@@ -227,6 +237,14 @@ class _Trial:
 
     def _left_s(self) -> float:
         return self._deadline_s - time.monotonic()
+
+
+def measured(found: Mapping[str, Any], sessions: int, widest: int) -> Examined:
+    """Return how a lab was examined; pairs that the design keeps apart are none that should reach each other."""
+    across, of_across = (0, 0) if found["is_blocked"] else (found["across"], found["across_trips"])
+    pairs, of_pairs, lacking = found["own"] + across, found["own_trips"] + of_across, len(found["shortfalls"])
+    blocked = found["across"] if found["is_blocked"] else 0
+    return Examined(sessions, widest, pairs, of_pairs, found["packet_bytes"], lacking, blocked=blocked)
 
 
 def _rendered(project: Project, fabric: Fabric) -> Mapping[str, Files]:

@@ -1,7 +1,7 @@
 """What a converged fabric looks like, from the design alone: who reaches which leaf prefix, over how many ports."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 
 from netkit.design.fabric import Fabric, Switch
@@ -51,7 +51,7 @@ class Reach:
 
 def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
     """Return what each switch must have once all is quiet. Drained switches lose their routes, so nothing is asked."""
-    is_drained = any(switch.drain or switch.drain_neighbors for switch in fabric.switches)
+    is_drained = has_drain(fabric)
     reach = Reach(fabric)
     return {
         switch.name: Expectation(
@@ -59,3 +59,37 @@ def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
         )
         for switch in fabric.switches
     }
+
+
+def has_drain(fabric: Fabric) -> bool:
+    """Return whether traffic is asked to go around anything."""
+    return any(switch.drain or switch.drain_neighbors for switch in fabric.switches)
+
+
+def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
+    """Return the leaves each leaf reaches, itself among them, over what is not drained."""
+    left = _without_drains(fabric)
+    reach = Reach(left)
+    prefixes = {leaf.name: leaf.leaf_prefix for leaf in left.tier("leaf")}
+    reached = {name: reach.beyond(name) for name in prefixes}
+    return {
+        name: frozenset({name, *(far for far, prefix in prefixes.items() if prefix in reached[name])})
+        for name in prefixes
+    }
+
+
+def _without_drains(fabric: Fabric) -> Fabric:
+    """Return a fabric without the sessions that traffic is asked to leave."""
+    if not has_drain(fabric):
+        return fabric
+    drained = {switch.name for switch in fabric.switches if switch.drain}
+    pairs = {frozenset({switch.name, peer}) for switch in fabric.switches for peer in switch.drain_neighbors}
+
+    def is_left(switch: Switch, peer: str) -> bool:
+        return drained.isdisjoint({switch.name, peer}) and frozenset({switch.name, peer}) not in pairs
+
+    return replace(fabric, switches=tuple(_with(switch, is_left) for switch in fabric.switches))
+
+
+def _with(switch: Switch, is_left: Callable[[Switch, str], bool]) -> Switch:
+    return replace(switch, ports=tuple(port for port in switch.ports if is_left(switch, port.peer)))

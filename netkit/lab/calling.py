@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import IO, Any
@@ -19,6 +19,8 @@ from netkit.lab.live import LiveNode
 
 ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms", re.MULTILINE)
 SENT = re.compile(r"^(\d+) packets transmitted", re.MULTILINE)
+NUMBERS = 1 << 16
+"""How many packets a ping can tell apart."""
 ENDING_S = 10.0
 IN_FLIGHT = 1
 """The last packet of a call may have no answer yet when the call ends."""
@@ -104,11 +106,23 @@ class Caller:
 def heard_of(name: str, text: str, began_s: float, interval_s: float) -> Heard:
     """Return what a ping tells of a call."""
     found = SENT.search(text)
-    sent_s = {int(number): float(at_s) - float(took_ms) / 1000 for at_s, number, took_ms in ANSWER.findall(text)}
+    answers = ANSWER.findall(text)
+    numbers = _unwrapped(int(number) for _, number, _ in answers)
+    sent_s = {
+        number: float(at_s) - float(took_ms) / 1000 for number, (at_s, _, took_ms) in zip(numbers, answers, strict=True)
+    }
     sent = int(found[1]) if found else max(sent_s, default=0)
     if not sent:
         return Heard(name, 0, (), (text.strip().splitlines() or ["it says nothing"])[-1])
     return Heard(name, sent, tuple(_gaps({0: began_s, **sent_s}, sent, interval_s)))
+
+
+def _unwrapped(numbers: Iterable[int]) -> Iterator[int]:
+    """Yield numbers that go on where a packet has no room for them and they begin anew."""
+    last = 0
+    for number in numbers:
+        last += (number - last + NUMBERS // 2) % NUMBERS - NUMBERS // 2
+        yield last
 
 
 def _gaps(sent_s: Mapping[int, float], sent: int, interval_s: float) -> Iterator[Gap]:

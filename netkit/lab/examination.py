@@ -40,7 +40,9 @@ def _tripped(
         "shortfalls": found,
         "own": len(own),
         "across": len(across),
-        "trips": len(every_own) + len(every_across),
+        "own_trips": len(every_own),
+        "across_trips": len(every_across),
+        "beyond": len([trip for trip in (*own, *across) if trip.nic.leaf != trip.to_nic.leaf]),
         "is_blocked": fabric.cross_rail == "blocked",
         "packet_bytes": packet_bytes,
     }

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from netkit.design.expectation import Expectation, expectations
+from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.lab.convergence import ASKERS, Shortfall
 from netkit.lab.live import LiveNode
@@ -30,18 +30,18 @@ class Trip:
 
 def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[Trip]:
     """Yield every ordered pair of NICs of different hosts that have a way: on the same rail, or on different ones."""
-    wanted = expectations(fabric)
+    known = ways(fabric)
     for host in fabric.hosts:
         for nic in host.nics:
             for other in fabric.hosts:
                 for far in other.nics if other.name != host.name else ():
-                    if (far.rail != nic.rail) is is_across and _has_way(fabric, wanted, nic, far):
+                    if (far.rail != nic.rail) is is_across and far.leaf in known[nic.leaf]:
                         yield Trip(host.name, nic, other.name, far)
 
 
 def some_trips(fabric: Fabric) -> Iterator[Trip]:
     """Yield enough to use each NIC and each of its routes' kinds: the next host on the same rail and on the next."""
-    wanted = expectations(fabric)
+    known = ways(fabric)
     hosts = fabric.hosts
     for index, host in enumerate(hosts):
         other = hosts[(index + 1) % len(hosts)]
@@ -50,7 +50,7 @@ def some_trips(fabric: Fabric) -> Iterator[Trip]:
             across = rails[(place + 1) % len(rails)]
             for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
                 far = _on_rail(other, rail)
-                if other.name != host.name and far and _has_way(fabric, wanted, nic, far):
+                if other.name != host.name and far and far.leaf in known[nic.leaf]:
                     yield Trip(host.name, nic, other.name, far)
 
 
@@ -85,10 +85,6 @@ def _unreached_from(node: LiveNode, trips: list[Trip], size: str) -> Iterator[Sh
         trip = words[line]
         what = f"no answer{large} from {trip.to_host} on rail {trip.to_nic.rail} ({trip.to_nic.address})"
         yield Shortfall(node.name, what, trip.nic.interface)
-
-
-def _has_way(fabric: Fabric, wanted: Mapping[str, Expectation], nic: Nic, far: Nic) -> bool:
-    return nic.leaf == far.leaf or fabric.switch(far.leaf).leaf_prefix in wanted[nic.leaf].widths
 
 
 def _on_rail(host: Host, rail: int) -> Nic | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Nic
 from netkit.lab.calling import Call
 from netkit.lab.reach import Trip, every_trip, sampled
@@ -23,7 +24,10 @@ class Flow:
 def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[Flow, ...]:
     """Return flows between NICs that keep their addresses, some of every scope."""
     nics = {(host.name, nic.interface): nic for host in running.hosts for nic in host.nics}
-    trips = [trip for trip in _trips(running, intended) if _stays(nics, trip)]
+    known = ways(running)
+    trips = [
+        trip for trip in _trips(running, intended) if _stays(nics, trip) and trip.to_nic.leaf in known[trip.nic.leaf]
+    ]
     return tuple(
         Flow(scope, _call(trip))
         for scope in SCOPES

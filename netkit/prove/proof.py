@@ -38,6 +38,8 @@ class Examined:
     lacking: int = 0
     unsettled: int = 0
     """Devices that a second plan would change again."""
+    blocked: int = 0
+    """Pairs across rails that were tried, and do not reach each other, as designed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class Proof:
     devices: tuple[DeviceOutcome, ...] = ()
     waves: tuple[WaveSeen, ...] = ()
     scopes: tuple[ScopeSeen, ...] = ()
+    untried: tuple[str, ...] = ()
+    """Booted devices on which the lab had less to change than the fabric has."""
     examined: Examined | None = None
     took_s: float = 0.0
 

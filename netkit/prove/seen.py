@@ -1,7 +1,7 @@
 """What traffic saw of a change while it was rolled: packets without an answer, wave by wave and scope by scope."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from netkit.lab.calling import Gap, Heard
 from netkit.prove.flow import SCOPES, Flow
@@ -52,6 +52,12 @@ def by_wave(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[WaveSeen, ..
         for turn in began
         if turn.number != BEFORE or gaps[BEFORE]
     )
+
+
+def since_the_first(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[Heard, ...]:
+    """Return what was heard without what was lost before anything changed."""
+    first_s = min((turn.began_s for turn in turns), default=float("inf"))
+    return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
 
 
 def by_scope(flows: Sequence[Flow], heard: Iterable[Heard]) -> tuple[ScopeSeen, ...]:

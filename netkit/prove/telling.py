@@ -35,8 +35,8 @@ def headline(proof: Proof) -> str:
         return f"not proven: {_short(proof.failures[0])}{f' (and {more} more)' if more else ''}"
     if proof.booted is None:
         return "nothing to prove: no device would notice the change"
-    parts = (_rolled(proof), _whole(proof.examined))
-    return f"proven in the lab: {'; '.join(part for part in parts if part)}"
+    parts = (_rolled(proof), _whole(proof.examined), _not_tried(proof))
+    return f"proven in {'part' if _not_tried(proof) else 'the lab'}: {'; '.join(part for part in parts if part)}"
 
 
 def lines(proof: Proof) -> Iterator[str]:
@@ -59,7 +59,7 @@ def text(proof: Proof) -> str:
 def verdict(proof: Proof) -> str:
     """Return what stands at the top of a comment."""
     sentence = plain(headline(proof))
-    return f"{'⚠' if proof.failures else '✓'} **{sentence[0].upper()}{sentence[1:]}.**"
+    return f"{'⚠' if proof.failures or _not_tried(proof) else '✓'} **{sentence[0].upper()}{sentence[1:]}.**"
 
 
 def details(proof: Proof) -> Iterator[str]:
@@ -116,6 +116,8 @@ def _told(proof: Proof) -> Iterator[str]:
         yield from _booted(proof.booted)
     if proof.obstacle:
         yield f"booted as it is to be, not rolled: {proof.obstacle}"
+    if proof.untried:
+        yield f"not tried, being on ports that lead to what is not booted: some of {listed(proof.untried)}"
     yield from proof.notes
     done = [one.device for one in proof.devices if one.result is Result.DONE]
     if done:
@@ -158,6 +160,13 @@ def _rolled(proof: Proof) -> str:
     return f"rolled in {counted(waves, 'wave')}, {_loss(proof.lost, proof.longest_s, proof.sent)}"
 
 
+def _not_tried(proof: Proof) -> str:
+    """Return which of the devices that change were not booted, nor any like them, or had less to change."""
+    unseen = proof.booted.unseen if proof.booted is not None else ()
+    names = [*proof.untried, *(name for group in unseen for name in group)]
+    return f"not tried: what changes on {listed(names)}" if names else ""
+
+
 def _loss(lost: int, longest_s: float, sent: int = 0) -> str:
     of_all = f" of {sent:,}" if sent else ""
     gap = f", longest gap {_seconds(longest_s)}" if lost else ""
@@ -177,7 +186,10 @@ def _end(found: Examined) -> str:
         return f"{counted(found.lacking, 'thing')} lacking of what the design wants"
     pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
     reach = f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
-    ways = f"{found.sessions} sessions, up to {found.widest} next hops to a leaf as designed"
+    if found.blocked:
+        reach = f"{reach}; none of {found.blocked:,} across rails, as designed"
+    hops = f"up to {found.widest} next hops to a leaf as designed" if found.widest else "next hops not counted"
+    ways = f"{found.sessions} sessions, {hops}"
     again = (
         f"a second plan changes {counted(found.unsettled, 'device')}" if found.unsettled else "a second plan is empty"
     )

@@ -1,11 +1,18 @@
 """`netkit plan --against git:REVISION --prove`: what needs no lab, and what is said where none can be had."""
 
+import errno
 import json
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
+from netkit.cli.proof_lab import ended_by_signals, shortfalls
+from netkit.cli.proving import measured
+from netkit.errors import LabError
 from netkit.lab import ability
+from netkit.lab.folder import LabFolder
 from tests.cli.test_against import OVERRIDES, Repository
 from tests.command import assert_refused, run
 
@@ -23,6 +30,14 @@ def changed(tmp_path: Path) -> Repository:
 
 def _unable() -> None:
     ability.PROGRAMS["/nowhere/zebra"] = "frr"
+
+
+def _full() -> None:
+    ability.check = no_room
+
+
+def no_room() -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_where_nothing_changes_nothing_is_booted(changed: Repository) -> None:
@@ -50,6 +65,40 @@ def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Reposito
     assert found["failures"][0].startswith("the lab needs packages that are not installed: frr")
     comment = run(*words, "markdown", before=_unable).stdout
     assert comment.splitlines()[2].startswith("⚠ **Not proven: the lab needs packages that are not installed: frr")
+
+
+def test_a_machine_that_runs_full_is_told_in_the_comment(changed: Repository) -> None:
+    words = ("plan", "-f", changed.fabric, "--against", "git:HEAD", "--prove", "--format", "markdown")
+    done = run(*words, before=_full)
+    assert done.returncode == 3
+    said = "⚠ **Not proven: this machine could not carry the proof: "
+    assert done.stdout.splitlines()[2].startswith(said)
+    assert "No space left on device" in done.stdout
+
+
+def test_signals_that_are_ignored_stay_ignored_while_a_lab_runs(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals(LabFolder(tmp_path)):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert signal.getsignal(signal.SIGTERM) not in (signal.SIG_IGN, signal.SIG_DFL)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_lab_that_is_not_up_in_time_is_not_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(LabError, match="--prove-within gives it more"):
+        shortfalls(LabFolder(tmp_path), print, time.monotonic())
+
+
+@pytest.mark.parametrize(("is_blocked", "pairs", "blocked"), [(False, 300, 0), (True, 100, 200)])
+def test_pairs_that_the_design_keeps_apart_are_not_counted_as_reached(
+    *, is_blocked: bool, pairs: int, blocked: int
+) -> None:
+    found = {"own": 100, "own_trips": 100, "across": 200, "across_trips": 500, "is_blocked": is_blocked}
+    examined = measured({**found, "packet_bytes": 9000, "shortfalls": []}, 8, 2)
+    assert (examined.pairs, examined.of_pairs, examined.blocked) == (pairs, pairs if is_blocked else 600, blocked)
 
 
 def test_too_few_devices_are_refused_with_the_number_it_takes(changed: Repository) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from netkit.cli.proof_lab import clear_up
 from netkit.lab.folder import LabFolder, began_at
+from netkit.prove.tried import NOWHERE
 from tests.cli.test_against import ECN, Repository
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric
@@ -78,6 +79,20 @@ def test_a_change_that_holds_is_proven(repository: Repository, home: Path) -> No
     assert (found["examined"]["pairs"], found["examined"]["of_pairs"]) == (8, 8)
     assert (found["examined"]["packet_bytes"], found["examined"]["widest"]) == (9000, 2)
     assert found["booted"]["left_out"] == {}
+
+
+def test_hosts_that_go_alone_are_not_proven(repository: Repository, home: Path) -> None:
+    write_fabric(repository.fabric, faster(units=[{"unit": 1, "hosts": 1}]))
+    code, found = proven(repository, home)
+    assert (code, found["is_proven"], found["failures"]) == (1, False, [NOWHERE])
+
+
+def test_a_drain_is_proven_by_traffic_over_what_is_left(repository: Repository, home: Path) -> None:
+    write_fabric(repository.fabric, faster(overrides={"spine01": {"drain": True}}))
+    code, found = proven(repository, home)
+    assert (code, found["failures"], found["untried"]) == (0, [], [])
+    assert {one["scope"] for one in found["scopes"]} == {"same leaf", "same unit"}
+    assert (found["examined"]["pairs"], found["examined"]["of_pairs"]) == (8, 8)
 
 
 def test_what_killed_proofs_left_behind_is_cleared_up(home: Path) -> None:

@@ -40,6 +40,12 @@ def test_gaps_at_the_beginning_and_at_the_end_count() -> None:
     assert heard(3, sent=6) == Heard("a", 6, (Gap(1000.0, 1001.5, 2), Gap(1001.5, 1003.0, 3)))
 
 
+def test_a_call_goes_on_where_numbers_begin_anew() -> None:
+    numbers = [*range(1, 65_530), 65_535, 0, 1, 4, 3, 2, 5]
+    found = heard(*numbers, sent=65_541)
+    assert (found.sent, [gap.lost for gap in found.gaps]) == (65_541, [5])
+
+
 def test_a_call_without_any_answer_is_one_gap() -> None:
     assert heard(sent=4) == Heard("a", 4, (Gap(1000.0, 1002.0, 4),))
 

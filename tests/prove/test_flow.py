@@ -1,5 +1,8 @@
 """Who calls whom while a change is rolled."""
 
+from dataclasses import replace
+
+from netkit.design import Fabric
 from netkit.prove.flow import ACROSS, SAME_LEAF, SAME_UNIT, SCOPES, flows
 from netkit.prove.part import cut
 from tests import intents
@@ -22,6 +25,23 @@ def test_flows_are_of_nics_that_were_there_before() -> None:
 def test_nics_whose_address_changes_are_not_called() -> None:
     moved = intents.fabric(intents.values({"pools": {"loopbacks": "10.255.0.0/24", "hosts": "10.64.0.0/16"}}))
     assert flows(FABRIC, moved) == ()
+
+
+def drained(**overrides: bool) -> Fabric:
+    return replace(
+        FABRIC, switches=tuple(replace(one, drain=overrides.get(one.name, False)) for one in FABRIC.switches)
+    )
+
+
+def test_across_a_spine_that_is_left_is_called_whichever_side_is_drained() -> None:
+    every = {flow.call.name for flow in flows(FABRIC, FABRIC, 1000)}
+    for sides in ((FABRIC, drained(spine01=True)), (drained(spine01=True), FABRIC)):
+        assert {flow.call.name for flow in flows(*sides, 1000)} == every
+
+
+def test_where_no_spine_is_left_calls_stay_on_their_leaf() -> None:
+    for sides in ((FABRIC, drained(spine01=True, spine02=True)), (drained(spine01=True, spine02=True), FABRIC)):
+        assert {flow.scope for flow in flows(*sides, 1000)} == {SAME_LEAF}
 
 
 def test_rails_that_are_kept_apart_do_not_call_each_other() -> None:

@@ -4,7 +4,7 @@ from netkit.lab.calling import Call, Gap, Heard
 from netkit.platforms.change import Risk
 from netkit.prove.flow import ACROSS, SAME_LEAF, Flow
 from netkit.prove.proof import of_loss
-from netkit.prove.seen import BEFORE, ScopeSeen, Turn, WaveSeen, by_scope, by_wave, mute
+from netkit.prove.seen import BEFORE, ScopeSeen, Turn, WaveSeen, by_scope, by_wave, mute, since_the_first
 
 TURNS = (Turn(1, ("spine01",), 100.0), Turn(2, ("leaf01", "leaf02"), 200.0))
 FLOWS = tuple(Flow(scope, Call(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))
@@ -19,6 +19,13 @@ def test_what_is_lost_before_the_first_wave_is_told_apart() -> None:
     found = by_wave(TURNS, [Heard("a", 50, (Gap(90.0, 91.0, 9),))])
     assert found[0] == WaveSeen(BEFORE, (), 9, 1.0)
     assert [one.lost for one in found[1:]] == [0, 0]
+
+
+def test_what_is_lost_before_the_first_wave_does_not_speak_against_a_change() -> None:
+    during = Gap(100.5, 101.0, 4)
+    heard = [Heard("a", 50, (Gap(90.0, 91.0, 9), during)), Heard("b", 50, (Gap(99.0, 99.5, 4),))]
+    assert since_the_first(TURNS, heard) == (Heard("a", 50, (during,)), Heard("b", 50, ()))
+    assert list(of_loss(Risk.LOW, by_scope(FLOWS, since_the_first(TURNS, heard[1:])))) == []
 
 
 def test_a_scope_names_its_worst_flow() -> None:

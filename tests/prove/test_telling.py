@@ -84,3 +84,25 @@ def test_of_many_waves_those_with_loss_are_shown() -> None:
 def test_a_change_that_could_not_be_rolled_says_so_in_its_verdict() -> None:
     found = telling.headline(replace(PROVEN, obstacle="a cable moved"))
     assert found == "proven in the lab: booted as it is to be, not rolled; 24 pairs of NICs reach each other afterwards"
+
+
+def test_what_was_not_tried_is_in_the_verdict() -> None:
+    unseen = replace(PROVEN, booted=Booted({"leaf": 2}, {"leaf": 4}, (("leaf07", "leaf08"),)))
+    found = telling.headline(replace(unseen, untried=("leaf01",)))
+    assert found.startswith("proven in part: rolled in 2 waves, ")
+    assert found.endswith("; not tried: what changes on leaf01, leaf07, leaf08")
+    assert telling.verdict(unseen).startswith("⚠ **Proven in part: ")
+    assert telling.headline(unseen).endswith("; not tried: what changes on leaf07, leaf08")
+    said = "not tried, being on ports that lead to what is not booted: some of leaf01"
+    assert f"  {said}" in telling.text(replace(PROVEN, untried=("leaf01",))).splitlines()
+
+
+def test_pairs_that_the_design_keeps_apart_are_told_as_such() -> None:
+    found = telling.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
+    assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that nobody may cut up" in found
+    assert "nobody may cut up; none of 200 across rails, as designed; 8 sessions" in found
+
+
+def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:
+    found = telling.text(replace(PROVEN, examined=Examined(8, 0, 24, 24, 9000)))
+    assert "8 sessions, next hops not counted; a second plan is empty" in found

@@ -1,0 +1,57 @@
+"""What is made of a change that was rolled in the lab: what speaks against it, and whether the rest is looked at."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from netkit.cli.fabric import open_project
+from netkit.cli.proving import Trial
+from netkit.deploy import DeviceOutcome, Outcome, Result, State
+from netkit.lab.calling import Gap, Heard
+from netkit.plan import Plan
+from netkit.prove.flow import flows
+from netkit.prove.part import Part
+from netkit.prove.seen import Turn
+from tests.command import ROOT
+
+PROJECT = open_project(Path(ROOT, "inventory/reference"))
+CALLED = flows(PROJECT.fabric, PROJECT.fabric, 1)
+PLAN = Plan("reference", (), (), (), "1.0")
+DONE = Outcome("run", "reference", (DeviceOutcome("leaf01", Result.DONE, State.INTENDED),))
+TURNS = (Turn(1, ("leaf01",), 100.0),)
+DURING, BEFORE = Gap(101.0, 102.0, 9), Gap(99.0, 102.0, 29)
+
+
+def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> Trial:
+    """Return a proof after its change was rolled and heard."""
+    found = Trial(PROJECT, PROJECT, Part(PROJECT.fabric), PLAN, 0.0)
+    heard = [Heard(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
+    found.judged(PLAN, CALLED, outcome, TURNS, heard)
+    return found
+
+
+def test_a_change_without_loss_has_nothing_against_it() -> None:
+    found = trial(DONE)
+    assert (found.failures, found.is_whole) == ([], True)
+
+
+def test_after_a_loss_the_rest_is_examined_all_the_same() -> None:
+    found = trial(DONE, [DURING])
+    assert len(found.failures) == len(CALLED)
+    assert found.is_whole
+
+
+def test_a_loss_from_before_the_first_wave_is_not_of_the_change() -> None:
+    assert trial(DONE, [BEFORE]).failures == []
+
+
+def test_calls_that_could_not_be_made_do_not_keep_the_rest_from_being_examined() -> None:
+    found = trial(DONE, sent=0)
+    assert len(found.failures) == len(CALLED)
+    assert found.is_whole
+
+
+def test_after_a_deploy_that_stopped_nothing_is_examined() -> None:
+    found = trial(Outcome("run", "reference", DONE.devices, stopped="a gate"))
+    assert found.failures == ["the deploy stopped: a gate"]
+    assert not found.is_whole
+    assert not trial(None).is_whole
