@@ -1,5 +1,6 @@
 """The store: runs of checks are saved whole or not at all, and read while others write."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +21,8 @@ from netkit.store.retention import KEEP_S, prune
 from netkit.store.upgrade import revision_of, upgrade
 
 ALL = 1_000_000
+AHEAD_S = 60.0
+"""What was seen later than so long from now was stored while a clock was ahead, and comes before nothing."""
 
 
 class Store:
@@ -50,11 +53,13 @@ class Store:
         """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
 
         A run that was taken before the newest one is kept, but changes no state and no counters, and tells nothing.
+        One that was taken in the future is no newest one, and does not make what is there too old.
         """
         with writing(self._engine) as connection:
             before_s = self._newest_s(connection, run.source)
             newest_s = max(before_s, run.taken_s)
-            prune(connection, run.source, newest_s - keep_s, newest_s)
+            now_s = min(newest_s, time.time())
+            prune(connection, run.source, now_s - keep_s, now_s)
             self._add(connection, run, judgement)
             self._put(connection, schema.readings, row.reading_rows(run.source, snapshot), has_precedence=False)
             self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
@@ -66,13 +71,17 @@ class Store:
             return changed
 
     def runs(self, source: Source, most: int = ALL) -> tuple[Run, ...]:
-        """Return the runs that are kept, the newest first."""
+        """Return the runs that are kept, the newest first; those from the future are the last."""
         columns = [column for column in schema.runs.c if column.name != "judgement"]
-        query = select(*columns).where(_is_of(schema.runs, source))
         order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
+        query = select(*columns).where(_is_of(schema.runs, source)).order_by(*order)
+        is_ahead = schema.runs.c.taken_s > time.time() + AHEAD_S
+        found: list[Run] = []
         with reading(self._engine) as connection:
-            found = connection.execute(query.order_by(*order).limit(most)).mappings()
-            return tuple(row.run_of_row(one) for one in found)
+            for which in (~is_ahead, is_ahead):  # not one query, which could use no index
+                rows = connection.execute(query.where(which).limit(most - len(found))).mappings()
+                found += map(row.run_of_row, rows)
+        return tuple(found)
 
     def judgement(self, run: Run) -> Judgement:
         """Return what the checks of a run said."""
@@ -109,7 +118,8 @@ class Store:
         return outbox.Outbox(self._engine, source)
 
     def _newest_s(self, connection: Connection, source: Source) -> float:
-        query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source))
+        is_right = schema.runs.c.taken_s <= time.time() + AHEAD_S
+        query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source), is_right)
         return connection.scalar(query) or 0.0
 
     def _add(self, connection: Connection, run: Run, judgement: Judgement) -> None:
@@ -144,7 +154,7 @@ class Store:
         keys, more = _columns(table, is_key=True), _columns(table, is_key=False)
         new: Any = writes.excluded
         if has_precedence:
-            is_later = new.at_s >= table.c.at_s if "at_s" in table.c else None
+            is_later = (new.at_s >= table.c.at_s) | _is_ahead(table) if "at_s" in table.c else None
             values = {name: new[name] for name in more}
             connection.execute(writes.on_conflict_do_update(index_elements=keys, set_=values, where=is_later), found)
         else:
@@ -153,6 +163,10 @@ class Store:
 
 def _columns(table: Table, *, is_key: bool) -> list[str]:
     return [column.name for column in table.c if column.primary_key is is_key]
+
+
+def _is_ahead(table: Table) -> ColumnElement[bool]:
+    return table.c.at_s > time.time() + AHEAD_S
 
 
 def _is_of(table: Table, source: Source) -> ColumnElement[bool]:

@@ -1,3 +1,4 @@
+import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -131,6 +132,21 @@ def test_an_older_run_changes_no_state(store: Store) -> None:
     save(store, BEGAN_S, result("leaf01", fail("swp1", "down")))
     assert store.save(run(BEGAN_S - 60), judgement(result("leaf01")), snapshot(BEGAN_S - 60)) == ()
     assert [state.verdict for state in store.latest_states(SOURCE)] == [Verdict.FAIL]
+
+
+def test_a_run_from_the_future_freezes_and_wipes_nothing(store: Store) -> None:
+    now_s = time.time() - 5
+    down = result("leaf01", fail("swp1", "down"))
+    first = save(store, now_s - 60, down, leaf01=counted("leaf01", now_s - 60, 5))
+    ahead_s = now_s + 1000 * DAY_S
+    ahead = save(store, ahead_s, down, leaf01=counted("leaf01", ahead_s, 6))
+    then = save(store, now_s - 30, down, leaf01=counted("leaf01", now_s - 30, 7))
+    last = run(now_s)
+    changed = store.save(last, judgement(result("leaf01")), snapshot(now_s, leaf01=counted("leaf01", now_s, 8)))
+    assert [state.verdict for state in changed] == [Verdict.PASS]
+    assert store.runs(SOURCE) == (last, then, first, ahead)
+    assert store.runs(SOURCE, 1) == (last,)
+    assert store.counters(SOURCE)["leaf01"].sample.at_s == now_s
 
 
 def test_text_that_a_database_does_not_take_is_kept_all_the_same(store: Store) -> None:
