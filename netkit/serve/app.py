@@ -18,17 +18,15 @@ from netkit.errors import NetkitError
 from netkit.report.page import frame
 from netkit.serve import api, page
 from netkit.serve.exposition import exposition
-from netkit.serve.guard import Door, Guard, is_for_programs
+from netkit.serve.guard import TITLES, Door, Guard, is_for_programs, problem
 from netkit.serve.openapi import openapi
-from netkit.serve.query import QueryError
+from netkit.serve.query import Query, QueryError
 from netkit.serve.record import LATEST
 from netkit.serve.site import Site
 from netkit.store import Run
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-PROBLEM = "application/problem+json"
 LATER = {"Retry-After": "30"}
-TITLES = {400: "Bad request", 404: "Not found", 405: "Method not allowed", 503: "Not available now", 500: "A bug"}
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -93,6 +91,7 @@ class _Paths:
         return Response(await run_in_threadpool(exposition, self.site), media_type=PROMETHEUS)
 
     async def run(self, request: Request) -> Response:
+        _no_parameters(request)
         one = await self._made(request.path_params["run"])
         return _tagged(request, await run_in_threadpool(self.site.records.file(one).read_bytes))
 
@@ -108,6 +107,7 @@ class _Paths:
         """Return what answers with values of the latest report."""
 
         async def answered(request: Request) -> Response:
+            _no_parameters(request)
             one = await self._made(LATEST)
             report = await run_in_threadpool(self.site.records.report, one)
             return _json(request, answer(report, request))
@@ -132,7 +132,12 @@ async def _healthz(request: Request) -> Response:
 
 
 async def _openapi(request: Request) -> Response:
+    _no_parameters(request)
     return _json(request, openapi())
+
+
+def _no_parameters(request: Request) -> None:
+    Query.of(request.query_params.multi_items())
 
 
 def _json(request: Request, data: object) -> Response:
@@ -170,9 +175,7 @@ async def _bug(request: Request, error: Exception) -> Response:
 
 def refusal(request: Request, code: int, detail: str, headers: dict[str, str] | None = None) -> Response:
     """Return why something is not answered: for programs as a problem document, else as a page."""
-    title = TITLES.get(code, "Refused")
     if is_for_programs(request):
-        body = {"type": "about:blank", "title": title, "status": code, "detail": detail}
-        return Response(json.dumps(body), code, headers, PROBLEM)
+        return problem(code, detail, headers)
     own = {**(headers or {}), "Content-Security-Policy": page.policy()}
-    return HTMLResponse(page.notice(title, detail), code, own)
+    return HTMLResponse(page.notice(TITLES.get(code, "Refused"), detail), code, own)

@@ -1,5 +1,6 @@
 """The door: every request passes it. Without the token nothing is told; what is told goes out with strict headers."""
 
+import json
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -25,7 +26,19 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+TITLES = {
+    400: "Bad request",
+    401: "Unauthorized",
+    404: "Not found",
+    405: "Method not allowed",
+    421: "Misdirected request",
+    429: "Too many requests",
+    500: "A bug",
+    503: "Not available now",
+}
+UNKNOWN = "give the token: Authorization: Bearer TOKEN"
 NOT_IT = "That is not the token."
+STRANGE = "this server does not go by that name: netkit serve --name tells it"
 LATER = "Too many wrong tokens came from this address: try again in a minute."
 
 
@@ -48,7 +61,7 @@ class Door:
     def refused(self, request: Request) -> Response | None:
         """Return why a request is not answered; None when it is."""
         if not is_own_name(request.headers.get("host", ""), self.names):
-            return PlainTextResponse("this server does not go by that name: netkit serve --name tells it\n", 421)
+            return _refusal(request, 421, STRANGE)
         if request.url.path in OPEN or self._has_session(request):
             return None
         given = _bearer(request)
@@ -63,7 +76,7 @@ class Door:
     def _of_token(self, request: Request, given: str) -> Response | None:
         address = _address(request)
         if wait_s := self.guesses.wait_s(address):
-            return PlainTextResponse(f"{LATER}\n", 429, {"Retry-After": str(int(wait_s) + 1)})
+            return _refusal(request, 429, LATER, {"Retry-After": str(int(wait_s) + 1)})
         if self.token.is_it(given):
             return None
         self.guesses.note(address)
@@ -137,14 +150,18 @@ def _unknown(request: Request) -> Response:
     """Return that somebody has to say who they are: to a browser as the form for it."""
     if not is_for_programs(request) and request.method in {"GET", "HEAD"} and not _bearer(request):
         return RedirectResponse("/login", 303)
-    headers = {"WWW-Authenticate": 'Bearer realm="netkit"'}
-    return Response(UNKNOWN, 401, headers, "application/problem+json")
+    return problem(401, UNKNOWN, {"WWW-Authenticate": 'Bearer realm="netkit"'})
 
 
-UNKNOWN = (
-    '{"type": "about:blank", "title": "Unauthorized", "status": 401, '
-    '"detail": "give the token: Authorization: Bearer TOKEN"}'
-)
+def _refusal(request: Request, code: int, why: str, headers: dict[str, str] | None = None) -> Response:
+    """Return why a request is not even looked at."""
+    return problem(code, why, headers) if is_for_programs(request) else PlainTextResponse(f"{why}\n", code, headers)
+
+
+def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Return why something is not answered, as programs read it."""
+    body = {"type": "about:blank", "title": TITLES.get(code, "Refused"), "status": code, "detail": detail}
+    return Response(json.dumps(body), code, headers, "application/problem+json")
 
 
 async def _given(request: Request) -> str | None:

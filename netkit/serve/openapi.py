@@ -17,6 +17,7 @@ TIME: Schema = {"type": "number", "description": "seconds of the epoch"}
 VERDICT: Schema = {"type": "string", "enum": [verdict.word for verdict in Verdict]}
 DEFS, COMPONENTS = "#/$defs/", "#/components/schemas/"
 OF_REPORT = "Report."
+REFUSED = ("400", "404", "405", "421", "429", "503")
 RUN_COUNTS = ("devices", "examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
 
 
@@ -84,7 +85,7 @@ def _paths() -> dict[str, Any]:
 
 
 def _get(operation: str, summary: str, schema: str, *parameters: Schema) -> Schema:
-    problems = {code: {"$ref": "#/components/responses/Problem"} for code in ("400", "404", "503")}
+    problems = {code: {"$ref": "#/components/responses/Problem"} for code in REFUSED}
     tag = {"ETag": {"description": "names this answer, for If-None-Match", "schema": TEXT}}
     return {
         "get": {

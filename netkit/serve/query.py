@@ -53,18 +53,18 @@ class Query:
             raise QueryError(f"no verdict {word!r}; use one of {', '.join(WORDS)}")
         return WORDS.get(word)
 
-    def number(self, name: str, usual: int, most: int) -> int:
-        """Return a number from 0 on."""
+    def number(self, name: str, usual: int, least: int, most: int) -> int:
+        """Return a number within bounds."""
         text = self.text(name)
         if not text:
             return usual
-        if not text.isascii() or not text.isdigit() or not int(text) <= most:
-            raise QueryError(f"{name} is a number from 0 to {most}")
+        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+            raise QueryError(f"{name} is a number from {least} to {most}")
         return int(text)
 
     def size(self) -> int:
         """Return how many items a page has at most."""
-        return max(1, self.number("limit", USUAL_ITEMS, MOST_ITEMS))
+        return self.number("limit", USUAL_ITEMS, 1, MOST_ITEMS)
 
     def pinned(self, **chosen: str) -> "Query":
         """Return the query with values that its following parts keep."""
@@ -88,7 +88,7 @@ class Slice:
 
 def sliced(query: Query, found: Sequence[T], shown: Callable[[T], object]) -> Slice:
     """Return the part of things that is asked for by offset and limit."""
-    begin = query.number("offset", 0, 10**9)
+    begin = query.number("offset", 0, 0, 10**9)
     end = begin + query.size()
     following = query.following(offset=end) if end < len(found) else ""
     return Slice([shown(one) for one in found[begin:end]], len(found), following)

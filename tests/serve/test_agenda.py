@@ -162,7 +162,8 @@ def test_queries_filter_and_pages_follow_each_other() -> None:
     [
         ([("nix", "1")], "no parameter 'nix'"),
         ([("limit", "1"), ("limit", "2")], "given twice"),
-        ([("limit", "501")], "limit is a number from 0 to 500"),
+        ([("limit", "501")], "limit is a number from 1 to 500"),
+        ([("limit", "0")], "limit is a number from 1 to 500"),
         ([("limit", "-1")], "limit is a number"),
         ([("limit", "²")], "limit is a number"),
         ([("verdict", "bad")], "no verdict 'bad'"),

@@ -12,6 +12,7 @@ from openapi_spec_validator import validate
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 
+from netkit.serve.gate import MOST_WRONG
 from netkit.serve.openapi import openapi
 from tests.command import run
 from tests.serve.server import Answer, Running
@@ -33,6 +34,7 @@ ASKED = (
     "openapi.json",
 )
 WRONG = ("runs?x=1", "runs?limit=x", "runs?before=x", "findings?verdict=bad", "findings?limit=501", "states?offset=-1")
+ALIKE = ("runs/latest?x=1", "devices?x=1", "devices/leaf01?x=1", "trends?x=1", "openapi.json?x=1", "runs?limit=0")
 MISSING = ("runs/none", "devices/none", "none", "findings?run=none", "runs/..%2f..%2fdiary")
 
 
@@ -92,7 +94,9 @@ def test_answers_are_what_the_document_says(server: Running, path: str) -> None:
     checked(answer, template_of(path))
 
 
-@pytest.mark.parametrize(("code", "path"), [*((400, path) for path in WRONG), *((404, path) for path in MISSING)])
+@pytest.mark.parametrize(
+    ("code", "path"), [*((400, path) for path in (*WRONG, *ALIKE)), *((404, path) for path in MISSING)]
+)
 def test_what_cannot_be_answered_says_why(server: Running, code: int, path: str) -> None:
     answer = server.ask(f"/api/v1/{path}")
     assert answer.code == code
@@ -105,6 +109,19 @@ def test_what_cannot_be_answered_says_why(server: Running, code: int, path: str)
 def test_a_refusal_is_a_problem_too(server: Running) -> None:
     answer = server.ask("/api/v1/runs", token="")
     assert (answer.code, checked(answer, "/api/v1/runs")["title"]) == (401, "Unauthorized")
+
+
+def test_whatever_is_refused_is_a_problem(server: Running) -> None:
+    def title(code: int, **asked: str) -> str:
+        answer = server.ask("/api/v1/runs", **asked)
+        assert answer.code == code
+        return str(checked(answer, "/api/v1/runs")["title"])
+
+    assert title(421, Host="evil.example") == "Misdirected request"
+    assert title(405, method="POST") == "Method not allowed"
+    wrong = {"token": "wrong", "source": "127.0.0.9"}
+    assert {title(401, **wrong) for _ in range(MOST_WRONG)} == {"Unauthorized"}
+    assert title(429, **wrong) == "Too many requests"
 
 
 def test_findings_are_those_of_netkit_check(server: Running) -> None:
