@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 from netkit.errors import AccessError, DeviceError, NetkitError
 from netkit.platforms.nvue.facts.route import IN_NVUE
-from netkit.platforms.nvue.rest_line import RestLine
-from netkit.platforms.view import Reply
+from netkit.platforms.nvue.rest_line import FaultError, LateError, RestLine
+from netkit.platforms.view import ENDLESS, EXITED, Reply
 
 SHOW = re.compile(r"nv show (?P<path>[^-]\S*(?: [^-]\S*)*?)(?P<options>(?: --\S+)*) -o json")
 ASPECT = re.compile(r"interface (lldp|qos-[a-z-]+)")
@@ -17,6 +17,8 @@ INCLUDE = "include="
 SHARE = 3
 """One command may take this part of the time a request has, so that the others are not waited for in vain."""
 LEAST_S = 2.0
+REFUSED = f"{EXITED} 1: "
+"""As `nv show` ends over what the switch does not have or cannot tell: it may be asked in another way then."""
 
 
 def ask(line: RestLine, commands: Sequence[str], is_wanted: Callable[[], bool]) -> tuple[Reply, ...]:
@@ -33,6 +35,8 @@ def ask(line: RestLine, commands: Sequence[str], is_wanted: Callable[[], bool]) 
             replies += [Reply("", "not answered: the connection is lost")] * (len(commands) - len(replies))
             break
         replies.append(_answer(line, command, limit_s))
+    if not line.is_alive and any(reply.failure == ENDLESS for reply in replies) and is_wanted():
+        _is_open_again(line)  # what took too long may be asked in another way
     return tuple(replies)
 
 
@@ -51,10 +55,14 @@ def _answer(line: RestLine, command: str, limit_s: float) -> Reply:
         return Reply("", "REST has no command line: use the transport ssh")
     try:
         found = line.ask("GET", place, query, timeout_s=limit_s)
-    except (AccessError, DeviceError) as error:
+    except LateError:
+        return Reply("", ENDLESS)
+    except (DeviceError, FaultError) as error:
+        return Reply("", f"{REFUSED}{_said(line, error)}")
+    except AccessError as error:
         return Reply("", _said(line, error))
     if found is None:
-        return Reply("", "the item does not exist")
+        return Reply("", f"{REFUSED}the item does not exist")
     return Reply(json.dumps(found), at_s=time.time())
 
 

@@ -22,6 +22,14 @@ LONGEST_ANSWER_BYTES = 64 << 20
 LOST = "try again; a change that was not confirmed goes back by itself"
 
 
+class LateError(AccessError):
+    """A request took all of its time."""
+
+
+class FaultError(AccessError):
+    """The switch answers, and fails over this one request."""
+
+
 class RestLine:
     """Requests and their answers. Not for several threads at once."""
 
@@ -94,9 +102,8 @@ class RestLine:
             answer = response.read(LONGEST_ANSWER_BYTES)
         except TimeoutError:
             self.close()
-            raise self.error(
-                f"did not answer {method} {where} within {timeout_s:g} s", "see whether it is busy"
-            ) from None
+            what = f"{self.target.device}: did not answer {method} {where} within {timeout_s:g} s"
+            raise LateError(Problem(what, "see whether it is busy")) from None
         except (OSError, http.client.HTTPException):
             self.close()
             raise self.error("the connection is lost", LOST) from None
@@ -109,6 +116,8 @@ class RestLine:
         if status in {401, 403}:
             remedy = "check the password; on a new switch, change the default one first"
             raise self.error(f"refuses the login of {self.target.user} over HTTPS", remedy)
+        if status == 500:
+            raise FaultError(Problem(f"{self.target.device}: answers with status 500", "see whether nvued runs"))
         if status in BUSY:
             raise self.error(f"answers with status {status}", "see whether nvued runs")
         if status == 404 and method == "GET":
@@ -121,7 +130,8 @@ class RestLine:
             raise self.garbled() from None
         if status >= 400:
             said = found.get("detail") or found.get("title") if isinstance(found, dict) else ""
-            what = f"{self.target.device}: refuses the configuration: {' '.join(str(said).split())[:400]}"
+            refused = "the question" if method == "GET" else "the configuration"
+            what = f"{self.target.device}: refuses {refused}: {' '.join(str(said).split())[:400]}"
             raise DeviceError(Problem(what, "nothing was changed"))
         return found
 

@@ -1,12 +1,20 @@
 """How commands are asked: over REST as requests, over SSH in a few streams."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import cast
 
 import pytest
 
 from netkit.errors import AccessError, Problem
+from netkit.observe.assemble import Readings, instead
 from netkit.platforms import shell_batch
+from netkit.platforms.nvue import rest_ask, rest_line
 from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.nvue.rest_ask import ask as ask_by_rest
 from netkit.platforms.nvue.rest_ask import request
 from netkit.platforms.nvue.shell_ask import MOST_STREAMS, WORTH, ask
 from netkit.platforms.ssh import SshLine, SshTarget
@@ -107,3 +115,83 @@ def test_a_long_stream_has_more_time(count: int, limit_s: float, monkeypatch: py
     answering(monkeypatch, limits_s=limits_s)
     ask(LINE, [f"nv show {number}" for number in range(count)])
     assert set(limits_s) == {limit_s}
+
+
+class PlainLine(rest_line.RestLine):
+    """A connection to a switch that answers without a certificate."""
+
+    def open(self) -> None:
+        self.close()
+        self._line = cast(
+            "HTTPSConnection", HTTPConnection(self.target.host, self.target.port, timeout=self.target.timeout_s)
+        )
+        self._line.connect()
+
+
+@contextmanager
+def switch(answers: Sequence[tuple[int, str]]) -> Iterator[PlainLine]:
+    """A switch that gives its answers one after the other; one without a status it never gives."""
+    over, left = Event(), list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            status, text = left.pop(0)
+            if not status:
+                over.wait(60)
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    line = PlainLine(SshTarget("leaf01", "127.0.0.1", "cumulus", server.server_port, timeout_s=0.2))
+    line.open()
+    try:
+        yield line
+    finally:
+        over.set()
+        line.close()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("answers", "failure"),
+    [
+        ([(404, "{}")], "exit code 1: the item does not exist"),
+        ([(400, '{"detail": "no such view"}')], "exit code 1: refuses the question: no such view"),
+        ([(500, "<p>")] * rest_line.TRIES, "exit code 1: answers with status 500"),
+        ([(0, "")], "does not end"),
+        ([(200, '{"swp1": {"other": 1}}')], ""),
+    ],
+)
+def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
+    answers: list[tuple[int, str]], failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rest_line, "PAUSE_S", 0)
+    monkeypatch.setattr(rest_ask, "LEAST_S", 0.1)
+    found = views(Subject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
+    whole = next(view for view in found if view.otherwise and len(view.commands) == 1)
+    with switch(answers) as line:
+        replies = ask_by_rest(line, whole.commands, lambda: True)
+        assert [reply.failure for reply in replies] == [failure]
+        assert instead((whole,), dict(zip(whole.commands, replies, strict=True)), Readings()) == (whole.otherwise,)
+        assert line.is_alive
+
+
+@pytest.mark.parametrize("status", [401, 502])
+def test_over_rest_who_is_not_let_in_or_finds_nobody_asks_no_port(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rest_line, "PAUSE_S", 0)
+    with switch([(status, "")] * rest_line.TRIES) as line:
+        (found,) = ask_by_rest(line, ["nv show interface -o json"], lambda: True)
+        assert not found.has_ended
