@@ -5,6 +5,7 @@ Whatever ends the writing, what was written can be read: a last line that is cut
 
 import gzip
 import json
+import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
 
 from netkit.errors import NetkitError, Problem
-from netkit.facts import Sample
+from netkit.facts import COUNTERS, Sample
+from netkit.facts.counter import parts
 from netkit.watch.board import Outline
 from netkit.watch.feed import Condition
 from netkit.watch.reading import WATCHED
@@ -25,6 +27,12 @@ CHUNK_BYTES = 1 << 16
 LONGEST_LINE_BYTES = 64 << 20
 GZIP = 16 + zlib.MAX_WBITS
 MAGIC = b"\x1f\x8b"
+MOST = 1 << 64
+LATEST_S = 253402214400.0
+"""The last day that a clock can tell."""
+STATES = frozenset({"connecting", "live", "slow", "gone"})
+BAD = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+"""What reading something else than a record comes to."""
 
 
 class RecordError(NetkitError):
@@ -96,7 +104,7 @@ def read(path: Path) -> tuple[Outline, Iterator[Event]]:
         raise RecordError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
     try:
         return _outline(json.loads(first), path), _events(lines, path)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except BAD:
         what = "is not a record of netkit watch"
         raise RecordError(Problem(what, "make one with netkit watch --record FILE", file=str(path))) from None
 
@@ -131,32 +139,60 @@ def _outline(head: Any, path: Path) -> Outline:
         str(head["fabric"]),
         tuple(_wire(wire) for wire in head["wires"]),
         tuple(int(number) for number in head["lossless"]),
-        Limits(**{name: float(value) for name, value in head["limits"].items()}),
-        float(head["interval_s"]),
+        Limits(**{name: _amount(value) for name, value in head["limits"].items()}),
+        _amount(head["interval_s"]),
         str(head["lab"]),
     )
 
 
 def _wire(told: Any) -> Wire:
     device, port, kind, group, speed_gbps, peer, peer_port = told
-    return Wire(str(device), str(port), kind, str(group), float(speed_gbps), str(peer), str(peer_port))
+    return Wire(str(device), str(port), kind, str(group), _amount(speed_gbps), str(peer), str(peer_port))
 
 
 def _events(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
     for number, line in enumerate(lines, 2):
         try:
             yield _event(json.loads(line))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        except BAD:
             raise RecordError(Problem("cannot be read", file=str(path), line=number)) from None
 
 
 def _event(told: Any) -> Event:
-    heard_s, device = float(told["heard_s"]), str(told["device"])
+    heard_s, device = _amount(told["heard_s"]), str(told["device"])
     if "condition" in told:
-        return Event(heard_s, device, Condition(**told["condition"]))
+        return Event(heard_s, device, _condition(**told["condition"]))
     counters = {
-        name: {str(place): int(count) for place, count in places.items()}
+        name: {_place(name, place): _count(count) for place, count in places.items()}
         for name, places in told["counters"].items()
         if name in WATCHED
     }
-    return Event(heard_s, device, Sample(float(told["at_s"]), counters, str(told.get("boot", ""))))
+    return Event(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", ""))))
+
+
+def _condition(state: Any, why: Any, every_s: Any, again_s: Any) -> Condition:
+    if state not in STATES:
+        raise ValueError(state)
+    return Condition(state, str(why), _amount(every_s), _amount(again_s))
+
+
+def _amount(told: Any) -> float:
+    """Return a time or another amount that can be drawn."""
+    found = float(told)
+    if not (math.isfinite(found) and 0 <= found < LATEST_S):
+        raise ValueError(told)
+    return found
+
+
+def _count(told: Any) -> int:
+    found = int(told)
+    if not 0 <= found < MOST:
+        raise ValueError(told)
+    return found
+
+
+def _place(name: str, place: str) -> str:
+    """Return a place; one of a priority or a queue ends in its number."""
+    if COUNTERS[name].scope != "port":
+        parts(place)
+    return place

@@ -1,21 +1,25 @@
 """A record holds all that was drawn, whatever ended it."""
 
 import gzip
+import json
 import resource
 import zlib
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from netkit.cli.screen import clock
 from netkit.errors import NetkitError
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame
 from netkit.watch.look import Look
-from netkit.watch.record import Event, Record, read
-from netkit.watch.session import Desk, Replay
+from netkit.watch.record import Event, Record, RecordError, read
+from netkit.watch.session import Desk, Replay, take
 from netkit.watch.span import UNICODE
 from tests.watch.scene import BEGAN_S, OUTLINE, storm, storm_at
 
@@ -114,6 +118,74 @@ def test_a_line_that_is_none_is_told_with_its_number(tmp_path: Path) -> None:
     path.write_bytes(written(tmp_path / "good.jsonl", EVENTS[:1]) + b'{"device": 1}\n')
     with pytest.raises(NetkitError, match=r"watch\.jsonl:3: cannot be read"):
         list(read(path)[1])
+
+
+GOOD: dict[str, Any] = {"heard_s": BEGAN_S, "device": "leaf01", "at_s": BEGAN_S}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        GOOD | {"heard_s": float("inf"), "counters": {}},
+        GOOD | {"heard_s": 10**400, "counters": {}},
+        GOOD | {"at_s": float("nan"), "counters": {}},
+        GOOD | {"at_s": 1e15, "counters": {}},
+        GOOD | {"counters": {"rx_bytes": {"swp1s0": -1}}},
+        GOOD | {"counters": {"rx_bytes": {"swp1s0": 1 << 64}}},
+        GOOD | {"counters": {"rx_pause": {"swp1s0": 1}}},
+        GOOD | {"condition": {"state": "lost", "why": "", "every_s": 1, "again_s": 0}},
+        GOOD | {"condition": {"state": "gone", "why": 1, "every_s": [], "again_s": 0}},
+        GOOD | {"condition": {"state": "gone", "why": "", "every_s": 1, "again_s": 10**400}},
+    ],
+)
+def test_what_no_device_can_tell_is_refused(tmp_path: Path, told: dict[str, Any]) -> None:
+    path = tmp_path / "watch.jsonl"
+    path.write_bytes(written(tmp_path / "good.jsonl", []) + json.dumps(told).encode() + b"\n")
+    with pytest.raises(NetkitError, match=r"watch\.jsonl:2: cannot be read"):
+        list(read(path)[1])
+
+
+NUMBERS = st.one_of(st.integers(-5, 5), st.floats(), st.sampled_from([10**400, -1, 1 << 64, BEGAN_S, 1e15]))
+ANYTHING = st.recursive(
+    st.one_of(st.none(), st.booleans(), NUMBERS, st.text(max_size=5)),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=6,
+)
+PLACES = st.dictionaries(st.sampled_from(["swp1s0", "swp1s0/3", "swp1s0/x", "/", ""]), NUMBERS | ANYTHING, max_size=3)
+LINES = ANYTHING | st.fixed_dictionaries(
+    {"heard_s": NUMBERS | ANYTHING, "device": st.just("leaf01") | ANYTHING},
+    optional={
+        "at_s": NUMBERS | ANYTHING,
+        "boot": ANYTHING,
+        "counters": st.dictionaries(st.sampled_from(["rx_bytes", "rx_pause", "queue_drops", "x"]), PLACES) | ANYTHING,
+        "condition": ANYTHING
+        | st.fixed_dictionaries(
+            {
+                "state": st.sampled_from(["live", "gone", "x"]) | ANYTHING,
+                "why": ANYTHING,
+                "every_s": NUMBERS | ANYTHING,
+                "again_s": NUMBERS | ANYTHING,
+            }
+        ),
+    },
+)
+
+
+@given(st.lists(LINES, max_size=4), st.none() | st.tuples(st.sampled_from(["limits", "wires", "interval_s"]), ANYTHING))
+def test_any_lines_are_drawn_or_refused(folder: Path, lines: list[Any], worse: tuple[str, Any] | None) -> None:
+    path = folder / "any.jsonl"
+    (folder / "head.jsonl").unlink(missing_ok=True)
+    head = json.loads(written(folder / "head.jsonl", []))
+    head |= dict([worse]) if worse else {}
+    path.write_text("".join(json.dumps(line) + "\n" for line in [head, *lines]))
+    with suppress(RecordError):
+        outline, events = read(path)
+        board = Board(outline)
+        for event in events:
+            take(board, event)
+            scene = board.scene(event.heard_s, clock(event.heard_s))
+            for look in (Look(), Look(is_rails=True), Look(is_detail=True, chosen=("leaf01", "swp1s0"))):
+                frame(scene, look, 100, 30, UNICODE)
 
 
 def tell(desk: Desk, event: Event) -> None:
