@@ -67,7 +67,22 @@ class BoundedProtocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that leaves signals to whom runs it."""
+    """A server that leaves signals to whom runs it, and in which a TLS handshake has no more time than a request."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen on sockets that are bound."""
+        loop, config = asyncio.get_running_loop(), self.config
+        longest_s = ASK_S if config.ssl else None
+        self.servers = [
+            await loop.create_server(
+                self._protocol, sock=one, ssl=config.ssl, backlog=MOST_CONNECTIONS, ssl_handshake_timeout=longest_s
+            )
+            for one in sockets or ()
+        ]
+        self.started = True
+
+    def _protocol(self) -> BoundedProtocol:
+        return BoundedProtocol(self.config, self.server_state, self.lifespan.state)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import socket
+import ssl
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from netkit.cli.serve import Children
 from netkit.cli.serve_request import ServeRequest
 from netkit.errors import OutputError
 from netkit.judge import fail
-from netkit.serve import api, child
+from netkit.serve import api, child, listening
 from netkit.serve.agenda import Agenda
 from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, Round
 from netkit.serve.gate import Token
@@ -25,6 +28,8 @@ from netkit.serve.schedule import Schedule
 from netkit.serve.site import Site
 from netkit.store import Run
 from netkit.store.store import open_store
+from tests.serve.server import PATIENCE_S, free_port
+from tests.serve.test_serve_live import certificate
 from tests.store import runs
 
 NOON_S = 1_795_348_800.0
@@ -224,3 +229,47 @@ def test_a_session_over_tls_is_sent_over_nothing_else() -> None:
     assert "Secure" in login(posted(form, origin=f"https://{host}", host=host)).headers["set-cookie"]
     assert "Secure" in login(posted(form, host=host), is_tls=True).headers["set-cookie"]
     assert "Secure" not in login(posted(form, origin=f"http://{host}", host=host)).headers["set-cookie"]
+
+
+def test_a_handshake_that_does_not_come_is_cut_and_others_are_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, key = certificate(tmp_path)
+    place = listening.Place("127.0.0.1", free_port(), made, key)
+    trusted = ssl.create_default_context(cafile=str(made))
+    answer = asyncio.run(_of_served(place, lambda: _asked(place.port, trusted)))
+    assert answer.startswith(b"HTTP/1.1 204 No Content")
+    monkeypatch.setattr(listening, "ASK_S", 0.5)
+    assert asyncio.run(_of_served(place, lambda: _read(_connected(place.port)))) == b""
+
+
+async def _of_served(place: listening.Place, client: Callable[[], bytes]) -> bytes:
+    """Return what a client reads of a server that says nothing."""
+    web = listening.server(_empty, place)
+    with place.opened() as opened:
+        ends = asyncio.ensure_future(web.serve(sockets=[opened]))
+        found = await asyncio.to_thread(client)
+        web.should_exit = True
+        await ends
+    return found
+
+
+def _connected(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), PATIENCE_S / 4)
+
+
+async def _empty(scope: Any, receive: Any, send: Any) -> None:
+    del scope, receive
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+def _read(one: socket.socket) -> bytes:
+    with one:
+        return one.recv(1000)
+
+
+def _asked(port: int, trusted: ssl.SSLContext) -> bytes:
+    one = trusted.wrap_socket(_connected(port), server_hostname="127.0.0.1")
+    one.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    return _read(one)
