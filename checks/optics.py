@@ -113,7 +113,11 @@ def loss(scene: Scene) -> Iterator[Finding]:
     Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
     others of its kind is dirty or bent: clean it, then swap it.
     """
-    losses = list(_losses(scene))
+    found = list(_losses(scene))
+    yield from (
+        skip(end.port, "not both ends measure light", device=end.device) for _, end, value in found if value is None
+    )
+    losses = [(kind, end, value) for kind, end, value in found if value is not None]
     kinds = {kind for kind, _, _ in losses}
     usual = {kind: [value for one, _, value in losses if one == kind] for kind in kinds}
     for kind, end, value in losses:
@@ -127,8 +131,11 @@ def loss(scene: Scene) -> Iterator[Finding]:
             yield PASSED
 
 
-def _losses(scene: Scene) -> Iterator[tuple[str, End, float]]:
-    """Yield kind of cable, receiving end and mean loss of every direction both of whose ends measure."""
+def _losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
+    """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
+
+    Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
+    """
     for link in scene.fabric.links():
         for near, far in (
             (End(link.device, link.port), End(link.peer, link.peer_port)),
@@ -138,6 +145,13 @@ def _losses(scene: Scene) -> Iterator[tuple[str, End, float]]:
             sent = [lane.tx_dbm for lane in _lanes(scene, far) if lane.tx_dbm is not None]
             if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
                 yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
+            elif (received or sent) and _tells(scene, near) and _tells(scene, far):
+                yield link.cable.media, near, None
+
+
+def _tells(scene: Scene, end: End) -> bool:
+    seen = scene.devices.get(end.device)
+    return seen is not None and not isinstance(seen.facts.modules, Absent)
 
 
 def _lanes(scene: Scene, end: End) -> Sequence[Lane]:

@@ -18,6 +18,7 @@ from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import shown
 from netkit.store import Source
 from netkit.store.outbox import Outbox, Post, Tell
+from netkit.store.state import without_half_seen
 
 HOUR_S = 3600.0
 
@@ -42,7 +43,10 @@ class Notifying:
         """Return what decides with a run what is told of it."""
         devices = frozenset(scene.fabric.names)
         now = Round(self.source, judged.taken_s, judged.troubles, devices, self.settings.flapping.limits)
-        return lambda memory, states: decide(memory, states, now, self._address)
+        peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
+        return lambda memory, states: decide(
+            memory, without_half_seen(states, judged.judgement, scene.devices, peers), now, self._address
+        )
 
     def _address(self, news: News) -> tuple[Post, ...]:
         return tuple(posts(news, self.settings.receivers, self.source))

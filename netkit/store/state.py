@@ -39,6 +39,8 @@ class CheckState:
 
 
 States = Mapping[Key, CheckState]
+Peers = Mapping[tuple[str, str], str]
+"""What each port is cabled to by design: device and port → device."""
 
 
 def key_of(finding: Finding) -> Key:
@@ -52,12 +54,39 @@ def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: f
     A place is well again only when it was judged and nothing was found there.
     """
     found = {**_bad(judgement), **dict(_missed(judgement))}
-    reached = frozenset(names) - {name for name, _ in judgement.unreached}
+    reached = _reached(names, judgement)
     judged = {(one.check, one.device): _Judged.of(one) for one in judgement.results}
     for key in before:
         if key not in found and (verdict := _verdict(key, judged, reached)) is not None:
             found[key] = (verdict, "")
     return {key: _next(before.get(key), key, *told, taken_s) for key, told in found.items()}
+
+
+def without_half_seen(states: States, judgement: Judgement, names: Iterable[str], peers: Peers) -> States:
+    """Return states without what is well only because nobody looked at the other end of its cable.
+
+    Checks of the fabric compare both ends, and find nothing where one of them was not seen.
+    """
+    seen = {"", *_reached(names, judgement)}
+    by_device = {(one.check, one.device) for one in judgement.results}
+    return {
+        key: one
+        for key, one in states.items()
+        if one.verdict is not Verdict.PASS or (key.check, key.device) in by_device or _far(key, peers) in seen
+    }
+
+
+def _reached(names: Iterable[str], judgement: Judgement) -> frozenset[str]:
+    return frozenset(names) - {name for name, _ in judgement.unreached}
+
+
+def _far(key: Key, peers: Peers) -> str:
+    """Return the device at the other end of a port, or of one whose priority or lane this is; empty without a cable."""
+    return peers.get((key.device, key.place)) or peers.get((key.device, _port(key.place)), "")
+
+
+def _port(place: str) -> str:
+    return place.rpartition("/")[0]
 
 
 class _Judged(NamedTuple):
@@ -76,8 +105,9 @@ class _Judged(NamedTuple):
 
     def tells(self, key: Key) -> bool:
         """Whether a place that is not among the findings is well."""
-        around = {(key.device, key.place), (key.device, ""), (FABRIC, "")}
-        return self.is_whole and not around & self.unknown
+        around = {(key.device, key.place), (key.device, _port(key.place)), (key.device, "")}
+        is_known = not around & self.unknown and all(device != FABRIC for device, _ in self.unknown)
+        return self.is_whole and is_known
 
 
 def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:

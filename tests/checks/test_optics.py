@@ -111,6 +111,15 @@ def test_a_cable_that_loses_more_than_its_kind_warns_and_never_fails() -> None:
     ]
 
 
+@pytest.mark.parametrize("lanes", [{}, {1: Lane()}, {1: replace(LANE, tx_dbm=-40.0)}])
+def test_the_loss_of_a_cable_whose_far_end_sends_no_light_is_not_judged(lanes: dict[int, Lane]) -> None:
+    port = next(port for port in BUILT.switch("leaf01").ports if port.role == "up")
+    link = next(one for one in BUILT.links() if (one.device, one.port) == ("leaf01", port.name))
+    near = observation("leaf01", Facts(modules={link.port: WELL}))
+    far = observation(link.peer, Facts(modules={link.peer_port: replace(WELL, lanes=lanes)}))
+    assert ("leaf01", link.port, "not both ends measure light") in skipped(scene(BUILT, near, far), "optics.loss")
+
+
 @pytest.mark.parametrize(("ber", "verdicts"), [(1e-9, []), (2e-6, ["warn"]), (3e-5, ["fail"])])
 def test_bit_errors_are_judged_before_fec(ber: float, verdicts: list[str]) -> None:
     found = scene(BUILT, observation("leaf01", Facts(lines={"swp1s0": Line(ber=1e-9, lane_ber={2: ber})})))

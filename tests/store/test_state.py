@@ -1,8 +1,12 @@
 from collections.abc import Mapping
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from netkit.judge import Finding, Verdict, error, fail, skip
 from netkit.judge.run import FABRIC, Judgement, Result
-from netkit.store.state import CheckState, Key, after
+from netkit.store.state import CheckState, Key, after, without_half_seen
+from tests.store.anything import JUDGEMENT, WORD
 from tests.store.runs import judgement, result
 
 NAMES = ("leaf01", "leaf02")
@@ -38,7 +42,9 @@ def test_what_was_not_judged_stays_as_it_was() -> None:
         judgement(result("leaf01", skip("swp1", "not told"))),
         judgement(result("leaf01", skip("", "no interfaces"), examined=0)),
         judgement(result("leaf01", error("", "broke off"))),
+        judgement(result("leaf01", skip("swp1", "not told"))),
         judgement(result(FABRIC, skip("", "too little"))),
+        judgement(result(FABRIC, skip("swp9", "too little"))),
         judgement(result(FABRIC, skip("", "not told", device="leaf01"))),
         judgement(left_out),
     ):
@@ -62,3 +68,34 @@ def test_a_fabric_check_says_nothing_of_a_device_that_was_not_reached() -> None:
 def test_what_stays_bad_is_bad_since_it_began() -> None:
     found = after(bad(DOWN), judgement(result("leaf01", fail("swp1", "still down"))), NAMES, 2.0)
     assert found == {DOWN: CheckState(DOWN, Verdict.FAIL, 1.0, 2.0, "still down")}
+
+
+def test_a_place_whose_far_end_was_not_seen_is_not_well_by_a_check_of_the_fabric() -> None:
+    lossless = Key("links.up", "leaf01", "swp1/3")
+    for peer, unreached, is_well in (("leaf02", (), True), ("leaf02", [("leaf02", "x")], False), ("leaf03", (), False)):
+        for key in (DOWN, lossless):
+            said = judgement(result(FABRIC), unreached=unreached)
+            found = without_half_seen(after(bad(key), said, NAMES, 2.0), said, NAMES, {("leaf01", "swp1"): peer})
+            assert (key in found) is is_well
+    alone = judgement(result("leaf01"), unreached=[("leaf02", "x")])
+    states = after(bad(DOWN), alone, NAMES, 2.0)
+    assert without_half_seen(states, alone, NAMES, {("leaf01", "swp1"): "leaf02"}) == states
+
+
+KEYS = st.builds(Key, st.sampled_from(["links.up", "optics.light"]), st.sampled_from([FABRIC, *NAMES, "leaf03"]), WORD)
+
+
+@settings(deadline=None)
+@given(st.lists(KEYS, max_size=5), JUDGEMENT, st.sampled_from(NAMES))
+def test_a_place_is_well_again_only_if_it_was_judged(keys: list[Key], said: Judgement, peer: str) -> None:
+    peers = {(key.device, key.place): peer for key in keys}
+    reached = {*NAMES} - {name for name, _ in said.unreached}
+    found = without_half_seen(after(bad(*keys), said, NAMES, 2.0), said, NAMES, peers)
+    for key in (key for key, one in found.items() if one.verdict is Verdict.PASS and key.check != "reached"):
+        own = [one for one in said.results if (one.check, one.device) == (key.check, key.device)]
+        results = own or [one for one in said.results if (one.check, one.device) == (key.check, FABRIC)]
+        assert key.device in {FABRIC, *reached}
+        assert own or peer in reached
+        assert any(one.examined and not one.left_out for one in results)
+        unknown = [one for one in results[-1].findings if one.verdict in {Verdict.SKIPPED, Verdict.ERROR}]
+        assert not any(one.device in {"", key.device} and one.place in {"", key.place} for one in unknown)
