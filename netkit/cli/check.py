@@ -15,7 +15,7 @@ from netkit.cli.stored import Past, Storing, past, source_of
 from netkit.cli.text import columns
 from netkit.cli.whole_file import write_whole
 from netkit.deploy.shape import weightiest
-from netkit.errors import Problem, UsageError
+from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.trial import Trial
 from netkit.judge import Check, Scene, Verdict, catalog
 from netkit.judge.run import Judgement
@@ -26,7 +26,7 @@ from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
-from netkit.store import Source
+from netkit.store import CheckState, Source
 
 if TYPE_CHECKING:
     from netkit.cli.notifying import Notifying
@@ -54,23 +54,35 @@ def run(asked: CheckRequest) -> int:
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
     with past(storing, source) as earlier:
-        with Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s) as deadline:
-            looked = replace(checking, deadline=deadline)
-            scene = trials.scene(
-                looked, checks, asked.results, lambda: looked.scene(checks, earlier), _measuring(asked, looked)
-            )
+        scene = trials.scene(
+            checking,
+            checks,
+            asked.results,
+            lambda: _looked(asked, storing, checking, checks, earlier),
+            _measuring(asked, checking),
+        )
         judged = judged_of(scene, checks)
-        _tell(asked, scene, judged)
+        failure = _failure(lambda: _tell(asked, scene, judged))
         tell = notifying.tell(scene, judged) if notifying is not None else None
         changes = earlier.save(scene, judged, checking.project.loaded.intent, tell)
-        if asked.has_changes_only:
-            sys.stdout.write(changes_text(judged.fabric, changes))
-        sys.stdout.flush()  # who reads it need not wait for receivers
+        failure = failure or _failure(lambda: _tell_changes(asked, judged, changes))
         if notifying is not None:
             earlier.deliver(notifying)
         if asked.report_file is not None:
             _report(asked.report_file, scene, judged, earlier)
+        if failure is not None:
+            raise failure
     return judged.exit_code
+
+
+def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
+    return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
+
+
+def _looked(asked: CheckRequest, storing: Storing, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
+    """Look at the fabric; the deadline begins here, so that what hosts measure before takes nothing from it."""
+    with _deadline(asked, storing) as deadline:
+        return replace(checking, deadline=deadline).scene(checks, earlier)
 
 
 def _measuring(asked: CheckRequest, checking: Checking) -> Callable[[], tuple[Trial, ...]]:
@@ -99,6 +111,7 @@ def _notifying(asked: CheckRequest, project: Project, source: Source) -> "Notify
 
 
 def _refuse(asked: CheckRequest, storing: Storing) -> None:
+    _deadline(asked, storing)  # one that cannot be is refused before anything is measured
     if asked.output not in FORMATS:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
     if asked.profile not in PROFILES:
@@ -131,6 +144,21 @@ def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
         sys.stdout.write(FORMATS[asked.output](judged))
     if asked.metrics_file is not None:
         write_whole(asked.metrics_file, metrics(scene, judged))
+
+
+def _tell_changes(asked: CheckRequest, judged: Judged, changes: Sequence[CheckState]) -> None:
+    if asked.has_changes_only:
+        sys.stdout.write(changes_text(judged.fabric, changes))
+    sys.stdout.flush()  # who reads it need not wait for receivers
+
+
+def _failure(say: Callable[[], None]) -> Exception | None:
+    """Say something, and return why it could not be said: a run is stored and its news are sent all the same."""
+    try:
+        say()
+    except (OSError, NetkitError) as failure:
+        return failure
+    return None
 
 
 def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:

@@ -2,6 +2,8 @@
 
 import hashlib
 import hmac
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +113,25 @@ def test_a_receiver_that_fails_in_any_way_keeps_nothing_from_the_others(
         assert (done.returncode, done.stderr) == (0, f"warning: notify: {why}\n")
         assert "which are given up: KeyError" in site.check(is_bad=True).stderr
     assert receiver.events() == [(STATE, "fail", "pass"), (STATE, "pass", "fail")]
+
+
+def _nobody_reads() -> None:
+    """Close the pipe that output goes to."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    sys.stdout = os.fdopen(writer, "w", encoding="utf-8")
+
+
+def test_a_run_that_cannot_be_shown_is_stored_and_told(site: Site) -> None:
+    with web() as receiver:
+        site.write(webhook(receiver.url))
+        site.check(is_bad=False)
+        done = site.check("--metrics", site.fabric / "missing" / "file.prom", is_bad=True)
+        assert (done.returncode, done.stderr.count("cannot be written")) == (3, 1)
+        assert site.check(is_bad=False, before=_nobody_reads).stderr == ""
+    assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass")]
+    runs = run("history", "--checks", "--fabric", site.fabric, "--store").stdout.splitlines()
+    assert len(runs) == 1 + site.rounds
 
 
 def test_a_receiver_that_is_down_is_left_in_peace_for_a_while(site: Site) -> None:
