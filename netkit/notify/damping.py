@@ -1,4 +1,4 @@
-"""When a change of state is told: at once, but of one that comes and goes only its end is worth telling. Pure."""
+"""When a change of state is told: at once, but of one that comes and goes only what is worse, and its end. Pure."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -44,7 +44,9 @@ def step(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> tuple[Tol
     seen = _seen(told, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
-        return (Told(verdict, verdict, verdict), "settled") if is_calm else (seen, None)
+        if is_calm:
+            return Told(verdict, verdict, verdict), "settled"
+        return seen, "flapping" if seen.worst > told.worst else None
     if len(seen.changed_s) > limits.changes:
         return replace(seen, is_flapping=True, worst=max(told.verdict, told.now, verdict)), "flapping"
     if verdict is told.verdict:

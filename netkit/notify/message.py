@@ -155,7 +155,7 @@ def lines(group: Group) -> Iterator[str]:
 
 def _fate_text(event: Event) -> str:
     if event.kind == "flapping":
-        return " (changes so often that only its end will be told)"
+        return " (changes so often that only worse and its end will be told)"
     if event.kind == "settled":
         return " (has settled)"
     return f" (was {event.before.word})" if event.before > Verdict.SKIPPED else ""

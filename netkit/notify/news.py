@@ -105,7 +105,7 @@ def _event(
         event_id(now.source.fabric, now.source.lab, state.key, kind, now.at_s),
         state.key,
         kind,
-        worst if kind == "settled" else before.told.verdict,
+        worst if kind == "settled" else before.told.level,
         state.verdict,
         state.since_s,
         now.at_s,

@@ -48,7 +48,7 @@ def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict
 def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
     news = [("changed", Verdict.PASS, 0.0), *told(rounds, limits)[0]]
     for (before, verdict, _), (kind, now, _) in pairwise(news):
-        assert (kind == "settled") is (before == "flapping")
+        assert (before == "flapping") is (kind == "settled" or (kind == "flapping" and before == "flapping"))
         assert kind != "changed" or verdict is not now
 
 
@@ -81,3 +81,18 @@ def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
         ("flapping", bad, 900.0),
         ("settled", bad, 2400.0),
     ]
+
+
+def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
+    limits = Limits(changes=2, window_s=3600, calm_s=900)
+    dim, bad, well = Verdict.WARN, Verdict.FAIL, Verdict.PASS
+    found = [(dim, 300), (well, 300), (dim, 300), (bad, 300), (dim, 300), (bad, 300), (bad, 900)]
+    news, known, _ = told(found, limits)
+    assert news == [
+        ("changed", dim, 300.0),
+        ("changed", well, 600.0),
+        ("flapping", dim, 900.0),
+        ("flapping", bad, 1200.0),
+        ("settled", bad, 2700.0),
+    ]
+    assert known == Told(bad, bad, bad)

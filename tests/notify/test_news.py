@@ -26,7 +26,8 @@ CALM = Limits(changes=1000)
 class Course:
     """Rounds one after the other, and what is remembered between them."""
 
-    def __init__(self, devices: frozenset[str] = DEVICES) -> None:
+    def __init__(self, devices: frozenset[str] = DEVICES, limits: Limits = CALM) -> None:
+        self.limits = limits
         self.memory: dict[Key, str] = {}
         self.at_s, self.devices = BEGAN_S, devices
         self.last: News | None = None
@@ -36,7 +37,7 @@ class Course:
         self.at_s += 600
         told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
         found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
-        now = Round(SOURCE, self.at_s, found, self.devices, CALM)
+        now = Round(SOURCE, self.at_s, found, self.devices, self.limits)
         telling = decide(self.memory, told, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
         self.memory = {key: text for key, text in kept.items() if text}
@@ -114,6 +115,20 @@ def test_an_alert_of_another_severity_takes_the_place_of_the_one_before() -> Non
     assert list(fired(course.last)) == [("links.up", "critical", False)]
     course.round({})
     assert list(fired(course.last)) == []
+
+
+def test_what_gets_worse_while_it_flaps_is_an_alert_of_its_severity() -> None:
+    course = Course(limits=Limits(changes=2))
+    for verdict in (Verdict.WARN, Verdict.PASS, Verdict.WARN):
+        events = course.round({DOWN: (verdict, "dim")})
+    assert [(one.kind, one.level) for one in events] == [("flapping", Verdict.WARN)]
+    assert list(fired(course.last)) == [("links.up", "warning", True)]
+    (worse,) = course.round({DOWN: (Verdict.FAIL, "down")})
+    assert (worse.kind, worse.before, worse.now) == ("flapping", Verdict.WARN, Verdict.FAIL)
+    assert list(fired(course.last)) == [("links.up", "critical", True), ("links.up", "warning", False)]
+    strict = Webhook(name="w", kind="webhook", url="http://127.0.0.1:1", minimum="fail")
+    assert course.last is not None
+    assert [one.receiver for one in posts(course.last, [strict], SOURCE)] == ["w"]
 
 
 def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
