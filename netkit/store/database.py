@@ -111,7 +111,8 @@ def told(engine: Engine) -> Iterator[None]:
 
 
 def _shown(url: URL) -> str:
-    return str(file_of(url) or url.render_as_string(hide_password=True))
+    hidden = {name: "***" for name in url.query if "password" in name.lower()}
+    return str(file_of(url) or url.update_query_dict(hidden).render_as_string(hide_password=True))
 
 
 def _remedy(said: str, url: URL) -> str:
