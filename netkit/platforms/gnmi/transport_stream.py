@@ -19,10 +19,16 @@ QUIET_PART = 0.2
 LONGEST_QUIET_S = 0.3
 MISSED = 3
 """So many intervals without a word are one too many, however short the patience."""
+REPEATED = 1.5
+"""After so many intervals without a word a count has not changed, if the server tells the same of other places."""
+LONGEST_WAIT = 2
+"""For what led the sample before is waited so many intervals; then something else leads."""
 MOST_WAITING = 10_000
 """Notifications that came and are not read yet."""
 SHORTEST_S = 1.0
 """SONiC takes no shorter interval, and no switch counts much more often."""
+Key = tuple[str, str]
+"""The server's name of a count, and the place."""
 Deliver = Callable[[Sample], None]
 Piece = tuple[float, tuple[Update, ...]]
 """When something came, in seconds of the epoch, and what."""
@@ -80,7 +86,11 @@ class Samples:
         self._platform, self._deliver, self._interval_s = subject.platform, deliver, interval_s
         self._counting = count.Counting(subject.platform, names, subject.ports)
         self._quiet_s = min(interval_s * QUIET_PART, LONGEST_QUIET_S)
-        self._found: dict[tuple[str, str], int] = {}
+        self._found: dict[Key, int] = {}
+        self._told_s: dict[Key, float] = {}
+        self._fresh: set[Key] = set()
+        self._leading: frozenset[Key] = frozenset()
+        """What was told last in the sample before: when it comes anew, all others have come once too."""
         self._began_s: float | None = None
         self._last_s = 0.0
         self._delivered_s = 0.0
@@ -100,17 +110,40 @@ class Samples:
                 self._complete()
 
     def _take(self, at_s: float, updates: tuple[Update, ...]) -> None:
-        if self._began_s is not None and at_s - self._began_s > self._interval_s:  # a server that never pauses
-            self._complete()
-        self._began_s = self._began_s or at_s
+        if self._began_s is not None and not 0 <= at_s - self._began_s <= self._interval_s:
+            self._complete()  # of a server that never pauses, or before the clock was set back
+        self._began_s = at_s if self._began_s is None else self._began_s
         self._last_s = at_s
-        self._found.update(self._counting.counts(updates))
+        counts = dict(self._counting.counts(updates))
+        self._found.update(counts)
+        self._told_s.update(dict.fromkeys(counts, at_s))
+        self._fresh.update(counts)
 
     def _complete(self) -> None:
         """Deliver what came; what comes soon after a sample was only late, and is part of the next one."""
-        if self._began_s is None or self._last_s - self._delivered_s < self._interval_s / 2:
+        if self._began_s is None or not self._is_due():
             return
-        counters = count.counters(self._platform, self._found)
+        counters = count.counters(self._platform, self._found, self._fresh | self._unchanged())
         self._began_s, self._delivered_s = None, self._last_s
+        self._leading = frozenset(key for key in self._fresh if self._last_s - self._told_s[key] <= self._quiet_s)
+        self._fresh.clear()
         if counters:
             self._deliver(Sample(self._last_s, counters))
+
+    def _is_due(self) -> bool:
+        """Whether a sample is whole. Each is led by the same subscription, so that all are as old in each of them."""
+        past_s = self._last_s - self._delivered_s
+        if 0 <= past_s < self._interval_s / 2:
+            return False
+        is_led = not self._leading or not self._leading.isdisjoint(self._fresh)
+        return is_led or not 0 <= past_s < LONGEST_WAIT * self._interval_s
+
+    def _unchanged(self) -> set[Key]:
+        """Return what servers leave out as it is what it was: they tell the same of other places, and did until now."""
+        leaves = {leaf for leaf, _ in self._fresh}
+        least_s, most_s = REPEATED * self._interval_s, MISSED * self._interval_s
+        return {
+            key
+            for key, told_s in self._told_s.items()
+            if key[0] in leaves and least_s <= self._last_s - told_s < most_s
+        }

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from netkit.facts import Counters
 from netkit.platforms.gnmi.facts import openconfig, sonic
@@ -61,27 +62,34 @@ def _told(place: tuple[str, str] | None, value: object) -> Iterator[tuple[tuple[
         yield place, count
 
 
-def counters(platform: str, found: Counts) -> Counters:
-    """Return counts as counters, of all that are called as ports are."""
+def counters(platform: str, found: Counts, told: AbstractSet[tuple[str, str]] | None = None) -> Counters:
+    """Return counts as counters, of all that are called as ports are; of some only those that were told now."""
     table = sonic.COUNTERS if platform == "sonic" else openconfig.COUNTERS
     by_leaf: dict[str, dict[str, int]] = {}
     for (leaf, at), count in found.items():
         by_leaf.setdefault(leaf, {})[at] = count
-    told = {name: _summed(sums, by_leaf, NAMES.get(platform)) for name, sums in table.items()}
-    return {name: places for name, places in told.items() if places}
+    shape, now = NAMES.get(platform), found.keys() if told is None else told
+    summed = {name: _summed(sums, by_leaf, shape, now) for name, sums in table.items()}
+    return {name: places for name, places in summed.items() if places}
 
 
 def _summed(
-    sums: tuple[tuple[str, ...], ...], by_leaf: Mapping[str, Mapping[str, int]], shape: re.Pattern[str] | None
+    sums: tuple[tuple[str, ...], ...],
+    by_leaf: Mapping[str, Mapping[str, int]],
+    shape: re.Pattern[str] | None,
+    now: AbstractSet[tuple[str, str]],
 ) -> Mapping[str, int]:
     """Return a counter by place: of several sums the first whose leaves are all there."""
     found: dict[str, int] = {}
+    told: dict[str, int] = {}
     for leaf_names in sums:
         first, *others = (by_leaf.get(leaf, {}) for leaf in leaf_names)
         for at, count in first.items():
             if at not in found and all(at in one for one in others) and _is_port(at, shape):
                 found[at] = count + sum(one[at] for one in others)
-    return found
+                if any((leaf, at) in now for leaf in leaf_names):
+                    told[at] = found[at]
+    return told
 
 
 def _is_port(at: str, shape: re.Pattern[str] | None) -> bool:
