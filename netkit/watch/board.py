@@ -46,6 +46,8 @@ class Row(NamedTuple):
     track: Track
     end_s: float
     """Where its history ends: with its last interval, or where one is overdue."""
+    rates: Rates
+    """Those of its places now; none once an interval is overdue."""
 
     def peaks(self, quantity: str, columns: int) -> Sequence[float | None]:
         """Return the highest value of each of the last seconds; None where nothing was measured."""
@@ -125,9 +127,10 @@ class Board:
             return {name: self._health(name, device, now_s) for name, device in self._devices.items()}
 
     def _health(self, name: str, device: _Device, now_s: float) -> Health:
-        silent_s = None if device.heard_s is None else max(0.0, now_s - device.heard_s)
+        ahead_s = 0.0 if device.heard_s is None else device.heard_s - now_s  # the clock was set back since
+        silent_s = None if device.heard_s is None else max(0.0, -ahead_s)
         patience_s = PATIENCE * max(device.condition.every_s, self.outline.interval_s)
-        is_overdue = silent_s is None or silent_s > patience_s
+        is_overdue = silent_s is None or silent_s > patience_s or ahead_s > patience_s
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
     def scene(self, now_s: float, clock: str = "") -> Scene:
@@ -151,7 +154,7 @@ class Board:
             patience_s = PATIENCE * max(STEP_S, device.condition.every_s)
             is_told = not device.is_overdue and track.end_s is not None and end_s - track.end_s <= patience_s
             now = track.latest if is_told else NOTHING
-            yield Row(wire, standings[wire], now, track, end_s)
+            yield Row(wire, standings[wire], now, track, end_s, track.rates if is_told else {})
 
     def _end_s(self, health: Health) -> float:
         """Return where the history of a device ends: with its last sample, or where one is overdue."""

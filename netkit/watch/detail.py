@@ -35,7 +35,7 @@ def detail(scene: Scene, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]
     ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"
     yield (
         Span(f" {clean(ends)}", "bold"),
-        Span(f"  {wire.group}, {wire.speed_gbps:g} Gbit/s  ", "dim"),
+        Span(f"  {clean(wire.group)}, {wire.speed_gbps:g} Gbit/s  ", "dim"),
         Span(WORDS[row.standing.level], style_of(row.standing.level)),
     )
     columns = max(0, min(60, width - NAME - NUMBER - 4))
@@ -62,7 +62,7 @@ def _priority(row: Row, number: int, glyphs: Glyphs, *, is_lossless: bool) -> Li
     """Return a priority, or the queue of that number; nothing when the device tells nothing about it."""
 
     def rate(name: str) -> float | None:
-        places: Mapping[str, Delta] = row.track.rates.get(name, {})
+        places: Mapping[str, Delta] = row.rates.get(name, {})
         delta = places.get(place(row.wire.port, number))
         return delta.per_s if delta is not None and delta.is_known else None
 

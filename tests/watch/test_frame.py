@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.watch.board import Board, Outline, Scene
+from netkit.watch.detail import HEAD, detail
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame, unbounded
 from netkit.watch.look import Look
@@ -87,6 +88,23 @@ def test_what_devices_say_moves_no_cursor() -> None:
             assert text.isprintable()
             assert not any(unicodedata.combining(char) or unicodedata.east_asian_width(char) in "WF" for char in text)
             assert len(text) <= 120
+
+
+def test_what_names_a_group_moves_no_cursor() -> None:
+    watched = Board(replace(OUTLINE, wires=(Wire("leaf01", "swp1", "host", "rail \x1b[2J", 1, "", ""),)))
+    (row,) = watched.rows(BEGAN_S)
+    lines = detail(watched.scene(BEGAN_S), row, 120, UNICODE)
+    assert all(span.text.isprintable() for line in lines for span in line)
+
+
+@pytest.mark.parametrize("now_s", [BEGAN_S + 60, BEGAN_S - 60])
+def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_priorities(now_s: float) -> None:
+    watched = board(14)
+    for moment_s, is_shown in ((BEGAN_S + 14.5, True), (now_s, False)):
+        seen = watched.scene(moment_s)
+        row = next(one for one in seen.rows if (one.wire.device, one.wire.port) == ("leaf01", "swp1s0"))
+        shown = {span.text for line in detail(seen, row, 120, UNICODE) for span in line}
+        assert (HEAD in shown) is is_shown
 
 
 def test_a_screen_without_a_terminal_holds_every_port() -> None:
