@@ -57,7 +57,7 @@ def sample(views: Sequence[View], replies: Replies, readings: Readings | None = 
     counting = [view for view in views if view.counts]
     found = facts(counting, replies, readings).counters
     answers = [replies[command] for view in counting for command in view.commands if command in replies]
-    times = [answer.at_s for answer in answers if answer.at_s]  # what did not answer has no time
+    times = [answer.at_s for answer in answers if answer.at_s and not answer.failure]  # what did not answer has no time
     return None if isinstance(found, Absent) or not times else Sample(sum(times) / len(times), found)
 
 

@@ -113,13 +113,17 @@ class _Collection:
         self._looks: dict[str, Look] = {}
         self._failures: dict[str, str] = {}
         self._window_began_s = time.monotonic()
+        self._is_ended = False
+        """Whether nobody waits for it any more: no device is connected to after that."""
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for look in self._looks.values():
+        with self._lock:
+            self._is_ended, looks = True, tuple(self._looks.values())
+        for look in looks:
             with suppress(Exception):  # what was read was read
                 look.viewer.close()
 
@@ -141,6 +145,8 @@ class _Collection:
                 worker.join(WATCH_S)
                 self._hang_up_late(time.monotonic())
         except KeyboardInterrupt:
+            with self._lock:
+                self._is_ended = True
             self._hang_up_late(float("inf"))
             raise
         if failure:
@@ -191,6 +197,8 @@ class _Collection:
         target = self._targets[name]
         look = Look(target, self._connect(name), target.views)
         with self._lock:
+            if self._is_ended:
+                raise InterruptedError
             self._looks[name] = look
             look.began_s = time.monotonic()
         look.viewer.open()

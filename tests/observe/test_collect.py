@@ -11,6 +11,7 @@ from netkit.facts import Absent, Facts, Observation
 from netkit.facts.system import Interface, System
 from netkit.observe import Options, Target, collect
 from netkit.observe.assemble import Readings, facts, instead, sample
+from netkit.observe.collect import _Collection
 from netkit.platforms.view import Reply, View
 
 
@@ -86,10 +87,10 @@ def test_of_two_views_the_first_wins_and_the_other_adds_what_it_lacks() -> None:
 
 def test_what_did_not_answer_does_not_move_the_time_of_a_sample() -> None:
     late = View(("late",), frozenset({"counters"}), counters)
-    replies = {"count": Reply("5", at_s=1_700_000_000.0), "late": Reply("", "does not end")}
-    found = sample([COUNTING, late], replies)
-    assert found is not None
-    assert found.at_s == 1_700_000_000.0
+    for failed in (Reply("", "does not end"), Reply("", "exit code 1: no", at_s=1_700_000_009.0)):
+        found = sample([COUNTING, late], {"count": Reply("5", at_s=1_700_000_000.0), "late": failed})
+        assert found is not None
+        assert found.at_s == 1_700_000_000.0
 
 
 class Answering:
@@ -166,3 +167,27 @@ def test_a_source_that_knows_no_configuration_is_not_asked_for_it() -> None:
     where = Target("leaf01", "frr", (NAMING,), has_config=False)
     found = collect("ai1", [where], lambda _: device, Options(has_config=True))
     assert (found.configs, found.snapshot.devices["leaf01"].failure) == ({}, "")
+
+
+def test_after_an_interrupt_no_device_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, opened, workers = threading.Event(), [], []
+    devices = {name: Answering(name, {}) for name in ("leaf01", "leaf02", "leaf03")}
+
+    def hung(device: Answering) -> None:
+        opened.append(device.name)
+        workers.append(threading.current_thread())
+        began.set()
+        assert device.gone.wait(30)
+
+    def interrupted(_collection: object, now_s: float) -> None:
+        if now_s != float("inf"):
+            assert began.wait(30)
+            raise KeyboardInterrupt
+        devices["leaf01"].close()
+
+    monkeypatch.setattr(Answering, "open", hung)
+    monkeypatch.setattr(_Collection, "_hang_up_late", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        collect("f", [Target(name, "frr", (COUNTING,)) for name in devices], devices.__getitem__, Options(parallel=1))
+    workers[0].join(30)
+    assert opened == ["leaf01"]
