@@ -9,6 +9,9 @@ from netkit.platforms.view import Subject
 from netkit.watch.feed import Condition, Listener
 from netkit.watch.reading import WATCHED
 
+SHORTEST_S = 1.0
+"""SONiC takes no shorter interval, and a condition says what is true."""
+
 
 class Streamer(Protocol):
     """A connection over which a device can be listened to."""
@@ -29,7 +32,7 @@ class Stream:
     """What is listened to of one device."""
 
     def __init__(self, subject: Subject, interval_s: float = 1.0) -> None:
-        self.device, self._subject, self._interval_s = subject.device, subject, interval_s
+        self.device, self._subject, self._interval_s = subject.device, subject, max(interval_s, SHORTEST_S)
 
     def over(self, line: Streamer, listener: Listener, stopped: threading.Event) -> None:
         """Listen until told to stop."""

@@ -30,6 +30,7 @@ class GnmiViewer:
     def open(self) -> None:
         """See that the server answers; AccessError says why it does not."""
         try:
+            self._login_sent()
             self._line = Line(self._place, self._login)
             self._version = self._line.begin()
         except MissingLibraryError as error:
@@ -38,6 +39,13 @@ class GnmiViewer:
         except RefusedStreamError as error:
             self.close()
             self._fail(str(error))
+
+    def _login_sent(self) -> None:
+        """Refuse what cannot be sent: a header holds printable ASCII."""
+        login = self._login
+        word = login.user if login.is_basic else f"{login.user}{login.password}"
+        if not (word.isascii() and word.isprintable()):
+            self._fail("its user or password holds other letters than printable ASCII, which gNMI cannot send")
 
     def close(self) -> None:
         """Hang up; what is being asked, and every stream, ends."""
