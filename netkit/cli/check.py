@@ -63,7 +63,7 @@ def run(asked: CheckRequest) -> int:
         )
         judged = judged_of(scene, checks)
         failure = _failure(lambda: _tell(asked, scene, judged))
-        tell = notifying.tell(scene, judged) if notifying is not None else None
+        tell = notifying.tell(scene, judged, has_all_checks=not asked.names) if notifying is not None else None
         changes = earlier.save(scene, judged, checking.project.loaded.intent, tell)
         failure = failure or _failure(lambda: _tell_changes(asked, judged, changes))
         if notifying is not None:

@@ -17,6 +17,7 @@ from netkit.notify.settings import NotifySettings
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import shown
 from netkit.store import Source
+from netkit.store.name import short
 from netkit.store.outbox import Outbox, Post, Tell
 from netkit.store.state import without_half_seen
 
@@ -39,10 +40,11 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets))
 
-    def tell(self, scene: Scene, judged: Judged) -> Tell:
+    def tell(self, scene: Scene, judged: Judged, *, has_all_checks: bool) -> Tell:
         """Return what decides with a run what is told of it."""
-        devices = frozenset(scene.fabric.names)
-        now = Round(self.source, judged.taken_s, judged.troubles, devices, self.settings.flapping.limits)
+        devices, limits = frozenset(scene.fabric.names), self.settings.flapping.limits
+        checks = frozenset(map(short, judged.layers)) if has_all_checks else None
+        now = Round(self.source, judged.taken_s, judged.troubles, devices, limits, checks)
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
         return lambda memory, states: decide(
             memory, without_half_seen(states, judged.judgement, scene.devices, peers), now, self._address

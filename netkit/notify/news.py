@@ -11,9 +11,10 @@ from netkit.notify.event import Event, event_id
 from netkit.notify.standing import Standing, kept, standing_of
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Memory, Post, Telling
-from netkit.store.state import Key, States, key_of
+from netkit.store.state import REACHED, Key, States, key_of
 
 GONE = "it is not part of the fabric any more"
+UNCHECKED = "its check is not there any more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Round:
     devices: Collection[str]
     """All devices of the fabric; what is told of others is over."""
     limits: Limits
+    checks: Collection[str] | None = None
+    """All checks there are, and what is told of others is over; None where only some were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +70,13 @@ def decide(memory: Memory, states: States, now: Round, address: Address) -> Tell
 
 
 def _gone(before: Mapping[Key, Standing], now: Round) -> Iterator[tuple[Key, CheckState]]:
-    """Yield what was told of devices that the fabric no longer has: nobody will ever look at them again."""
+    """Yield what was told of devices and checks that are no longer there: nobody will ever look at them again."""
+    known = None if now.checks is None else {REACHED, *now.checks}
     for key in before:
         if key.device != FABRIC and key.device not in now.devices:
             yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, GONE)
+        elif known is not None and key.check not in known:
+            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, UNCHECKED)
 
 
 def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:

@@ -10,11 +10,11 @@ from netkit.notify import alert
 from netkit.notify.address import posts
 from netkit.notify.damping import Limits
 from netkit.notify.event import Event
-from netkit.notify.news import GONE, News, Round, decide
+from netkit.notify.news import GONE, UNCHECKED, News, Round, decide
 from netkit.notify.settings import Alertmanager, Webhook
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Post
-from netkit.store.state import Key
+from netkit.store.state import REACHED, Key
 
 SOURCE = Source("small")
 BEGAN_S = 1_763_769_600.0
@@ -30,6 +30,7 @@ class Course:
         self.limits = limits
         self.memory: dict[Key, str] = {}
         self.at_s, self.devices = BEGAN_S, devices
+        self.checks: frozenset[str] | None = None
         self.last: News | None = None
 
     def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[Event]:
@@ -37,7 +38,7 @@ class Course:
         self.at_s += 600
         told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
         found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
-        now = Round(SOURCE, self.at_s, found, self.devices, self.limits)
+        now = Round(SOURCE, self.at_s, found, self.devices, self.limits, self.checks)
         telling = decide(self.memory, told, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
         self.memory = {key: text for key, text in kept.items() if text}
@@ -90,6 +91,17 @@ def test_what_was_told_of_a_device_that_is_no_longer_there_is_over() -> None:
     course.devices = frozenset({"leaf02"})
     (gone,) = course.round({})
     assert (gone.key, gone.is_well, gone.text) == (DOWN, True, GONE)
+    assert course.round({}) == []
+
+
+def test_what_was_told_by_a_check_that_is_no_longer_there_is_over() -> None:
+    course = Course()
+    mine, lost = Key("my-rule.cables", "leaf01", "swp1"), Key(REACHED, "leaf02")
+    course.round({DOWN: (Verdict.FAIL, "down"), mine: (Verdict.WARN, "crossed"), lost: (Verdict.FAIL, "away")})
+    assert course.round({}) == []  # of a run of some checks
+    course.checks = frozenset({"links.up", "bgp.sessions"})
+    (gone,) = course.round({})
+    assert (gone.key, gone.is_well, gone.text) == (mine, True, UNCHECKED)
     assert course.round({}) == []
 
 
