@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from netkit.cli.archive import OutsideError, lay_out
 from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES
 from netkit.errors import Problem, UsageError
 
@@ -104,9 +105,9 @@ class _Repository:
             raise UsageError(Problem(f"git cannot write out {commit}: {_last(done.stderr)}", "see git fsck"))
         try:
             with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-                archive.extractall(place, filter="data")
-        except tarfile.FilterError as error:
-            what = f"{error.tarinfo.name} at {commit[:SHORT]} leads out of the repository, so it is not written out"
+                lay_out(archive, place)
+        except OutsideError as error:
+            what = f"{error.name} at {commit[:SHORT]} leads out of the repository, so it is not written out"
             raise UsageError(Problem(what, "replace the link by what it leads to, or name a later revision")) from None
         except tarfile.TarError as error:
             raise UsageError(
