@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import ceil
 
 from netkit.design import Port
 from netkit.facts import Absent
@@ -9,11 +10,16 @@ from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
 from netkit.judge.cnp_path import Loss, Stray, hops, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
-from netkit.judge.parity import RailSum, is_read, rail_sum
+from netkit.judge.parity import RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import received, sent
+from netkit.judge.scene import End
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 MOST_IGNORED_PERCENT = 1.0
+WORTH_NAMING = 0.1
+"""Of the CNPs that are missing, a place that loses a smaller part is not where to look."""
+LONGEST_WINDOW_S = 3600
+"""A longer window is not worth the wait: such windows began at different runs."""
 FEW_PACKETS = 100
 """A queue that sends fewer within the window stands still, and marks nothing."""
 
@@ -25,7 +31,7 @@ def parity(scene: Scene) -> Iterator[Finding]:
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
     queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
     for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
-    all NICs were read is not judged.
+    all NICs were read is not judged; nor is a loss that may come of NICs that were not read at the same moment.
     """
     for rail in scene.fabric.rails:
         nics = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
@@ -45,20 +51,49 @@ def _designed(scene: Scene, rail: int) -> int:
 
 def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterator[Finding]:
     found = rail_sum(partial(seen.delta, place=name) for seen, name in nics)
-    where, limits, text, loss = f"rail {rail}", scene.limits, str(found), found.loss_percent
+    text = found.text(has_ignored=_all_tell(nics, "cnp_ignored"), has_marks=_all_tell(nics, "ecn_received"))
+    where, limits, loss = f"rail {rail}", scene.limits, found.loss_percent
+    least, skewed_s, window_s = _least_percent(scene), *_skew(nics)
+    doubt = 100 * skewed_s / window_s
     if not found.is_enough(limits.cnp_minimum):
         yield from _few(where, found, limits.cnp_minimum, text)
         return
     if not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
-    elif abs(loss) >= min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent):
-        say = fail if abs(loss) >= limits.cnp_loss_fail_percent else warn
+    elif least <= abs(loss) < least + doubt:
+        yield skip(where, f"{_lost(loss, text)}; that may be since {_apart(skewed_s, window_s, least)}")
+    elif abs(loss) >= least:
+        say = fail if abs(loss) >= limits.cnp_loss_fail_percent + doubt else warn
         about = {"between": pair(nics), "hops": hops(scene, rail)}
-        yield _located(say, where, _lost(loss, text), losses(scene, nics), about)
+        missing = abs(found.sent - found.heard)
+        places = [one for one in losses(scene, nics) if one.packets >= WORTH_NAMING * missing]
+        yield _located(say, where, _lost(loss, text), places, about)
     else:
         yield PASSED
     if found.ignored * 100 > MOST_IGNORED_PERCENT * found.heard:
-        yield warn(where, f"senders ignore CNPs: {text}", "see the reaction point of the NICs: netkit check qos")
+        say = warn if found.handled else fail
+        yield say(where, f"senders ignore CNPs: {text}", "see the reaction point of the NICs: netkit check qos")
+
+
+def _all_tell(nics: Sequence[tuple[Seen, str]], counter: str) -> bool:
+    return all(seen.delta(counter, name).is_known for seen, name in nics)
+
+
+def _least_percent(scene: Scene) -> float:
+    return min(scene.limits.cnp_loss_fail_percent, scene.limits.cnp_loss_warn_percent)
+
+
+def _skew(nics: Sequence[tuple[Seen, str]]) -> tuple[float, float]:
+    """Return for how long only some of the NICs counted, and the shortest window of them all."""
+    windows = [seen.window for seen, _ in nics]
+    return skew_s(windows), min(ended_s - began_s for began_s, ended_s in windows)
+
+
+def _apart(skewed_s: float, window_s: float, least_percent: float) -> str:
+    """Return what is wrong with windows that differ, and which one would tell."""
+    enough_s = 100 * skewed_s / max(least_percent, 0.1)
+    text = f"its NICs were not read at the same moment, {skewed_s:.1f} s apart in {window_s:.0f} s"
+    return text if enough_s > LONGEST_WINDOW_S else f"{text}: give --window {ceil(enough_s)}"
 
 
 def _few(where: str, found: RailSum, minimum: int, text: str) -> Iterator[Finding]:
@@ -94,21 +129,41 @@ def marks(scene: Scene) -> Iterator[Finding]:
     point is off: see `netkit check qos.nic qos.ecn`.
     A queue that is long and marks nothing means that ECN is off at that port.
     """
+    mute = tuple(_mute(scene))
+    for end, count in mute:
+        text = f"answers none of the {count} packets that its leaf marks on their way to it"
+        yield fail(end.port, text, "see its notification point: netkit check qos.nic", device=end.device)
+    if not mute:
+        yield _of_all(scene)
+
+
+def _mute(scene: Scene) -> Iterator[tuple[End, int]]:
+    """Yield the NICs that many marked packets go to and that sent no CNP, with how many those were."""
+    for seen in scene.hosts:
+        for name, nic in seen.nics.items():
+            leaf, sent = scene.devices.get(nic.leaf), seen.delta("cnp_sent", name)
+            marks = _marks_at(scene, leaf, nic.leaf_port).value if leaf is not None else 0
+            if sent.is_known and not sent.value and marks >= scene.limits.cnp_minimum:
+                yield End(seen.name, name), marks
+
+
+def _of_all(scene: Scene) -> Finding:
     marked = sum(_marked(scene, seen) for seen in scene.switches)
     received = sum(delta.value for seen in scene.hosts for delta in seen.deltas("ecn_received").values())
     sent = sum(delta.value for seen in scene.hosts for delta in seen.deltas("cnp_sent").values())
-    unread = [seen.name for seen in scene.hosts if not seen.deltas("cnp_sent")]
+    unread = [seen.name for seen in scene.hosts if not all(seen.delta("cnp_sent", nic).is_known for nic in seen.nics)]
+    is_whole = len(scene.hosts) == len(scene.fabric.hosts)
     text = f"switches mark {marked}, NICs receive {received} with CE and send {sent} CNPs"
     if marked < scene.limits.cnp_minimum:
-        yield skip("", f"too few marks to judge: {text}")
-    elif unread:
-        yield skip("", f"not all hosts were read: {', '.join(unread[:4])}")
-    elif not received and not sent:
-        yield fail("", f"marks do not arrive: {text}", "some hop clears ECN, or the NICs' notification point is off")
-    elif not sent:
-        yield fail("", f"marks are not answered: {text}", "see the notification point of the NICs: netkit check qos")
-    else:
-        yield PASSED
+        return skip("", f"too few marks to judge: {text}")
+    if unread or not is_whole:
+        missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
+        return skip("", f"not all hosts were read: {missing}")
+    if not received and not sent:
+        return fail("", f"marks do not arrive: {text}", "some hop clears ECN, or the NICs' notification point is off")
+    if not sent:
+        return fail("", f"marks are not answered: {text}", "see the notification point of the NICs: netkit check qos")
+    return PASSED
 
 
 def _marked(scene: Scene, seen: Seen) -> int:

@@ -35,8 +35,14 @@ class Loss(NamedTuple):
 def losses(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> tuple[Loss, ...]:
     """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in queues that are full."""
     found = [loss for seen, nic in nics for loss in (*_swallowed(scene, seen, nic), *_withheld(scene, seen, nic))]
-    found += [loss for seen in scene.switches for loss in _dropped(scene, seen)]
+    leaves = {seen.nics[nic].leaf for seen, nic in nics}
+    ways = [one for one in scene.switches if one.name in leaves or not _is_leaf(one)]
+    found += [loss for seen in ways for loss in _dropped(scene, seen)]
     return tuple(sorted(found, key=lambda loss: -loss.packets))
+
+
+def _is_leaf(seen: Seen) -> bool:
+    return isinstance(seen.device, Switch) and seen.device.role == "leaf"
 
 
 def _swallowed(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:

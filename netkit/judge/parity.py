@@ -1,6 +1,6 @@
 """CNP parity: over a rail, what receivers send and what senders hear. The same sums for checks and for the gate."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from netkit.judge.delta import Delta
@@ -35,7 +35,13 @@ class RailSum(NamedTuple):
         return max(self.sent, self.heard) >= minimum
 
     def __str__(self) -> str:
-        return f"sent {self.sent}, handled {self.handled}, ignored {self.ignored}, CE {self.marked}"
+        return self.text()
+
+    def text(self, *, has_ignored: bool = True, has_marks: bool = True) -> str:
+        """Return the sums in words; of what not every NIC tells, that it is not told."""
+        ignored = str(self.ignored) if has_ignored else "not told by all"
+        marked = str(self.marked) if has_marks else "not told by all"
+        return f"sent {self.sent}, handled {self.handled}, ignored {ignored}, CE {marked}"
 
 
 def is_read(nic: DeltaOf) -> bool:
@@ -47,3 +53,9 @@ def rail_sum(nics: Iterable[DeltaOf]) -> RailSum:
     """Return the sums of NICs; what only some of them tell, ignored CNPs and marks, is 0 of the others."""
     rows = [[nic(name).value for name in ("cnp_sent", "cnp_handled", "cnp_ignored", "ecn_received")] for nic in nics]
     return RailSum(*(sum(column) for column in zip(*rows, strict=True))) if rows else RailSum(0, 0, 0, 0)
+
+
+def skew_s(windows: Sequence[tuple[float, float]]) -> float:
+    """Return in how much of the time of some windows not all of them counted: between their begins, and their ends."""
+    begins, ends = [began_s for began_s, _ in windows], [ended_s for _, ended_s in windows]
+    return max(begins) - min(begins) + max(ends) - min(ends) if windows else 0.0

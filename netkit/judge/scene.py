@@ -65,10 +65,16 @@ class Seen:
         return {nic.interface: nic for nic in self.device.nics} if isinstance(self.device, Host) else {}
 
     @property
+    def window(self) -> tuple[float, float]:
+        """Return when the first and the last sample of its counters were taken."""
+        samples = self.observation.samples
+        return (samples[0].at_s, samples[-1].at_s) if len(samples) > 1 else (0.0, 0.0)
+
+    @property
     def window_s(self) -> float:
         """Return the time between the first and the last sample of its counters."""
-        samples = self.observation.samples
-        return samples[-1].at_s - samples[0].at_s if len(samples) > 1 else 0.0
+        began_s, ended_s = self.window
+        return ended_s - began_s
 
     def deltas(self, name: str) -> Mapping[str, Delta]:
         """Return what a counter added in the window, by place."""

@@ -54,6 +54,20 @@ def test_a_rail_that_was_not_read_whole_is_not_judged() -> None:
     assert skipped(limited, "ecn-cnp.parity")[0][2].endswith("hosts that are not part of this run")
 
 
+def test_a_rail_whose_senders_ignore_every_cnp_fails() -> None:
+    found = rails(host("gpu01", 1000, 0), host("gpu02", 0, 0, ignored=1000))
+    assert said(found, "ecn-cnp.parity") == [
+        ("fail", "", "rail 0", "senders ignore CNPs: sent 1000, handled 0, ignored 1000, CE 0")
+    ]
+
+
+def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
+    bare = observation("gpu02", cnp_sent={"rail0": (0, 0)}, cnp_handled={"rail0": (0, 500)})
+    assert [text for *_, text in said(rails(host("gpu01", 1000, 0), bare), "ecn-cnp.parity")] == [
+        "50.0 % of its CNPs never arrive: sent 1000, handled 500, ignored not told by all, CE not told by all"
+    ]
+
+
 def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
     found = rails(host("gpu01", 10, 0), host("gpu02", 0, 0))
     assert results(found, "ecn-cnp.parity")["fabric"].examined == 0
@@ -105,6 +119,15 @@ def test_a_queue_that_drops_cnps_is_named() -> None:
     assert dict(one.evidence)["places"] == "leaf01:swp1s1 drops 700 in their queue"
 
 
+def test_a_leaf_of_another_rail_and_a_place_that_loses_few_are_not_blamed() -> None:
+    other = observation("leaf02", queue_drops={"swp1s0/6": (0, 5000)})
+    near = observation("leaf01", queue_drops={"swp1s0/6": (0, 30)})
+    found = rails(host("gpu01", 1000, 0), host("gpu02", 0, 300), other, near)
+    (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
+    assert (one.device, one.place) == ("", "rail 0")
+    assert dict(one.evidence)["places"].startswith("not located")
+
+
 def test_cnps_that_are_ignored_are_told() -> None:
     found = rails(host("gpu01", 1000, 500), host("gpu02", 0, 480, ignored=20))
     assert [text for *_, text in said(found, "ecn-cnp.parity")] == [
@@ -121,9 +144,53 @@ def test_cnps_that_are_ignored_are_told() -> None:
     ],
 )
 def test_marks_arrive_and_are_answered(received: int, sent: int, text: str) -> None:
-    leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (5, 5005), "swp1s0/0": (0, 77)})
+    up = next(port.name for port in BUILT.switch("leaf01").ports if port.role == "up")
+    leaf = observation("leaf01", queue_ecn_marked={f"{up}/3": (5, 5005), f"{up}/0": (0, 77)})
     found = rails(host("gpu01", sent, 0, marked=received), host("gpu02", 0, 0), leaf)
     assert [told for *_, told in said(found, "ecn-cnp.marks")] == ([text] if text else [])
+
+
+def moved(seen: Observation, begin_s: float, end_s: float) -> Observation:
+    """Return an observation whose samples were taken so much later."""
+    first, last = seen.samples
+    samples = replace(first, at_s=first.at_s + begin_s), replace(last, at_s=last.at_s + end_s)
+    return replace(seen, samples=samples)
+
+
+def test_a_loss_that_windows_apart_may_explain_is_not_judged() -> None:
+    near, far = host("gpu01", 1000, 0), host("gpu02", 0, 850)
+    found = rails(near, moved(far, -1.0, -1.0))
+    assert said(found, "ecn-cnp.parity") == []
+    text = (
+        "15.0 % of its CNPs never arrive: sent 1000, handled 850, ignored 0, CE 0; that may be since its NICs were not "
+        "read at the same moment, 2.0 s apart in 10 s: give --window 200"
+    )
+    assert skipped(found, "ecn-cnp.parity")[0] == ("", "rail 0", text)
+    assert skipped(rails(near, moved(far, -7000, 0)), "ecn-cnp.parity")[0][2].endswith(", 7000.0 s apart in 10 s")
+    nothing = rails(near, moved(host("gpu02", 0, 0), -1.0, -1.0))
+    assert [verdict for verdict, *_ in said(nothing, "ecn-cnp.parity")] == ["fail"]
+    little = rails(near, moved(far, -0.1, 0))
+    assert [verdict for verdict, *_ in said(little, "ecn-cnp.parity")] == ["fail"]
+
+
+def test_marks_say_nothing_when_counters_of_a_host_began_anew_or_hosts_were_left_out() -> None:
+    leaf = observation("leaf01", queue_ecn_marked={"swp1s1/3": (0, 5000)})
+    reset = observation("gpu02", cnp_sent={"rail0": (900, 3), "rail1": (0, 0)}, ecn_received={"rail0": (900, 3)})
+    found = rails(host("gpu01", 0, 0), reset, leaf)
+    assert said(found, "ecn-cnp.marks") == []
+    assert skipped(found, "ecn-cnp.marks") == [("", "", "not all hosts were read: gpu02")]
+    limited = scene(BUILT, host("gpu01", 0, 0), leaf, limits=FEW, names=frozenset({"gpu01", "leaf01"}))
+    assert skipped(limited, "ecn-cnp.marks") == [
+        ("", "", "not all hosts were read: hosts that are not part of this run")
+    ]
+
+
+def test_one_nic_that_answers_no_marks_is_named_though_others_answer() -> None:
+    leaf = observation("leaf01", queue_ecn_marked={"swp1s0/3": (0, 5000), "swp1s1/3": (0, 5000)})
+    found = rails(host("gpu01", 900, 0), host("gpu02", 0, 900), leaf)
+    assert said(found, "ecn-cnp.marks") == [
+        ("fail", "gpu02", "rail0", "answers none of the 5000 packets that its leaf marks on their way to it")
+    ]
 
 
 def queues(name: str, **sent: int) -> Observation:
