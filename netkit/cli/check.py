@@ -54,13 +54,7 @@ def run(asked: CheckRequest) -> int:
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
     with past(storing, source) as earlier:
-        scene = trials.scene(
-            checking,
-            checks,
-            asked.results,
-            lambda: _looked(asked, storing, checking, checks, earlier),
-            _measuring(asked, checking),
-        )
+        scene = _scene(asked, storing, checking, checks, earlier)
         judged = judged_of(scene, checks)
         failure = _failure(lambda: _tell(asked, scene, judged))
         tell = notifying.tell(scene, judged, has_all_checks=not asked.names) if notifying is not None else None
@@ -79,19 +73,26 @@ def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
     return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
 
 
-def _looked(asked: CheckRequest, storing: Storing, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
-    """Look at the fabric; the deadline begins here, so that what hosts measure before takes nothing from it."""
+def _scene(asked: CheckRequest, storing: Storing, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
+    """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
     with _deadline(asked, storing) as deadline:
-        return replace(checking, deadline=deadline).scene(checks, earlier)
+        looking = replace(checking, deadline=deadline)
+        return trials.scene(
+            checking,
+            checks,
+            asked.results,
+            lambda: looking.scene(checks, earlier),
+            _measuring(asked, checking, deadline),
+        )
 
 
-def _measuring(asked: CheckRequest, checking: Checking) -> Callable[[], tuple[Trial, ...]]:
+def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> Callable[[], tuple[Trial, ...]]:
     if not asked.has_rdma:
         return tuple
     # Here, since most runs measure nothing.
     from netkit.cli.rdma import measured  # noqa: PLC0415
 
-    return lambda: measured(checking)
+    return lambda: measured(checking, deadline.half())
 
 
 def _report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> None:

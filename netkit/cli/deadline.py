@@ -21,7 +21,8 @@ class Deadline:
     """When a run has to end; without a time, never."""
 
     def __init__(self, written: str, least_s: float = 0.0) -> None:
-        self._written = written
+        self._written, self._least_s = written, least_s
+        self._missed = f"not looked at to the end before the deadline of {written}"
         self._ends_s = time.monotonic() + _seconds(written, least_s) if written else float("inf")
         self._viewers: list[Viewer] = []
         self._lock = threading.Lock()
@@ -29,7 +30,7 @@ class Deadline:
 
     def __enter__(self) -> Self:
         if self._written:
-            self._timer = threading.Timer(self._ends_s - time.monotonic(), self._hang_up)
+            self._timer = threading.Timer(self.left_s, self._hang_up)
             self._timer.daemon = True
             self._timer.start()
         return self
@@ -41,14 +42,27 @@ class Deadline:
     @property
     def is_over(self) -> bool:
         """Whether it has come."""
-        return time.monotonic() >= self._ends_s
+        return self.left_s <= 0
+
+    @property
+    def left_s(self) -> float:
+        """Return how long it is until it comes."""
+        return self._ends_s - time.monotonic()
+
+    def half(self) -> "Deadline":
+        """Return one for what comes before looking: it leaves the window, and half of the other time."""
+        found = Deadline(self._written, self._least_s)
+        found._missed = f"not measured within half of the deadline of {self._written}"
+        if self._written:
+            found._ends_s = time.monotonic() + max(0.0, self.left_s - self._least_s) / 2
+        return found
 
     def share_s(self, window_s: float) -> float:
         """Return how long one device may take, so that those that hang leave time for all others.
 
         Devices are looked at in up to three steps, each as long as its slowest device.
         """
-        return max(LEAST_SHARE_S, round((self._ends_s - time.monotonic() - window_s) / 4, 1))
+        return max(LEAST_SHARE_S, round((self.left_s - window_s) / 4, 1))
 
     def bound(self, viewer: Viewer) -> Viewer:
         """Return a viewer that ends with the run."""
@@ -61,19 +75,19 @@ class Deadline:
     def keep(self, work: Callable[[], T]) -> T:
         """Do something with a device; AccessError when the deadline came first, or comes meanwhile."""
         if self.is_over:
-            raise self._missed()
+            raise self._error()
         try:
             found = work()
         except Exception:
             if self.is_over:
-                raise self._missed() from None
+                raise self._error() from None
             raise
         if self.is_over:  # some viewers keep what they have when they are hung up on
-            raise self._missed()
+            raise self._error()
         return found
 
-    def _missed(self) -> AccessError:
-        return AccessError(Problem(f"not looked at to the end before the deadline of {self._written}"))
+    def _error(self) -> AccessError:
+        return AccessError(Problem(self._missed))
 
     def _hang_up(self) -> None:
         with self._lock:

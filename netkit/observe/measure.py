@@ -10,7 +10,7 @@ from netkit.errors import NetkitError
 from netkit.observe.trial_plan import Round
 from netkit.platforms.linux.acceptance.command import TOOLS, programs
 from netkit.platforms.linux.acceptance.result import MARK
-from netkit.platforms.view import Viewer
+from netkit.platforms.view import Reply, Viewer
 
 Connect = Callable[[str], Viewer]
 
@@ -32,9 +32,10 @@ class Bench:
                 viewer.close()
 
     def programs(self) -> Mapping[str, frozenset[str]]:
-        """Return which programs of acceptance tests each host has."""
-        found = self._asked(dict.fromkeys(self._viewers, TOOLS))
-        return {name: programs(text) for name, text in found.items()}
+        """Return which programs of acceptance tests each host has; one that does not come to tell is not reached."""
+        found = self._replies(dict.fromkeys(self._viewers, TOOLS))
+        self.failures |= {name: reply.failure for name, reply in found.items() if reply.failure}
+        return {name: programs(reply.text) for name, reply in found.items() if not reply.failure}
 
     def measure(self, rounds: Sequence[Round], count: Callable[[], None] = lambda: None) -> str:
         """Return what the senders of all rounds printed."""
@@ -49,12 +50,16 @@ class Bench:
         self._guarded(name, self._viewers[name].open)
 
     def _asked(self, commands: Mapping[str, str]) -> dict[str, str]:
+        """Return what hosts print that can be reached, and why it ended when it did not end well."""
+        found = self._replies(commands)
+        return {name: f"{one.text}\n{one.failure}\n" if one.failure else one.text for name, one in found.items()}
+
+    def _replies(self, commands: Mapping[str, str]) -> dict[str, Reply]:
         """Return what hosts answer that can be reached; all are asked at one time."""
-        found: dict[str, str] = {}
+        found: dict[str, Reply] = {}
 
         def ask(name: str) -> None:
-            (reply,) = self._viewers[name].ask([commands[name]])
-            found[name] = reply.text if not reply.failure else f"{reply.text}\n{reply.failure}\n"
+            (found[name],) = self._viewers[name].ask([commands[name]])
 
         names = [name for name in commands if name not in self.failures]
         each(threads(len(names)), names, lambda name: self._guarded(name, lambda: ask(name)))

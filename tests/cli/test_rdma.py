@@ -1,0 +1,88 @@
+"""`netkit check --rdma`: no host that did not measure passes in silence, and all ends in time."""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from netkit.cli import rdma
+from netkit.cli.deadline import Deadline
+from netkit.platforms.view import Reply, Viewer
+from tests.cli.checked import VALUES
+from tests.command import Done, run
+from tests.lab.running import write_fabric
+from tests.observe.test_rdma_mesh import Measuring
+
+
+@pytest.fixture
+def fabric(tmp_path: Path) -> Path:
+    return write_fabric(tmp_path / "fabric", {**VALUES, "units": [{"unit": 1, "hosts": 4}]})
+
+
+def check(fabric: Path, host: Callable[[str], Viewer], *how: str) -> Done:
+    """Have hosts measure that answer from memory."""
+
+    def before() -> None:
+        vars(rdma).update(patient_viewer=lambda _reached, name, _limit_s: host(name))
+
+    return run("check", "acceptance.completed", "--rdma", "--window=0", "--fabric", fabric, *how, before=before)
+
+
+class Silent(Measuring):
+    """A host that lets in and does not answer before somebody hangs up."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._hung_up = threading.Event()
+
+    def close(self) -> None:
+        self._hung_up.set()
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        self._hung_up.wait()
+        return tuple(Reply("", "it hung up") for _ in commands)
+
+
+class Failing(Measuring):
+    """A host that fails at what it is asked."""
+
+    def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
+        return tuple(Reply("", "no answer within 19 s") for _ in commands)
+
+
+def test_hosts_that_measure_are_judged_alone(fabric: Path) -> None:
+    done = check(fabric, Measuring)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "clean" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("lost", "why"),
+    [(lambda: Measuring("gpu02", "connection refused"), "connection refused"), (lambda: Failing("gpu02"), "no answer")],
+)
+def test_a_host_that_cannot_be_reached_to_measure_is_named_and_fails(
+    fabric: Path, lost: Callable[[], Viewer], why: str
+) -> None:
+    done = check(fabric, lambda name: lost() if name == "gpu02" else Measuring(name))
+    assert (done.returncode, done.stdout.count("FAIL")) == (1, 1)
+    assert f"gpu02: ib_read_lat did not end well: not reached: {why}" in done.stdout
+
+
+def test_hosts_that_do_not_answer_are_hung_up_on_in_half_of_the_deadline(fabric: Path) -> None:
+    done = check(fabric, lambda name: Silent(name) if name == "gpu02" else Measuring(name), "--deadline=2s")
+    assert done.returncode == 1
+    why = "not reached: not measured within half of the deadline of 2s"
+    assert f"gpu02: ib_read_lat did not end well: {why}" in done.stdout
+
+
+def test_rounds_for_which_no_time_is_left_are_counted_and_their_hosts_named(fabric: Path) -> None:
+    done = check(fabric, Measuring, "--deadline=10s")
+    assert done.returncode == 1
+    assert done.stderr == "RDMA latency: 4 rounds of 4 not begun: no time is left before the deadline\n"
+    assert "not begun: no time was left before the deadline" in done.stdout
+
+
+def test_measuring_leaves_the_window_and_half_of_the_other_time() -> None:
+    assert 30 < Deadline("100s", 10.0).half().left_s <= 45
+    assert Deadline("").half().left_s == float("inf")
