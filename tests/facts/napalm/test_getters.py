@@ -199,6 +199,18 @@ def test_what_a_driver_does_not_have_is_absent_and_the_rest_is_told() -> None:
     assert not isinstance(found.interfaces, Absent)
 
 
+def test_light_that_a_driver_fills_in_with_zeros_is_not_told() -> None:
+    zero = {"instant": 0.0, "avg": 0.0, "min": 0.0, "max": 0.0}
+    copper = {"input_power": zero, "output_power": zero, "laser_bias_current": zero}
+    half = {"input_power": zero, "output_power": LIGHT, "laser_bias_current": zero}
+    shown = {
+        name: {"physical_channels": {"channel": [{"index": 0, "state": state}]}}
+        for name, state in (("Ethernet1/1", copper), ("swp1s0", half))
+    }
+    found = look({**TOLD, OPTICS: shown}).modules
+    assert found == {"swp1s0": Module(kind="optic", lanes={1: Lane(None, -1.5, None)})}
+
+
 def test_a_getter_that_raises_is_told_and_fails_alone() -> None:
     found = look({**TOLD, OPTICS: KeyError("media"), SESSIONS: {"global": {1: object()}}})
     assert found.modules == Absent("get_optics: the NAPALM driver fails: KeyError: 'media'")

@@ -7,6 +7,8 @@ from netkit.platforms.shown import Shown, named, number, parsed, rows, table, wh
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0
 """What drivers tell for no light, and what netkit calls it."""
+UNTOLD_DBM = 0.0
+"""What drivers fill in for light they do not know, as of copper; hardly a reading is as round."""
 UNKNOWN = {-1.0, 0.0}
 """What drivers tell for a current they do not know."""
 
@@ -33,7 +35,9 @@ def _lanes(channels: list[Shown]) -> dict[int, Lane]:
 
 def _light(state: Shown, key: str) -> float | None:
     told = number(table(state, key).get("instant"))
-    return NO_LIGHT_DBM if told is not None and told <= DARK_DBM else told
+    if told is None or told == UNTOLD_DBM:
+        return None
+    return NO_LIGHT_DBM if told <= DARK_DBM else told
 
 
 def _current(state: Shown) -> float | None:
