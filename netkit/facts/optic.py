@@ -14,6 +14,13 @@ class Limits:
     high_warning: float | None = None
     high_alarm: float | None = None
 
+    @property
+    def is_range(self) -> bool:
+        """Whether they leave anything between them: a module that was never given any has zeros at all ends."""
+        ends = (self.low_alarm, self.low_warning, self.high_warning, self.high_alarm)
+        told = [end for end in ends if end is not None]
+        return len(told) == 1 or len(set(told)) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:

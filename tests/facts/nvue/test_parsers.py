@@ -17,6 +17,7 @@ from pydantic import TypeAdapter
 from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
+from netkit.facts.optic import Lane, Module
 from netkit.platforms.nvue.facts.views import views
 from netkit.platforms.view import Subject, View
 from tests.conftest import UPDATE
@@ -189,3 +190,42 @@ def test_without_the_answer_of_one_port_the_others_are_told() -> None:
         for at in (at for at, command in enumerate(view.commands) if " swp1s0 " in command):
             found = parsed(view, (*texts[:at], "", *texts[at + 1 :]))
             assert {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)} == set()
+
+
+def reading(key: str, value: str, limit: str) -> dict[str, str]:
+    ends = ("high-alarm", "high-warning", "low-warning", "low-alarm")
+    return {key: value, **{f"{end}-threshold": limit for end in ends}}
+
+
+def test_a_module_that_was_given_no_limits_has_none() -> None:
+    (view,) = (view for view in VIEWS if "modules" in view.yields)
+    light = reading("power", "0.8625 mW / -0.64 dBm", "0.0000 mW / -inf dBm")
+    current = reading("current", "6.750 mA", "0.000 mA")
+    shown = {
+        "status": "plugged_enabled",
+        "temperature": reading("temperature", "42.56 C", "0.00 C"),
+        "voltage": reading("voltage", "3.2862 V", "0.0000 V"),
+        "channel": {"channel-1": {"rx-power": light, "tx-power": light, "tx-bias-current": current}},
+    }
+    found = parsed(view, (json.dumps({"swp1s0": shown}), "{}")).modules
+    assert not isinstance(found, Absent)
+    assert found["swp1s0"] == Module(temperature_c=42.56, voltage_v=3.2862, lanes={1: Lane(-0.64, -0.64, 6.75)})
+
+
+@pytest.mark.parametrize(
+    ("peers", "is_up"),
+    [
+        ({}, False),
+        ([], False),
+        ({"7": {"interface": "swp51", "status": "up"}}, True),
+        ({"7": {"interface": "swp52", "status": "up"}}, False),
+        ({"7": {"interface": "swp52", "status": "up"}, "8": {"peer": "10.0.0.1"}}, None),
+        ({"7": None}, None),
+        ("Error: BFD does not run", None),
+    ],
+)
+def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: bool | None) -> None:
+    (view,) = (view for view in VIEWS if "sessions" in view.yields)
+    found = parsed(view, (json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "")).sessions
+    assert not isinstance(found, Absent)
+    assert found["swp51"].is_bfd_up is is_up

@@ -194,3 +194,10 @@ def test_a_port_without_counters_of_64_bits_has_no_bytes() -> None:
     found = changed("nvue", table.IF_NAMES, _6_3="", _7_3="")
     assert not isinstance(found.counters, Absent)
     assert set(found.counters["rx_bytes"]) == set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}
+
+
+def test_a_module_that_was_given_no_limits_has_none() -> None:
+    zeros = {f"_{end}_1000100110": "i 0" for end in (1, 2, 3, 4)}
+    found = changed("eos", table.ARISTA_LIMITS, **zeros).modules
+    assert not isinstance(found, Absent)
+    assert set(found["Ethernet1/1"].limits) == {"rx_dbm"}

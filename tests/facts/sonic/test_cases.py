@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
+from netkit.facts.optic import Lane, Module
 from netkit.platforms.sonic.facts import routing
 from netkit.platforms.sonic.facts.views import CONFIG, views
 from netkit.platforms.view import Subject, View
@@ -114,3 +115,37 @@ def test_no_table_that_holds_a_secret_is_asked_for() -> None:
     users = ("SSH_SERVER|POLICIES", "BGP_SESSIONS|a", "BGP_MONITORS|a", "RESTAPI|certs", "GNMI|certs", "KDUMP|config")
     pattern = CONFIG.split("'")[1]
     assert [key for key in (*secret, *more, *users) if fnmatch.fnmatchcase(key, pattern)] == []
+
+
+def row(key: str, **fields: str) -> dict[str, Any]:
+    return {key: {"type": "hash", "value": fields}}
+
+
+def test_a_module_that_was_given_no_limits_has_none() -> None:
+    (view,) = (view for view in VIEWS if "modules" in view.yields)
+    ends = ("lowalarm", "lowwarning", "highwarning", "highalarm")
+    zeros = {f"{name}{end}": "0.0" for name in ("temp", "vcc", "txbias") for end in ends}
+    dark = {f"{name}{end}": "-inf" for name in ("rxpower", "txpower") for end in ends}
+    state = {
+        **row("TRANSCEIVER_INFO|Ethernet0", model="M"),
+        **row("TRANSCEIVER_DOM_SENSOR|Ethernet0", temperature="41.5", rx1power="-1.5"),
+        **row("TRANSCEIVER_DOM_THRESHOLD|Ethernet0", **{**zeros, **dark}),
+    }
+    found = view.parse(json.dumps(state), "{}").modules
+    assert found == {"Ethernet0": Module(part="M", temperature_c=41.5, lanes={1: Lane(rx_dbm=-1.5)})}
+
+
+@pytest.mark.parametrize(
+    ("peers", "is_up"),
+    [
+        ("[]", False),
+        ('[{"interface": "Ethernet0", "status": "up"}]', True),
+        ('[{"interface": "Ethernet4", "status": "up"}]', False),
+        ("bfdd is not running", None),
+    ],
+)
+def test_a_session_that_bfd_does_not_list_is_not_watched(peers: str, is_up: bool | None) -> None:
+    summary = json.dumps({"peers": {"Ethernet0": {"state": "Established"}}})
+    found = routing.sessions(f"{summary}\n{peers}\n").sessions
+    assert not isinstance(found, Absent)
+    assert found["Ethernet0"].is_bfd_up is is_up

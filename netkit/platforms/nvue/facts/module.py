@@ -130,6 +130,6 @@ def _limits(found: Shown, channels: Shown) -> Iterator[tuple[Quantity, Limits]]:
     )
     for quantity, node in (*whole, *light):
         read = _dbm if quantity.endswith("dbm") else real
-        told = {name: read(node.get(key)) for name, key in LIMITS.items()}
-        if any(limit is not None for limit in told.values()):
-            yield quantity, Limits(**told)
+        told = Limits(**{name: read(node.get(key)) for name, key in LIMITS.items()})
+        if told.is_range:
+            yield quantity, told

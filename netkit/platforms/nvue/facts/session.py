@@ -36,19 +36,34 @@ def parse(neighbor_text: str, bfd_text: str, bgp_text: str) -> Facts:
     shown = tree(neighbor_text)
     if shown is None:
         return Facts(sessions=unread(NEIGHBORS, neighbor_text))
-    bfd, bgp = dict(_bfd(document(bfd_text))), tree(bgp_text)
+    bfd, bgp = document(bfd_text), tree(bgp_text)
+    alive, unlisted = dict(_alive(bfd)), _unlisted(bfd)
     is_draining = None if bgp is None else bool(switched(bgp.get("graceful-shutdown")))
-    sessions = {name: _session(found, bfd.get(name), is_draining=is_draining) for name, found in objects(shown)}
+    sessions = {
+        name: _session(found, alive.get(name, unlisted), is_draining=is_draining) for name, found in objects(shown)
+    }
     return Facts(sessions=sessions)
 
 
-def _bfd(found: object) -> Iterator[tuple[str, bool]]:
-    """Yield whether BFD is up, by interface. NVUE lists peers by address or discriminator, FRR one by one."""
-    peers = found if isinstance(found, list) else [peer for _, peer in objects(found)]
-    for peer in peers:
-        interface = word(peer, "interface", "local-interface") if isinstance(peer, dict) else ""
-        if interface:
+def _peers(found: object) -> list[object]:
+    """Return the peers of BFD: NVUE lists them by address or discriminator, FRR one by one."""
+    return [*found.values()] if isinstance(found, dict) else found if isinstance(found, list) else []
+
+
+def _alive(found: object) -> Iterator[tuple[str, bool]]:
+    """Yield whether BFD is up, by interface."""
+    for peer in _peers(found):
+        if isinstance(peer, dict) and (interface := _interface(peer)):
             yield interface, word(peer, "status", "state", "session-state").lower() == "up"
+
+
+def _unlisted(found: object) -> bool | None:
+    """Return whether BFD is up where no peer is listed: it is not, if all that are listed have an interface."""
+    return False if isinstance(found, dict | list) and all(map(_interface, _peers(found))) else None
+
+
+def _interface(peer: object) -> str:
+    return word(peer, "interface", "local-interface") if isinstance(peer, dict) else ""
 
 
 def _session(found: Shown, is_bfd_up: bool | None, *, is_draining: bool | None) -> BgpSession:

@@ -158,7 +158,7 @@ def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
         temperature_c=once.get("temperature_c"),
         voltage_v=once.get("voltage_v"),
         lanes=lanes,
-        limits={reading.quantity: reading.limits for reading in readings if reading.limits != Limits()},
+        limits={reading.quantity: reading.limits for reading in readings if reading.limits.is_range},
     )
 
 

@@ -113,5 +113,5 @@ def _limits(row: Row) -> Iterator[tuple[Quantity, Limits]]:
         found = Limits(
             *(number(row.get(f"{name}{end}")) for end in ("lowalarm", "lowwarning", "highwarning", "highalarm"))
         )
-        if found != Limits():
+        if found.is_range:
             yield quantity, found

@@ -30,7 +30,7 @@ def sessions(text: str) -> Facts:
     peers = _peers(found)
     if peers is None:
         return Facts(sessions=_no_sessions(text))
-    bfd = dict(_bfd(found))
+    bfd = _bfd(found)
     drained = Drains(text)
     told = {name: _session(name, peer, bfd, drained) for name, peer in peers.items() if isinstance(peer, dict)}
     return Facts(sessions=told)
@@ -52,14 +52,16 @@ def _peers(found: Iterable[object]) -> Mapping[str, Any] | None:
     return None
 
 
-def _bfd(found: Iterable[object]) -> Iterator[tuple[str, bool]]:
-    for one in found:
-        for peer in one if isinstance(one, list) else ():
-            if isinstance(peer, dict) and isinstance(peer.get("status"), str):
-                yield str(peer.get("interface") or peer.get("peer")), peer["status"] == "up"
+def _bfd(found: Iterable[object]) -> Mapping[str, bool] | None:
+    """Return interface → whether BFD is up there; None when bfdd does not tell."""
+    told = next((one for one in found if isinstance(one, list)), None)
+    if told is None:
+        return None
+    peers = [peer for peer in told if isinstance(peer, dict) and isinstance(peer.get("status"), str)]
+    return {str(peer.get("interface") or peer.get("peer")): peer["status"] == "up" for peer in peers}
 
 
-def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool], drained: "Drains") -> BgpSession:
+def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None, drained: "Drains") -> BgpSession:
     state, uptime_ms = peer.get("state"), _whole(peer.get("peerUptimeMsec"))
     is_established = state == "Established"
     return BgpSession(
@@ -70,7 +72,7 @@ def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool], draine
         sent_prefixes=_whole(peer.get("pfxSnt")),
         uptime_s=uptime_ms / MS_PER_S if is_established and uptime_ms is not None else None,
         drops=_whole(peer.get("connectionsDropped")),
-        is_bfd_up=bfd.get(name),
+        is_bfd_up=None if bfd is None else bfd.get(name, False),
         is_draining=drained.asks(name),
     )
 
