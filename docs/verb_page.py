@@ -14,7 +14,7 @@ from netkit.cli.app import app
 
 FOLDER = Path(__file__).parent / "verbs"
 EXAMPLES = FOLDER / "examples.yaml"
-ALWAYS = {0: "done", 3: "the input or the command line is wrong"}
+ALWAYS = {0: "done", 3: "the input or the command line is wrong", 70: "a defect of netkit"}
 HEAD = """# The verbs
 
 Written from the command line itself (`scripts/docs`), in the order a newcomer meets them. `netkit VERB --help` says the

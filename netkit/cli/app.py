@@ -1,5 +1,6 @@
 """Commands and their options. Each runs in a module of its own, imported only then, so that `--help` stays quick."""
 
+import errno
 import gc
 import io
 import os
@@ -10,6 +11,7 @@ import typer
 from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.annotation import annotate
+from netkit.cli.defect import tell_of_threads
 from netkit.cli.verbs import acceptance, change, intent, lab, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
@@ -25,6 +27,8 @@ app = typer.Typer(
 USAGE_ERROR = 3
 ALONE = ("--resume", "--store")
 """Options that may be given without a value."""
+OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS, errno.EAGAIN)
+"""What writing to standard output may fail with; errors of files name their file."""
 USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
 """Every usage error of the command line library; where the class lives depends on its version."""
 
@@ -51,6 +55,7 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; every failure is a few plain lines and an exit code."""
+    tell_of_threads()
     gc.disable()  # a fabric is built once and kept: collecting it in between only costs time
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -78,6 +83,8 @@ def _guarded(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
+        if not error.filename and error.errno not in OUTPUT_FAULTS:
+            raise
         reason = (error.strerror or str(error)).lower()
         _say(f"error: {error.filename or 'the output'}: {reason}; make room or check permissions")
         return USAGE_ERROR
