@@ -7,6 +7,7 @@ from netkit.facts import COUNTERS, Absent
 from netkit.facts.counter import parts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, skip, warn
 from netkit.judge.delta import State
+from netkit.judge.parity import skew_s
 
 LIVELY_BYTES = 10_000
 """What one end must have sent in the window before the other end's standing counter means anything."""
@@ -83,6 +84,8 @@ def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Finding:
     known = [(mine, theirs) for mine, theirs in told if mine.is_known and theirs.is_known]
     if not known:
         return skip(port, "not both ends count bytes", device=seen.name)
+    if skew_s((seen.window, far.window)) > min(seen.window_s, far.window_s):
+        return skip(port, f"it and {far.name} were not counted over the same time", device=seen.name)
     if any(mine.value for mine, _ in known) or all(theirs.value <= LIVELY_BYTES for _, theirs in known):
         return PASSED
     text = f"its counters stand still while {far.name}:{far_port} counts"

@@ -1,12 +1,14 @@
 """PFC: pauses by rate and by time, only where they belong, and who causes them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from netkit.design import Host
+from netkit.design import Host, Port
 from netkit.facts import Absent
 from netkit.facts.counter import parts, place
+from netkit.facts.qos import Buffer
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.parity import skew_s
 from netkit.judge.pauses import Pauses, received, sent
 from netkit.judge.scene import End
 
@@ -16,6 +18,8 @@ FEW_FRAMES = 100
 """So many pauses must be seen on a link before its two ends are compared."""
 SKEW = 0.25
 """By how much the counts of two ends may differ because they were not read at the same moment."""
+BUSY = 0.1
+"""A port that carries a smaller part of its speed is not full."""
 STRONG = 0.2
 """Of the strongest pauses that a switch receives, those weaker than this part are not followed."""
 
@@ -90,6 +94,8 @@ def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str
     at = place(receiver_port, number)
     if not (out.is_known and into.is_known) or of_sender.is_total != of_receiver.is_total:
         return skip(at, "not both ends count pauses", device=receiver.name)
+    if skew_s((sender.window, receiver.window)) > SKEW * min(sender.window_s, receiver.window_s):
+        return skip(at, f"it and {sender.name} were not read at the same moment", device=receiver.name)
     most, least = max(out.value, into.value), min(out.value, into.value)
     gap = abs(out.per_s - into.per_s)
     if most < FEW_FRAMES or gap <= SKEW * max(out.per_s, into.per_s) or most - least < FEW_FRAMES:
@@ -123,6 +129,10 @@ class Origin:
     end: End
     is_nic: bool
     priority: int
+    is_seen: bool = True
+    """Whether the device was looked at; where it was not the trace ends, and pauses may begin beyond it."""
+    is_port: bool = True
+    """Whether it is known which port of a switch it is; else the port that sends the pauses stands for the switch."""
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True)
@@ -132,6 +142,7 @@ def origin(scene: Scene) -> Iterator[Finding]:
     From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
     device sends pauses without receiving any where its traffic leaves. That is where to look: a host NIC that cannot
     keep up, or a switch port that more flows meet in than it can carry. Everything else that is paused is a victim.
+    Where a switch on the way was not read the trace ends, and says so: read that switch too.
     """
     for number in scene.fabric.lossless.lossless_priorities:
         spread = _Spread(scene, number)
@@ -142,17 +153,29 @@ def origin(scene: Scene) -> Iterator[Finding]:
 
 def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
     cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
-    text = f"{'this NIC' if one.is_nic else 'this egress port'} causes pauses on {cables}"
     own = scene.cable(one.end.device, one.end.port)
-    return fail(
+    say, text, remedy = _words(one)
+    return say(
         place(one.end.port, one.priority),
-        text,
-        SLOW_HOST if one.is_nic else INCAST,
+        text.format(cables=cables),
+        remedy,
         device=one.end.device,
         cause=own,
         explains=[victim for victim in victims if victim != own],
         victims="; ".join(victims),
     )
+
+
+def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
+    """Return how to say it, and what to do."""
+    if one.is_nic:
+        return fail, "this NIC causes pauses on {cables}", SLOW_HOST
+    if not one.is_seen:
+        text = "pauses on {cables} come from here, but this switch did not tell its own: they may begin beyond it"
+        return warn, text, f"look again with {one.end.device}, once it can be read: netkit check pfc"
+    if one.is_port:
+        return fail, "this egress port causes pauses on {cables}", INCAST
+    return fail, "this switch causes pauses on {cables}; which of its egress ports is full it does not tell", INCAST
 
 
 def _in_circles(scene: Scene, end: End, number: int) -> Finding:
@@ -221,15 +244,25 @@ class _Spread:
         sender = self._scene.far(held.device, held.port)
         if sender is None:
             return
+        if isinstance(self._scene.fabric.device(sender.device), Host):
+            yield Origin(sender, is_nic=True, priority=self._number)
+            return
         device = self._scene.devices.get(sender.device)
-        if device is None or isinstance(device.device, Host):
-            yield Origin(sender, is_nic=device is not None, priority=self._number)
+        if device is None or not self._tells(device, sender.port):
+            yield Origin(sender, is_nic=False, priority=self._number, is_seen=False)
             return
         onward = [End(sender.device, port) for port in self._onward(device, sender.port)]
         if onward:
             yield from onward
         else:
-            yield Origin(End(sender.device, self._fullest(device, sender.port)), is_nic=False, priority=self._number)
+            full = self._fullest(device, sender.port)
+            yield Origin(
+                End(sender.device, full or sender.port), is_nic=False, priority=self._number, is_port=bool(full)
+            )
+
+    def _tells(self, device: Seen, entry: str) -> bool:
+        """Whether a switch tells the pauses of any port but the one that data came in by."""
+        return any(received(device, port, self._number).is_known for port in device.ports if port != entry)
 
     def _onward(self, device: Seen, entry: str) -> Iterator[str]:
         """Yield the other ports of a switch that are held up themselves: data that waits there fills its buffers."""
@@ -240,14 +273,18 @@ class _Spread:
                 yield port
 
     def _fullest(self, device: Seen, entry: str) -> str:
-        """Return the egress port of a switch that congestion begins in: it marks, queues and sends the most."""
-        ports = [port for port in device.ports if port != entry]
-        return max(ports, key=lambda port: self._fullness(device, port), default=entry)
+        """Return the egress port of a switch that congestion begins in; empty when nothing tells them apart."""
+        levels = {port: self._fullness(device, designed) for port, designed in device.ports.items() if port != entry}
+        fullest = max(levels, key=lambda port: levels[port], default="")
+        return fullest if fullest and any(levels[fullest]) else ""
 
-    def _fullness(self, device: Seen, port: str) -> tuple[float, float, float]:
-        queue = place(port, self._number)
+    def _fullness(self, device: Seen, port: Port) -> tuple[float, ...]:
+        """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries."""
+        queue = place(port.name, self._number)
         buffers = device.facts.buffers
-        level = None if isinstance(buffers, Absent) else buffers.get(queue)
-        used = level.used_bytes or level.peak_bytes or 0 if level is not None else 0
-        marks = max(device.delta("queue_ecn_marked", queue).per_s, device.delta("ecn_marked", port).per_s)
-        return used, marks, device.delta("tx_bytes", port).per_s
+        level = (None if isinstance(buffers, Absent) else buffers.get(queue)) or Buffer()
+        least = port.profile.ecn.min_bytes
+        used, peak = (held if held and held >= least else 0 for held in (level.used_bytes, level.peak_bytes))
+        marks = max(device.delta("queue_ecn_marked", queue).per_s, device.delta("ecn_marked", port.name).per_s)
+        use = device.delta("tx_bytes", port.name).per_s * 8 / 1e9 / port.speed_gbps
+        return used, marks, peak, use if use >= BUSY else 0.0

@@ -33,7 +33,7 @@ LOADED_WINDOW_S = 6.0
 DEADLINE_S = 25.0
 SETTLING_S = 100.0
 """How long daemons may take to notice."""
-FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 60.0, "cnp_loss_fail_percent": 60.0}
+FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 30.0, "cnp_loss_fail_percent": 30.0}
 """Few CNPs, counted at moments that are not quite the same."""
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 from netkit.facts import Facts, Observation
 from netkit.facts.system import System
 from tests.checks.judging import results, said
-from tests.judge.scenes import fabric, observation, scene
+from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
 BUSY = {"swp1s0": (0, 1_000_000)}
@@ -61,3 +61,10 @@ def test_what_hardly_moves_or_was_reset_is_not_stuck() -> None:
     anew = {"rail0": (7_000_000_000_000, 3)}
     reset = observation("gpu01", rx_bytes=anew, tx_bytes=anew)
     assert said(scene(BUILT, reset, observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY)), "counters.stuck") == []
+
+
+def test_a_short_look_at_one_end_does_not_stand_still_beside_an_hour_of_the_other() -> None:
+    still = {"rail0": (7, 7), "rail1": (7, 7)}
+    host = observation("gpu01", rx_bytes=still, tx_bytes=still)
+    built = moved(observation("leaf01", rx_bytes=BUSY, tx_bytes=BUSY), -3_600, 0)
+    assert said(scene(BUILT, host, built), "counters.stuck") == []

@@ -7,7 +7,7 @@ from netkit.facts.qos import Buffer, PortQos
 from netkit.intent.model import Thresholds
 from netkit.judge import Finding, Scene, Verdict
 from tests.checks.judging import results, said, skipped
-from tests.judge.scenes import fabric, observation, scene
+from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
 FEW = Thresholds(cnp_minimum=100)
@@ -148,13 +148,6 @@ def test_marks_arrive_and_are_answered(received: int, sent: int, text: str) -> N
     leaf = observation("leaf01", queue_ecn_marked={f"{up}/3": (5, 5005), f"{up}/0": (0, 77)})
     found = rails(host("gpu01", sent, 0, marked=received), host("gpu02", 0, 0), leaf)
     assert [told for *_, told in said(found, "ecn-cnp.marks")] == ([text] if text else [])
-
-
-def moved(seen: Observation, begin_s: float, end_s: float) -> Observation:
-    """Return an observation whose samples were taken so much later."""
-    first, last = seen.samples
-    samples = replace(first, at_s=first.at_s + begin_s), replace(last, at_s=last.at_s + end_s)
-    return replace(seen, samples=samples)
 
 
 def test_a_loss_that_windows_apart_may_explain_is_not_judged() -> None:

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation
@@ -6,8 +7,8 @@ from netkit.facts.qos import Buffer
 from netkit.judge import Scene, Verdict
 from netkit.judge.group import troubles
 from netkit.judge.run import run
-from tests.checks.judging import results, said, shipped
-from tests.judge.scenes import fabric, observation, scene
+from tests.checks.judging import results, said, shipped, skipped
+from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
 GPU1, GPU2 = BUILT.hosts
@@ -74,6 +75,46 @@ def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     ]
 
 
+def without(found: Scene, *names: str) -> Scene:
+    """Return a scene in which devices were not reached."""
+    left = [one for name, one in found.snapshot.devices.items() if name not in names]
+    return scene(found.fabric, *left)
+
+
+DOWN, UP = port("spine01", RAIL1.leaf), port(RAIL2.leaf, "spine01")
+WAY = {"spine01": {DOWN: (0, 20_000)}, RAIL2.leaf: {UP: (0, 15_000)}, "gpu02": {RAIL2.interface: (0, 12_000)}}
+FROM_NIC = {RAIL1.leaf: {RAIL1.leaf_port: (0, 25_000)}, **WAY}
+BLIND = "pauses on 2 cables come from here, but this switch did not tell its own: they may begin beyond it"
+
+
+def test_a_trace_ends_at_a_switch_that_was_not_read_and_says_so() -> None:
+    spine = "warn", "spine01", f"{port('spine01', RAIL2.leaf)}/3", BLIND
+    nic = "fail", "gpu01", f"{RAIL1.interface}/3", "this NIC causes pauses on 1 cable"
+    assert said(without(paused(BUILT, FROM_NIC), "spine01"), "pfc.origin") == sorted([spine, nic])
+    limited = replace(paused(BUILT, FROM_NIC), names=frozenset(BUILT.names) - {"spine01"})
+    assert said(limited, "pfc.origin") == sorted([spine, nic])
+
+
+def test_a_nic_is_blamed_though_its_host_was_not_read() -> None:
+    found = paused(BUILT, FROM_NIC)
+    expected = [("fail", "gpu01", f"{RAIL1.interface}/3", "this NIC causes pauses on 4 cables")]
+    assert said(without(found, "gpu01"), "pfc.origin") == expected
+    assert said(replace(found, names=frozenset(BUILT.names) - {"gpu01"}), "pfc.origin") == expected
+
+
+def test_a_switch_none_of_whose_ports_is_known_to_be_full_is_named_itself() -> None:
+    found = said(paused(BUILT, WAY), "pfc.origin")
+    text = "this switch causes pauses on 3 cables; which of its egress ports is full it does not tell"
+    assert found == [("fail", RAIL1.leaf, f"{port(RAIL1.leaf, 'spine01')}/3", text)]
+
+
+def test_a_level_of_now_counts_before_one_of_some_time_and_a_share_before_a_rate() -> None:
+    other = BUILT.hosts[1].nics[0].leaf_port
+    levels = {f"{RAIL1.leaf_port}/3": Buffer(used_bytes=900_000), f"{other}/3": Buffer(used_bytes=0, peak_bytes=2**23)}
+    (_, device, at, _), *_ = said(paused(BUILT, WAY, levels), "pfc.origin")
+    assert (device, at) == (RAIL1.leaf, f"{RAIL1.leaf_port}/3")
+
+
 def test_ports_nobody_could_look_at_are_not_counted_as_calm() -> None:
     (found,) = results(scene(BUILT), "pfc.origin").values()
     assert (found.verdict, found.examined) == (Verdict.SKIPPED, 0)
@@ -133,6 +174,16 @@ def test_ends_that_do_not_agree_are_told() -> None:
     assert said(scene(BUILT, host, leaf), "pfc.symmetry") == [
         ("warn", "leaf01", "swp1s0/3", "gpu01:rail0 sends 500 pauses a second, 10 arrive")
     ]
+
+
+def test_ends_that_were_not_read_at_the_same_moment_are_not_compared() -> None:
+    host = observation("gpu01", tx_pause={"rail0/3": (0, 5_000)}, rx_pause={"rail0/3": (0, 0)})
+    leaf = observation("leaf01", rx_pause={"swp1s0/3": (0, 100)}, tx_pause={"swp1s0/3": (0, 0)})
+    for begin_s, end_s, is_told in ((-3_600, 0, False), (-2, 2, False), (0.5, 1.5, True)):
+        found = scene(BUILT, moved(host, begin_s, end_s), leaf)
+        assert bool(said(found, "pfc.symmetry")) == is_told
+        words = "it and gpu01 were not read at the same moment"
+        assert (("leaf01", "swp1s0/3", words) in skipped(found, "pfc.symmetry")) != is_told
 
 
 def test_what_is_not_told_is_skipped() -> None:

@@ -37,3 +37,10 @@ def scene(built: Fabric, *observations: Observation, **more: Any) -> Scene:
     seen = {one.device: one for one in observations}
     missed = {name: Observation(name, "nvue", failure="connection refused") for name in built.names if name not in seen}
     return Scene(built, Snapshot(built.name, 110.0, {**missed, **seen}), **more)
+
+
+def moved(seen: Observation, begin_s: float, end_s: float) -> Observation:
+    """Return an observation whose samples were taken so much later."""
+    first, last = seen.samples
+    samples = replace(first, at_s=first.at_s + begin_s), replace(last, at_s=last.at_s + end_s)
+    return replace(seen, samples=samples)
