@@ -18,6 +18,7 @@ ENDS = {
     3: "it could not run",
     4: "a device was not reached",
     5: "another check kept its results in this store",
+    70: "a defect of netkit",
 }
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
