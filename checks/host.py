@@ -10,6 +10,8 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_chec
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
 LEAST_READ_BYTES = 4096
 RDMA_MTUS = (256, 512, 1024, 2048, 4096)
+RDMA_HEADERS = 96
+"""What the kernel keeps of the MTU for all headers that RoCEv2 may need."""
 
 
 @device_check(layer="host", needs=["host"], on="host")
@@ -101,7 +103,7 @@ def rdma(scene: Scene, seen: Seen) -> Iterator[Finding]:
     the MTU of the interface, then load the driver again.
     """
     del scene
-    wanted = max(mtu for mtu in RDMA_MTUS if mtu < seen.device.mtu_bytes)
+    wanted = max((mtu for mtu in RDMA_MTUS if mtu + RDMA_HEADERS <= seen.device.mtu_bytes), default=RDMA_MTUS[0])
     cards = list(_cards(seen))
     usual = _usual([nic.roce_gid_index for _, nic in cards])
     for name, nic in cards:
@@ -127,7 +129,7 @@ def _usual(values: list[int | None]) -> int | None:
 
 @device_check(layer="host", needs=["host", "nics"], on="host")
 def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """Every GPU shares a PCIe switch with the NIC of its rail.
+    """Every GPU shares a PCIe switch with the NIC of its rail, and every NIC serves as many GPUs as the others.
 
     A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or mend the
     order of PCI addresses in the host model.
@@ -140,11 +142,13 @@ def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield skip("", "which NIC is nearest to each GPU could not be seen")
         return
     served = Counter(found.nearest_nic.values())
+    wanted = max(1, round(sum(served[name] for name in seen.nics) / max(1, len(seen.nics))))
     for name in seen.nics:
-        if served[name] == 1:
+        if served[name] == wanted:
             yield PASSED
         else:
-            yield fail(name, f"is the nearest NIC of {served[name]} GPUs, not of one", "see the host model's PCI list")
+            text = f"is the nearest NIC of {served[name]} GPUs, not of {wanted}"
+            yield fail(name, text, "see the host model's PCI list")
 
 
 @device_check(layer="host", needs=["nics"], on="host")

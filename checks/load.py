@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import mean
 
-from netkit.design import Switch
+from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
@@ -59,9 +59,9 @@ def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The uplinks of a switch carry alike.
 
     A few large flows that hash onto one uplink congest it while its neighbours idle. Adaptive routing, or more queue
-    pairs per connection, spread them.
+    pairs per connection, spread them. Uplinks that are down, or that traffic is asked to go around, are not compared.
     """
-    ups = [port for port in seen.ports.values() if port.role == "up"]
+    ups = [port for port in seen.ports.values() if port.role == "up" and _is_used(scene, seen, port)]
     rates = {port.name: seen.delta("tx_bytes", port.name) for port in ups}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
@@ -79,6 +79,25 @@ def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=f"uplinks of {seen.name}")
         else:
             yield PASSED
+
+
+def _is_used(scene: Scene, seen: Seen, port: Port) -> bool:
+    """Whether a port is up and traffic is not asked to go around it: by design, or by what either end says."""
+    states, near, far = seen.facts.interfaces, seen.device, scene.devices.get(port.peer)
+    state = None if isinstance(states, Absent) else states.get(port.name)
+    is_down = state is not None and state.is_up is False
+    is_meant = any(
+        one.drain or other in one.drain_neighbors
+        for one, other in ((near, port.peer), (scene.fabric.device(port.peer), near.name))
+        if isinstance(one, Switch)
+    )
+    return not (is_down or is_meant or _drains(seen, port.name) or (far and _drains(far, port.peer_port)))
+
+
+def _drains(seen: Seen, port: str) -> bool:
+    sessions = seen.facts.sessions
+    session = None if isinstance(sessions, Absent) else sessions.get(port)
+    return session is not None and session.is_draining is True
 
 
 @device_check(layer="qos", needs=["adaptive_routing"], on="switch")

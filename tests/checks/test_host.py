@@ -103,6 +103,27 @@ def test_access_control_and_distance_are_told() -> None:
     assert [place for _, _, place, _ in said(gpu(far), "host.affinity")] == ["rail0", "rail1"]
 
 
+@pytest.mark.parametrize(
+    ("nearest", "places"),
+    [
+        ({"a": "rail0", "b": "rail0", "c": "rail1", "d": "rail1"}, []),
+        ({"a": "rail0", "b": "rail0", "c": "rail0", "d": "rail1"}, ["rail0", "rail1"]),
+        ({"a": "rail0"}, ["rail1"]),
+    ],
+    ids=["two GPUs share each NIC", "one of three strays", "a NIC in the wrong slot"],
+)
+def test_every_nic_serves_as_many_gpus_as_the_others(nearest: dict[str, str], places: list[str]) -> None:
+    found = said(gpu(replace(HOST, nearest_nic=nearest)), "host.affinity")
+    assert [place for _, _, place, _ in found] == places
+
+
+@pytest.mark.parametrize(("mtu_bytes", "rdma_bytes"), [(9216, 4096), (4200, 4096), (4150, 2048), (1500, 1024)])
+def test_the_rdma_mtu_leaves_room_for_headers(mtu_bytes: int, rdma_bytes: int) -> None:
+    built = replace(BUILT, hosts=tuple(replace(host, mtu_bytes=mtu_bytes) for host in BUILT.hosts))
+    cards = {name: replace(CARD, interface=name, active_mtu_bytes=rdma_bytes) for name in ("rail0", "rail1")}
+    assert said(scene(built, observation("gpu01", Facts(nics=cards))), "host.rdma") == []
+
+
 def test_hosts_and_cards_are_alike() -> None:
     built = fabric(units=[{"unit": 1, "hosts": 3}])
     hosts = []

@@ -79,6 +79,20 @@ def test_cables_are_where_they_belong_by_name_by_address_and_by_alias() -> None:
     assert said(found, "links.rails") == []
 
 
+def test_a_second_agent_on_a_cable_hides_nobody_and_one_without_a_name_is_no_fault() -> None:
+    agent = Neighbor("", "b8:3f:d2:00:00:01")
+    leaf = {"swp1s0": (agent, Neighbor("gpu01", "02:00:00:00:00:01", "rail0")), "swp1s1": (agent,)}
+    host = {"rail0": (Neighbor("sw-mgmt", "1"), Neighbor("leaf01", "swp1s0")), "rail1": (Neighbor("leaf02", "swp1s0"),)}
+    cards = {nic.interface: NicFacts(nic.interface, nic.pci) for nic in GPU.nics}
+    macs = {"rail0": Interface(mac="02:00:00:00:00:01")}
+    seen = observation("gpu01", Facts(neighbors=host, nics=cards, interfaces=macs))
+    found = scene(BUILT, observation("leaf01", Facts(neighbors=leaf)), seen)
+    assert said(found, "links.cabling") == []
+    assert said(found, "links.rails") == []
+    words = "who announces itself there as 'b8:3f:d2:00:00:01' does not say its name"
+    assert ("leaf01", "swp1s1", words) in skipped(found, "links.cabling")
+
+
 def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
     found = cabled({}, {"rail0": Neighbor("leaf01", "etp1a")})
     assert said(found, "links.cabling") == []

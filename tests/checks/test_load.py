@@ -1,4 +1,10 @@
+from dataclasses import replace
+
+import pytest
+
 from netkit.facts import Facts
+from netkit.facts.routing import BgpSession
+from netkit.facts.system import Interface
 from tests.checks.judging import said
 from tests.judge.scenes import fabric, observation, scene
 
@@ -35,6 +41,30 @@ def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:
     assert said(scene(BUILT, observation("leaf01", tx_bytes=idle)), "load.balance") == []
     even = dict.fromkeys(UPS, (0, LINE_RATE))
     assert said(scene(BUILT, observation("leaf01", tx_bytes=even)), "load.balance") == []
+
+
+DRAINING = BgpSession(is_established=True, is_draining=True)
+FIRST = next(port for port in BUILT.switch("leaf01").ports if port.name == UPS[0])
+
+
+@pytest.mark.parametrize(
+    "case", ["its port is down", "the spine drains", "the leaf drains", "by design", "nothing explains it"]
+)
+def test_an_uplink_that_traffic_should_avoid_is_not_compared(case: str) -> None:
+    built, leaf, spine = BUILT, Facts(), Facts()
+    if case == "its port is down":
+        leaf = Facts(interfaces={FIRST.name: Interface(is_up=False)})
+    elif case == "the spine drains":
+        spine = Facts(sessions={FIRST.peer_port: DRAINING})
+    elif case == "the leaf drains":
+        leaf = Facts(sessions={FIRST.name: DRAINING})
+    elif case == "by design":
+        built = replace(BUILT, switches=tuple(replace(one, drain=one.name == FIRST.peer) for one in BUILT.switches))
+    gone = {one.name for one in BUILT.switch("leaf01").ports if one.role == "up" and one.peer == FIRST.peer}
+    idle = gone if case == "by design" else {FIRST.name}
+    sent = {name: (0, 0 if name in idle else LINE_RATE) for name in UPS}
+    found = scene(built, observation("leaf01", leaf, tx_bytes=sent), observation(FIRST.peer, spine))
+    assert bool(said(found, "load.balance")) == (case == "nothing explains it")
 
 
 def test_adaptive_routing_is_everywhere_or_nowhere() -> None:
