@@ -1,18 +1,24 @@
 """`netkit validate`."""
 
+import importlib
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.cli.fabric import check_format, open_project, warn
+from netkit.cli.fabric import Project, check_format, open_project, warn
 from netkit.cli.text import write_json
-from netkit.errors import NetkitError
+from netkit.errors import IntentError, NetkitError, Problem
+
+SETTINGS = {"access.yaml": "netkit.access.settings", "notify.yaml": "netkit.notify.settings_file"}
+"""File → the module that loads it."""
 
 
 def run(folder: Path, output: str) -> None:
-    """Check everything up to the design."""
+    """Check everything up to the design, and the settings beside the intent."""
     check_format(output)
     try:
-        project = open_project(folder)
+        project = _opened(folder)
     except NetkitError as error:
         if output == "json":
             write_json({"valid": False, "problems": list(map(_entry, error.problems))})
@@ -23,6 +29,29 @@ def run(folder: Path, output: str) -> None:
         return
     warn(project, notes=True)
     sys.stdout.write(f"{fabric.name}: valid; {len(fabric.switches)} switches, {len(fabric.hosts)} hosts\n")
+
+
+def _opened(folder: Path) -> Project:
+    """Open a fabric, or report the problems of its intent, its design and its settings together."""
+    try:
+        project = open_project(folder)
+    except NetkitError as error:
+        error.problems = (*error.problems, *_of_settings(folder))
+        raise
+    if problems := tuple(_of_settings(folder)):
+        raise IntentError(problems)
+    return project
+
+
+def _of_settings(folder: Path) -> Iterator[Problem]:
+    """Yield what is wrong with the settings beside the intent; each file is optional."""
+    home = folder if folder.is_dir() else folder.parent
+    for name, module in SETTINGS.items():
+        if os.access(home / name, os.F_OK):
+            try:
+                importlib.import_module(module).load(home)  # here, since few fabrics have the file
+            except NetkitError as error:
+                yield from error.problems
 
 
 def _entry(problem: object) -> dict[str, object]:

@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 from urllib.parse import SplitResult, urlsplit
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from netkit.access.settings import Strict
 from netkit.judge import Verdict
@@ -144,8 +144,10 @@ KINDS: dict[str, type[AnyReceiver]] = {
 class NotifySettings(Strict):
     """The whole file."""
 
+    model_config = ConfigDict(json_schema_extra={"required": ["receivers"]})
+
     receivers: tuple[Annotated[AnyReceiver, Field(discriminator="kind")], ...] = Field(
-        (), description="who is told; each by its own filter"
+        (), description="who is told; each by its own filter", json_schema_extra={"minItems": 1}
     )
     flapping: Flapping = Field(Flapping(), description="how often a state may change before it is damped")
     link: str = Field("", description="an address people can look at, put into every message")

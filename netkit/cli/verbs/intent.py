@@ -31,13 +31,15 @@ def init(
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
-    """Check the intent and the design behind it; write nothing."""
+    """Check the intent, the design behind it, access.yaml and notify.yaml; write nothing."""
     _run("validate", fabric, output)
 
 
-def schema() -> None:
-    """Print the JSON Schema of fabric.yaml, for editors."""
-    _run("schema")
+def schema(
+    name: Annotated[str, typer.Argument(help="fabric, access or notify.", metavar="NAME")] = "fabric",
+) -> None:
+    """Print the JSON Schema of fabric.yaml, access.yaml or notify.yaml, for editors."""
+    _run("schema", name)
 
 
 def design(
