@@ -141,8 +141,13 @@ def device(report: dict[str, Any], wanted: str) -> dict[str, Any]:
     found = next((one for one in report["devices"] if one["name"] == wanted), None)
     if found is None:
         raise MissingError(f"no device {wanted[:80]!r} in the run {report['run']}")
-    causes = [cause for cause in report["causes"] if wanted in cause["devices"]]
-    return {"run": report["run"], "device": found, "causes": causes}
+    return {"run": report["run"], "device": found, "causes": _causes(report, found)}
+
+
+def _causes(report: dict[str, Any], found: dict[str, Any]) -> list[Any]:
+    if "causes" in found:
+        return [report["causes"][number] for number in found["causes"]]
+    return [cause for cause in report["causes"] if found["name"] in cause["devices"]]  # of an earlier netkit
 
 
 def trends(report: dict[str, Any]) -> dict[str, Any]:

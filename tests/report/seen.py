@@ -21,6 +21,7 @@ from tests import intents
 
 HOSTILE = "<script>document.title='owned'</script><img src=x onerror=alert(1)>\u2028\u202e\x1b[2J</script>&amp;"
 LONG = "very-long-name-" * 700
+WIDE = {"units": [{"unit": 1, "hosts": 12}], "ceilings": {"hosts_per_unit": 12}}
 Sick = Callable[[Observation], Observation]
 
 
@@ -81,6 +82,16 @@ def dim(one: Observation) -> Observation:
     port, module = next(iter(modules.items()))
     lanes = {number: replace(lane, rx_dbm=-9.5) for number, lane in module.lanes.items()}
     return replace(one, facts=replace(one.facts, modules={**modules, port: replace(module, lanes=lanes)}))
+
+
+def all_dim(one: Observation) -> Observation:
+    """Return a device each module of which hardly receives light on its first lane."""
+    modules = mapped(one.facts, "modules")
+    dark = {
+        port: replace(module, lanes={**module.lanes, 1: replace(module.lanes[1], rx_dbm=-9.5)})
+        for port, module in modules.items()
+    }
+    return replace(one, facts=replace(one.facts, modules=dark))
 
 
 def misnamed(name: str) -> Sick:

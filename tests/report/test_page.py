@@ -13,7 +13,22 @@ from netkit.report.page import Reported, Series, Tally, Trends, document, page, 
 from netkit.report.page.frame import asset
 from netkit.report.page.table import column, rounded, table
 from netkit.report.page.wording import cut
-from tests.report.seen import HOSTILE, LONG, SMALL, dim, misnamed, paused, reported, unreached, worn
+from netkit.serve import api
+from tests import intents
+from tests.report.seen import (
+    HOSTILE,
+    LONG,
+    SMALL,
+    WIDE,
+    all_dim,
+    built,
+    dim,
+    misnamed,
+    paused,
+    reported,
+    unreached,
+    worn,
+)
 
 TALLY = Tally("run01", 1.0, Verdict.WARN, 0, 1, 0, 90, 0)
 SERIES = Series("leaf01", "swp1s0/1", "rx_dbm", ((1.0, -2.0), (2.0, -3.0)))
@@ -85,6 +100,18 @@ def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
     assert pause["head"]["evidence"] == {"window": "30 s"}
     assert light["head"]["remedy"].startswith("clean the connectors")
     assert (light["layer"], light["devices"][0]) == ("physical", "leaf01")
+
+
+def test_every_port_and_device_leads_to_its_causes_also_those_a_cause_does_not_tell() -> None:
+    fabric = built(intents.on_platform("nvue", "5.13.0", WIDE))
+    found = document(reported(fabric, leaf01=all_dim, leaf02=all_dim))
+    (cause,) = (cause for cause in found["causes"] if cause["symptoms_left_out"])
+    number = found["causes"].index(cause)
+    for device in found["devices"][:2]:
+        wrong, causes = (device["ports"]["columns"][name] for name in ("state", "causes"))
+        assert (device["causes"], wrong, causes) == ([number], {"all": "fail"}, {"all": str(number)})
+        assert api.device(found, device["name"])["causes"] == [cause]
+    assert cause["places"] > 10
 
 
 @pytest.mark.parametrize("sick", [{}, {"leaf01": dim, "leaf02": paused, "spine01": unreached}, {"leaf01": worn}])

@@ -1,5 +1,6 @@
 """The HTML report in a real browser: what it shows, what can be done with it, and that it asks for nothing."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,10 +12,23 @@ from netkit.hardware import Catalog
 from netkit.intent import load
 from netkit.judge import Verdict
 from netkit.report.page import NO_TRENDS, Reported, Series, Tally, Trends, page
+from tests import intents
 from tests.command import ROOT
 from tests.lab.running import until
 from tests.report.browser import Browser, browser, needs_chromium
-from tests.report.seen import HOSTILE, LONG, dim, misnamed, paused, reported, unreached, worn_out
+from tests.report.seen import (
+    HOSTILE,
+    LONG,
+    WIDE,
+    all_dim,
+    built,
+    dim,
+    misnamed,
+    paused,
+    reported,
+    unreached,
+    worn_out,
+)
 
 pytestmark = needs_chromium
 OUT = ROOT / "out" / "report"
@@ -150,6 +164,19 @@ def test_a_port_tells_all_that_is_known_of_it(shown: Browser, sick: Path) -> Non
     }
     assert {name: told[name] for name in wanted} == wanted
     closes(shown)
+
+
+def test_a_port_leads_to_a_cause_that_does_not_tell_of_it(chromium: Browser, folder: Path) -> None:
+    run = reported(built(intents.on_platform("nvue", "5.13.0", WIDE)), leaf01=all_dim, leaf02=all_dim)
+    file = written(folder / "wide.html", run)
+    chromium.open(file)
+    chromium.press("/")
+    chromium.press(*"leaf02:swp6s1")
+    assert chromium.text("#findings [role=status]").startswith("1 of 1 cause")
+    chromium.open(file, "#device/leaf02/swp6s1")
+    (where,) = chromium.texts("#detail .cause .where")
+    assert re.match(r"\d\d places on ", where)
+    assert_quiet(chromium)
 
 
 def test_the_heatmap_switches_what_it_shows(shown: Browser) -> None:

@@ -1,6 +1,6 @@
 """What is wrong, by cause, the worst first; so much of it as a person and a file can bear, the rest counted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -8,6 +8,7 @@ from netkit.judge import Finding
 from netkit.judge.check import Layer
 from netkit.judge.group import Trouble
 from netkit.report.judgement_view import Judged, where
+from netkit.report.page.view import places
 from netkit.report.page.wording import cut, name
 
 MOST_CAUSES = 600
@@ -34,6 +35,24 @@ def _cause(trouble: Trouble, judged: Judged) -> dict[str, Any]:
         "symptoms": symptoms,
         "symptoms_left_out": len(trouble.symptoms) - len(symptoms),
     }
+
+
+def numbers(judged: Judged) -> Mapping[tuple[str, str], Sequence[int]]:
+    """Return by device and port which of the causes that are told have a finding there; port "" is all of a device.
+
+    A cause tells only some of its findings: this leads to it from each of them.
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, trouble in enumerate(judged.troubles[:MOST_CAUSES]):
+        for key in dict.fromkeys(_keys(trouble)):
+            found.setdefault(key, []).append(number)
+    return found
+
+
+def _keys(trouble: Trouble) -> Iterator[tuple[str, str]]:
+    for one in (trouble.head, *trouble.symptoms):
+        if one.device:
+            yield from ((one.device, place) for place in ("", *places(one)))
 
 
 def layer_of(finding: Finding, judged: Judged) -> Layer | str:

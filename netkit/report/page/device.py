@@ -1,6 +1,6 @@
 """All that is known about each device, its ports in a table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from netkit.facts.device import KINDS
 from netkit.judge import Seen
 from netkit.judge.run import Judgement
 from netkit.report.page import table
+from netkit.report.page.cause import numbers
 from netkit.report.page.port import Place, designed, identity, rows
 from netkit.report.page.view import Reported, State, device_states, port_states
 from netkit.report.page.wording import cut, name
@@ -22,6 +23,7 @@ class Standing:
 
     devices: Mapping[str, State]
     ports: Mapping[tuple[str, str], State]
+    causes: Mapping[tuple[str, str], Sequence[int]]
     examined: Mapping[str, int]
     failures: Mapping[str, str]
     speeds: Mapping[tuple[str, str], float]
@@ -32,7 +34,14 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     found = reported.judged.judgement
     links = reported.fabric.links()
     speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
-    standing = Standing(device_states(reported), port_states(found), _examined(found), dict(found.unreached), speeds)
+    standing = Standing(
+        device_states(reported),
+        port_states(found),
+        numbers(reported.judged),
+        _examined(found),
+        dict(found.unreached),
+        speeds,
+    )
     for device_name in reported.names:
         device = reported.fabric.device(device_name)
         if device is not None:
@@ -58,6 +67,7 @@ def _device(device: Switch | Host, seen: Seen | None, standing: Standing, lossle
         "window_s": table.rounded(seen.window_s, 3) if seen is not None else 0,
         "facts": dict(_facts(seen)) if seen is not None else {},
         "absent": dict(_absent(seen)) if seen is not None else {},
+        "causes": list(standing.causes.get((device.name, ""), ())),
         "ports": _ports(device.name, places, seen, standing, lossless),
     }
 
@@ -95,11 +105,17 @@ def _absent(seen: Seen) -> Iterator[tuple[str, str]]:
 def _ports(
     device: str, places: tuple[Place, ...], seen: Seen | None, standing: Standing, lossless: tuple[int, ...]
 ) -> dict[str, Any]:
-    states = [standing.ports.get((device, place.name)) for place in places]
     known = rows(seen, places, lossless) if seen is not None else ({} for _ in places)
     return table.table(
         [
-            table.merged((identity(place), {"state": state.value if state else None}, row))
-            for place, state, row in zip(places, states, known, strict=True)
+            table.merged((identity(place), _wrong((device, place.name), standing), row))
+            for place, row in zip(places, known, strict=True)
         ]
     )
+
+
+def _wrong(port: tuple[str, str], standing: Standing) -> table.Row:
+    """Return how a port stands, and the numbers of the causes that have a finding there."""
+    state = standing.ports.get(port)
+    causes = " ".join(map(str, standing.causes.get(port, ())))
+    return {"state": state.value if state else None, "causes": causes or None}

@@ -15,7 +15,7 @@ const LABELS = {
   rx_dbm: "light received by lane (dBm)", tx_dbm: "light sent, weakest lane (dBm)", bias_ma: "laser current, most (mA)", temperature_c: "temperature (°C)", voltage_v: "voltage (V)",
   cable_m: "cable length (m)", uptime_s: "uptime (s)", nic_pci: "PCI", nic_rdma: "RDMA", nic_part: "part", nic_firmware: "firmware", nic_link: "PCIe link",
 };
-const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state"]);
+const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state", "causes"]);
 
 function labelled(name) { return LABELS[name] || name.replaceAll("_", " "); }
 
@@ -62,7 +62,7 @@ function aboutDevice(device) {
   const absent = Object.entries(device.absent);
   return el("div", {},
     el("p", {}, badge(device.state), ` ${counted(device.examined, "thing")} examined on this device alone`, device.failure ? `; ${device.failure}` : ""),
-    related(device.name, ""),
+    related(device),
     el("h3", {}, "Place in the design"), list(position),
     facts.length ? [el("h3", {}, "What it says of itself"), list(facts)] : null,
     absent.length ? [el("h3", {}, "What it did not tell"), list(absent)] : null,
@@ -91,7 +91,7 @@ function aboutPort(device, row) {
   return el("div", {},
     el("p", {}, state ? badge(state) : "no finding names this port alone", ` cabled to `, link(value("peer") || "", value("peer_port") || "")),
     differs(value("peer"), value("neighbor")),
-    related(device.name, port),
+    related(device, row),
     groups.map(([title, names]) => [el("h3", {}, title), list(names.map((name) => [labelled(name), shown(value(name))]))]),
     device.window_s ? el("h3", {}, `Counters over ${shown(device.window_s, "s")}`) : null,
     device.window_s ? counters.length ? list(counters.map((name) => [labelled(name), shown(value(name))])) : el("p", {}, "No counter of note moved.") : null,
@@ -104,11 +104,10 @@ function differs(peer, neighbor) {
   return el("p", { class: "note" }, `By design this is cabled to ${peer}; LLDP says ${neighbor}.`);
 }
 
-/** The causes that name a device, or a port of it. */
-function related(name, port) {
-  const device = byName.get(name);
-  const isHere = (one) => one.device === name && (!port || portOf(device, one.place) === port);
-  const found = data.causes.filter((cause) => (port ? false : cause.devices.includes(name)) || [cause.head, ...cause.symptoms].some(isHere));
-  if (!found.length) return null;
+/** The causes that have a finding on a device, or at a port of it: also where it is one of those a cause does not tell. */
+function related(device, row = -1) {
+  const found = causesOf(device, row).map((number) => data.causes[number]);
+  const state = row < 0 ? device.state : cell(device.ports, "state", row);
+  if (!found.length) return BAD.includes(state) ? el("p", { class: "note" }, "What is wrong here is not among the causes of this report: netkit check --format json has all.") : null;
   return el("div", {}, el("h3", {}, "Findings"), el("ol", { class: "causes" }, found.slice(0, AT_ONCE).map((cause) => el("li", {}, unfolding(cause)))));
 }

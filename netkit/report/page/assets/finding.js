@@ -3,7 +3,6 @@ const AT_ONCE = 60;
 
 class Findings {
   constructor(section) {
-    this.index = data.causes.map((cause) => words(cause));
     this.wanted = new Set(BAD);
     this.layer = "";
     this.text = "";
@@ -40,6 +39,7 @@ class Findings {
 
   found() {
     const terms = this.text.split(/\s+/).filter(Boolean);
+    if (terms.length) this.index ||= indexed();
     return data.causes.filter((cause, index) => this.wanted.has(cause.verdict)
       && (!this.layer || cause.layer === this.layer) && terms.every((term) => this.index[index].includes(term)));
   }
@@ -60,9 +60,21 @@ function nothing() {
   return `Nothing wrong was found in ${WHOLE.format(examined)} things examined${unreached ? `, but ${counted(unreached, "device")} could not be seen, or not all of it` : ""}.`;
 }
 
+/** What each cause can be found by: also every device and port it has a finding at, of which it tells only some. */
+function indexed() {
+  const names = data.causes.map(() => []);
+  for (const device of data.devices) {
+    causesOf(device).forEach((number) => names[number].push(device.name));
+    for (let row = 0; row < device.ports.rows; row += 1) {
+      causesOf(device, row).forEach((number) => names[number].push(`${device.name}:${cell(device.ports, "port", row)}`));
+    }
+  }
+  return data.causes.map((cause, number) => `${words(cause)} ${names[number].join(" ")}`.toLowerCase());
+}
+
 function words(cause) {
   const of = (one) => [one.check, one.device, one.place, `${one.device}:${one.place}`, one.text, one.remedy, ...Object.values(one.evidence)];
-  return [cause.where, cause.verdict, cause.layer, ...cause.devices, ...of(cause.head), ...cause.symptoms.flatMap(of)].join(" ").toLowerCase();
+  return [cause.where, cause.verdict, cause.layer, ...cause.devices, ...of(cause.head), ...cause.symptoms.flatMap(of)].join(" ");
 }
 
 /** A cause to unfold; what is inside is made when it is wanted. */

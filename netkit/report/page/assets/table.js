@@ -34,6 +34,12 @@ function portOf(device, place) {
   return [place, before].find((name) => name && rowOf(device, name) >= 0) || "";
 }
 
+/** The numbers of the causes that have a finding on a device, or at a port of it. */
+function causesOf(device, row = -1) {
+  if (row < 0) return device.causes || data.causes.flatMap((cause, number) => (cause.devices.includes(device.name) ? [number] : []));
+  return (cell(device.ports, "causes", row) || "").split(" ").filter(Boolean).map(Number);
+}
+
 function worse(one, other) {
   return RANKS.indexOf(one) >= RANKS.indexOf(other) ? one : other;
 }
