@@ -20,6 +20,13 @@ RX_LIMITS: Mapping[str, Limits] = {
     "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
 }
 """Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
+TX_LIMITS: Mapping[str, Limits] = {
+    "DR4": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
+    "DR8": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
+    "FR4": Limits(low_alarm=-5.3, low_warning=-3.3, high_warning=3.5, high_alarm=5.5),
+    "SR4": Limits(low_alarm=-6.6, low_warning=-4.6, high_warning=4.0, high_alarm=6.0),
+}
+"""The same for what is sent."""
 NO_LIMITS = Limits()
 FEWEST_READINGS = 3
 DAY_S = 86_400.0
@@ -211,7 +218,13 @@ def parts(scene: Scene) -> Iterator[Finding]:
         part: Counter(module.firmware for _, _, module in found if module.part == part and module.firmware)
         for part in {module.part for _, _, module in found}
     }
+    places = _places(found)
     for seen, port, module in found:
+        others = _copies(scene, End(seen.name, port), places.get((module.part, module.serial), {}))
+        if others:
+            text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
+            remedy = "see which of them is a copy, or tells old data: reseat both"
+            yield warn(port, text, remedy, device=seen.name, cause=f"module {module.serial}", part=module.part)
         if not module.firmware:
             yield skip(port, f"{_kind(module)} does not tell its firmware", device=seen.name)
         elif module.firmware != usual[module.part].most_common(1)[0][0]:
@@ -219,6 +232,25 @@ def parts(scene: Scene) -> Iterator[Finding]:
             yield warn(port, text, "update it like the others", device=seen.name, serial=module.serial)
         else:
             yield PASSED
+
+
+def _places(found: Sequence[tuple[Seen, str, Module]]) -> Mapping[tuple[str, str], Mapping[End, tuple[str, str]]]:
+    """Return where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
+    places: dict[tuple[str, str], dict[End, tuple[str, str]]] = {}
+    for seen, port, module in found:
+        if module.serial:
+            cage = str(seen.ports[port].cage) if port in seen.ports else ""
+            places.setdefault((module.part, module.serial), {})[End(seen.name, port)] = seen.name, cage
+    return places
+
+
+def _copies(scene: Scene, end: End, places: Mapping[End, tuple[str, str]]) -> Sequence[End]:
+    """Return where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
+    cages = {places[end]} if end in places else set()
+    for _ in range(2):  # a cable that is split has more than one far end
+        far = [scene.far(one.device, one.port) for one, cage in places.items() if cage in cages]
+        cages |= {places[one] for one in far if one is not None and one in places}
+    return [one for one, cage in places.items() if cage not in cages]
 
 
 @device_check(layer="physical", needs=["lines"])
@@ -303,17 +335,20 @@ def _media(seen: Seen, port: str) -> str:
 
 def _light(module: Module, name: str, designed: str) -> Limits:
     quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
-    own = module.limits.get(quantity)
-    if own is not None:
+    own = module.limits.get(quantity, NO_LIMITS)
+    if own != NO_LIMITS:
         return own
-    told = (module.identifier, designed) if quantity == "rx_dbm" else ()
-    return next((limits for words in told for media, limits in RX_LIMITS.items() if media in words), NO_LIMITS)
+    known = RX_LIMITS if quantity == "rx_dbm" else TX_LIMITS
+    told = module.identifier, designed
+    return next((limits for words in told for media, limits in known.items() if media in words), NO_LIMITS)
 
 
 def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
     """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
     name, value, limits, unit = reading
     said = f"{name} {value:.1f} {unit}"
+    if limits == NO_LIMITS:
+        return skip(port, f"{said}; between which values it is well is not known")
     if limits.low_alarm is not None and value < limits.low_alarm:
         return fail(port, f"{said}, below its alarm limit {limits.low_alarm:g}", remedy)
     if limits.high_alarm is not None and value > limits.high_alarm:

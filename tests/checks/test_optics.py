@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from netkit.facts import Facts
 from netkit.facts.optic import Lane, Limits, Line, Module
 from netkit.judge import Scene
-from tests.checks.judging import said, skipped
+from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -59,6 +59,48 @@ def test_without_limits_of_its_own_the_medium_has_some() -> None:
     assert [text for *_, text in said(modules(swp1s0=bare), "optics.light")] == [
         "lane 2, light received -8.0 dBm, below its alarm limit -7.9"
     ]
+
+
+def test_light_between_unknown_limits_is_no_pass() -> None:
+    bare = replace(WELL, lanes={1: LANE}, limits={"rx_dbm": Limits()}, identifier="OSFP 800G-XYZ")
+    found = scene(BUILT, observation("gpu01", Facts(modules={"rail0": bare})))
+    assert results(found, "optics.light")["gpu01"].examined == 0
+    assert ("gpu01", "rail0", "lane 1, light received 0.0 dBm; between which values it is well is not known") in (
+        skipped(found, "optics.light")
+    )
+
+
+def test_a_laser_without_limits_of_its_own_is_judged_by_its_medium() -> None:
+    old = replace(with_lane(2, replace(LANE, tx_dbm=-5.0)), limits={}, identifier="OSFP 400GBASE-DR4")
+    assert [text for *_, text in said(modules(swp1s0=old), "optics.light")] == [
+        "lane 2, light sent -5.0 dBm, below its alarm limit -4.9"
+    ]
+
+
+def test_a_serial_number_that_is_there_twice_is_a_copy() -> None:
+    one = replace(WELL, serial="S1")
+    found = modules(swp1s0=one, swp1s1=one, swp33s0=one)
+    texts = {place: text for _, _, place, text in said(found, "optics.parts")}
+    assert texts == {
+        "swp1s0": "serial number S1 is there twice: also in leaf01:swp33s0",
+        "swp1s1": "serial number S1 is there twice: also in leaf01:swp33s0",
+        "swp33s0": "serial number S1 is there twice: also in leaf01:swp1s0, leaf01:swp1s1",
+    }
+
+
+def test_ports_of_a_cage_nics_of_a_host_and_ends_of_a_cable_may_share_a_module() -> None:
+    one = replace(WELL, serial="S1")
+    nics = Facts(modules=dict.fromkeys(("rail0", "rail1"), one))
+    split = Facts(modules=dict.fromkeys(("swp1s0", "swp1s1"), one))
+    assert said(scene(BUILT, observation("gpu01", nics)), "optics.parts") == []
+    found = scene(BUILT, *(observation(name, Facts(modules={"rail0": one})) for name in ("gpu01", "gpu02")))
+    assert len(said(found, "optics.parts")) == 2
+    cable = scene(
+        BUILT,
+        observation("leaf01", split),
+        *(observation(name, Facts(modules={"rail0": one})) for name in ("gpu01", "gpu02")),
+    )
+    assert said(cable, "optics.parts") == []
 
 
 def test_a_module_that_does_not_name_its_medium_is_judged_by_that_of_its_designed_cable() -> None:
