@@ -12,6 +12,7 @@ import tty
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from types import FrameType
+from typing import Any
 
 from netkit.cli.ctrl_c import Interrupted
 from netkit.watch.board import Board, Scene
@@ -163,20 +164,60 @@ def _terminal() -> Iterator[None]:
     """Take the terminal, and give it back as it was however this ends."""
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
-    handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    handlers[signal.SIGWINCH] = signal.signal(signal.SIGWINCH, lambda *_: None)
+    signals = _Signals()
     try:
+        signals.take()
         tty.setcbreak(descriptor)
         _without_stopping(descriptor)
         sys.stdout.write(ENTER)
         yield
     finally:
-        with contextlib.suppress(OSError, termios.error):
-            sys.stdout.write(LEAVE)
-            sys.stdout.flush()
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-        for number, handler in handlers.items():
+        signals.is_giving_back = True
+        try:
+            _give_back(descriptor, before)
+        finally:
+            signals.give_back()
+
+
+def _give_back(descriptor: int, before: list[Any]) -> None:
+    with contextlib.suppress(OSError, termios.error):
+        termios.tcsetattr(descriptor, termios.TCSANOW, before)  # at once: it would wait while output is stopped
+    with contextlib.suppress(OSError):
+        sys.stdout.write(LEAVE)
+        sys.stdout.flush()
+
+
+class _Signals:
+    """What ends a live screen. A signal that comes while the terminal is given back waits until it is, once."""
+
+    def __init__(self) -> None:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+        self._before = {number: signal.getsignal(number) for number in (*heard, signal.SIGWINCH)}
+        self._is_waiting = False
+        self.is_giving_back = False
+
+    def take(self) -> None:
+        """Begin to hear."""
+        for number in self._before:
+            signal.signal(number, self._leave)
+        signal.signal(signal.SIGWINCH, lambda *_: None)
+
+    def give_back(self) -> None:
+        """Let others hear again, and raise what has waited."""
+        for number, handler in self._before.items():
             signal.signal(number, handler)
+        if self._is_waiting:
+            raise Interrupted
+
+    def _leave(self, number: int, frame: FrameType | None) -> None:
+        if self.is_giving_back and not self._is_waiting:
+            self._is_waiting = True
+            return
+        before = self._before[signal.Signals(number)]
+        if number == signal.SIGINT and callable(before):
+            before(number, frame)  # it raises, and takes note of it
+        raise Interrupted
 
 
 def _without_stopping(descriptor: int) -> None:
@@ -184,7 +225,3 @@ def _without_stopping(descriptor: int) -> None:
     now = termios.tcgetattr(descriptor)
     now[6][termios.VSUSP] = b"\x00"
     termios.tcsetattr(descriptor, termios.TCSANOW, now)
-
-
-def _leave(_number: int, _frame: FrameType | None) -> None:
-    raise Interrupted
