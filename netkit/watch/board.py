@@ -10,7 +10,7 @@ from netkit.watch.feed import Condition
 from netkit.watch.meter import Meter
 from netkit.watch.reading import Rates, Reading, by_port, reading
 from netkit.watch.track import NOTHING, Point, Track
-from netkit.watch.trouble import Limits, Standing, judged, natural, sources
+from netkit.watch.trouble import Limits, Standing, judged, natural, pauses_of, sources
 from netkit.watch.wire import Wire
 
 PATIENCE = 2.5
@@ -113,7 +113,8 @@ class Board:
         if spans:
             told = reading(rates, self._lossless)
             standing = judged(told, wire.speed_gbps, self.outline.limits)
-            track.add(Point(at_s - max(spans), at_s, told, standing), rates)
+            pauses = pauses_of(told, self.outline.limits)
+            track.add(Point(at_s - max(spans), at_s, told, standing, pauses), rates)
 
     def tell(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
@@ -147,7 +148,8 @@ class Board:
     def _rows(self, health: Mapping[str, Health]) -> Iterator[Row]:
         ends = {name: self._end_s(one) for name, one in health.items()}
         standings = {wire: self._tracks[key].worst(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
-        standings = dict(sources(standings))
+        pauses = {wire: self._tracks[key].pauses(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
+        standings = dict(sources(standings, pauses))
         for key, wire in self._wires.items():
             track, device = self._tracks[key], health[wire.device]
             end_s = ends[wire.device]

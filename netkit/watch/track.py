@@ -2,10 +2,11 @@
 
 from collections import deque
 from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from netkit.watch.reading import Rates, Reading
-from netkit.watch.trouble import Standing
+from netkit.watch.trouble import NO_PAUSES, Pauses, Standing
 
 KEPT = 64
 """Intervals: a minute at one a second."""
@@ -22,6 +23,7 @@ class Point(NamedTuple):
     reading: Reading
     standing: Standing = Standing()
     """How bad it is."""
+    pauses: Pauses = NO_PAUSES
 
 
 class Track:
@@ -62,6 +64,10 @@ class Track:
         """Return how bad the worst interval was that ended after a moment."""
         return max((point.standing for point in self.since(from_s)), default=Standing())
 
+    def pauses(self, from_s: float) -> Pauses:
+        """Return what intervals that ended after a moment had to do with pauses."""
+        return reduce(_either, (point.pauses for point in self.since(from_s)), NO_PAUSES)
+
     def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
         """Return the highest value in each of so many steps up to a moment; None where nothing was measured."""
         found: list[float | None] = [None] * columns
@@ -84,8 +90,14 @@ def _is_same(last: Point, point: Point) -> bool:
 
 def _joined(last: Point, point: Point) -> Point:
     told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
-    worst = max(last.standing, point.standing)
-    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told), worst)
+    worst, pauses = max(last.standing, point.standing), _either(last.pauses, point.pauses)
+    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told), worst, pauses)
+
+
+def _either(one: Pauses, other: Pauses) -> Pauses:
+    if one is other:
+        return one
+    return Pauses(one.is_held or other.is_held, max(one.source, other.source))
 
 
 def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:

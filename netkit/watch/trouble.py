@@ -27,9 +27,10 @@ class Level(IntEnum):
     SLIGHTLY_PAUSED = 5
     SLIGHTLY_PAUSING = 6
     DAMAGED = 7
-    FLAPS = 8
-    PAUSED = 9
-    PAUSING = 10
+    PAUSED = 8
+    PAUSING = 9
+    FLAPS = 10
+    """Pauses come from elsewhere mostly; a link that goes down is what is wrong with this very port."""
     SOURCE = 11
     """It pauses others, and nothing pauses it: where pauses come from."""
     LOSES = 12
@@ -50,7 +51,7 @@ WORDS = {
     Level.SOURCE: "source",
     Level.LOSES: "loses",
 }
-SEVERE = (Level.LOSES, Level.SOURCE, Level.PAUSING, Level.PAUSED, Level.FLAPS)
+SEVERE = (Level.LOSES, Level.SOURCE, Level.FLAPS, Level.PAUSING, Level.PAUSED)
 SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DROPS, Level.MARKS)
 
 
@@ -71,13 +72,22 @@ class Standing(NamedTuple):
     step: int = 0
 
 
-def sources(standings: Mapping[Wire, Standing]) -> Mapping[Wire, Standing]:
+class Pauses(NamedTuple):
+    """What a port has to do with pauses, whatever else is worse about it."""
+
+    is_held: bool = False
+    """The other end holds it up, if only a bit."""
+    source: Standing = Standing()
+    """How bad it is, should pauses begin there; no level where it does not hold up the other end."""
+
+
+NO_PAUSES = Pauses()
+
+
+def sources(standings: Mapping[Wire, Standing], pauses: Mapping[Wire, Pauses]) -> Mapping[Wire, Standing]:
     """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
-    held = {_chip(wire) for wire, one in standings.items() if one.level in {Level.PAUSED, Level.SLIGHTLY_PAUSED}}
-    return {
-        wire: one._replace(level=Level.SOURCE) if one.level is Level.PAUSING and _chip(wire) not in held else one
-        for wire, one in standings.items()
-    }
+    held = {_chip(wire) for wire, one in pauses.items() if one.is_held}
+    return {wire: one if _chip(wire) in held else max(one, pauses[wire].source) for wire, one in standings.items()}
 
 
 def _chip(wire: Wire) -> tuple[str, str]:
@@ -112,6 +122,15 @@ def _standings(reading: Reading, speed_gbps: float, limits: Limits) -> Iterable[
             yield Standing(severe, _step(fail))
         elif warn >= 1:
             yield Standing(slight, _step(warn))
+
+
+def pauses_of(reading: Reading, limits: Limits) -> Pauses:
+    """Return what one interval has to do with pauses."""
+    is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
+    _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
+    if not is_held and sent < 1:
+        return NO_PAUSES
+    return Pauses(is_held, Standing(Level.SOURCE, _step(sent)) if sent >= 1 else Standing())
 
 
 def _pause_shares(held: float | None, rate: float | None, limits: Limits) -> tuple[float, float]:

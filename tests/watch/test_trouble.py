@@ -1,5 +1,7 @@
 """What is wrong comes first, and stays where it is for a while."""
 
+from collections.abc import Mapping
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -7,7 +9,8 @@ from netkit.watch.board import Board, Row
 from netkit.watch.look import key
 from netkit.watch.reading import Reading
 from netkit.watch.session import take
-from netkit.watch.trouble import Level, Limits, Standing, judged, natural, sources
+from netkit.watch.trouble import Level, Limits, judged, natural, pauses_of, sources
+from netkit.watch.wire import Wire
 from tests.watch.scene import BEGAN_S, OUTLINE, WIRES, board, ports, sample, storm, storm_at
 
 rates = st.none() | st.just(0.0) | st.floats(0, 1e12)
@@ -61,11 +64,38 @@ def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
     assert {row.standing.level for row in late} == {Level.UNKNOWN}
 
 
+def levels(told: Mapping[Wire, Reading]) -> list[str]:
+    limits = Limits()
+    standings = {wire: judged(one, 400, limits) for wire, one in told.items()}
+    found = sources(standings, {wire: pauses_of(one, limits) for wire, one in told.items()})
+    return [one.level.name for one in found.values()]
+
+
 def test_pauses_begin_where_nothing_is_paused() -> None:
-    pausing, paused = Standing(Level.PAUSING, 3), Standing(Level.PAUSED, 3)
+    pausing, paused = Reading(pause_out=0.3), Reading(pause_in=0.3)
     leaf_host, _, leaf_up, spine, gpu, _ = WIRES
-    found = sources({leaf_host: paused, leaf_up: pausing, spine: pausing, gpu: pausing})
-    assert [one.level.name for one in found.values()] == ["PAUSED", "PAUSING", "SOURCE", "SOURCE"]
+    found = levels({leaf_host: paused, leaf_up: pausing, spine: pausing, gpu: pausing})
+    assert found == ["PAUSED", "PAUSING", "SOURCE", "SOURCE"]
+
+
+def test_what_else_is_wrong_with_a_port_that_is_paused_makes_no_source_of_others() -> None:
+    leaf_host, leaf_other, leaf_up, spine, gpu, _ = WIRES
+    found = levels(
+        {
+            leaf_host: Reading(pause_in=0.3, loss=5.0),
+            leaf_other: Reading(pause_out=0.3),
+            leaf_up: Reading(pause_out=0.3, flaps=0.1),
+            spine: Reading(pause_in=0.02, errors=1.0),
+            gpu: Reading(pause_in=0.3, pause_out=0.3),
+        }
+    )
+    assert found == ["LOSES", "PAUSING", "FLAPS", "DAMAGED", "PAUSING"]
+
+
+def test_a_link_that_flaps_is_not_hidden_by_pauses_but_a_source_is_the_source() -> None:
+    *_, gpu, other = WIRES
+    assert levels({other: Reading(pause_in=1.0, flaps=0.1)}) == ["FLAPS"]
+    assert levels({gpu: Reading(pause_out=1.0, flaps=0.1)}) == ["SOURCE"]
 
 
 def test_pauses_are_judged_by_rate_where_no_time_is_told() -> None:
