@@ -44,19 +44,19 @@ def of_file(file: Path) -> Sequence[Check]:
         spec.loader.exec_module(loaded)
     except NetkitError as error:
         raise CheckError(replace(problem, file=str(file)) for problem in error.problems) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # exit() in a file would end the whole run as if all were well
         line = _line_of(error, file)
         raise CheckError(
             Problem(f"cannot be loaded: {type(error).__name__}: {error}", "mend it", file=str(file), line=line)
         ) from None
     stem = file.stem.replace("_", "-")
-    found = [one for one in vars(loaded).values() if isinstance(one, Check)]
+    found = {one.name: one for one in vars(loaded).values() if isinstance(one, Check)}
     if not found:
         raise CheckError(Problem("holds no check", "decorate a function with @device_check", file=str(file)))
-    return [replace(check, name=f"{stem}.{check.name}") for check in found]
+    return [replace(check, name=f"{stem}.{check.name}") for check in found.values()]
 
 
-def _line_of(error: Exception, file: Path) -> int:
+def _line_of(error: BaseException, file: Path) -> int:
     if isinstance(error, SyntaxError):
         return error.lineno or 0
     line, trace = 0, error.__traceback__

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from netkit.errors import CheckError, Problem
 from netkit.facts.device import KINDS
@@ -48,6 +48,8 @@ def device_check(
 
     def make(function: OfDevice) -> Check:
         name, text = _described(function, needs)
+        _refuse(name, "on", on, get_args(Of))
+        _refuse(name, "layer", layer, LAYERS)
         return Check(name, text, layer, tuple(needs), window, on, of_device=function)
 
     return make
@@ -58,6 +60,7 @@ def fabric_check(*, layer: Layer, needs: Sequence[str] = (), window: bool = Fals
 
     def make(function: OfFabric) -> Check:
         name, text = _described(function, needs)
+        _refuse(name, "layer", layer, LAYERS)
         return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function)
 
     return make
@@ -73,3 +76,9 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
     if unknown:
         raise CheckError(Problem(f"the check {name} needs {unknown[0]!r}", f"use one of {', '.join(KINDS)}"))
     return name, text
+
+
+def _refuse(name: str, what: str, given: str, known: Sequence[str]) -> None:
+    """Refuse what files without types may give: it would be taken for something else, or break the report."""
+    if given not in known:
+        raise CheckError(Problem(f"the check {name} has {what}={given!r}", f"use one of {', '.join(known)}"))

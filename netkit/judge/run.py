@@ -1,7 +1,8 @@
 """Running checks in bulk: worst-of, isolated from each other, and counting what was examined."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from netkit.design import Host
 from netkit.facts import Absent
@@ -83,15 +84,19 @@ def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
 
 def _results(scene: Scene, check: Check) -> Iterator[Result]:
     if check.of_fabric is not None:
-        yield _result(scene, check, FABRIC, _guarded(check.of_fabric(scene)))
+        yield _result(scene, check, FABRIC, partial(check.of_fabric, scene))
         return
     for name in subjects(check, (seen.device for seen in scene.devices.values())):
         seen = scene.devices[name]
         reason = _why_not(check, seen)
         if reason:
-            yield _result(scene, check, seen.name, [skip("", reason)])
+            yield _result(scene, check, seen.name, partial(_skipped, reason))
         elif check.of_device is not None:
-            yield _result(scene, check, seen.name, _guarded(check.of_device(scene, seen)))
+            yield _result(scene, check, seen.name, partial(check.of_device, scene, seen))
+
+
+def _skipped(reason: str) -> Iterable[Finding]:
+    return (skip("", reason),)
 
 
 def _why_not(check: Check, seen: Seen) -> str:
@@ -105,28 +110,21 @@ def _why_not(check: Check, seen: Seen) -> str:
     return "only one sample of its counters: give a window" if check.has_window and not seen.window_s else ""
 
 
-def _guarded(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings; a check that breaks off has said so itself, and nothing about the device."""
+def _result(scene: Scene, check: Check, device: str, ask: Callable[[], Iterable[Finding]]) -> Result:
+    """Ask a check; one that breaks off has said so itself, and nothing about the device."""
+    examined, found = 0, list[Finding]()
     try:
-        yield from findings
-    except Exception as broken:
-        yield error("", f"the check failed: {type(broken).__name__}: {broken}{_where(broken)}")
-
-
-def _where(broken: Exception) -> str:
-    trace = broken.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    return f", line {trace.tb_lineno}" if trace is not None else ""
-
-
-def _result(scene: Scene, check: Check, device: str, findings: Iterable[Finding]) -> Result:
-    examined, found = 0, []
-    for finding in findings:
-        if finding.verdict is not Verdict.SKIPPED:
-            examined += 1
-        if finding.verdict is not Verdict.PASS:
-            found.append(_whole(scene, check, device, finding))
+        for finding in ask():
+            if not isinstance(finding, Finding):
+                raise TypeError(f"it yields {type(finding).__name__}, no Finding")
+            if finding.verdict is not Verdict.PASS:
+                found.append(_whole(scene, check, device, finding))
+            if finding.verdict is not Verdict.SKIPPED:
+                examined += 1
+    except (Exception, SystemExit) as broken:  # exit() in a check would end the whole run as if all were well
+        what = f"the check failed: {type(broken).__name__}: {broken}{_where(check, broken)}"
+        found.append(_whole(scene, check, device, error("", what)))
+        examined += 1
     found.sort(key=lambda finding: -finding.verdict)
     verdict = worst(finding.verdict for finding in found)
     if examined and verdict is Verdict.SKIPPED:
@@ -134,8 +132,28 @@ def _result(scene: Scene, check: Check, device: str, findings: Iterable[Finding]
     return Result(check.name, device, verdict, examined, tuple(found[:MOST_SAME]), max(0, len(found) - MOST_SAME))
 
 
+def _where(check: Check, broken: BaseException) -> str:
+    """Return the line of the check's own file that it broke off in."""
+    code = getattr(check.of_fabric or check.of_device, "__code__", None)
+    line, trace = 0, broken.__traceback__
+    while trace is not None:
+        line = trace.tb_lineno if code and trace.tb_frame.f_code.co_filename == code.co_filename else line
+        trace = trace.tb_next
+    return f", line {line}" if line else ""
+
+
+def _proper(finding: Finding) -> Finding:
+    """Return a finding that can be shown and stored; TypeError for what a user's check may have put in it."""
+    if not isinstance(finding.verdict, Verdict):
+        raise TypeError(f"{finding.verdict!r} is no verdict")
+    for name in ("place", "text", "remedy", "cause", "device"):
+        if not isinstance(getattr(finding, name), str):
+            raise TypeError(f"the {name} of a finding is {getattr(finding, name)!r}, no text")
+    return finding
+
+
 def _whole(scene: Scene, check: Check, device: str, finding: Finding) -> Finding:
-    name = finding.device or ("" if device == FABRIC else device)
+    name = _proper(finding).device or ("" if device == FABRIC else device)
     cause = finding.cause or _cable(scene, name, finding.place)
     evidence = (*finding.evidence, *_counted(scene, check, name, finding))
     return finding._replace(check=check.name, device=name, cause=cause, evidence=evidence)

@@ -47,6 +47,15 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
             GOOD.replace('layer="host"', 'layer="host", needs=["colour"]'),
             "x.py: the check all-well needs 'colour'; use",
         ),
+        ("raise SystemExit\n", "x.py:1: cannot be loaded: SystemExit: ; mend it"),
+        (
+            GOOD.replace('layer="host"', 'layer="hosts"'),
+            "x.py: the check all-well has layer='hosts'; use one of reach, physical,",
+        ),
+        (
+            GOOD.replace('layer="host"', 'layer="host", on="hosts"'),
+            "x.py: the check all-well has on='hosts'; use one of switch, host, device",
+        ),
     ],
 )
 def test_a_file_that_is_no_check_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -54,6 +63,12 @@ def test_a_file_that_is_no_check_is_refused(tmp_path: Path, text: str, message: 
     with pytest.raises(CheckError) as caught:
         catalog.load([tmp_path])
     assert str(caught.value).replace(f"{tmp_path}/", "").startswith(message)
+
+
+def test_a_check_with_two_names_is_one_check(tmp_path: Path) -> None:
+    file = tmp_path / "x.py"
+    file.write_text(f"{GOOD}\n\nalso = all_well\n")
+    assert [check.name for check in catalog.of_file(file)] == ["x.all-well"]
 
 
 def test_choosing_nothing_is_an_error() -> None:

@@ -1,4 +1,7 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
 
 from netkit.facts import Facts
 from netkit.facts.system import System
@@ -63,10 +66,39 @@ def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
 
 def test_a_check_that_raises_is_an_error_beside_what_it_found_before() -> None:
     assert [(one.verdict, one.text) for one in results(broken)["gpu01"].findings] == [
-        (Verdict.ERROR, "the check failed: ValueError: gpu01, line 24"),
+        (Verdict.ERROR, "the check failed: ValueError: gpu01, line 27"),
         (Verdict.FAIL, "first"),
     ]
     assert results(broken)["gpu02"].findings[0].text == "not reached: connection refused"
+
+
+def _exits(*_: object) -> Iterator[Finding]:
+    yield PASSED
+    raise SystemExit(0)
+
+
+def _raises(*_: object) -> Iterator[Finding]:
+    raise ValueError("at once")
+
+
+@pytest.mark.parametrize(
+    ("body", "why", "examined"),
+    [
+        (_exits, "SystemExit: 0, line 77", 2),
+        (_raises, "ValueError: at once, line 81", 1),
+        (lambda one: one, "TypeError: <lambda>() takes 1 positional argument but 2 were given", 1),
+        (lambda *_: None, "TypeError: 'NoneType' object is not iterable", 1),
+        (lambda *_: [PASSED, None], "TypeError: it yields NoneType, no Finding", 2),
+        (lambda *_: "fail", "TypeError: it yields str, no Finding", 1),
+        (lambda *_: [fail("swp1", 3)], "TypeError: the text of a finding is 3, no text", 1),  # type: ignore[arg-type]
+        (lambda *_: [Finding("fail")], "TypeError: 'fail' is no verdict", 1),  # type: ignore[arg-type]
+    ],
+)
+def test_whatever_a_check_does_it_alone_is_broken(body: Callable[..., Any], why: str, examined: int) -> None:
+    body.__doc__ = "It is broken."
+    found = results(device_check(layer="link", on="host")(body))["gpu01"]
+    assert [(one.verdict, one.text) for one in found.findings] == [(Verdict.ERROR, f"the check failed: {why}")]
+    assert found.examined == examined
 
 
 def test_a_finding_of_the_fabric_names_its_device_and_cable() -> None:
