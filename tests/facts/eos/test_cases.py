@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,10 @@ from pydantic import TypeAdapter
 from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
+from netkit.facts.optic import Line
+from netkit.facts.system import System
 from netkit.observe.assemble import facts
+from netkit.platforms.eos.facts import line, system
 from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
 from netkit.platforms.eos.facts.port import lanes, own
 from netkit.platforms.eos.facts.views import views
@@ -143,3 +147,26 @@ def test_a_mark_that_nobody_counts_is_not_zero() -> None:
     marked = replace(seen("4.32.3F-worn")).counters
     assert not isinstance(marked, Absent)
     assert marked["queue_ecn_marked"] == {"Ethernet1/1/3": 12}
+
+
+@pytest.mark.parametrize(
+    ("shown", "boot"),
+    [({"uptime": 60.5, "bootupTimestamp": 1763700000.49}, ""), ({"bootupTimestamp": 1763700000.49}, "1763700000")],
+)
+def test_a_boot_time_that_moves_with_the_clock_is_no_boot_where_there_is_an_uptime(
+    shown: dict[str, float], boot: str
+) -> None:
+    found = system.system(json.dumps({"version": "4.35.1F", **shown}), "").system
+    assert found == System(version="4.35.1F", uptime_s=shown.get("uptime"), boot=boot)
+
+
+def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
+    def chip(location: str, ber: float, corrected: int) -> dict[str, Any]:
+        counts = {"correctedCodewords": {"value": corrected}, "uncorrectedCodewords": {"value": 0}}
+        return {"description": {"location": location}, "fec": counts, "preFecBer": {"value": ber}}
+
+    outer = {"description": {"location": "line"}}
+    chips = [chip("line", 5e-10, 3), {"description": {}}, chip("system", 1e-12, 2), chip("line", 1e-22, 9), outer]
+    found = line.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": {"phyStatuses": chips}}}), ())
+    assert found.lines == {"Ethernet1/1": Line(ber=1e-22)}
+    assert found.counters == {"fec_corrected": {"Ethernet1/1": 9}, "fec_uncorrectable": {"Ethernet1/1": 0}}

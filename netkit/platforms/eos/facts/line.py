@@ -23,11 +23,11 @@ def lines(phy: str, in_use: tuple[str, ...]) -> Facts:
 
 
 def _line_sides(answer: object, in_use: tuple[str, ...]) -> Iterator[tuple[str, Shown]]:
-    """Yield port → the chip that faces the cable; ports have several, and most only pass on."""
+    """Yield port → the chip that faces the cable: the last one, for those before it face the next one."""
     for port, one in named(answer, "interfacePhyStatuses"):
         chips = [chip for chip in rows(one.get("phyStatuses")) if _location(chip) in {"line", ""}]
         if is_port(port, in_use) and chips:
-            yield port, next((chip for chip in chips if table(chip, "fec")), chips[0])
+            yield port, next((chip for chip in reversed(chips) if table(chip, "fec")), chips[-1])
 
 
 def _location(chip: Shown) -> str:

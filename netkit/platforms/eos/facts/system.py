@@ -11,14 +11,15 @@ def system(version: str, hostname: str) -> Facts:
     shown, name = table(parsed(version)), table(parsed(hostname))
     if not text(shown.get("version")):
         return Facts(system=Absent(f"{VERSION} names no release"))
-    booted_s = number(shown.get("bootupTimestamp"))
+    uptime_s, booted_s = number(shown.get("uptime")), number(shown.get("bootupTimestamp"))
     return Facts(
         system=System(
             hostname=text(name.get("hostname")),
             version=text(shown.get("version")),
             model=text(shown.get("modelName")),
             serial=text(shown.get("serialNumber")),
-            uptime_s=number(shown.get("uptime")),
-            boot=f"{booted_s:.0f}" if booted_s else "",
+            uptime_s=uptime_s,
+            # EOS works it out from its clock, and it moves with that: no boot is told by it where there is an uptime.
+            boot=f"{booted_s:.0f}" if booted_s and uptime_s is None else "",
         )
     )
