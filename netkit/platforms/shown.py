@@ -24,19 +24,23 @@ MOST_STARTS = 100
 def parsed(text: str) -> object:
     """Return JSON; None when it is none."""
     try:
-        return _printable(json.loads(text)) if HALF in text.lower() else json.loads(text)
+        return printable(json.loads(text), text)
     except (ValueError, RecursionError):
         return None
 
 
-def _printable(found: object) -> object:
-    """Return JSON without halves of characters: it may hold them, but nothing can be written that does."""
+def printable(found: object, text: str) -> object:
+    """Return JSON, found in a text, without halves of characters: it may hold them, and nothing else can."""
+    return _whole(found) if HALF in text.lower() else found
+
+
+def _whole(found: object) -> object:
     if isinstance(found, str):
         return found.encode("utf-8", "replace").decode("utf-8")
     if isinstance(found, list):
-        return [_printable(one) for one in found]
+        return [_whole(one) for one in found]
     if isinstance(found, dict):
-        return {_printable(key): _printable(one) for key, one in found.items()}
+        return {_whole(key): _whole(one) for key, one in found.items()}
     return found
 
 
@@ -97,4 +101,4 @@ def documents(text: str) -> Iterator[object]:
         if start.end() > end:
             with suppress(ValueError, RecursionError):
                 found, end = DECODER.raw_decode(text, start.end() - 1)
-                yield _printable(found)
+                yield _whole(found)

@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
+from netkit.platforms.frr.facts import routing
 from netkit.platforms.frr.facts.views import CHIP
 from netkit.platforms.view import View
 from tests.conftest import UPDATE
@@ -104,3 +105,12 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, view: View) -> None:
     told(view, *(text for _ in view.commands))
+
+
+def test_of_several_routes_the_best_counts() -> None:
+    shown = [
+        {"dst": "default", "dev": "swp1s0", "flags": ["linkdown"]},
+        {"dst": "default", "dev": "swp2s0", "metric": 20},
+        {"dst": "default", "dev": "eth0", "metric": 100},
+    ]
+    assert routing.routes(json.dumps(shown)).routes == {"0.0.0.0/0": ("swp2s0",)}

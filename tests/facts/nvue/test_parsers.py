@@ -18,6 +18,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
 from netkit.facts.optic import Lane, Module
+from netkit.facts.system import Neighbor
 from netkit.platforms.nvue.facts.views import views
 from netkit.platforms.view import Subject, View
 from tests.conftest import UPDATE
@@ -229,3 +230,10 @@ def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: b
     found = parsed(view, (json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "")).sessions
     assert not isinstance(found, Absent)
     assert found["swp51"].is_bfd_up is is_up
+
+
+def test_a_name_with_half_a_character_can_be_written() -> None:
+    (view,) = (view for view in VIEWS if "neighbors" in view.yields)
+    heard = {"caf\udce9": {"port": {"name": "swp1"}, "chassis": {}}}
+    found = parsed(view, (json.dumps({"swp51": {"lldp": {"neighbor": heard}}}),))
+    assert found.neighbors == {"swp51": (Neighbor("caf?", "swp1"),)}

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
 from netkit.facts.optic import Lane, Module
+from netkit.facts.system import Neighbor
 from netkit.platforms.sonic.facts import routing
 from netkit.platforms.sonic.facts.views import CONFIG, views
 from netkit.platforms.view import Subject, View
@@ -149,3 +150,24 @@ def test_a_session_that_bfd_does_not_list_is_not_watched(peers: str, is_up: bool
     found = routing.sessions(f"{summary}\n{peers}\n").sessions
     assert not isinstance(found, Absent)
     assert found["Ethernet0"].is_bfd_up is is_up
+
+
+def test_of_several_routes_the_best_counts_and_ports_that_are_down_carry_nothing() -> None:
+    hops = [
+        {"dev": "Ethernet0"},
+        {"dev": "Ethernet4", "flags": ["dead", "linkdown"]},
+        {"dev": "Ethernet8", "flags": []},
+    ]
+    shown = [
+        {"dst": "10.0.0.1", "nexthops": hops},
+        {"dst": "10.0.0.1", "dev": "Ethernet12", "metric": 200},
+        {"dst": "default", "dev": "Ethernet4", "flags": ["linkdown"]},
+    ]
+    found = routing.routes(json.dumps(shown)).routes
+    assert found == {"10.0.0.1/32": ("Ethernet0", "Ethernet8"), "0.0.0.0/0": ()}
+
+
+def test_a_name_with_half_a_character_can_be_written() -> None:
+    (view,) = (view for view in VIEWS if "neighbors" in view.yields)
+    shown = json.dumps(row("LLDP_ENTRY_TABLE:Ethernet0", lldp_rem_sys_name="caf\udce9"))
+    assert view.parse(shown).neighbors == {"Ethernet0": (Neighbor("caf?"),)}

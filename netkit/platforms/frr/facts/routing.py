@@ -108,8 +108,12 @@ def routes(printed: str) -> Facts:
     found = parsed(printed)
     if not isinstance(found, list):
         return Facts(routes=Absent("the kernel does not show its routes"))
-    told = {_prefix(text(route.get("dst"))): tuple(sorted(_devices(route))) for route in rows(found)}
-    return Facts(routes={prefix: devices for prefix, devices in told.items() if prefix and devices})
+    told: dict[str, tuple[str, ...]] = {}
+    for route in rows(found):
+        prefix, devices = _prefix(text(route.get("dst"))), tuple(sorted(_devices(route)))
+        if prefix and devices:
+            told.setdefault(prefix, devices)  # the kernel lists the best one first
+    return Facts(routes=told)
 
 
 def _devices(route: Shown) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netkit.facts import Absent, Counters
+from netkit.platforms.shown import printable
 
 Shown = Mapping[str, Any]
 COLOUR = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -28,7 +29,7 @@ def document(text: str) -> Any:
     if begin is None:
         return None
     try:
-        return DECODER.raw_decode(plain, begin.end() - 1)[0]
+        return printable(DECODER.raw_decode(plain, begin.end() - 1)[0], plain)
     except (ValueError, RecursionError):
         return None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.facts import Absent
+from netkit.platforms.shown import printable
 
 Row = Mapping[str, str]
 START = re.compile(r"^[ \t]*[{\[]", re.MULTILINE)
@@ -59,7 +60,7 @@ def values(text: str) -> Iterator[object]:
             if tries == MOST_TRIES:
                 return
         else:
-            yield found
+            yield printable(found, text)
 
 
 def _fields(entry: Mapping[str, object]) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ SESSIONS = (
 )
 """One call, because each goes through the container. Passwords of sessions stay on the switch."""
 ROUTES = "ip -j -4 route show proto bgp"
+GONE = frozenset({"dead", "linkdown"})
 ROUTER, DRAIN = "router bgp ", " bgp graceful-shutdown"
 NEIGHBOR = re.compile(
     r"^ +neighbor (\S+) (?:interface (?:v6only )?)?(peer-group|graceful-shutdown|route-map)(?: (\S+))?(?: (\S+))?$"
@@ -118,14 +119,26 @@ def routes(text: str) -> Facts:
     found = value(text)
     if not isinstance(found, list):
         return Facts(routes=Absent("the kernel does not show its routes"))
-    told = {one["dst"]: _interfaces(one) for one in found if isinstance(one, dict) and isinstance(one.get("dst"), str)}
-    return Facts(routes={_prefix(prefix): interfaces for prefix, interfaces in told.items()})
+    told: dict[str, tuple[str, ...]] = {}
+    for one in found:
+        if isinstance(one, dict) and isinstance(one.get("dst"), str):
+            prefix = _prefix(one["dst"])
+            told[prefix] = told.get(prefix) or _interfaces(one)  # the kernel lists the best one first
+    return Facts(routes=told)
 
 
 def _interfaces(route: Mapping[str, Any]) -> tuple[str, ...]:
     hops = route.get("nexthops")
-    found = [hop.get("dev") for hop in hops if isinstance(hop, dict)] if isinstance(hops, list) else [route.get("dev")]
-    return tuple(sorted(name for name in found if isinstance(name, str)))
+    alive = [
+        hop for hop in (hops if isinstance(hops, list) else [route]) if isinstance(hop, dict) and not _is_gone(hop)
+    ]
+    return tuple(sorted(name for hop in alive if isinstance(name := hop.get("dev"), str)))
+
+
+def _is_gone(hop: Mapping[str, Any]) -> bool:
+    """Whether the kernel sends nothing there: the port is down, and the route still stands."""
+    flags = hop.get("flags")
+    return isinstance(flags, list) and any(flag in GONE for flag in flags if isinstance(flag, str))
 
 
 def _prefix(text: str) -> str:
