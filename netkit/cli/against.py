@@ -1,5 +1,6 @@
 """The fabric as the intent has it against the fabric as it was at a revision: both rendered, no device asked."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,7 +42,7 @@ def of_revision(project: Project, limit: str, name: str) -> Shift:
 def at_revision(project: Project, name: str) -> Iterator[tuple[Project, str]]:
     """Yield a fabric as it was at a revision, and how that is called."""
     with revision(project.loaded.folder, name) as base:
-        yield _opened(base), str(base)
+        yield _opened(base) if base.folder is not None else _without_devices(project), str(base)
 
 
 def between(base: Project, project: Project, limit: str, name: str) -> Shift:
@@ -49,9 +50,14 @@ def between(base: Project, project: Project, limit: str, name: str) -> Shift:
     return _Pair(base, project).shift(name, select(project.fabric, limit))
 
 
+def _without_devices(project: Project) -> Project:
+    """Return a project as it is before the first device: everything of it is new."""
+    return replace(project, fabric=_frame(project.fabric))
+
+
 def _opened(base: Revision) -> Project:
     try:
-        return open_project(base.folder, base.workplace)
+        return open_project(base.folder or Path(), base.workplace)
     except NetkitError as error:
         remedy = "compare with a revision that netkit validate accepts"
         first = error.problems[0]
@@ -132,21 +138,35 @@ def _given(artifact: Artifact) -> tuple[str, str, Mapping[str, Any]]:
     return artifact.file, artifact.template, {**artifact.context, "fabric": None}
 
 
-def _templates(project: Project) -> dict[str, bytes]:
+def _templates(project: Project) -> dict[str, bytes | None]:
     """Return the user's own templates by name: those of an earlier folder hide those of the same name behind it.
 
     One that says what netkit's own says is not the user's.
     """
     shipped = shipped_templates()
-    found: dict[str, bytes] = {}
+    found: dict[str, bytes | None] = {}
     for folder in reversed(project.template_folders):
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-            found[str(file.relative_to(folder))] = file.read_bytes()
+        for file in sorted(_files(folder)):
+            found[str(file.relative_to(folder))] = _content(file)
     return {name: content for name, content in found.items() if content != _content(shipped / name)}
 
 
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, as Jinja finds them: behind links too, of which some lead in a circle."""
+    for place, folders, names in os.walk(folder, followlinks=True):
+        above = {os.path.realpath(parent) for parent in Path(place).parents}
+        if os.path.realpath(place) in above:
+            folders.clear()
+        else:
+            yield from (Path(place, name) for name in names if Path(place, name).is_file())
+
+
 def _content(file: Path) -> bytes | None:
-    return file.read_bytes() if file.is_file() else None
+    """Return what a file says; None of one that is not there, or not to be read."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None
 
 
 def _devices(project: Project) -> Sequence[Device]:

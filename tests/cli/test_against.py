@@ -195,15 +195,6 @@ def _shallow(repository: Repository) -> str:
     return f"git:{first}"
 
 
-def _before_the_fabric(repository: Repository) -> str:
-    repository.git("checkout", "-q", "--orphan", "empty")
-    repository.git("rm", "-rq", "--cached", ".")
-    (repository.root / "README").write_text("nothing yet\n", encoding="utf-8")
-    repository.git("add", "README")
-    repository.git("-c", "user.name=T", "-c", "user.email=t@example.net", "commit", "-q", "-m", "empty")
-    return "git:empty"
-
-
 def _refused_intent(repository: Repository) -> str:
     repository.write({"rails": 99})
     repository.commit()
@@ -228,7 +219,7 @@ def _link_that_leads_out(repository: Repository) -> str:
 
 @pytest.mark.parametrize(
     "spoil",
-    [_unknown, _shallow, _before_the_fabric, _refused_intent, _no_repository, _option, _link_that_leads_out],
+    [_unknown, _shallow, _refused_intent, _no_repository, _option, _link_that_leads_out],
 )
 def test_a_revision_that_cannot_be_is_refused_in_a_line(
     repository: Repository, spoil: Callable[[Repository], str], golden: Golden
