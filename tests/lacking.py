@@ -1,0 +1,73 @@
+"""What this Python lacks of what the code in some folders takes of the standard library; needs nothing else.
+
+Run by each Python there is, as `python -I tests/lacking.py FOLDER...`; prints a line for each name it does not have.
+"""
+
+import ast
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+
+def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
+    """Yield names that stand for modules, and the modules."""
+    for node in ast.walk(tree):
+        for one in node.names if isinstance(node, ast.Import) else ():
+            first = one.name.partition(".")[0]
+            yield (one.asname, one.name) if one.asname else (first, first)
+
+
+def taken(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Yield what is taken of modules, dotted, and the line."""
+    known = dict(imported(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((f"{node.module}.{one.name}", node.lineno) for one in node.names)
+        elif isinstance(node, ast.Attribute):
+            first, _, rest = dotted(node).partition(".")
+            if first in known:
+                yield f"{known[first]}.{rest}", node.lineno
+
+
+def dotted(node: ast.expr) -> str:
+    """Return `a.b.c` as it is written; nothing for what is no such name."""
+    if isinstance(node, ast.Name):
+        return node.id
+    before = dotted(node.value) if isinstance(node, ast.Attribute) else ""
+    return f"{before}.{node.attr}" if before and isinstance(node, ast.Attribute) else ""
+
+
+def is_there(name: str) -> bool:
+    """Whether modules have a dotted name; what follows after a module's own thing is not looked at."""
+    found: object = importlib.import_module(name.partition(".")[0])
+    for part in name.split(".")[1:]:
+        if not isinstance(found, ModuleType):
+            return True
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(f"{found.__name__}.{part}")
+            except ImportError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def lacking(file: Path) -> Iterator[str]:
+    """Yield what a file takes of the standard library and this Python does not have."""
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except SyntaxError as error:
+        yield f"{file}:{error.lineno}: {error.msg}"
+        return
+    for name, line in taken(tree):
+        if name.partition(".")[0] in sys.stdlib_module_names and not is_there(name):
+            yield f"{file}:{line}: {name}"
+
+
+if __name__ == "__main__":
+    for folder in sys.argv[1:]:
+        for path in sorted(Path(folder).rglob("*.py")):
+            for told in lacking(path):
+                sys.stdout.write(f"{told}\n")
