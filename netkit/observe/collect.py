@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from netkit.deploy.fan_out import each, threads
@@ -18,6 +18,8 @@ Connect = Callable[[str], Viewer]
 NATIVE = "native"
 """The source of facts that is a platform's own; others are packages beside the platforms."""
 WATCH_S = 0.2
+STEP_S = 0.5
+"""More than a clock that is only kept right goes ahead or back within a window: somebody set it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +220,13 @@ class _Collection:
             look.samples.append(found)
 
     def wait(self) -> None:
-        """Let the window pass."""
+        """Let the window pass. A clock that is set meanwhile takes what was read before along."""
+        ahead_s = _ahead_s()
         time.sleep(self._options.window_s)
+        moved_s = _ahead_s() - ahead_s
+        if abs(moved_s) > STEP_S:
+            for look in self._looks.values():
+                look.samples = [replace(one, at_s=one.at_s + moved_s) for one in look.samples]
 
     def last_sample(self, look: Look) -> None:
         """Read the counters at the end of the window."""
@@ -248,6 +255,11 @@ class _Collection:
             return Observation(name, target.platform, failure=failure or "was not looked at")
         found = facts(look.views, look.replies, look.readings)
         return Observation(name, target.platform, found, tuple(look.samples), failure, round(look.busy_s, 3))
+
+
+def _ahead_s() -> float:
+    """Return how far the clock is ahead of one that nobody can set."""
+    return time.time() - time.monotonic()
 
 
 def _commands(views: Sequence[View]) -> tuple[str, ...]:

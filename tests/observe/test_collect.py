@@ -148,6 +148,23 @@ def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() 
     assert "secret" not in str(found.snapshot)
 
 
+@pytest.mark.parametrize("step_s", [3600.0, -3600.0])
+def test_a_clock_that_is_set_within_the_window_changes_no_rate(monkeypatch: pytest.MonkeyPatch, step_s: float) -> None:
+    began_s, real, sleep, moved_s = time.monotonic(), time.time, time.sleep, [0.0]
+
+    def slept(seconds: float) -> None:
+        sleep(seconds)
+        moved_s[0] = step_s
+
+    monkeypatch.setattr(time, "time", lambda: real() + moved_s[0])
+    monkeypatch.setattr(time, "sleep", slept)
+    device = Answering("leaf01", {"count": "7"})
+    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, Options(window_s=0.05))
+    first, last = found.snapshot.devices["leaf01"].samples
+    assert 0.05 <= last.at_s - first.at_s <= time.monotonic() - began_s
+    assert last.at_s <= found.snapshot.taken_s
+
+
 def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_not_reached() -> None:
     class Patient(Answering):
         """Gives what it has when it is hung up on."""
