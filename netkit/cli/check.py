@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,7 +48,8 @@ def run(asked: CheckRequest) -> int:
     storing = Storing.of(asked.store, asked.since, asked.keep)
     _refuse(asked, storing)
     checking = _checking(asked)
-    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
+        checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
     if asked.lists:
         sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
         return 0
@@ -164,7 +166,8 @@ def _failure(say: Callable[[], None]) -> Exception | None:
 
 def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:
     """Return what checks say about a scene, with what the process ends with."""
-    found = judge(scene, checks)
+    with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
+        found = judge(scene, checks)
     window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
     judged = Judged(
         scene.fabric.name,

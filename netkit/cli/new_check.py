@@ -4,8 +4,10 @@ import re
 import sys
 from pathlib import Path
 
+from netkit import intent
 from netkit.cli.fabric import CHECKS
 from netkit.errors import OutputError, Problem, UsageError
+from netkit.judge import catalog
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 CHECK = '''"""{title}: what it is about, in a line."""
@@ -55,9 +57,8 @@ def test_a_device_knows_its_name(hostname: str, verdict: Verdict) -> None:
 def run(folder: Path, name: str) -> None:
     """Write a check and its test into the user's own folder of checks; what is there already stays."""
     stem = name.replace("-", "_")
-    if not NAME.fullmatch(stem):
-        raise UsageError(Problem(f"{name!r} is no name for a check", "use a word of small letters, digits and dashes"))
-    checks = folder / CHECKS
+    _refuse(name, stem)
+    checks = intent.load(folder).folder / CHECKS
     files = {checks / f"{stem}.py": CHECK, checks / f"test_{stem}.py": TEST}
     taken = [file for file in files if file.exists()]
     if taken:
@@ -69,3 +70,14 @@ def run(folder: Path, name: str) -> None:
         )
         sys.stdout.write(f"{file}\n")
     sys.stdout.write(f"next: pytest {checks}, then netkit check {stem.replace('_', '-')} --fabric {folder}\n")
+
+
+def _refuse(name: str, stem: str) -> None:
+    """Refuse a name under which the check would not be found, or would take the place of netkit's own."""
+    if not NAME.fullmatch(stem):
+        raise UsageError(Problem(f"{name!r} is no name for a check", "use a word of small letters, digits and dashes"))
+    if stem.startswith(catalog.NO_CHECKS):
+        raise UsageError(Problem(f"a file {stem}.py is taken for no check", "choose another name"))
+    if (catalog.shipped_checks() / f"{stem}.py").exists():
+        what = f"netkit has checks in {stem}.py, and yours would take the place of them all"
+        raise UsageError(Problem(what, "choose another name"))

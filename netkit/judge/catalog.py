@@ -11,6 +11,8 @@ from netkit.errors import CheckError, NetkitError, Problem
 from netkit.judge.check import Check
 
 Catalog = Mapping[str, Check]
+NO_CHECKS = ("_", "test_", "conftest")
+"""How the names of files begin that hold no checks."""
 
 
 def shipped_checks() -> Path:
@@ -24,7 +26,7 @@ def load(folders: Sequence[Path] = ()) -> Catalog:
     files: dict[str, Path] = {}
     for folder in (*folders, shipped_checks()):
         for file in sorted(folder.glob("*.py")):
-            if not file.name.startswith(("_", "test_", "conftest")):
+            if not file.name.startswith(NO_CHECKS):
                 files.setdefault(file.stem, file)
     found = {check.name: check for stem in sorted(files) for check in of_file(files[stem])}
     if not found:

@@ -58,10 +58,12 @@ def check(
         Path | None, typer.Option("--report", help="Also write the report here: .html, or .json.", metavar="FILE")
     ] = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
-    new: Annotated[str, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")] = "",
+    new: Annotated[
+        str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
+    ] = None,
 ) -> None:
     """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
-    if new:
+    if new is not None:
         _run("new_check", fabric, new)
         return
     asked = CheckRequest(
