@@ -5,6 +5,7 @@ import gc
 import io
 import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 USAGE_ERROR = 3
+LAST_STREAM = 2
 ALONE = ("--resume", "--store")
 """Options that may be given without a value."""
 OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS, errno.EAGAIN)
@@ -55,12 +57,23 @@ def version() -> None:
 
 def main() -> None:
     """Run the command line; every failure is a few plain lines and an exit code."""
+    _open_streams()
     tell_of_threads()
     gc.disable()  # a fabric is built once and kept: collecting it in between only costs time
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no arrow shows a question mark
     sys.exit(_guarded(sys.argv[1:]))
+
+
+def _open_streams() -> None:
+    """Put nothing in place of streams that were closed, so that no file takes their numbers: cron may start so."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= LAST_STREAM:
+        os.set_inheritable(number, True)
+    os.close(number)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (closed by the end of the process)
 
 
 def _guarded(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import NoReturn
 import pytest
 
 from netkit.cli import validate
-from tests.command import Done, run
+from tests.command import NETKIT, PATIENCE_S, ROOT, Done, environment, run
 from tests.conftest import Golden
 
 Breaking = Callable[[], None]
@@ -106,3 +107,12 @@ def test_a_defect_in_a_thread_is_told_once(tmp_path: Path) -> None:
     done = _validate(_in_a_thread, tmp_path)
     assert (done.returncode, len(list(tmp_path.iterdir()))) == (0, 1)
     assert [line.split()[0] for line in done.stderr.splitlines()] == ["error:", "its", "please"]
+
+
+def test_closed_streams_are_no_defect(tmp_path: Path) -> None:
+    words = 'exec "$@" 0<&- 1>&- 2>&-'
+    out = tmp_path / "out"
+    command = ["sh", "-c", words, "sh", *NETKIT, "render", "-f", str(FABRIC), "-o", str(out), "--limit", "leaf01"]
+    done = subprocess.run(command, cwd=ROOT, env=environment(TMPDIR=str(tmp_path)), check=False, timeout=PATIENCE_S)
+    assert done.returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
