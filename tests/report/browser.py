@@ -26,7 +26,15 @@ if LACKS and os.environ.get("CI"):
     raise RuntimeError(LACKS)
 needs_chromium = pytest.mark.skipif(bool(LACKS), reason=LACKS or "Chromium is there")
 PATIENCE_S = 180
-KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Tab": "\ue004", "Right": "\ue014", "Down": "\ue015", "End": "\ue010"}
+KEYS = {
+    "Enter": "\ue007",
+    "Escape": "\ue00c",
+    "Tab": "\ue004",
+    "Right": "\ue014",
+    "Down": "\ue015",
+    "End": "\ue010",
+    "PageDown": "\ue00f",
+}
 FLAGS = (
     "about:blank",
     "--headless=new",

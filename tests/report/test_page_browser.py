@@ -82,6 +82,16 @@ def assert_quiet(chromium: Browser) -> None:
     assert asked == []
 
 
+def cursor_is_in_view(chromium: Browser) -> bool:
+    """Whether the last row of the heatmap is where somebody sees it."""
+    found: bool = chromium.run(
+        "const frame = document.querySelector('.heat').getBoundingClientRect();"
+        "const end = document.querySelector('canvas').getBoundingClientRect().bottom;"
+        "return end <= frame.bottom && end <= innerHeight"
+    )
+    return found
+
+
 def leads_to(chromium: Browser, address: str, title: str) -> None:
     """Wait until a dialog is open, and see that it is the right one."""
     until(lambda: chromium.run("return document.getElementById('detail').open") is True, f"{title} is shown")
@@ -267,6 +277,14 @@ def test_a_clean_fabric_says_how_much_was_examined(chromium: Browser, folder: Pa
     assert_quiet(chromium)
 
 
+def test_what_no_port_tells_is_not_called_zero(chromium: Browser, folder: Path) -> None:
+    nobody = reported(leaf01=unreached, leaf02=unreached, spine01=unreached, spine02=unreached)
+    chromium.open(written(folder / "nobody.html", nobody))
+    assert chromium.text("h1") == "small nothing could be judged"
+    assert chromium.text(".worst p") == "No port tells it, so nothing is known."
+    assert_quiet(chromium)
+
+
 def test_a_stored_run_says_what_it_did_not_keep(chromium: Browser, folder: Path) -> None:
     run = reported(leaf01=dim)
     chromium.open(written(folder / "stored.html", Reported(run.judged, run.fabric, None, 3, "run01", NO_TRENDS)))
@@ -296,6 +314,12 @@ def test_a_fabric_of_128_leaves_fits_and_is_quick(
     with capsys.disabled():
         size = file.stat().st_size / 1e6
         print(f"\nreport of 128 leaves: {size:.1f} MB, ready in {ready_ms} ms, another metric in {switched_ms} ms")
+    begins = "return [...document.querySelectorAll('.wires .bad')].map((one) => one.getAttribute('d').split(' ')[0])"
+    assert len(set(chromium.run(begins))) > 12, "no spine looks as if it alone were ill"
+    chromium.run("document.querySelector('canvas').focus()")
+    chromium.press("End", *["PageDown"] * 13)
+    assert chromium.text("#heat-now").startswith("leaf-u16-r7:")
+    assert cursor_is_in_view(chromium)
     chromium.picture(OUT / "large.png")
     assert_quiet(chromium)
 

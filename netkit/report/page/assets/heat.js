@@ -1,4 +1,5 @@
 // Devices × ports as a heatmap on a canvas: thousands of cells at once, one of them under the cursor.
+const EDGE = 60;
 const NAMES = { leaf: "Leaves", spine: "Spines", core: "Cores", host: "Hosts" };
 
 class Heat {
@@ -121,7 +122,7 @@ class Heat {
     pen.fillStyle = one.value === null ? this.colors.none : this.ramp[Math.round(this.badness(one.value) * 255)];
     pen.fillRect(x, y, size.width - 1, size.height - 1);
     if (one.value === null) this.drawUnknown(pen, size, x, y);
-    if (one.state) this.drawFlag(pen, x, y);
+    if (one.state) this.drawFlag(pen, x, y, Math.min(6, Math.ceil(Math.min(size.width, size.height) / 2)));
   }
 
   /** A slash tells what is not known from what is nothing. */
@@ -135,8 +136,8 @@ class Heat {
   }
 
   /** A corner tells that something is wrong with the port, whatever is shown; it has an edge, since a cell may be red. */
-  drawFlag(pen, x, y) {
-    for (const [color, side] of [[this.colors.paper, 8], [this.colors.flag, 6]]) {
+  drawFlag(pen, x, y, size) {
+    for (const [color, side] of [[this.colors.paper, size + 2], [this.colors.flag, size]]) {
       pen.fillStyle = color;
       pen.beginPath();
       pen.moveTo(x, y);
@@ -177,7 +178,19 @@ class Heat {
     const within = (value, count) => Math.max(0, Math.min(count - 1, value));
     this.at = { row: within(this.at.row + step[0], this.rows.length), column: within(this.at.column + step[1], this.ports.length) };
     this.draw();
+    this.follow();
     this.tell();
+  }
+
+  /** Scroll to the cursor: a large heatmap is higher than its frame, and the frame may be out of the window. */
+  follow() {
+    const { left, top, width, height } = this.size;
+    const [x, y] = [left + this.at.column * width, top + this.at.row * height];
+    const { frame } = this;
+    frame.scrollTop = scrolled(frame.scrollTop, y, height, frame.clientHeight);
+    frame.scrollLeft = scrolled(frame.scrollLeft, x, width, frame.clientWidth);
+    const above = this.canvas.getBoundingClientRect().top + y;
+    window.scrollBy(0, scrolled(0, above, height, window.innerHeight));
   }
 
   under(event) {
@@ -224,11 +237,11 @@ class Heat {
 
   /** The worst cells as a table: quicker to read for some, and the only way for those who do not see colours. */
   tellWorst() {
-    const found = this.rows.flatMap(({ device, cells }) => cells
-      .map((one, column) => ({ device, port: this.ports[column], one }))
-      .filter(({ one }) => one && one.value !== null && (this.metric.scale === "margin" || one.value > 0)));
+    const told = this.rows.flatMap(({ device, cells }) => cells
+      .map((one, column) => ({ device, port: this.ports[column], one })).filter(({ one }) => one && one.value !== null));
+    const found = told.filter(({ one }) => this.metric.scale === "margin" || one.value > 0);
     found.sort((one, other) => (this.metric.scale === "margin" ? one.one.value - other.one.value : other.one.value - one.one.value));
-    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, "No port tells more than zero here.")); return; }
+    if (!found.length) { this.worst.replaceChildren(el("p", { class: "muted" }, told.length ? "No port tells more than zero here." : "No port tells it, so nothing is known.")); return; }
     const rows = found.slice(0, 10).map(({ device, port, one }) => [
       link(device.name, port), shown(one.value, this.metric.unit),
       link(cell(device.ports, "peer", one.row) || "", cell(device.ports, "peer_port", one.row) || ""),
@@ -237,6 +250,11 @@ class Heat {
     const what = this.metric.scale === "margin" ? "The least" : "The most";
     this.worst.replaceChildren(grid(`${what}: ${this.metric.title.toLowerCase()}`, ["Port", this.metric.title, "Far end", "Findings"], rows));
   }
+}
+
+/** Where to scroll so that what is at a place, so long, is in a room with some space around it; no further than needed. */
+function scrolled(from, at, length, room) {
+  return Math.min(Math.max(from, at + length + EDGE - room), at - EDGE);
 }
 
 /** A colour of the style sheet as the theme makes it: a canvas knows no variables. */

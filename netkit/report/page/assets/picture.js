@@ -147,8 +147,16 @@ function wires(places) {
   const bad = all.filter((one) => one.state).sort((one, other) => rank(one.state) - rank(other.state));
   const well = all.length > MOST_WIRES || places.tiers.rows.length > 2 ? [] : all.filter((one) => !one.state);
   places.leftOut = Math.max(0, bad.length - MOST_BAD);
-  // The worst last, so that they lie on top, and are not among those that are left out when all is bad.
-  return [...well, ...bad.slice(-MOST_BAD)].map(line);
+  return [...well, ...drawn(bad)].map(line);
+}
+
+/** The worst last, so that they lie on top; of those equally bad some from everywhere, so that no device looks like the cause. */
+function drawn(bad) {
+  if (bad.length <= MOST_BAD) return bad;
+  const least = rank(bad.at(-MOST_BAD).state);
+  const [alike, worse] = [bad.filter((one) => rank(one.state) === least), bad.filter((one) => rank(one.state) > least)];
+  const room = MOST_BAD - worse.length;
+  return [...Array.from({ length: room }, (_, index) => alike[Math.floor((index * alike.length) / room)]), ...worse];
 }
 
 function rank(state) { return state ? RANKS.indexOf(state) : -1; }
