@@ -11,6 +11,7 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_chec
 
 PLAN = "netkit plan shows whether it is configured so; netkit deploy mends it"
 ON_OFF: Mapping[bool | None, str] = {True: "on", False: "off"}
+HEEDING = "heeding pauses is {} here, sending them {} on {}"
 WEIGHT_STEP = 1
 """Schedulers round weights."""
 ROUNDED = 0.05
@@ -98,7 +99,7 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
 
 @device_check(layer="qos", needs=["qos"], on="host")
 def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """Every NIC trusts, maps, pauses, marks and answers as the intent says.
+    """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
     Firmware updates and driver reloads bring defaults back: RoCE then rides in a class that nothing protects, or CNPs
     leave with a DSCP that no switch knows. `netkit deploy` sets them again.
@@ -111,34 +112,70 @@ def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if qos is None:
             yield skip(name, "the host does not show the QoS of this NIC")
         else:
-            yield from _judged(name, (*_common(scene.fabric.lossless, qos), *_answers(scene.fabric.lossless, qos)))
+            profile = scene.fabric.lossless
+            found_now = (*_common(profile, qos), *_classes(profile, qos), *_answers(profile, qos))
+            yield from _judged(name, found_now)
 
 
 @fabric_check(layer="qos", needs=["qos"])
 def link(scene: Scene) -> Iterator[Finding]:
-    """Both ends of a cable mean the same: the same priority for RoCE and for CNPs, and PFC on the same ones.
+    """Both ends of a cable mean the same: for RoCE, for CNPs, and which of their pauses the other one heeds.
 
-    Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. See with
+    Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. A NIC's
+    packets are followed by the DSCP they really leave with to the priority the switch gives them. See with
     `netkit check qos` which end differs from the intent.
     """
-    profile = scene.fabric.lossless
     for near, near_port, far, far_port in scene.links():
         mine, other = _qos(near, near_port), _qos(far, far_port)
         if mine is None or other is None:
             yield skip(near_port, "not both ends show their QoS", device=near.name)
             continue
-        pairs = (
-            *((f"the priority of DSCP {dscp}", _mapped(mine, dscp), _mapped(other, dscp)) for dscp in _dscps(profile)),
-            ("PFC", _mask(mine), _mask(other)),
-        )
-        for what, here, there in pairs:
-            if here is None or there is None:
-                continue
-            if here != there:
-                text = f"{what} is {_text(here)} here and {_text(there)} on {far.name}:{far_port}"
-                yield fail(near_port, text, "see which end differs from the intent: netkit check qos", device=near.name)
-            else:
-                yield PASSED
+        for text in _compared(scene.fabric.lossless, mine, other, f"{far.name}:{far_port}"):
+            remedy = "see which end differs from the intent: netkit check qos"
+            yield fail(near_port, text, remedy, device=near.name) if text else PASSED
+
+
+def _compared(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield how two ends differ, with an empty text for each thing that both tell and mean alike."""
+    pairs = (
+        ("trust", mine.trust or None, other.trust or None),
+        *((f"the priority of DSCP {dscp}", _mapped(mine, dscp), _mapped(other, dscp)) for dscp in _dscps(profile)),
+    )
+    for what, here, far in pairs:
+        if here is not None and far is not None:
+            yield "" if here == far else f"{what} is {here} here and {far} on {there}"
+    yield from _paused(mine, other, there)
+    yield from _left(profile, mine, other, there)
+
+
+def _paused(mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield whether each end heeds the pauses that the other one sends; alike both ways is said once."""
+    ways = ((mine.pfc_tx, other.pfc_rx), (mine.pfc_rx, other.pfc_tx))
+    told = [(here, far) for here, far in ways if here is not None and far is not None]
+    masks = _mask(mine), _mask(other)
+    if not told and masks[0] is not None and masks[1] is not None:
+        told = [(masks[0], masks[1])]
+    if len(set(told)) == 1:
+        here, far = told[0]
+        yield "" if here == far else f"PFC is {_text(here)} here and {_text(far)} on {there}"
+        return
+    for (one, heeded), words in zip(ways, ("sending pauses is {} here, heeding them {} on {}", HEEDING), strict=True):
+        if one is not None and heeded is not None:
+            yield "" if one == heeded else words.format(_text(one), _text(heeded), there)
+
+
+def _left(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -> Iterator[str]:
+    """Yield what becomes of a NIC's packets that leave with another DSCP than intended."""
+    ways = (
+        ("its CNPs", mine.cnp_dscp, profile.cnp_dscp, profile.cnp.priority),
+        ("its RoCE", None if mine.data_tos is None else mine.data_tos >> 2, profile.data_dscp, profile.roce.priority),
+    )
+    for what, dscp, usual, wanted in ways:
+        priority = None if dscp is None or dscp == usual else _mapped(other, dscp)
+        if priority is not None:
+            text = f"{what} leaves" if what == "its RoCE" else f"{what} leave"
+            text = f"{text} with DSCP {dscp}, which {there} takes for priority {priority}, not {wanted}"
+            yield "" if priority == wanted else text
 
 
 def _qos(seen: Seen, port: str) -> PortQos | None:
@@ -227,9 +264,21 @@ def _answers(profile: LosslessProfile, qos: PortQos) -> tuple[Aspect, ...]:
         _same("the DSCP of its CNPs", qos.cnp_dscp, profile.cnp_dscp),
         _same("the priority of its CNPs", qos.cnp_priority, profile.cnp.priority),
         _same("the traffic class of its RoCE", qos.data_tos, profile.tos),
+        _own_buffer(qos, lossless),
         _covers("answering CE with CNPs", qos.ecn_notifies, lossless),
         _covers("slowing down for CNPs", qos.ecn_reacts, lossless),
     )
+
+
+def _own_buffer(qos: PortQos, lossless: frozenset[int]) -> Aspect:
+    """Return whether lossy priorities fill the receive buffer that holds what is on its way after a pause."""
+    buffers = qos.priority_to_buffer or {}
+    own = {buffers[priority] for priority in lossless if priority in buffers}
+    shared = frozenset(priority for priority, buffer in buffers.items() if buffer in own and priority not in lossless)
+    found = (
+        None if not own else f"shared with priorities {', '.join(map(str, sorted(shared)))}" if shared else "its own"
+    )
+    return Aspect("the receive buffer of RoCE", found, "its own", is_right=not shared)
 
 
 def _covers(name: str, found: frozenset[int] | None, wanted: frozenset[int]) -> Aspect:

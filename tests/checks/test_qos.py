@@ -131,8 +131,72 @@ def test_a_length_alone_is_enough_to_judge_headroom_by() -> None:
 
 
 def test_ends_that_are_both_wrong_in_their_own_way_are_told() -> None:
-    found = both(nic=replace(NIC, dscp_to_priority={**MAP, 26: 0}, pfc_rx=frozenset({0})))
+    other = frozenset({0})
+    found = both(nic=replace(NIC, dscp_to_priority={**MAP, 26: 0}, pfc_rx=other, pfc_tx=other))
     assert texts(found, "qos.link") == [
         "PFC is on priorities 0 here and on priorities 3 on leaf01:swp1s0",
         "the priority of DSCP 26 is 0 here and 3 on leaf01:swp1s0",
     ]
+
+
+@pytest.mark.parametrize(
+    ("switch", "nic", "expected"),
+    [
+        (replace(SWITCH, trust="pcp"), NIC, ["trust is dscp here and pcp on leaf01:swp1s0"]),
+        (
+            replace(SWITCH, pfc_tx=frozenset()),
+            NIC,
+            ["heeding pauses is on priorities 3 here, sending them off on leaf01:swp1s0"],
+        ),
+        (
+            replace(SWITCH, pfc_rx=frozenset()),
+            NIC,
+            ["sending pauses is on priorities 3 here, heeding them off on leaf01:swp1s0"],
+        ),
+        (replace(SWITCH, pfc_rx=None), replace(NIC, pfc_tx=None), []),
+        (
+            replace(SWITCH, pfc_rx=None),
+            replace(NIC, pfc_rx=None, pfc_tx=frozenset()),
+            ["PFC is off here and on priorities 3 on leaf01:swp1s0"],
+        ),
+        (
+            SWITCH,
+            replace(NIC, cnp_dscp=4),
+            ["its CNPs leave with DSCP 4, which leaf01:swp1s0 takes for priority 0, not 6"],
+        ),
+        (SWITCH, replace(NIC, cnp_dscp=49), []),
+        (
+            SWITCH,
+            replace(NIC, data_tos=0),
+            ["its RoCE leaves with DSCP 0, which leaf01:swp1s0 takes for priority 0, not 3"],
+        ),
+        (SWITCH, replace(NIC, data_tos=104), []),
+    ],
+    ids=[
+        "trust", "does not send", "does not heed", "one way told", "ways that do not meet",
+        "CNPs", "CNPs of one class", "data", "data without ECT",
+    ],
+)  # fmt: skip
+def test_both_ways_of_a_cable_are_compared(switch: PortQos, nic: PortQos, expected: list[str]) -> None:
+    assert texts(both(switch, nic), "qos.link") == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (replace(NIC, weights={0: 50, 3: 50}, strict=frozenset({6})), "the share of class roce is 50, not 90"),
+        (replace(NIC, weights={}, strict=frozenset()), "strict scheduling is off, not on priorities 6"),
+        (
+            replace(NIC, priority_to_buffer={**dict.fromkeys(range(8), 0), 3: 0, 4: 1}),
+            "the receive buffer of RoCE is shared with priorities 0, 1, 2, 5, 6, 7, not its own",
+        ),
+    ],
+)
+def test_a_nic_that_schedules_or_buffers_otherwise_is_told(changed: PortQos, text: str) -> None:
+    assert text in texts(both(nic=changed), "qos.nic")
+
+
+def test_a_nic_that_schedules_and_buffers_as_intended_is_well() -> None:
+    scheduled = replace(NIC, weights={0: 10, 3: 90}, strict=frozenset({6}))
+    apart = replace(scheduled, priority_to_buffer={**dict.fromkeys(range(8), 0), 3: 1})
+    assert texts(both(nic=apart), "qos") == []
