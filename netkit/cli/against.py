@@ -87,11 +87,15 @@ class _Pair:
             base=name,
             plan=replace(plan, devices=plan.changed),
             same=len(both) - len(plan.changed),
-            added=tuple(_newcomer(device) for device in devices if not self._was(device)),
+            added=tuple(self._added(device) for device in devices if not self._was(device)),
             removed=tuple(map(_newcomer, gone)),
             moved=moved(self.base.fabric, self.project.fabric),
             warnings=tuple(self._warnings()),
         )
+
+    def _added(self, device: Device) -> Newcomer:
+        known = self.base.fabric.device(device.name)
+        return _newcomer(device, was="" if known is None else _platform(known))
 
     def _was(self, device: Device) -> Device | None:
         """Return the device as it was; one of another NOS is another device."""
@@ -187,5 +191,5 @@ def _platform(device: Device) -> str:
     return device.platform if isinstance(device, Switch) else "linux"
 
 
-def _newcomer(device: Device) -> Newcomer:
-    return Newcomer(device.name, device.role if isinstance(device, Switch) else "host", _platform(device))
+def _newcomer(device: Device, was: str = "") -> Newcomer:
+    return Newcomer(device.name, device.role if isinstance(device, Switch) else "host", _platform(device), was)

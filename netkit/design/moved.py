@@ -47,6 +47,7 @@ OWN = frozenset({"AS number", "loopback", "prefix", "management address", "port 
 
 
 def _values(device: Switch | Host) -> Iterator[tuple[tuple[str, str], str]]:
+    yield ("model", device.name), device.model.name
     if isinstance(device, Host):
         for nic in device.nics:
             yield ("NIC address", f"{device.name}:{nic.interface}"), f"{nic.address}/{nic.prefix_length}"
@@ -54,6 +55,7 @@ def _values(device: Switch | Host) -> Iterator[tuple[tuple[str, str], str]]:
         return
     management = device.management
     own = {
+        "NOS": f"{device.platform} {device.version}",
         "AS number": str(device.asn),
         "loopback": device.loopback,
         "prefix": device.leaf_prefix,

@@ -16,6 +16,8 @@ class Newcomer:
     name: str
     role: str
     platform: str
+    was: str = ""
+    """What it runs in the other intent: another NOS is another device, whose files cannot be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Shift:
     same: int
     """Devices in both that stay as they are."""
     added: tuple[Newcomer, ...] = ()
+    """Devices that are new, or run another NOS."""
     removed: tuple[Newcomer, ...] = ()
     moved: tuple[Moved, ...] = ()
     warnings: tuple[Problem, ...] = ()

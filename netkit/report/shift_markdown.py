@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from netkit.plan.shift import Newcomer, Shift, approval
 from netkit.report.plan_markdown import HEADS, plain, row, unfolded
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
-from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, where
+from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, sorts, where
 
 LARGEST = 60_000
 """Characters; GitHub refuses comments of more than 65,536, and its limit counts what we count once or more."""
@@ -50,8 +50,8 @@ def _head(shift: Shift, aside: Aside, found: Sequence[GroupView]) -> Iterator[st
         yield from (row(group) for group in found[:MOST_ROWS])
         if len(found) > MOST_ROWS:
             yield f"| … and {len(found) - MOST_ROWS} more groups | | | | |"
-    for verb, devices in (("New", shift.added), ("Gone", shift.removed)):
-        yield from _newcomers(verb, devices)
+    for what, devices in sorts(shift):
+        yield from _newcomers(what, devices)
     if shift.warnings:
         yield ""
         yield from (f"- ⚠ {plain(str(warning))}" for warning in shift.warnings[:MOST_ROWS])
@@ -59,10 +59,10 @@ def _head(shift: Shift, aside: Aside, found: Sequence[GroupView]) -> Iterator[st
             yield f"- … and {counted(len(shift.warnings) - MOST_ROWS, 'more warning')}"
 
 
-def _newcomers(verb: str, devices: Sequence[Newcomer]) -> Iterator[str]:
+def _newcomers(what: str, devices: Sequence[Newcomer]) -> Iterator[str]:
     if devices:
         yield ""
-        yield f"{verb}: {'; '.join(plain(text) for text in newcomers(devices))}."
+        yield f"{what[0].upper()}{what[1:]}: {'; '.join(plain(text) for text in newcomers(devices))}."
 
 
 def _numbers(shift: Shift) -> Iterator[str]:

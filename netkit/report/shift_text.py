@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from netkit.plan.shift import Shift, approval
 from netkit.report.plan_text import text as plan_text
 from netkit.report.plan_view import shown
-from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, where
+from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, sorts, where
 
 
 def text(shift: Shift, aside: Aside = NOTHING) -> str:
@@ -19,8 +19,8 @@ def text(shift: Shift, aside: Aside = NOTHING) -> str:
 
 def _lines(shift: Shift) -> Iterator[str]:
     yield headline(shift)
-    for verb, devices in (("new", shift.added), ("gone", shift.removed)):
-        yield from (f"  {verb}: {line}" for line in newcomers(devices))
+    for what, devices in sorts(shift):
+        yield from (f"  {what}: {line}" for line in newcomers(devices))
     for one in shift.moved:
         yield f"  {one.quantity}: {one.running or 'none'} → {one.intended or 'none'}  ({where(one)})"
     yield from (f"  warning: {warning}" for warning in shift.warnings)

@@ -32,11 +32,23 @@ def headline(shift: Shift) -> str:
     if changed:
         verb = "changes" if changed == 1 else "change"
         parts.append(f"{changed} of {counted(known, 'device')} {verb}, highest risk {shift.plan.risk.word}")
-    for count, word in ((len(shift.added), "new"), (len(shift.removed), "gone")):
+    replaced = len([device for device in shift.added if device.was])
+    if replaced:
+        parts.append(f"{counted(replaced, 'device')} {'gets' if replaced == 1 else 'get'} another NOS")
+    for count, word in ((len(shift.added) - replaced, "new"), (len(shift.removed), "gone")):
         if count:
             parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
     text = "; ".join(parts) or f"nothing changes on {counted(known, 'device')}"
     return f"{shift.plan.fabric} against {shift.base}: {text}"
+
+
+def sorts(shift: Shift) -> Iterator[tuple[str, Sequence[Newcomer]]]:
+    """Yield the devices that nothing is compared of, by why."""
+    yield "new", [device for device in shift.added if not device.was]
+    for was, runs in dict.fromkeys((device.was, device.platform) for device in shift.added if device.was):
+        some = [device for device in shift.added if (device.was, device.platform) == (was, runs)]
+        yield f"installed anew, {was} → {runs}, with all ports down and nothing compared", some
+    yield "gone", shift.removed
 
 
 def newcomers(devices: Sequence[Newcomer]) -> Iterator[str]:

@@ -18,7 +18,7 @@ from netkit.report.shift_markdown import markdown
 from tests.cli.scene import run
 from tests.command import Done, assert_refused
 from tests.conftest import Golden
-from tests.intents import BASE
+from tests.intents import BASE, on_platform
 from tests.lab.running import write_fabric
 
 ECN = {"min_bytes": 300_000, "max_bytes": 1_500_000}
@@ -157,6 +157,25 @@ def test_moved_numbers_are_told(repository: Repository) -> None:
     assert moved["AS number"][1:] == ("4200000777", ["leaf01"])
     key = "ECN minimum of leaf ports of 400G towards hosts"
     assert moved[key] == ("150,000 bytes", "300,000 bytes", ["leaf01", "leaf02", "leaf03", "leaf04"])
+
+
+def test_another_nos_is_told_and_compared_with_nothing(repository: Repository) -> None:
+    values = on_platform("sonic", "202411")
+    repository.write({"switches": {**BASE["switches"], "leaf": values["switches"]["leaf"]}})
+    head, line, *_ = repository.plan().stdout.splitlines()
+    assert head.endswith("2 of 6 devices change, highest risk none; 4 devices get another NOS")
+    what = "installed anew, nvue → sonic, with all ports down and nothing compared"
+    assert line == f"  {what}: 4 leaves: leaf01, leaf02, leaf03, leaf04"
+    assert f"I{what[1:]}: 4 leaves: " in repository.plan("--format", "markdown").stdout
+    assert {(one["was"], one["platform"]) for one in repository.found()["added"]} == {("nvue", "sonic")}
+
+
+def test_a_version_is_told_where_no_file_differs(repository: Repository) -> None:
+    leaf = {**BASE["switches"]["leaf"], "version": "5.16.2"}
+    repository.write({"switches": {**BASE["switches"], "leaf": leaf}})
+    head, line = repository.plan("--detailed-exitcode").stdout.splitlines()
+    assert head.endswith("nothing changes on 10 devices")
+    assert line == "  NOS: nvue 5.16.1 → nvue 5.16.2  (leaf01, leaf02, leaf03, leaf04)"
 
 
 def test_warnings_of_before_are_not_repeated(repository: Repository) -> None:
