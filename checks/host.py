@@ -8,6 +8,17 @@ from netkit.facts.host import HostFacts, NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
+LOSSES = "netkit check load optics pfc for this NIC and those it talks to"
+AGAIN: Mapping[str, str] = {
+    "local_ack_timeout": "answers that never came",
+    "adaptive_retransmits": "sent again before a timeout",
+    "packet_seq_err": "asked for again",
+    "out_of_sequence": "arrived out of order",
+    "icrc_errors": "arrived with a wrong checksum",
+}
+UNORDERED = frozenset({"answers that never came", "arrived with a wrong checksum"})
+"""What does not come of packets that overtake each other."""
+CLASS_KEYS = frozenset({"NCCL_IB_TC", "NCCL_GIN_IB_TC", "NVSHMEM_IB_TRAFFIC_CLASS"})
 LEAST_READ_BYTES = 4096
 RDMA_MTUS = (256, 512, 1024, 2048, 4096)
 RDMA_HEADERS = 96
@@ -172,6 +183,64 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield warn(name, f"settings wait for a reset: {shown}", "reset the NIC when the host is idle: mlxfwreset")
         else:
             yield PASSED
+
+
+@device_check(layer="host", needs=["counters"], on="host", window=True)
+def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """RDMA gives up on nothing, and hardly sends anything twice.
+
+    A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
+    packets were lost: see `netkit check load optics pfc` for this NIC and for those it talks to. Where adaptive routing
+    reorders packets, those that came out of order say nothing.
+    """
+    for name, nic in seen.nics.items():
+        dead = [seen.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
+        again = {words: seen.delta(counter, name) for counter, words in AGAIN.items()}
+        if scene.fabric.switch(nic.leaf).adaptive_routing:
+            again = {words: delta for words, delta in again.items() if words in UNORDERED}
+        told = {words: delta for words, delta in again.items() if delta.is_known}
+        most = max((delta.per_s for delta in told.values()), default=0.0)
+        if any(delta.value for delta in dead):
+            count = sum(delta.value for delta in dead)
+            yield fail(name, f"queue pairs gave up {count} times: jobs over this NIC broke off", LOSSES)
+        elif not told:
+            yield skip(name, "the NIC does not tell what RDMA sends again")
+        elif most > scene.limits.rdma_repeats_per_s:
+            counts = ", ".join(f"{delta.value} {words}" for words, delta in told.items() if delta.value)
+            yield warn(name, f"RDMA loses packets: {counts}", LOSSES)
+        else:
+            yield PASSED
+
+
+@device_check(layer="qos", needs=["host", "nics"], on="host")
+def nccl(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """What NCCL's file sets for all jobs fits the fabric: the class of their packets, and the index of their address.
+
+    NCCL and NVSHMEM mark some packets themselves, whatever the NIC is set to: with another traffic class they ride
+    where nothing protects them. Mend /etc/nccl.conf with `netkit deploy`; a job's own environment goes before it.
+    """
+    found, wanted = seen.facts.host, scene.fabric.lossless.tos
+    if isinstance(found, Absent):
+        return
+    if found.nccl is None or not CLASS_KEYS & found.nccl.keys():
+        yield skip("", "no /etc/nccl.conf sets NCCL_IB_TC: each job has to")
+    for key in sorted(CLASS_KEYS & (found.nccl or {}).keys()):
+        value = (found.nccl or {})[key]
+        if value == str(wanted):
+            yield PASSED
+        else:
+            dscp = int(value) >> 2 if value.isdecimal() else None
+            text = f"{key} is {value}, not {wanted}" + ("" if dscp is None else f": packets leave with DSCP {dscp}")
+            yield fail("", text, DEPLOY, cause=f"{key} of {seen.name}")
+    yield from _indexes(seen, (found.nccl or {}).get("NCCL_IB_GID_INDEX", ""))
+
+
+def _indexes(seen: Seen, index: str) -> Iterator[Finding]:
+    """Yield a finding for each NIC whose RoCEv2 address does not have the index that jobs are told."""
+    for name, nic in _cards(seen):
+        if index and nic.roce_gid_index is not None and str(nic.roce_gid_index) != index:
+            text = f"NCCL_IB_GID_INDEX is {index}, the RoCEv2 index of its address is {nic.roce_gid_index}"
+            yield fail(name, text, "leave it out of /etc/nccl.conf: NCCL 2.21 and later finds it by itself")
 
 
 @fabric_check(layer="host", needs=["host"])

@@ -9,6 +9,8 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_chec
 from netkit.judge.scene import End
 
 SPEED_TOLERANCE = 0.01
+FECS = frozenset({"rs", "fc", "none"})
+"""What a port surely runs; other words, such as `auto`, are those of its device."""
 
 
 @device_check(layer="link", needs=["interfaces"])
@@ -80,6 +82,9 @@ def fec(scene: Scene) -> Iterator[Finding]:
             continue
         if not mine.fec or not other.fec:
             yield skip(near_port, "not both ends tell their FEC", device=near.name)
+        elif mine.fec != other.fec and not {mine.fec, other.fec} <= FECS:
+            text = f"FEC {mine.fec!r} here and {other.fec!r} on {far.name}:{far_port} cannot be compared"
+            yield skip(near_port, text, device=near.name)
         elif mine.fec != other.fec:
             text = f"FEC {mine.fec} here, {other.fec} on {far.name}:{far_port}"
             yield fail(near_port, text, "set both ends alike: netkit plan", device=near.name)

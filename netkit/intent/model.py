@@ -365,6 +365,9 @@ class Thresholds(Strict):
     rdma_outlier_us: float = Field(
         2, ge=0, description="RDMA latency this much above what is usual for its distance warns"
     )
+    rdma_repeats_per_s: float = Field(
+        1, ge=0, description="packets a NIC sends again or gets out of order a second, for RDMA; more warns"
+    )
     load_minimum_percent: float = Field(
         80, ge=0, le=100, description="of a NIC's rate; below this load, classes do not compete and are not judged"
     )

@@ -124,6 +124,66 @@ def test_the_rdma_mtu_leaves_room_for_headers(mtu_bytes: int, rdma_bytes: int) -
     assert said(scene(built, observation("gpu01", Facts(nics=cards))), "host.rdma") == []
 
 
+def counting(**counts: int) -> Scene:
+    """Return a scene of one host whose first NIC counted so within the window, and nothing else."""
+    told = dict.fromkeys(("retries_exceeded", "local_ack_timeout", "packet_seq_err", "out_of_sequence"), 0)
+    rows = {name: {"rail0": (9, 9 + count), "rail1": (0, 0)} for name, count in {**told, **counts}.items()}
+    return scene(BUILT, observation("gpu01", None, **rows))
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({}, []),
+        ({"packet_seq_err": 10}, []),
+        (
+            {"packet_seq_err": 70, "local_ack_timeout": 2},
+            [("warn", "RDMA loses packets: 2 answers that never came, 70 asked for again")],
+        ),
+        ({"retries_exceeded": 3}, [("fail", "queue pairs gave up 3 times: jobs over this NIC broke off")]),
+    ],
+)
+def test_what_rdma_sends_again_is_told(counts: dict[str, int], expected: list[tuple[str, str]]) -> None:
+    found = said(counting(**counts), "host.repeats")
+    assert [(verdict, text) for verdict, _, _, text in found] == expected
+
+
+def test_packets_that_overtake_each_other_are_well_with_adaptive_routing() -> None:
+    switches = tuple(replace(one, adaptive_routing=True) for one in BUILT.switches)
+    busy = replace(counting(out_of_sequence=9_000, packet_seq_err=9_000), fabric=replace(BUILT, switches=switches))
+    assert said(busy, "host.repeats") == []
+    waited = replace(counting(local_ack_timeout=90), fabric=replace(BUILT, switches=switches))
+    assert [text for *_, text in said(waited, "host.repeats")] == ["RDMA loses packets: 90 answers that never came"]
+
+
+def test_a_nic_that_counts_no_repeats_is_not_judged() -> None:
+    found = scene(BUILT, observation("gpu01", None, rx_bytes={"rail0": (0, 9)}))
+    assert ("gpu01", "rail0", "the NIC does not tell what RDMA sends again") in skipped(found, "host.repeats")
+
+
+@pytest.mark.parametrize(
+    ("nccl", "expected"),
+    [
+        ({"NCCL_IB_TC": "106", "NCCL_IB_GID_INDEX": "3"}, []),
+        ({}, []),
+        ({"NCCL_IB_TC": "0"}, [("", "NCCL_IB_TC is 0, not 106: packets leave with DSCP 0")]),
+        ({"NCCL_IB_TC": "106", "NCCL_GIN_IB_TC": "x"}, [("", "NCCL_GIN_IB_TC is x, not 106")]),
+        (
+            {"NCCL_IB_TC": "106", "NCCL_IB_GID_INDEX": "1"},
+            [
+                (nic, "NCCL_IB_GID_INDEX is 1, the RoCEv2 index of its address is 3")
+                for nic in ("rail0", "rail1")
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_the_file_of_nccl_sets_fits_the_fabric(nccl: dict[str, str], expected: list[tuple[str, str]]) -> None:
+    found = gpu(replace(HOST, nccl=nccl))
+    assert [(place, text) for _, _, place, text in said(found, "host.nccl")] == expected
+    untold = ("gpu01", "", "no /etc/nccl.conf sets NCCL_IB_TC: each job has to")
+    assert (untold in skipped(found, "host.nccl")) == (not nccl)
+
+
 def test_hosts_and_cards_are_alike() -> None:
     built = fabric(units=[{"unit": 1, "hosts": 3}])
     hosts = []

@@ -53,6 +53,14 @@ def test_both_ends_use_one_fec() -> None:
     ]
 
 
+def test_words_of_a_device_for_fec_are_not_compared() -> None:
+    host = observation("gpu01", Facts(interfaces={"rail0": UP, "rail1": UP}))
+    built = observation("leaf01", Facts(interfaces={"swp1s0": replace(UP, fec="auto")}))
+    assert said(scene(BUILT, host, built), "links.fec") == []
+    text = "FEC 'rs' here and 'auto' on leaf01:swp1s0 cannot be compared"
+    assert ("gpu01", "rail0", text) in skipped(scene(BUILT, host, built), "links.fec")
+
+
 def test_a_link_that_flaps_is_told_with_its_window() -> None:
     seen = observation("leaf01", carrier_changes={"swp1s0": (4, 10), "swp1s1": (4, 4)})
     assert said(scene(BUILT, seen), "links.flaps") == [
