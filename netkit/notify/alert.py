@@ -74,6 +74,13 @@ def _present(texts: Mapping[str, str]) -> dict[str, str]:
     return {name: text[:LONGEST] for name, text in texts.items() if text}
 
 
+def outdated(body: Any) -> Any:
+    """Return what still counts of a round after a later one: what has ended."""
+    if "alerts" not in body:
+        return body  # of a receiver that was of another kind
+    return {**body, "alerts": [one for one in body["alerts"] if "ended_s" in one]}
+
+
 def payload(bodies: Sequence[Mapping[str, Any]], now_s: float, expires_s: float, link: str) -> list[Plain]:
     """Return what is posted: of several rounds the last one counts, and what ended in any of them and does not fire."""
     by_labels = {_identity(one): one for body in bodies[:-1] for one in body["alerts"] if "ended_s" in one}

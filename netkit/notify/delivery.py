@@ -38,7 +38,7 @@ def _lost(name: str, rounds: int) -> str:
 
 def _to_one(outbox: Outbox, sender: Sender) -> Iterator[str]:
     name = sender.receiver.name
-    while claimed := outbox.claim(name, time.time(), LEASE_S, is_merged=sender.is_merged):
+    while claimed := outbox.claim(name, time.time(), LEASE_S, outdated=sender.outdated):
         try:
             sender.send(claimed.name, claimed.bodies)
         except PartlyTakenError as error:

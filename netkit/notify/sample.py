@@ -19,7 +19,7 @@ ALERT_S = 120.0
 def sample(sender: Sender, at_s: float) -> dict[str, Any]:
     """Return what the outbox would hold of a sample."""
     source, key = sender.source, Key(CHECK, FABRIC)
-    if sender.is_merged:
+    if sender.outdated is not None:
         alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})
         return {"at_s": at_s, "alerts": [{**alert, "ended_s": at_s + ALERT_S}]}
     name = event_id(source.fabric, source.lab, key, "changed", at_s)

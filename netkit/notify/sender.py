@@ -29,9 +29,9 @@ class Sender:
     secrets: Secrets
 
     @property
-    def is_merged(self) -> bool:
-        """Whether it takes how things stand now in place of all it has missed."""
-        return isinstance(self.receiver, Alertmanager)
+    def outdated(self) -> Callable[[Any], Any] | None:
+        """Return what is left of a body after a later one, where how things stand now says most; else None."""
+        return alert.outdated if isinstance(self.receiver, Alertmanager) else None
 
     def send(self, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
         """Send a message; NotifyError when it is not taken."""

@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, RowMapping, and_, delete, func, insert, select, update
@@ -19,6 +20,8 @@ from netkit.store.name import short
 from netkit.store.record import Source, packed, unpacked
 from netkit.store.state import Key, States
 
+MOST_BYTES = 1 << 20
+"""Of a message, packed: what does not fit goes into the next one."""
 Memory = Mapping[Key, str]
 """What was told of each state, in the words of whoever tells; an empty text is forgotten."""
 
@@ -67,20 +70,25 @@ class Outbox:
     def __init__(self, engine: Engine, source: Source) -> None:
         self._engine, self._source = engine, source
 
-    def claim(self, receiver: str, now_s: float, lease_s: float, *, is_merged: bool = False) -> Claimed | None:
+    def claim(
+        self, receiver: str, now_s: float, lease_s: float, *, outdated: Callable[[Any], Any] | None = None
+    ) -> Claimed | None:
         """Return the message a receiver is to be sent next; None when there is none, or it is not yet time.
 
-        What was never sent goes into one message; with `is_merged` all there is does, sent or not.
+        What was never sent goes into one message, as much as one may hold. With `outdated` all there is does, sent or
+        not, and it says what is left of a body once there is a later one: no more is kept of it.
         """
         with writing(self._engine) as connection:
             waiting = connection.execute(self._unsent(receiver)).mappings().all()
             if not waiting or max(one["claimed_until_s"] for one in waiting) > now_s or waiting[0]["due_s"] > now_s:
                 return None
-            chosen = waiting if is_merged else _next(waiting)
+            chosen = waiting if outdated is not None else _next(waiting)
             name = chosen[0]["message"] or secrets.token_hex(8)
             rows = tuple(one["id"] for one in chosen)
             self._change(connection, rows, message=name, claimed_until_s=now_s + lease_s)
-        bodies = tuple(unpacked(one["data"], "message") for one in chosen)
+            if outdated is not None:
+                self._trim(connection, rows[:-1], outdated)
+            bodies = tuple(self._body(connection, row) for row in rows)
         return Claimed(name, rows, bodies, max(one["attempts"] for one in chosen))
 
     def sent(self, claimed: Claimed, now_s: float) -> None:
@@ -127,17 +135,33 @@ class Outbox:
         return and_(table.c.fabric == self._source.fabric, table.c.lab == self._source.lab)
 
     def _unsent(self, receiver: str) -> Any:
+        """Return the query for what waits, without the bodies: of days there may be many."""
         table = schema.outbox
+        columns = [column for column in table.c if column.name != "data"]
         is_wanted = and_(self._is_mine, table.c.receiver == short(receiver), table.c.sent_s.is_(None))
-        return select(table).where(is_wanted).order_by(table.c.id)
+        return select(*columns, func.length(table.c.data).label("size")).where(is_wanted).order_by(table.c.id)
+
+    def _body(self, connection: Connection, row: int) -> Any:
+        data = connection.scalar(select(schema.outbox.c.data).where(schema.outbox.c.id == row))
+        return unpacked(data or b"", "message")
+
+    def _trim(self, connection: Connection, rows: Sequence[int], outdated: Callable[[Any], Any]) -> None:
+        """Keep no more of bodies than what is left of them."""
+        for row in rows:
+            body = self._body(connection, row)
+            if (left := outdated(body)) != body:
+                self._change(connection, [row], data=packed(left))
 
     def _change(self, connection: Connection, rows: Sequence[int], **values: object) -> None:
         connection.execute(update(schema.outbox).where(schema.outbox.c.id.in_(rows)).values(**values))
 
 
 def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
-    """Return the rows of the message that was sent before, else those that were in none yet."""
-    return [one for one in waiting if one["message"] == waiting[0]["message"]]
+    """Return the rows of the message that was sent before, else the first of those that were in none yet."""
+    if name := waiting[0]["message"]:
+        return [one for one in waiting if one["message"] == name]
+    ends = accumulate(one["size"] for one in waiting)
+    return [one for one, end in zip(waiting, ends, strict=True) if end <= max(MOST_BYTES, waiting[0]["size"])]
 
 
 def tell(connection: Connection, source: Source, states: States, decide: Tell) -> None:

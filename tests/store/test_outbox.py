@@ -9,6 +9,7 @@ from netkit.judge import fail
 from netkit.judge.run import Result
 from netkit.store import Source
 from netkit.store.outbox import Claimed, Memory, Post, Telling, Waiting
+from netkit.store.record import packed
 from netkit.store.state import Key, States
 from netkit.store.store import Store, open_store
 from tests.store.runs import BEGAN_S, DAY_S, SOURCE, judgement, result, run, snapshot
@@ -73,11 +74,40 @@ def test_a_message_that_failed_keeps_its_name_and_what_is_in_it(store: Store) ->
 def test_who_takes_everything_at_once_is_given_what_failed_too(store: Store) -> None:
     outbox = store.outbox_of(SOURCE)
     tell(store, BEGAN_S, "a")
-    first = outbox.claim("noc", 100, 60, is_merged=True)
+    first = outbox.claim("noc", 100, 60, outdated=str.lower)
     assert first is not None
     outbox.failed(first, 100)
     tell(store, BEGAN_S + 1, "b")
-    assert bodies(outbox.claim("noc", 100, 60, is_merged=True)) == ("a", "b")
+    assert bodies(outbox.claim("noc", 100, 60, outdated=str.lower)) == ("a", "b")
+
+
+def test_of_what_is_outdated_only_what_is_left_is_kept(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    for number in range(3):
+        tell(store, BEGAN_S + number, "A" * 9 + "b")
+    first = outbox.claim("noc", 100, 60, outdated=_without_a)
+    assert bodies(first) == ("b", "b", "AAAAAAAAAb")
+    assert first is not None
+    outbox.failed(first, 100)
+    tell(store, BEGAN_S + 3, "Ac")
+    assert bodies(outbox.claim("noc", 160, 60)) == ("b", "b", "AAAAAAAAAb")
+    assert bodies(outbox.claim("noc", 220, 60, outdated=_without_a)) == ("b", "b", "b", "Ac")
+
+
+def _without_a(body: str) -> str:
+    return body.replace("A", "")
+
+
+def test_a_message_holds_so_much_and_the_rest_is_the_next_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    outbox, data = store.outbox_of(SOURCE), len(packed("a"))
+    monkeypatch.setattr("netkit.store.outbox.MOST_BYTES", 2 * data)
+    large = "".join(map(chr, range(32, 120)))
+    tell(store, BEGAN_S, "a", "b", "c", large, "d")
+    sent = []
+    while claimed := outbox.claim("noc", 100, 60):
+        sent.append(claimed.bodies)
+        outbox.sent(claimed, 100)
+    assert sent == [("a", "b"), ("c",), (large,), ("d",)]
 
 
 def test_a_claim_of_who_died_runs_out(store: Store) -> None:
