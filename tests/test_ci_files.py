@@ -103,7 +103,7 @@ def filled(value: str) -> str:
         "github.token": "token",
         "github.event.pull_request.number": "1",
         "inputs.fabric": FABRIC,
-        "inputs.base": "origin/main",
+        "inputs.base": "origin/main...",
         "inputs.package": "",
     }
     for name, found in known.items():
@@ -142,6 +142,40 @@ def test_the_steps_of_github_comment_the_plan(clone: Path, file: str) -> None:
     assert comments(clone) == {100: f"{MARK}\n{plan}"}
     install = "/action" if file == "action.yml" else document["env"]["NETKIT"]
     assert called(clone) == [f"pip install {install}", "gh GET", "gh POST"]
+
+
+@GITHUB_FILES
+def test_what_came_to_the_base_since_is_no_part_of_the_change(clone: Path, file: str) -> None:
+    document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    git(clone, "commit", "-q", "-a", "-m", "drain")
+    origin = clone.with_name("origin")
+    with (origin / FABRIC / "fabric.yaml").open("a", encoding="utf-8") as stream:
+        stream.write("\noverrides: {spine01: {drain: true}}\n")
+    git(origin, "commit", "-q", "-a", "-m", "meanwhile")
+    git(clone, "fetch", "-q")
+    (step,) = [one for one in github_steps(document) if "netkit plan" in one[0]]
+    places = {"GITHUB_STEP_SUMMARY": str(clone.parent / "summary"), "GITHUB_OUTPUT": str(clone.parent / "output")}
+    done = in_shell(clone, step[0], {**step[1], **places})
+    assert done.returncode == 0, done.stderr
+    assert "1 of 22 devices changes" in (clone / "plan.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", ["docs/ci/github.yml", "action.yml"])
+def test_the_base_of_github_is_where_the_branch_began(file: str) -> None:
+    document = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))
+    base = document["inputs"]["base"]["default"] if "inputs" in document else document["env"]["BASE"]
+    assert base == "origin/${{ github.base_ref }}..."
+
+
+def test_runs_of_forks_do_not_try_to_comment() -> None:
+    """Their token may not; the dry run is in the summary all the same."""
+    github, action = (
+        yaml.safe_load((ROOT / file).read_text(encoding="utf-8")) for file in ("docs/ci/github.yml", "action.yml")
+    )
+    jobs = [job["steps"] for job in github["jobs"].values()]
+    steps = [step for steps in [*jobs, action["runs"]["steps"]] for step in steps if "gh api" in step.get("run", "")]
+    assert [("!github.event.pull_request.head.repo.fork" in step["if"]) for step in steps] == [True, True, True]
+    assert [step for step in steps if "GITHUB_STEP_SUMMARY" in step["run"]] == []
 
 
 def commented(clone: Path, document: Mapping[str, Any], job: str = "dry-run") -> subprocess.CompletedProcess[str]:
@@ -238,6 +272,7 @@ def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:
     variables = {
         **{name: str(value) for name, value in job["variables"].items()},
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main",
+        "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "",
         "CI_JOB_STATUS": "success",
         "CI_API_V4_URL": "https://gitlab.example/api/v4",
         "CI_PROJECT_ID": "7",
