@@ -17,6 +17,10 @@ from netkit.errors import NetkitError
 if TYPE_CHECKING:
     from netkit.cli.pytest_session import Bench
     from netkit.judge import Check
+    from netkit.judge.run import Result
+
+
+CHECKS = "checks"
 
 
 class FailedCheck(Exception):  # noqa: N818 (it is no error: the check did what it should)
@@ -81,7 +85,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     is_check = file_path.suffix == ".py" and not file_path.name.startswith(("_", "test_", "conftest"))
     if not is_check or not parent.config.getoption("--fabric"):
         return None
-    if "netkit.judge" not in file_path.read_text(encoding="utf-8", errors="replace"):
+    text = file_path.read_text(encoding="utf-8", errors="replace")
+    if "netkit.judge" not in text and not (file_path.parent.name == CHECKS and "netkit" in text):
         return None
     return CheckFile.from_parent(parent, path=file_path)
 
@@ -97,6 +102,13 @@ class CheckFile(pytest.File):
                 short = check.name.partition(".")[2].replace("-", "_")
                 yield CheckItem.from_parent(self, name=f"{short}[{device}]", check=check, device=device)
 
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """Return what is wrong with the file, in a line."""
+        del style
+        if isinstance(excinfo.value, NetkitError):
+            return "\n".join(map(str, excinfo.value.problems))
+        return str(super().repr_failure(excinfo))
+
 
 class CheckItem(pytest.Item):
     """One check on one device."""
@@ -104,15 +116,21 @@ class CheckItem(pytest.Item):
     def __init__(self, *, check: "Check", device: str, **more: Any) -> None:
         super().__init__(**more)
         self.check, self.device = check, device
+        self.result: Result
 
-    def runtest(self) -> None:
-        """Judge."""
+    def setup(self) -> None:
+        """Judge; to pytest what breaks off here is an error, and no failure."""
         from netkit.judge import Verdict  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
 
-        result = self.config.stash[BENCH].result(self.check, self.device)
-        texts = "\n".join(_line(finding) for finding in result.findings)
-        if result.verdict is Verdict.ERROR:
-            raise BrokenCheckError(texts)
+        self.result = self.config.stash[BENCH].result(self.check, self.device)
+        if self.result.verdict is Verdict.ERROR:
+            raise BrokenCheckError(_text(self.result))
+
+    def runtest(self) -> None:
+        """Tell the verdict."""
+        from netkit.judge import Verdict  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
+        result, texts = self.result, _text(self.result)
         if result.verdict is Verdict.FAIL:
             raise FailedCheck(texts)
         if result.verdict is Verdict.SKIPPED:
@@ -129,6 +147,10 @@ class CheckItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Return where the check is."""
         return self.path, None, f"{self.check.name}[{self.device}]"
+
+
+def _text(result: "Result") -> str:
+    return "\n".join(_line(finding) for finding in result.findings)
 
 
 def _line(finding: Any) -> str:

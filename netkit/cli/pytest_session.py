@@ -14,6 +14,7 @@ from netkit.judge.run import Result, subjects
 from netkit.report.judgement_view import Judged
 
 KEEP = "90d"
+LONGEST_S = 86_400
 
 
 class Bench:
@@ -29,7 +30,7 @@ class Bench:
             Path(str(option["fabric"])),
             limit=str(option["limit"]),
             lab=str(option["lab"]),
-            window_s=float(str(option["window"])),
+            window_s=_window_s(float(str(option["window"]))),
             snapshot=Path(snapshot) if snapshot else None,
             source=str(option["source"]),
         )
@@ -86,3 +87,9 @@ class Bench:
         with self._open:
             if self._scene is not None and self._judged is not None:
                 self._past.save(self._scene, self._judged, self._checking.project.loaded.intent)
+
+
+def _window_s(given_s: float) -> float:
+    if not 0 <= given_s <= LONGEST_S:
+        raise UsageError(Problem(f"--window {given_s:g} is no time", f"give seconds, 0 to {LONGEST_S}"))
+    return given_s

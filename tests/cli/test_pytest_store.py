@@ -54,6 +54,8 @@ def test_without_a_store_no_run_is_kept(fabric: Path) -> None:
         (("--store", "--since=yesterday"), "no run 'yesterday' to judge counters since"),
         (("--store", "-n2"), "a run that is stored is one run"),
         (("--source=snmp", "--snapshot=x"), "what a snapshot was taken through is settled"),
+        (("--window=-1", "--lab"), "--window -1 is no time"),
+        (("--window=nan", "--lab"), "--window nan is no time"),
     ],
 )
 def test_options_that_cannot_be_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -67,3 +69,8 @@ def test_results_alone_are_judged_without_a_device(fabric: Path, file: str, code
         ROOT / "checks" / "acceptance.py", "--fabric", str(fabric), "--results", RESULTS / file, cwd=fabric.parent
     )
     assert done.returncode == code, done.stdout
+
+
+def test_what_cannot_be_judged_at_all_is_an_error_and_no_failure(fabric: Path) -> None:
+    found = outcome(fabric, BEGAN_S, 5, f"--store={fabric}/nowhere/store.db")
+    assert found == (1, {"errors[leaf01]": "error"})
