@@ -56,7 +56,8 @@ def step(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> tuple[Tol
 
 def _seen(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> Told:
     """Return what is known with a run added; of a flapping state the last change is never forgotten."""
-    changes = (*told.changed_s, at_s) if verdict is not told.now else told.changed_s
+    before = tuple(min(one, at_s) for one in told.changed_s)  # no later than now, if a clock was ahead
+    changes = (*before, at_s) if verdict is not told.now else before
     recent = tuple(one for one in changes if at_s - one < limits.window_s)
     kept = (recent or changes[-1:]) if told.is_flapping else recent
     return replace(told, now=verdict, changed_s=kept[-(limits.changes + 1) :], worst=max(told.worst, verdict))

@@ -8,12 +8,12 @@ from netkit.notify.refusal import RefusedError
 from netkit.notify.sender import Sender
 from netkit.notify.smtp import PartlyTakenError
 from netkit.report.plan_view import counted
-from netkit.store.outbox import Claimed, Outbox
+from netkit.store.outbox import LONGEST_PAUSE_S, Claimed, Outbox
 
 LEASE_S = 180.0
 """Longer than sending may take: who has claimed a message for so long has died."""
-SHORTEST_S, LONGEST_S = 60.0, 3600.0
-"""How long a receiver that failed is left in peace: twice as long each time."""
+SHORTEST_S = 60.0
+"""How long a receiver that failed is left in peace: twice as long each time, up to LONGEST_PAUSE_S."""
 MOST_ATTEMPTS = 3
 """So often a message is sent that its receiver says it will not take."""
 
@@ -66,4 +66,4 @@ def complaint(error: Exception) -> str:
 
 def pause_s(claimed: Claimed) -> float:
     """Return how long to wait before the next attempt."""
-    return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_S)
+    return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_PAUSE_S)

@@ -20,6 +20,8 @@ from netkit.store.name import short
 from netkit.store.record import Source, packed, unpacked
 from netkit.store.state import Key, States
 
+LONGEST_PAUSE_S = 3600.0
+"""How long a receiver that failed is left in peace at most."""
 MOST_BYTES = 1 << 20
 """Of a message, packed: what does not fit goes into the next one."""
 Memory = Mapping[Key, str]
@@ -80,7 +82,7 @@ class Outbox:
         """
         with writing(self._engine) as connection:
             waiting = connection.execute(self._unsent(receiver)).mappings().all()
-            if not waiting or max(one["claimed_until_s"] for one in waiting) > now_s or waiting[0]["due_s"] > now_s:
+            if not waiting or not _is_time(waiting, now_s, lease_s):
                 return None
             chosen = waiting if outdated is not None else _next(waiting)
             name = chosen[0]["message"] or secrets.token_hex(8)
@@ -154,6 +156,12 @@ class Outbox:
 
     def _change(self, connection: Connection, rows: Sequence[int], **values: object) -> None:
         connection.execute(update(schema.outbox).where(schema.outbox.c.id.in_(rows)).values(**values))
+
+
+def _is_time(waiting: Sequence[RowMapping], now_s: float, lease_s: float) -> bool:
+    """Whether nobody is sending, and it is due; what is further ahead than can be was written by a clock that was."""
+    is_claimed = any(now_s < one["claimed_until_s"] <= now_s + lease_s for one in waiting)
+    return not is_claimed and not now_s < waiting[0]["due_s"] <= now_s + LONGEST_PAUSE_S
 
 
 def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:

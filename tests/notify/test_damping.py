@@ -96,3 +96,14 @@ def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
         ("settled", bad, 2700.0),
     ]
     assert known == Told(bad, bad, bad)
+
+
+def test_a_change_from_the_future_does_not_keep_a_state_flapping() -> None:
+    limits, ahead_s = Limits(changes=1, window_s=600, calm_s=300), 1e6
+    known = Told()
+    for at_s, verdict in ((0, Verdict.FAIL), (ahead_s, Verdict.PASS), (ahead_s, Verdict.FAIL)):
+        known, kind = step(known, verdict, at_s, limits)
+    assert (known.is_flapping, kind) == (True, "flapping")
+    found = [step(known, Verdict.FAIL, 100, limits)]
+    found += [step(found[0][0], Verdict.FAIL, at_s, limits) for at_s in (399, 400)]
+    assert [kind for _, kind in found] == [None, None, "settled"]

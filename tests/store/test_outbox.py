@@ -122,6 +122,18 @@ def test_a_claim_of_who_died_runs_out(store: Store) -> None:
     assert (again.name, again.bodies) == (first.name, ("a",))
 
 
+def test_a_clock_that_was_ahead_holds_nothing_back(store: Store) -> None:
+    outbox = store.outbox_of(SOURCE)
+    tell(store, BEGAN_S, "a")
+    ahead_s = 100 + DAY_S
+    first = outbox.claim("noc", ahead_s, 60)
+    assert first is not None
+    again = outbox.claim("noc", 100, 60)  # who claimed it died
+    assert again is not None
+    outbox.failed(again, ahead_s)
+    assert bodies(outbox.claim("noc", 100, 60)) == ("a",)
+
+
 def test_receivers_and_fabrics_do_not_wait_for_each_other(store: Store) -> None:
     tell(store, BEGAN_S, "a")
     tell(store, BEGAN_S + 1, "b", receiver="mail")
