@@ -4,8 +4,12 @@ import errno
 import gc
 import io
 import os
+import select
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -26,6 +30,8 @@ app = typer.Typer(
 )
 
 USAGE_ERROR = 3
+UNREAD = 128 + signal.SIGPIPE
+"""As a shell says it of programs that end by that signal: no verdict, since nobody heard it."""
 LAST_STREAM = 2
 ALONE = ("--resume", "--store")
 """Options that may be given without a value."""
@@ -79,7 +85,7 @@ def _open_streams() -> None:
 def _guarded(arguments: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
-        result = command.main(_spelled_out(arguments) or ["--help"], prog_name="netkit", standalone_mode=False)
+        result = _ended(command, _spelled_out(arguments) or ["--help"])
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
     except NetkitError as error:
         for problem in error.problems:
@@ -93,8 +99,11 @@ def _guarded(arguments: list[str]) -> int:
         _say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if not (unread := _unread()):
+            raise
+        for number in unread:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+        return UNREAD
     except OSError as error:
         if not error.filename and error.errno not in OUTPUT_FAULTS:
             raise
@@ -104,6 +113,24 @@ def _guarded(arguments: list[str]) -> int:
     if result == INTERRUPTED:  # the command line library may catch an interrupt first, and ends without a word
         _say("interrupted")
     return result if isinstance(result, int) else 0
+
+
+def _ended(command: Any, arguments: list[str]) -> Any:
+    """Run a verb and return what it ended with; the library ends without a word when any pipe breaks."""
+    try:
+        return command.main(arguments, prog_name="netkit", standalone_mode=False)
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
+
+
+def _unread() -> list[int]:
+    """Return the numbers of those streams of netkit that nobody reads any more, as after `netkit … | head`."""
+    streams = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        streams.register(stream, 0)
+    return [number for number, event in streams.poll(0) if event & (select.POLLERR | select.POLLHUP)]
 
 
 def _spelled_out(arguments: list[str]) -> list[str]:
@@ -125,4 +152,5 @@ def _plain(error: Exception) -> str:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"{line}\n")
+    with suppress(OSError):  # where nobody listens, the exit code tells
+        sys.stderr.write(f"{line}\n")

@@ -41,6 +41,10 @@ def _network() -> NoReturn:
     raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
+def _pipe() -> NoReturn:
+    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
 def _in_a_thread() -> None:
     for _ in range(2):
         thread = threading.Thread(target=_lookup)
@@ -59,7 +63,7 @@ def _validate(breaking: Breaking, place: Path, spoil: Breaking = lambda: None) -
     return run("validate", "-f", FABRIC, before=before)
 
 
-@pytest.mark.parametrize("breaking", [_lookup, _in_lines, _unspeakable, _network])
+@pytest.mark.parametrize("breaking", [_lookup, _in_lines, _unspeakable, _network, _pipe])
 def test_a_defect_is_told_in_plain_lines(breaking: Breaking, tmp_path: Path, golden: Golden) -> None:
     done = _validate(breaking, tmp_path)
     (kept,) = tmp_path.iterdir()
@@ -116,3 +120,16 @@ def test_closed_streams_are_no_defect(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment(TMPDIR=str(tmp_path)), check=False, timeout=PATIENCE_S)
     assert done.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(("schema",), 141), (("--help",), 141), (("validate", "-f", "nowhere"), 3)]
+)
+def test_output_that_nobody_reads_is_no_verdict(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*NETKIT, *words], cwd=ROOT, env=environment(TMPDIR=str(tmp_path)), stdout=writing, stderr=writing, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, list(tmp_path.iterdir())) == (code, [])
