@@ -14,7 +14,8 @@ from netkit.cli.checking import NO_PAST, Checking
 from netkit.cli.fabric import CHECKS, beside, open_project
 from netkit.cli.stored import LAST, StoredPast, Storing, digest, place_of, source_of
 from netkit.cli.trends import MOST_RUNS, tallies, trends_of
-from netkit.errors import OutputError, Problem, UsageError
+from netkit.cli.whole_file import write_named
+from netkit.errors import Problem, UsageError
 from netkit.judge import Scene, catalog
 from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
@@ -147,10 +148,5 @@ def _write(text: str, reported: Reported, out: Path | None) -> None:
     if out is None:
         sys.stdout.write(text)
         return
-    draft = out.with_name(f".{out.name}.draft")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(out)
-    except OSError as error:
-        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None
+    write_named(out, text)
     sys.stdout.write(f"{out}: {headline(reported.judged)}\n")

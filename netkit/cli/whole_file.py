@@ -8,8 +8,28 @@ from pathlib import Path
 from netkit.errors import OutputError, Problem
 
 
+def write_named(file: Path, text: str) -> None:
+    """Write a file that a user named: in one step, through a link, and into a pipe or a device rather than over it."""
+    place = file.resolve() if file.is_file() else file
+    is_plain = place.is_file() or not place.exists()
+    draft = place.with_name(f".{place.name[:200]}.{os.getpid()}") if is_plain else place
+    try:
+        with draft.open("x" if is_plain else "w", encoding="utf-8") as stream:
+            stream.write(text)
+        if is_plain:
+            draft.replace(place)
+    except OSError as error:
+        if is_plain:
+            with suppress(OSError):
+                draft.unlink()
+        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", "check its folder")) from None
+
+
 def write_whole(file: Path, text: str) -> bool:
     """Write a file in one step, and only when it says something else; return whether it did."""
+    if file.exists() and not file.is_file():
+        write_named(file, text)
+        return True
     draft = ""
     try:
         if file.exists() and file.read_text(encoding="utf-8", errors="replace") == text:

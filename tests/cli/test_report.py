@@ -1,18 +1,21 @@
 """`netkit report`: from snapshots, from a store, from a lab."""
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netkit.cli.whole_file import write_named, write_whole
 from netkit.facts import serial
 from tests.cli.checked import checked
 from tests.cli.site import Site
 from tests.cli.test_check_store import BEGAN_S, check, seen
 from tests.command import ROOT, Done, assert_refused, run
-from tests.lab.running import intent, needs_lab, running, write_fabric
+from tests.lab.running import PATIENCE_S, intent, needs_lab, running, write_fabric
 
 
 @pytest.fixture
@@ -53,6 +56,28 @@ def test_a_snapshot_becomes_one_file_that_says_what_check_says(places: tuple[Pat
         "gpu02": "unreached",
     }
     assert [file.name for file in tmp_path.iterdir() if "draft" in file.name] == []
+
+
+def test_a_page_goes_through_a_link_and_into_a_pipe_and_never_over_them(tmp_path: Path) -> None:
+    real, linked, pipe = tmp_path / "real.html", tmp_path / "latest.html", tmp_path / "pipe"
+    real.write_text("before", encoding="utf-8")
+    linked.symlink_to(real)
+    os.mkfifo(pipe)
+    write_named(linked, "now")
+    for write in (write_named, write_whole):
+        reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+        write(pipe, "told")
+        assert reader.communicate(timeout=PATIENCE_S)[0] == b"told"
+    assert (linked.is_symlink(), pipe.is_fifo(), real.read_text(encoding="utf-8")) == (True, True, "now")
+    assert {path.name for path in tmp_path.iterdir()} == {"real.html", "latest.html", "pipe"}
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing(places: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    assert_refused(report(places, "--from", places[1], "-o", folder), f"{folder} cannot be written: Is a directory")
+    assert {path.name for path in tmp_path.iterdir()} == before
 
 
 def test_json_is_the_data_of_the_page(places: tuple[Path, Path], tmp_path: Path) -> None:
