@@ -13,7 +13,9 @@ Replies = Mapping[str, Reply]
 """Command → what the device answered."""
 Answers = tuple[Reply, ...]
 Parts = tuple[tuple[str, Any], ...]
-LONGEST_COMMAND = 60
+LONGEST_COMMAND = 100
+UNREAD = "cannot be read"
+"""What parsers say of an answer that is none; one that failed is empty for them."""
 NO_REPLY = Reply("", "was not asked in time")
 
 
@@ -63,11 +65,13 @@ def sample(views: Sequence[View], replies: Replies, readings: Readings | None = 
 
 def _parts(view: View, answers: Answers) -> Iterator[tuple[str, Any]]:
     """Yield the facts of one view by kind; absent are those of commands that failed."""
-    failures = [
-        f"{command}: {answer.failure}" for command, answer in zip(view.commands, answers, strict=True) if answer.failure
-    ]
-    if len(failures) == len(answers):
-        yield from ((kind, Absent(failures[0])) for kind in view.yields)
+    failures = {
+        command: f"{_short(command)}: {answer.failure}"
+        for command, answer in zip(view.commands, answers, strict=True)
+        if answer.failure
+    }
+    if len(failures) == len(view.commands):
+        yield from ((kind, Absent(failures[view.commands[0]])) for kind in view.yields)
         return
     try:
         found = view.parse(*(answer.text if not answer.failure else "" for answer in answers))
@@ -77,7 +81,18 @@ def _parts(view: View, answers: Answers) -> Iterator[tuple[str, Any]]:
         )
     for kind in view.yields:
         fact = getattr(found, kind)
-        yield kind, Absent(failures[0]) if fact is NOT_ASKED and failures else fact
+        yield kind, _because(fact, view.commands[0], failures) if failures else fact
+
+
+def _because(fact: Any, first: str, failures: Mapping[str, str]) -> Any:
+    """Return a fact; one that is absent for want of an answer, with what became of the question."""
+    if fact is NOT_ASKED:
+        return Absent(next(iter(failures.values())))
+    if not isinstance(fact, Absent):
+        return fact
+    if first in failures and UNREAD in fact.reason:
+        return Absent(failures[first])
+    return next((Absent(why) for command, why in failures.items() if fact.reason.startswith(command)), fact)
 
 
 def _short(command: str) -> str:

@@ -44,6 +44,30 @@ def test_views_are_put_together_and_what_failed_is_absent() -> None:
     assert facts([COUNTING], {}).counters == Absent("count: was not asked in time")
 
 
+@pytest.mark.parametrize(
+    ("reason", "failed", "why"),
+    [
+        ("the database cannot be read: it is no dump", ["name"], "name: does not end"),
+        ("the database cannot be read: it is no dump", ["ports"], "the database cannot be read: it is no dump"),
+        ("ports: answers with nothing", ["ports"], "ports: does not end"),
+        ("ports: answers with nothing", ["name"], "ports: answers with nothing"),
+        ("Linux has no such thing", ["name"], "Linux has no such thing"),
+    ],
+)
+def test_what_was_not_answered_is_absent_for_that(reason: str, failed: list[str], why: str) -> None:
+    view = View(("name", "ports"), frozenset({"qos"}), lambda *_: Facts(qos=Absent(reason)))
+    replies = {name: Reply("", "does not end" if name in failed else "") for name in ("name", "ports")}
+    assert facts([view], replies).qos == Absent(why)
+
+
+def test_of_a_script_that_failed_only_the_beginning_is_shown() -> None:
+    view = View((f"grep -s . {'/sys ' * 900}",), frozenset({"qos"}), lambda _: Facts())
+    found = facts([view], {view.commands[0]: Reply("", "does not end")}).qos
+    assert isinstance(found, Absent)
+    assert len(found.reason) < 130
+    assert (found.reason[:15], found.reason[-15:]) == ("grep -s . /sys ", "…: does not end")
+
+
 EACH = View(("each",), frozenset({"counters"}), counters)
 AT_ONCE = View(("at once",), frozenset({"counters"}), counters, otherwise=EACH)
 
