@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from netkit.cli.fabric import open_project
+from netkit.cli.revision import FOLDERS
 from netkit.cli.whole_file import write_whole
 from netkit.errors import Problem, UsageError
 from netkit.report.plan_view import counted
@@ -29,7 +30,8 @@ def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Pa
         raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
     project = open_project(folder)
     tells = ("--notify",) if is_notifying else ()
-    made = dict(_units(project.fabric.name, folder.resolve(), _seconds(every), tells, backup and backup.resolve()))
+    place = project.loaded.folder.resolve()
+    made = dict(_units(project.fabric.name, place, _seconds(every), tells, backup and backup.resolve()))
     if action == "show":
         sys.stdout.write("\n".join(f"# {units / name}\n{text}" for name, text in made.items()))
         return
@@ -78,12 +80,18 @@ After=network-online.target
 
 [Service]
 Type=oneshot
-WorkingDirectory={_marked(str(folder))}
+WorkingDirectory={_marked(str(_workplace(folder)))}
 EnvironmentFile=-/etc/netkit/environment
 ExecStart={command}
 TimeoutStartSec={longest_s}s
 SuccessExitStatus={" ".join(map(str, PASSED))}
 """
+
+
+def _workplace(folder: Path) -> Path:
+    """Return where to run: here, when there are checks, models or templates that count where netkit is run."""
+    here = Path.cwd()
+    return here if any((here / name).is_dir() for name in FOLDERS) else folder
 
 
 def _timer(about: str, when: str) -> str:

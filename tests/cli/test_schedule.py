@@ -52,13 +52,25 @@ def test_systemd_accepts_the_units(fabric: Path, tmp_path: Path) -> None:
 
 
 def test_what_show_prints(fabric: Path, golden: Golden, tmp_path: Path) -> None:
-    done = run("schedule", "-f", fabric, "--every", "1h")
+    done = run("schedule", "-f", fabric, "--every", "1h", cwd=tmp_path)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("ExecStart=")]
     golden("cli/schedule.txt", "\n".join(lines).replace(str(tmp_path), "HERE") + "\n")
     (start,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
     assert start.endswith(
         f'check --fabric "{tmp_path}/my 100%% fabric $$HOME" --store --since last --changes --deadline 3600s'
     )
+
+
+def places(done: Done) -> set[str]:
+    return {line.partition("=")[2] for line in done.stdout.splitlines() if line.startswith("WorkingDirectory=")}
+
+
+def test_units_run_where_checks_and_templates_of_the_user_are(fabric: Path, tmp_path: Path) -> None:
+    assert places(run("schedule", "-f", fabric / "fabric.yaml", cwd=tmp_path)) == {f"{tmp_path}/my 100%% fabric $HOME"}
+    (tmp_path / "checks").mkdir()
+    done = run("schedule", "-f", fabric.name, "--backup", "saved", cwd=tmp_path)
+    assert places(done) == {str(tmp_path)}
+    assert f'--fabric "{tmp_path}/my 100%% fabric $$HOME" ' in done.stdout
 
 
 def test_with_receivers_the_unit_tells_them(fabric: Path) -> None:
