@@ -68,7 +68,7 @@ def has_drain(fabric: Fabric) -> bool:
 
 def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
     """Return the leaves each leaf reaches, itself among them, over what is not drained."""
-    left = _without_drains(fabric)
+    left = without_drains(fabric)
     reach = Reach(left)
     prefixes = {leaf.name: leaf.leaf_prefix for leaf in left.tier("leaf")}
     reached = {name: reach.beyond(name) for name in prefixes}
@@ -78,8 +78,8 @@ def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
     }
 
 
-def _without_drains(fabric: Fabric) -> Fabric:
-    """Return a fabric without the sessions that traffic is asked to leave."""
+def without_drains(fabric: Fabric) -> Fabric:
+    """Return a fabric without the ports that traffic is asked to leave, and so without anything to go around."""
     if not has_drain(fabric):
         return fabric
     drained = {switch.name for switch in fabric.switches if switch.drain}
@@ -92,4 +92,5 @@ def _without_drains(fabric: Fabric) -> Fabric:
 
 
 def _with(switch: Switch, is_left: Callable[[Switch, str], bool]) -> Switch:
-    return replace(switch, ports=tuple(port for port in switch.ports if is_left(switch, port.peer)))
+    ports = tuple(port for port in switch.ports if is_left(switch, port.peer))
+    return replace(switch, ports=ports, drain=False, drain_neighbors=())

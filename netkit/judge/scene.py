@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
-from netkit.design.expectation import Expectation, expectations
+from netkit.design.expectation import Expectation, expectations, without_drains
 from netkit.facts import Facts, Observation, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, Delta, State, deltas
@@ -131,8 +131,8 @@ class Scene:
 
     @cached_property
     def expected(self) -> Mapping[str, Expectation]:
-        """Return what each switch must reach, and over how many ports, by design."""
-        return expectations(self.fabric)
+        """Return what each switch must reach, and over how many ports, by design; nothing of what is drained."""
+        return expectations(without_drains(self.fabric))
 
     def _seen(self, name: str) -> Seen:
         device = self.fabric.device(name)

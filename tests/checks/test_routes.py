@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from netkit.facts import Facts
 from netkit.facts.host import HostFacts
 from netkit.facts.routing import Lookup
 from netkit.judge import Scene
-from tests.checks.judging import said
+from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -26,6 +28,19 @@ def test_every_leaf_is_reached_over_all_paths() -> None:
         ("fail", "leaf01", "", f"{PREFIX} of leaf02 is reached over 1 ports, not over {len(UPS)}")
     ]
     assert said(leaf(None), "routes.paths") == [("fail", "leaf01", "", f"no route to {PREFIX}, which leaf02 announces")]
+
+
+def test_paths_that_are_drained_are_not_asked_for_and_others_are() -> None:
+    spine = next(port.peer for port in BUILT.switch("leaf01").ports if port.name == UPS[0])
+    built = replace(BUILT, switches=tuple(replace(one, drain=one.name == spine) for one in BUILT.switches))
+    left = tuple(port.name for port in BUILT.switch("leaf01").ports if port.role == "up" and port.peer != spine)
+    for ways, is_told in ((UPS, False), (left, False), (left[1:], True)):
+        seen = observation("leaf01", Facts(routes={PREFIX: ways}))
+        assert bool(said(scene(built, seen), "routes.paths")) == is_told
+    drained = scene(built, observation(spine, Facts(routes={})))
+    assert said(drained, "routes.paths") == []
+    text = "by design it reaches no other leaf over what is not drained"
+    assert (spine, "", text) in skipped(drained, "routes.paths")
 
 
 def host(lookup: Lookup, built: object = BUILT) -> Scene:
