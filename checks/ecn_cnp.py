@@ -215,6 +215,8 @@ def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
     marks = [_marks_at(scene, seen, port) for port in seen.ports]
     if not all(delta.is_known for delta in marks) or any(delta.value for delta in marks):
         return False
+    if not all(received(seen, port, number).is_known for port in seen.ports):
+        return False
     is_pausing = any(sent(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
     is_paused = any(received(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
     return is_pausing and not is_paused

@@ -266,3 +266,13 @@ def test_a_switch_that_begins_pauses_and_marks_nothing_is_told(marks: int, arriv
     )
     text = "it pauses its neighbours, nobody pauses it, and none of its packets is marked"
     assert said(rails(seen), "ecn-cnp.unmarked") == ([("fail", "leaf01", "", text)] if is_told else [])
+
+
+def test_a_switch_that_does_not_tell_who_pauses_it_is_not_where_pauses_begin() -> None:
+    ports = [port.name for port in BUILT.switch("leaf01").ports]
+    seen = observation(
+        "leaf01",
+        ecn_marked=dict.fromkeys(ports, (0, 0)),
+        tx_pause={f"{port}/3": (0, 900_000) for port in ports},
+    )
+    assert said(rails(seen), "ecn-cnp.unmarked") == []

@@ -1,7 +1,7 @@
 from netkit.facts import Facts
 from netkit.facts.qos import Watchdog
 from netkit.facts.system import System
-from tests.checks.judging import said
+from tests.checks.judging import results, said
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -25,6 +25,12 @@ def test_storms_and_trips_name_who_pauses() -> None:
     assert said(scene(BUILT, seen), "watchdog.trips") == [
         ("fail", "leaf01", "swp1s0/3", "tripped 2 times in 10 s, for gpu01:rail0")
     ]
+
+
+def test_drops_that_the_device_does_not_tell_are_not_shown_as_none() -> None:
+    seen = observation("leaf01", watchdog_detected={"swp1s0/3": (1, 3)})
+    (one,) = [one for one in results(scene(BUILT, seen), "watchdog.trips")["leaf01"].findings if one.remedy]
+    assert dict(one.evidence)["dropped"] == "not told"
 
 
 def test_a_release_is_the_intended_one() -> None:
