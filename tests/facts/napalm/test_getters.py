@@ -1,6 +1,7 @@
 """Facts from the getters of NAPALM drivers, of which each has some."""
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -16,7 +17,7 @@ from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Module
 from netkit.facts.routing import BgpSession
 from netkit.facts.system import Interface, Neighbor, System
-from netkit.observe import assemble
+from netkit.observe import Options, Target, assemble, collect
 from netkit.platforms.napalm.driver import GetterViewer
 from netkit.platforms.napalm.facts.getter import GETTERS, NEIGHBORS, OPTICS, SESSIONS
 from netkit.platforms.napalm.facts.views import views
@@ -235,6 +236,36 @@ def test_sessions_by_address_are_nobodys() -> None:
     told = {"global": {"peers": {"10.0.0.2": {"is_up": True}}}}
     found = look({**TOLD, SESSIONS: told}).sessions
     assert found == Absent("get_bgp_neighbors tells sessions by address, and those of a fabric run by interface")
+
+
+class Endless(Driver):
+    """A driver that neither answers nor hangs up before it is let go."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(told)
+        self.let_go, self.began = threading.Event(), threading.Event()
+
+    def get_optics(self) -> Any:
+        self.began.set()
+        assert self.let_go.wait(60)
+
+    def close(self) -> None:
+        assert self.let_go.wait(60)
+
+
+def test_a_driver_without_end_is_left_behind_and_what_it_told_is_kept() -> None:
+    driver = Endless({name: told for name, told in TOLD.items() if name != OPTICS})
+    looked = Target("leaf01", "eos", VIEWS, has_config=False)
+    found = collect("f", [looked], lambda name: GetterViewer(name, driver), Options(deadline_s=3.0))
+    was_waited_for = driver.let_go.is_set()
+    driver.let_go.set()
+    seen = found.snapshot.devices["leaf01"]
+    assert (driver.began.is_set(), was_waited_for) == (True, False)
+    assert (seen.failure, seen.facts.modules) == (
+        "no answer within 3 s",
+        Absent("get_optics: the connection was ended"),
+    )
+    assert isinstance(seen.facts.system, System)
 
 
 def test_only_getters_are_called() -> None:
