@@ -151,3 +151,67 @@ def test_a_deadline_that_is_no_time_is_refused(place: tuple[Path, Path]) -> None
     fabric, file = place
     done = run("check", "links.up", "--fabric", fabric, "--from", file, "--deadline", "soon")
     assert_refused(done, "--deadline 'soon' is no time")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "'' is no name for a check"),
+        ("bgp", "netkit has checks in bgp.py, and yours would take the place of them all"),
+        ("test-links", "a file test_links.py is taken for no check"),
+        ("conftest", "a file conftest.py is taken for no check"),
+    ],
+)
+def test_a_new_check_hides_none_and_is_found(name: str, message: str, tmp_path: Path) -> None:
+    fabric, _ = checked(tmp_path)
+    assert_refused(run("check", "--new", name, "--fabric", fabric), message)
+    assert not (fabric / "checks").exists()
+
+
+def test_a_new_check_lies_in_a_fabric(tmp_path: Path) -> None:
+    assert_refused(run("check", "--new", "ours", "--fabric", tmp_path / "typo"), "no fabric folder")
+    assert not (tmp_path / "typo").exists()
+    fabric, _ = checked(tmp_path)
+    assert run("check", "--new", "ours", "--fabric", fabric / "fabric.yaml").returncode == 0
+    assert (fabric / "checks" / "ours.py").is_file()
+
+
+def test_what_a_check_prints_is_no_part_of_the_result(place: tuple[Path, Path], tmp_path: Path) -> None:
+    _, file = place
+    fabric, _ = checked(tmp_path)
+    run("check", "--new", "ours", "--fabric", fabric)
+    ours = fabric / "checks" / "ours.py"
+    text = ours.read_text(encoding="utf-8").replace("    system = ", '    print("judging")\n    system = ')
+    ours.write_text(f'{text}\nprint("loading")\n', encoding="utf-8")
+    done = run("check", "ours", "--fabric", fabric, "--from", file, "--limit", "leaf01", "--format", "json")
+    assert (json.loads(done.stdout)["examined"], done.stderr) == (1, "loading\njudging\n")
+
+
+BROKEN = '''"""Written another way than netkit's own."""
+from netkit import judge
+
+
+@judge.device_check(layer="host", on="switch")
+def breaks(scene, seen):
+    """It breaks off."""
+    raise ValueError("broken")
+'''
+
+
+def test_under_pytest_a_check_that_raises_is_an_error_and_a_file_that_cannot_be_loaded_is_named(
+    place: tuple[Path, Path], tmp_path: Path
+) -> None:
+    _, file = place
+    fabric, _ = checked(tmp_path)
+    ours = fabric / "checks" / "ours.py"
+    ours.parent.mkdir()
+    ours.write_text(BROKEN, encoding="utf-8")
+    how = (ours.parent, "--fabric", fabric, "--snapshot", file, "--limit", "leaf01")
+    done = pytests(*how, f"--junit-xml={tmp_path / 'junit.xml'}", cwd=tmp_path)
+    (case,) = Xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")  # noqa: S314 (our own output)
+    assert (done.returncode, case.get("name"), [part.tag for part in case]) == (1, "breaks[leaf01]", ["error"])
+    assert "the check failed: ValueError: broken, line 8" in done.stdout
+    ours.write_text(f"{BROKEN}\ndef (\n", encoding="utf-8")
+    done = pytests(*how, cwd=tmp_path)
+    assert f"\n{ours}:10: cannot be loaded: SyntaxError" in done.stdout
+    assert "catalog.py" not in done.stdout
