@@ -64,13 +64,13 @@ def _key(finding: Finding) -> str:
 
 
 def _roots(findings: Sequence[Finding]) -> dict[str, str]:
-    """Return which cause each explained cause belongs to."""
+    """Return which cause each explained cause belongs to: the first that explains it; others stay causes beside it."""
     roots: dict[str, str] = {}
     for finding in findings:
         for explained in finding.explains:
-            mine, other = _root(roots, _key(finding)), _root(roots, explained)
-            if mine != other:
-                roots[other] = mine
+            mine = _root(roots, _key(finding))
+            if explained not in roots and mine != explained:
+                roots[explained] = mine
     return roots
 
 

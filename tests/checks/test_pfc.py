@@ -62,6 +62,20 @@ def test_a_nic_that_cannot_keep_up_is_named_and_its_victims_are_not() -> None:
     ]
 
 
+def test_two_origins_of_the_same_pauses_are_two_troubles() -> None:
+    other = BUILT.hosts[1].nics[0]
+    held = {
+        RAIL1.leaf: {RAIL1.leaf_port: (0, 25_000), other.leaf_port: (0, 24_000)},
+        "spine01": {DOWN: (0, 20_000)},
+        RAIL2.leaf: {UP: (0, 15_000)},
+    }
+    judged = run(paused(BUILT, held), tuple(shipped().values()))
+    assert sorted((one.head.check, one.head.device, one.head.place) for one in troubles(judged.findings, {})) == [
+        ("pfc.origin", "gpu01", f"{RAIL1.interface}/3"),
+        ("pfc.origin", "gpu02", f"{other.interface}/3"),
+    ]
+
+
 def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     down, up = port("spine01", RAIL1.leaf), port(RAIL2.leaf, "spine01")
     held = {
