@@ -15,6 +15,7 @@ from netkit.judge.pauses import received, sent
 from netkit.judge.scene import End
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
+NOT_MARKED = "packets are lost, and NICs answer losses with CNPs: netkit check load host.repeats; or a counter is wrong"
 MOST_IGNORED_PERCENT = 1.0
 WORTH_NAMING = 0.1
 """Of the CNPs that are missing, a place that loses a smaller part is not where to look."""
@@ -32,6 +33,7 @@ def parity(scene: Scene) -> Iterator[Finding]:
     queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
     for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
     all NICs were read is not judged; nor is a loss that may come of NICs that were not read at the same moment.
+    CNPs though no switch marks a packet are answers to losses, or a counter that is not credible.
     """
     for rail in scene.fabric.rails:
         nics = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
@@ -70,9 +72,18 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
         yield _located(say, where, _lost(loss, text), places, about)
     else:
         yield PASSED
+    if found.sent >= limits.cnp_minimum and not found.marked and _none_marks(scene):
+        yield warn(where, f"CNPs are sent though no switch marks a packet: {text}", NOT_MARKED)
     if found.ignored * 100 > MOST_IGNORED_PERCENT * found.heard:
         say = warn if found.handled else fail
         yield say(where, f"senders ignore CNPs: {text}", "see the reaction point of the NICs: netkit check qos")
+
+
+def _none_marks(scene: Scene) -> bool:
+    """Whether every switch tells its marks, and has none: what NICs answer then is not congestion."""
+    marks = [_marks_at(scene, seen, port) for seen in scene.switches for port in seen.ports]
+    is_whole = len(scene.switches) == len(scene.fabric.switches)
+    return is_whole and all(delta.is_known and not delta.value for delta in marks)
 
 
 def _all_tell(nics: Sequence[tuple[Seen, str]], counter: str) -> bool:

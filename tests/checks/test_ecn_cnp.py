@@ -61,6 +61,22 @@ def test_a_rail_whose_senders_ignore_every_cnp_fails() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("marks", "marked", "unread", "is_told"),
+    [(0, 0, "", True), (5000, 0, "", False), (0, 4000, "", False), (0, 0, "spine02", False)],
+    ids=["nobody marks", "switches mark", "CE arrives", "a switch was not read"],
+)
+def test_cnps_without_marks_are_not_credible(marks: int, marked: int, unread: str, *, is_told: bool) -> None:
+    switches = [
+        observation(one.name, ecn_marked={port.name: (0, marks) for port in one.ports})
+        for one in BUILT.switches
+        if one.name != unread
+    ]
+    found = rails(host("gpu01", 1000, 0, marked=marked), host("gpu02", 0, 1000), *switches)
+    text = f"CNPs are sent though no switch marks a packet: sent 1000, handled 1000, ignored 0, CE {marked}"
+    assert said(found, "ecn-cnp.parity") == ([("warn", "", "rail 0", text)] if is_told else [])
+
+
 def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
     bare = observation("gpu02", cnp_sent={"rail0": (0, 0)}, cnp_handled={"rail0": (0, 500)})
     assert [text for *_, text in said(rails(host("gpu01", 1000, 0), bare), "ecn-cnp.parity")] == [
