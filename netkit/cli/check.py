@@ -12,7 +12,7 @@ from netkit.cli.check_request import CheckRequest
 from netkit.cli.checking import Checking
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
-from netkit.cli.stored import Past, Storing, past, source_of
+from netkit.cli.stored import Past, Storing, extent_of, past, source_of
 from netkit.cli.text import columns
 from netkit.cli.whole_file import write_whole
 from netkit.deploy.shape import weightiest
@@ -59,8 +59,9 @@ def run(asked: CheckRequest) -> int:
         scene = _scene(asked, storing, checking, checks, earlier)
         judged = judged_of(scene, checks)
         failure = _failure(lambda: _tell(asked, scene, judged))
-        tell = notifying.tell(scene, judged, has_all_checks=not asked.names) if notifying is not None else None
-        changes = earlier.save(scene, judged, checking.project.loaded.intent, tell)
+        extent = extent_of(scene, judged, has_all_checks=not asked.names)
+        tell = notifying.tell(scene, judged, extent) if notifying is not None else None
+        changes = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
         failure = failure or _failure(lambda: _tell_changes(asked, judged, changes))
         if notifying is not None:
             earlier.deliver(notifying)

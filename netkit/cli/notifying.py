@@ -17,9 +17,8 @@ from netkit.notify.settings import NotifySettings
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import shown
 from netkit.store import Source
-from netkit.store.name import short
 from netkit.store.outbox import Outbox, Post, Tell
-from netkit.store.state import without_half_seen
+from netkit.store.state import Extent, without_half_seen
 
 HOUR_S = 3600.0
 
@@ -40,11 +39,9 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets))
 
-    def tell(self, scene: Scene, judged: Judged, *, has_all_checks: bool) -> Tell:
+    def tell(self, scene: Scene, judged: Judged, extent: Extent) -> Tell:
         """Return what decides with a run what is told of it."""
-        devices, limits = frozenset(scene.fabric.names), self.settings.flapping.limits
-        checks = frozenset(map(short, judged.layers)) if has_all_checks else None
-        now = Round(self.source, judged.taken_s, judged.troubles, devices, limits, checks)
+        now = Round(self.source, judged.taken_s, judged.troubles, extent, self.settings.flapping.limits)
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
         return lambda memory, states: decide(
             memory, without_half_seen(states, judged.judgement, scene.devices, peers), now, self._address

@@ -21,7 +21,9 @@ from netkit.judge.since import Earlier, since
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import CheckState, Run, Source, run_of
+from netkit.store.name import short
 from netkit.store.reading import StoredHistory
+from netkit.store.state import Extent
 
 if TYPE_CHECKING:
     from netkit.cli.notifying import Notifying
@@ -75,6 +77,12 @@ def source_of(fabric: str, lab: str) -> Source:
     return Source(fabric, fabric if lab == OF_THE_FABRIC else lab)
 
 
+def extent_of(scene: Scene, judged: Judged, *, has_all_checks: bool) -> Extent:
+    """Return what there is; how anything else stood is over."""
+    checks = frozenset(map(short, judged.layers)) if has_all_checks else None
+    return Extent(frozenset(map(short, scene.fabric.names)), checks)
+
+
 class Past:
     """There is no store: nothing is known of earlier runs, and nothing is kept."""
 
@@ -90,9 +98,16 @@ class Past:
         """Return a scene with what earlier runs saw."""
         return scene
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent, tell: "Tell | None" = None) -> tuple[CheckState, ...]:
+    def save(
+        self,
+        scene: Scene,
+        judged: Judged,
+        intent: Intent,
+        tell: "Tell | None" = None,
+        extent: Extent | None = None,
+    ) -> tuple[CheckState, ...]:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
-        del scene, judged, intent, tell
+        del scene, judged, intent, tell, extent
         return ()
 
     def deliver(self, notifying: "Notifying") -> None:
@@ -120,13 +135,22 @@ class StoredPast(Past):
         history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
-    def save(self, scene: Scene, judged: Judged, intent: Intent, tell: "Tell | None" = None) -> tuple[CheckState, ...]:
+    def save(
+        self,
+        scene: Scene,
+        judged: Judged,
+        intent: Intent,
+        tell: "Tell | None" = None,
+        extent: Extent | None = None,
+    ) -> tuple[CheckState, ...]:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
         # What a snapshot tells of devices that were not to be judged is no news of them.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
-        changes = self._store.save(run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell)
+        changes = self._store.save(
+            run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell, extent=extent
+        )
         self.kept = self._store, run
         return changes
 

@@ -1,20 +1,16 @@
 """From what was told before and how things stand now to what there is to tell. Pure."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.judge import Verdict
 from netkit.judge.group import Trouble
-from netkit.judge.run import FABRIC
 from netkit.notify.damping import Kind, Limits, step
 from netkit.notify.event import Event, event_id
 from netkit.notify.standing import Standing, kept, standing_of
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Memory, Post, Telling
-from netkit.store.state import REACHED, Key, States, key_of
-
-GONE = "it is not part of the fabric any more"
-UNCHECKED = "its check is not there any more"
+from netkit.store.state import Extent, Key, States, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +29,9 @@ class Round:
     source: Source
     at_s: float
     troubles: Sequence[Trouble]
-    devices: Collection[str]
-    """All devices of the fabric; what is told of others is over."""
+    extent: Extent
+    """What is told of anything else is over."""
     limits: Limits
-    checks: Collection[str] | None = None
-    """All checks there are, and what is told of others is over; None where only some were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +65,9 @@ def decide(memory: Memory, states: States, now: Round, address: Address) -> Tell
 
 def _gone(before: Mapping[Key, Standing], now: Round) -> Iterator[tuple[Key, CheckState]]:
     """Yield what was told of devices and checks that are no longer there: nobody will ever look at them again."""
-    known = None if now.checks is None else {REACHED, *now.checks}
     for key in before:
-        if key.device != FABRIC and key.device not in now.devices:
-            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, GONE)
-        elif known is not None and key.check not in known:
-            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, UNCHECKED)
+        if why := now.extent.lacks(key):
+            yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, why)
 
 
 def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:

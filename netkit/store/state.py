@@ -1,6 +1,6 @@
 """How each check stands at each place, and since when: what a notifier or a monitoring system asks for. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -10,6 +10,8 @@ from netkit.store.name import short
 
 REACHED = "reached"
 """The name under which a device that was not reached stands."""
+GONE = "it is not part of the fabric any more"
+UNCHECKED = "its check is not there any more"
 
 
 class Key(NamedTuple):
@@ -60,6 +62,28 @@ def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: f
         if key not in found and (verdict := _verdict(key, judged, reached)) is not None:
             found[key] = (verdict, "")
     return {key: _next(before.get(key), key, *told, taken_s) for key, told in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What there is; how other things stood is over."""
+
+    devices: Collection[str]
+    """All devices of the fabric."""
+    checks: Collection[str] | None = None
+    """All checks; None where only some were asked for."""
+
+    def lacks(self, key: Key) -> str:
+        """Return why nobody will ever look there again; empty where somebody may."""
+        if key.device != FABRIC and key.device not in self.devices:
+            return GONE
+        return UNCHECKED if self.checks is not None and key.check not in {REACHED, *self.checks} else ""
+
+
+def over(before: States, extent: Extent, taken_s: float) -> States:
+    """Return the states that were bad at places, or by checks, that are no longer there: nobody else ends them."""
+    bad = ((key, one) for key, one in before.items() if one.verdict is not Verdict.PASS)
+    return {key: _next(one, key, Verdict.PASS, why, taken_s) for key, one in bad if (why := extent.lacks(key))}
 
 
 def without_half_seen(states: States, judgement: Judgement, names: Iterable[str], peers: Peers) -> States:

@@ -49,6 +49,7 @@ class Store:
         *,
         keep_s: float = KEEP_S,
         tell: outbox.Tell | None = None,
+        extent: state.Extent | None = None,
     ) -> tuple[state.CheckState, ...]:
         """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
 
@@ -65,7 +66,7 @@ class Store:
             self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
             if newest_s > run.taken_s:
                 return ()
-            judged, changed = self._stand(connection, run, judgement, snapshot)
+            judged, changed = self._stand(connection, run, judgement, snapshot, extent)
             if tell is not None:
                 outbox.tell(connection, run.source, judged, tell)
             return changed
@@ -129,11 +130,12 @@ class Store:
             connection.execute(insert(schema.findings), rows)
 
     def _stand(
-        self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot
+        self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot, extent: state.Extent | None
     ) -> tuple[state.States, tuple[state.CheckState, ...]]:
         """Store how things stand; return that, and what of it is news."""
         before = self._states(connection, run.source)
-        after = state.after(before, judgement, snapshot.devices, run.taken_s)
+        gone = state.over(before, extent, run.taken_s) if extent is not None else {}
+        after = {**gone, **state.after(before, judgement, snapshot.devices, run.taken_s)}
         self._put(connection, schema.states, (row.state_row(run.source, one) for one in after.values()))
         changed = (key for key, one in after.items() if key not in before or before[key].verdict is not one.verdict)
         return after, tuple(after[key] for key in sorted(changed))

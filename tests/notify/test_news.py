@@ -10,11 +10,11 @@ from netkit.notify import alert
 from netkit.notify.address import posts
 from netkit.notify.damping import Limits
 from netkit.notify.event import Event
-from netkit.notify.news import GONE, UNCHECKED, News, Round, decide
+from netkit.notify.news import News, Round, decide
 from netkit.notify.settings import Alertmanager, Webhook
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Post
-from netkit.store.state import REACHED, Key
+from netkit.store.state import GONE, REACHED, UNCHECKED, Extent, Key
 
 SOURCE = Source("small")
 BEGAN_S = 1_763_769_600.0
@@ -38,7 +38,7 @@ class Course:
         self.at_s += 600
         told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
         found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
-        now = Round(SOURCE, self.at_s, found, self.devices, self.limits, self.checks)
+        now = Round(SOURCE, self.at_s, found, Extent(self.devices, self.checks), self.limits)
         telling = decide(self.memory, told, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
         self.memory = {key: text for key, text in kept.items() if text}

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip
 from netkit.judge.run import FABRIC, Judgement, Result
-from netkit.store.state import CheckState, Key, after, without_half_seen
+from netkit.store.state import GONE, REACHED, UNCHECKED, CheckState, Extent, Key, after, over, without_half_seen
 from tests.store.anything import JUDGEMENT, WORD
 from tests.store.runs import judgement, result
 
@@ -99,3 +99,12 @@ def test_a_place_is_well_again_only_if_it_was_judged(keys: list[Key], said: Judg
         assert any(one.examined and not one.left_out for one in results)
         unknown = [one for one in results[-1].findings if one.verdict in {Verdict.SKIPPED, Verdict.ERROR}]
         assert not any(one.device in {"", key.device} and one.place in {"", key.place} for one in unknown)
+
+
+def test_what_stood_bad_where_nobody_looks_any_more_is_over() -> None:
+    mine, away, whole = Key("my-rule.cables", "leaf01"), Key(REACHED, "leaf09"), Key("links.up", FABRIC)
+    before = {**bad(DOWN, mine, away, whole), Key("links.up", "leaf08"): CheckState(DOWN, Verdict.PASS, 1.0, 1.0)}
+    some = over(before, Extent(frozenset(NAMES)), 2.0)
+    assert some == {away: CheckState(away, Verdict.PASS, 2.0, 2.0, GONE)}
+    every = over(before, Extent(frozenset({*NAMES, "leaf09"}), frozenset({"links.up"})), 2.0)
+    assert every == {mine: CheckState(mine, Verdict.PASS, 2.0, 2.0, UNCHECKED)}
