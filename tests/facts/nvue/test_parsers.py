@@ -2,7 +2,6 @@
 
 import copy
 import json
-import os
 import re
 from dataclasses import replace
 from functools import reduce
@@ -12,19 +11,17 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
-from netkit.facts import Absent, Facts
-from netkit.facts.absent import NOT_ASKED
+from netkit.facts import Absent
 from netkit.facts.device import KINDS
 from netkit.facts.optic import Lane, Module
 from netkit.facts.system import Neighbor
+from netkit.platforms.nvue.facts.shown import duration_s
 from netkit.platforms.nvue.facts.views import views
 from netkit.platforms.view import Subject, View
-from tests.conftest import UPDATE
 from tests.facts.nvue.case import CASES, FOLDER, answers, read
+from tests.facts.written import check_written, told
 
-ADAPTER = TypeAdapter(Facts)
 SUBJECT, TEXTS = answers("5.16.1-documented")
 VIEWS = views(SUBJECT)
 NEVER = {"lookups", "probes", "nics", "host"}
@@ -47,27 +44,13 @@ TREES = st.recursive(
 )
 
 
-def parsed(view: View, texts: tuple[str, ...]) -> Facts:
-    """Return what a view makes of texts: only what it says it yields, and each of it told or absent for a reason."""
-    found = view.parse(*texts)
-    told = {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED}
-    assert told == view.yields
-    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
-    ADAPTER.dump_json(found)
-    return found
-
-
 def own(view: View) -> tuple[str, ...]:
     return tuple(TEXTS.get(command, "") for command in view.commands)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_facts_are_as_written(case: str) -> None:
-    found = json.loads(ADAPTER.dump_json(read(case), exclude_defaults=True))
-    file = FOLDER / f"{case}.facts.json"
-    if os.environ.get(UPDATE):
-        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    assert found == json.loads(file.read_text(encoding="utf-8"))
+    check_written(FOLDER / f"{case}.facts.json", read(case))
 
 
 def test_no_case_is_missing() -> None:
@@ -105,7 +88,7 @@ def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
         one_by_one = {f"nv show interface {port} {path.replace('/', ' ')} -o json": one for port, one in parts.items()}
         texts = {command: json.dumps(one) for command, one in one_by_one.items()} | beside
         found = tuple(texts.get(command, "") for command in view.otherwise.commands)
-        assert parsed(view.otherwise, found) == parsed(view, own(view))
+        assert told(view.otherwise, *found) == told(view, *own(view))
 
 
 def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
@@ -115,7 +98,7 @@ def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "Error: nvued is not running", "{", "[1, 2", '{"a": ', "[]", "7", "null"])
 def test_nothing_is_told_by_nothing(text: str) -> None:
     for view in VIEWS:
-        found = parsed(view, (text,) * len(view.commands))
+        found = told(view, *(text for _ in view.commands))
         absent = {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)}
         assert absent == view.yields, view.commands
 
@@ -125,14 +108,14 @@ def test_answers_cut_anywhere_are_read_as_far_as_they_go() -> None:
         texts = own(view)
         for at, text in enumerate(texts):
             for length in range(0, len(text), max(1, len(text) // 400)):
-                parsed(view, (*texts[:at], text[:length], *texts[at + 1 :]))
+                told(view, *texts[:at], text[:length], *texts[at + 1 :])
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200) | st.binary(max_size=200).map(lambda data: data.decode("utf-8", "replace")))
 def test_any_text_is_survived(text: str) -> None:
     for view in VIEWS:
-        parsed(view, (text,) * len(view.commands))
+        told(view, *(text for _ in view.commands))
 
 
 @settings(max_examples=150, deadline=None)
@@ -140,7 +123,7 @@ def test_any_text_is_survived(text: str) -> None:
 def test_any_json_is_survived(tree: Any) -> None:
     text = json.dumps(tree)
     for view in VIEWS:
-        parsed(view, (text,) * len(view.commands))
+        told(view, *(text for _ in view.commands))
 
 
 @settings(max_examples=150, deadline=None)
@@ -157,20 +140,20 @@ def test_any_part_may_have_another_shape(data: st.DataObject) -> None:
         key = data.draw(st.sampled_from(sorted(node))) if isinstance(node, dict) else 0
     node[key] = data.draw(TREES)
     texts[at] = json.dumps(node[""] if key == "" and "" in node else tree)
-    parsed(view, tuple(texts))
+    told(view, *texts)
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000, '{"swp1s0": {"link": ' + "9" * 9_000])
 def test_endless_answers_are_survived(text: str) -> None:
     for view in VIEWS:
-        parsed(view, (text,) * len(view.commands))
+        told(view, *(text for _ in view.commands))
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-1", "1e999", "9" * 400, "true", '"12 apples"', "[]", "null"])
 def test_what_is_no_count_is_not_told(number: str) -> None:
     (view,) = (view for view in VIEWS if "interfaces" in view.yields)
     text = f'{{"swp1s0": {{"link": {{"oper-status": "up", "mtu": {number}, "stats": {{"in-pkts": {number}}}}}}}}}'
-    found = parsed(view, (text,))
+    found = told(view, text)
     assert not isinstance(found.interfaces, Absent)
     assert found.interfaces["swp1s0"].mtu_bytes is None
     assert found.counters == Absent("nv show interface -o json: counts nothing")
@@ -181,7 +164,7 @@ def test_colours_and_warnings_do_not_matter(wrapped: str) -> None:
     for view in VIEWS:
         texts = own(view)
         shown = tuple(wrapped.replace("{}", text) if text[:1] in {"{", "["} else text for text in texts)
-        assert parsed(view, shown) == parsed(view, texts)
+        assert told(view, *shown) == told(view, *texts)
 
 
 def test_without_the_answer_of_one_port_the_others_are_told() -> None:
@@ -189,7 +172,7 @@ def test_without_the_answer_of_one_port_the_others_are_told() -> None:
     for view in views(subject):
         texts = tuple(whole[command] for command in view.commands)
         for at in (at for at, command in enumerate(view.commands) if " swp1s0 " in command):
-            found = parsed(view, (*texts[:at], "", *texts[at + 1 :]))
+            found = told(view, *texts[:at], "", *texts[at + 1 :])
             assert {kind for kind in view.yields if isinstance(getattr(found, kind), Absent)} == set()
 
 
@@ -208,7 +191,7 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
         "voltage": reading("voltage", "3.2862 V", "0.0000 V"),
         "channel": {"channel-1": {"rx-power": light, "tx-power": light, "tx-bias-current": current}},
     }
-    found = parsed(view, (json.dumps({"swp1s0": shown}), "{}")).modules
+    found = told(view, json.dumps({"swp1s0": shown}), "{}").modules
     assert not isinstance(found, Absent)
     assert found["swp1s0"] == Module(temperature_c=42.56, voltage_v=3.2862, lanes={1: Lane(-0.64, -0.64, 6.75)})
 
@@ -227,7 +210,7 @@ def test_a_module_that_was_given_no_limits_has_none() -> None:
 )
 def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: bool | None) -> None:
     (view,) = (view for view in VIEWS if "sessions" in view.yields)
-    found = parsed(view, (json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "")).sessions
+    found = told(view, json.dumps({"swp51": {"state": "established"}}), json.dumps(peers), "").sessions
     assert not isinstance(found, Absent)
     assert found["swp51"].is_bfd_up is is_up
 
@@ -235,5 +218,22 @@ def test_a_session_that_bfd_does_not_list_is_not_watched(peers: object, is_up: b
 def test_a_name_with_half_a_character_can_be_written() -> None:
     (view,) = (view for view in VIEWS if "neighbors" in view.yields)
     heard = {"caf\udce9": {"port": {"name": "swp1"}, "chassis": {}}}
-    found = parsed(view, (json.dumps({"swp51": {"lldp": {"neighbor": heard}}}),))
+    found = told(view, json.dumps({"swp51": {"lldp": {"neighbor": heard}}}))
     assert found.neighbors == {"swp51": (Neighbor("caf?", "swp1"),)}
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ("1d, 23:45:21", 171_921.0),
+        ("1 day, 2:34:17", 95_657.0),
+        ("12 days, 0:00:01", 1_036_801.0),
+        (" 0:00:00", 0.0),
+        ("698044", 698_044.0),
+        (12.5, 12.5),
+        ("2024-07-18T22:02:22Z", None),
+        ("never", None),
+    ],
+)
+def test_only_what_is_a_duration_is_taken_for_one(told: object, seconds: float | None) -> None:
+    assert duration_s(told) == seconds

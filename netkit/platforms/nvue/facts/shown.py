@@ -132,11 +132,11 @@ def index(name: object) -> int | None:
 
 
 def duration_s(value: object) -> float | None:
-    """Return a duration, whether it is a number or written as `1d, 23:45:21`."""
+    """Return a duration, whether it is a number or written as `1d, 23:45:21`. A date with a time of day is none."""
     if not isinstance(value, str):
         seconds = real(value)
         return seconds if seconds is not None and seconds >= 0 else None
-    found = CLOCK.search(value)
+    found = CLOCK.fullmatch(value.strip())
     if found is None:
         count = whole(value)
         return None if count is None else float(count)
