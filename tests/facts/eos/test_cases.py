@@ -1,17 +1,14 @@
 """What EOS answers, and what netkit makes of it: whole, of several releases, refused, and what it should never be."""
 
 import json
-import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
-from netkit.facts import Absent, Facts
-from netkit.facts.absent import NOT_ASKED
+from netkit.facts import Absent
 from netkit.facts.device import KINDS
 from netkit.facts.optic import Line
 from netkit.facts.system import System
@@ -21,12 +18,11 @@ from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
 from netkit.platforms.eos.facts.port import lanes, own
 from netkit.platforms.eos.facts.views import views
 from netkit.platforms.view import Reply, Subject, View
-from tests.conftest import UPDATE
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.live_switch import misplaced
+from tests.facts.written import check_written, told
 
-ADAPTER = TypeAdapter(Facts)
 WHOLE = "4.35.1F-whole"
 VIEWS, ANSWERS = read(WHOLE)
 NEVER = {"lookups", "probes", "nics", "host", "buffers"}
@@ -38,22 +34,9 @@ def texts(view: View) -> tuple[str, ...]:
     return tuple(ANSWERS[command] for command in view.commands)
 
 
-def told(view: View, *given_: str) -> Facts:
-    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
-    found = view.parse(*given_)
-    assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
-    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
-    ADAPTER.dump_json(found)
-    return found
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_facts_are_as_written(case: str) -> None:
-    file = FOLDER / f"{case}.facts.json"
-    found = json.loads(ADAPTER.dump_json(seen(case), exclude_defaults=True))
-    if os.environ.get(UPDATE):
-        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    assert found == json.loads(file.read_text(encoding="utf-8"))
+    check_written(FOLDER / f"{case}.facts.json", seen(case))
 
 
 def test_a_healthy_switch_tells_every_kind_but_queue_lengths() -> None:

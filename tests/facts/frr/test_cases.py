@@ -1,24 +1,20 @@
 """What a Linux switch with FRR prints, and what netkit makes of it: in a lab, of iron, refused, and cut or changed."""
 
 import json
-import os
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from netkit.facts import Absent, Facts
-from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
 from netkit.platforms.frr.facts import routing
 from netkit.platforms.frr.facts.views import CHIP
 from netkit.platforms.view import View
-from tests.conftest import UPDATE
 from tests.facts.frr.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
+from tests.facts.written import check_written, told
 
-ADAPTER = TypeAdapter(Facts)
 OF_HOSTS = {"lookups", "probes", "nics", "host"}
 VIRTUAL = {"modules", "lines"}
 VIEWS, PRINTED = read("10.2-iron")
@@ -30,26 +26,13 @@ def texts(view: View) -> tuple[str, ...]:
     return tuple(PRINTED[command] for command in view.commands)
 
 
-def told(view: View, *given_: str) -> Facts:
-    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
-    found = view.parse(*given_)
-    assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
-    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
-    ADAPTER.dump_json(found)
-    return found
-
-
 def absent(found: Facts) -> set[str]:
     return {kind for kind in KINDS if isinstance(getattr(found, kind), Absent)}
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_facts_are_as_written(case: str) -> None:
-    file = FOLDER / f"{case}.facts.json"
-    found = json.loads(ADAPTER.dump_json(seen(case), exclude_defaults=True))
-    if os.environ.get(UPDATE):
-        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    assert found == json.loads(file.read_text(encoding="utf-8"))
+    check_written(FOLDER / f"{case}.facts.json", seen(case))
 
 
 def test_what_a_plain_linux_switch_cannot_tell_is_absent() -> None:

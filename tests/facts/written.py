@@ -1,0 +1,32 @@
+"""Facts in files: what a view makes of texts, and facts as they are written down beside what was answered."""
+
+import json
+import os
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from netkit.facts import Absent, Facts
+from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import KINDS
+from netkit.platforms.view import View
+from tests.conftest import UPDATE
+
+ADAPTER = TypeAdapter(Facts)
+
+
+def told(view: View, *texts: str) -> Facts:
+    """Return what a view makes of texts: only what it yields, each of it told or absent for a reason."""
+    found = view.parse(*texts)
+    assert {kind for kind in KINDS if getattr(found, kind) is not NOT_ASKED} == view.yields
+    assert all(fact.reason for kind in KINDS if isinstance(fact := getattr(found, kind), Absent))
+    ADAPTER.dump_json(found)
+    return found
+
+
+def check_written(file: Path, facts: Facts) -> None:
+    """Hold facts to a file; with NETKIT_UPDATE_GOLDEN=1 write it first."""
+    found = json.loads(ADAPTER.dump_json(facts, exclude_defaults=True))
+    if os.environ.get(UPDATE):
+        file.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
