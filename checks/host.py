@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
@@ -164,13 +165,17 @@ def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 @device_check(layer="host", needs=["nics"], on="host")
 def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """What is set in the firmware of a NIC is also in force.
+    """What is set in the firmware of a NIC is also in force, and what it keeps for CNPs is what the intent says.
 
     Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
-    Empty the host, then reset the NIC with mlxfwreset, or reboot.
+    Empty the host, then reset the NIC with mlxfwreset, or reboot. What the driver is told at run time hides wrong
+    settings of the firmware until it is loaded again: set them with mlxconfig.
     """
-    del scene
     for name, nic in _cards(seen):
+        for text in _forgotten(scene.fabric.lossless, nic):
+            yield warn(
+                name, f"from its next reset on {text}", "set it with mlxconfig", cause="settings of NIC firmware"
+            )
         waiting = {
             key: (nic.settings[key], value)
             for key, value in nic.next_settings.items()
@@ -241,6 +246,18 @@ def _indexes(seen: Seen, index: str) -> Iterator[Finding]:
         if index and nic.roce_gid_index is not None and str(nic.roce_gid_index) != index:
             text = f"NCCL_IB_GID_INDEX is {index}, the RoCEv2 index of its address is {nic.roce_gid_index}"
             yield fail(name, text, "leave it out of /etc/nccl.conf: NCCL 2.21 and later finds it by itself")
+
+
+def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
+    """Yield what the firmware of a NIC falls back to, where that is not what the intent says."""
+    kept = {**nic.settings, **nic.next_settings}
+    wanted = {"CNP_DSCP_P1": profile.cnp_dscp, "CNP_802P_PRIO_P1": profile.cnp.priority}
+    for key, value in wanted.items():
+        if kept.get(key, "").isdecimal() and int(kept[key]) != value:
+            yield f"{key} is {kept[key]}, not {value}"
+    mask = kept.get("ROCE_CC_PRIO_MASK_P1", "")
+    if mask.isdecimal() and not int(mask) & 1 << profile.roce.priority:
+        yield f"ROCE_CC_PRIO_MASK_P1 is {mask}: no congestion control on priority {profile.roce.priority}"
 
 
 @fabric_check(layer="host", needs=["host"])

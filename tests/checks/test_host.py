@@ -93,6 +93,23 @@ def test_a_card_that_differs_is_told(card: NicFacts, name: str, text: str) -> No
     assert [(place, told) for _, _, place, told in said(gpu(card=card), name)] == [("rail0", text)]
 
 
+@pytest.mark.parametrize(
+    ("settings", "texts"),
+    [
+        ({"CNP_DSCP_P1": "48", "CNP_802P_PRIO_P1": "6", "ROCE_CC_PRIO_MASK_P1": "255"}, []),
+        ({"CNP_DSCP_P1": "N/A"}, []),
+        ({"CNP_DSCP_P1": "4"}, ["from its next reset on CNP_DSCP_P1 is 4, not 48"]),
+        (
+            {"ROCE_CC_PRIO_MASK_P1": "16"},
+            ["from its next reset on ROCE_CC_PRIO_MASK_P1 is 16: no congestion control on priority 3"],
+        ),
+    ],
+)
+def test_what_firmware_falls_back_to_is_told(settings: dict[str, str], texts: list[str]) -> None:
+    found = said(gpu(card=replace(CARD, settings=settings, next_settings=settings)), "host.firmware-settings")
+    assert [text for _, _, place, text in found if place == "rail0"] == texts
+
+
 def test_access_control_and_distance_are_told() -> None:
     redirecting = replace(HOST, bridges_with_acs=("0000:17:01.0",))
     assert said(gpu(redirecting), "host.acs") == [("fail", "gpu01", "", "ACS redirects on 1 PCI bridges: 0000:17:01.0")]
