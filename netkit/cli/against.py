@@ -28,8 +28,9 @@ RUNNING = "running"
 
 
 def of_running(plan: Plan) -> Shift:
-    """Return a plan of devices in the same shape."""
-    return Shift(RUNNING, replace(plan, devices=plan.changed), len(plan.devices) - len(plan.changed))
+    """Return a plan of devices in the same shape; of one that stays as it is, only what there is to say of it."""
+    told = tuple(device for device in plan.devices if device.changes or device.warnings or device.not_read)
+    return Shift(RUNNING, replace(plan, devices=told), len(plan.devices) - len(plan.changed))
 
 
 def of_revision(project: Project, limit: str, name: str) -> Shift:

@@ -70,6 +70,7 @@ def _against(
     aside = NOTHING
     if against == RUNNING:
         project = open_project(folder)
+        warn(project)
         shift = of_running(_live(project, limit, lab, running))
     elif against.startswith(REVISION) and not lab and running is None and out is None:
         project = open_project(folder)

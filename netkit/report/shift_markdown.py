@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from netkit.plan.shape import DevicePlan
 from netkit.plan.shift import Newcomer, Shift, approval
 from netkit.report.plan_markdown import HEADS, plain, row, unfolded
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
@@ -83,10 +84,22 @@ def _numbers(shift: Shift) -> Iterator[str]:
 
 
 def _beside(shift: Shift) -> Iterator[str]:
+    notes = [f"{device.name}: {note}" for device in shift.plan.devices if not device.changes for note in _notes(device)]
+    if notes:
+        yield ""
+        yield from (f"- ⚠ {plain(note)}" for note in notes[:MOST_ROWS])
+        if len(notes) > MOST_ROWS:
+            yield f"- … and {len(notes) - MOST_ROWS} more"
     if shift.plan.unreachable:
         yield ""
         missed = [one.name for one in shift.plan.unreachable]
         yield f"⚠ Not in this plan, because nobody could read them: {plain(listed(missed))}."
+
+
+def _notes(device: DevicePlan) -> Iterator[str]:
+    yield from device.warnings
+    if device.not_read:
+        yield f"not compared, because not read: {', '.join(device.not_read)}"
 
 
 def _foot(shift: Shift) -> Iterator[str]:

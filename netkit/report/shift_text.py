@@ -11,9 +11,7 @@ from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, sorts,
 def text(shift: Shift, aside: Aside = NOTHING) -> str:
     """Return the change as text: the sentence, what moved, what was tried, then the plan."""
     head = "".join(f"{shown(line)}\n" for line in _lines(shift)) + aside.text
-    if not shift.plan.changed:
-        return head
-    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that change only
+    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that are in it only
     return head + plan
 
 

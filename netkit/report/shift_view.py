@@ -38,7 +38,10 @@ def headline(shift: Shift) -> str:
     for count, word in ((len(shift.added) - replaced, "new"), (len(shift.removed), "gone")):
         if count:
             parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
-    text = "; ".join(parts) or f"nothing changes on {counted(known, 'device')}"
+    parts = parts or [f"nothing changes on {counted(known, 'device')}"]
+    if shift.plan.unreachable:
+        parts.append(f"{len(shift.plan.unreachable)} could not be read")
+    text = "; ".join(parts)
     return f"{shift.plan.fabric} against {shift.base}: {text}"
 
 

@@ -151,6 +151,25 @@ def test_the_digest_is_that_of_devices_that_run_the_revision(repository: Reposit
     assert running() != predicted
 
 
+def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tmp_path: Path) -> None:
+    saved = tmp_path / "saved"
+    assert run("render", "-f", repository.fabric, "-o", saved).returncode == 0
+    shutil.rmtree(saved / "leaf01")
+    (saved / "gpu01" / "nccl.conf").unlink()
+    live = ("--running", str(saved))
+    done = repository.plan(*live, base="running")
+    assert (done.returncode, done.stderr) == (4, "")
+    assert done.stdout == (
+        "small against running: nothing changes on 9 devices; 1 could not be read\n\n"
+        "! gpu01: not compared, because not read: nccl.conf\n\n"
+        f"Not in this plan, because nobody could read them:\n  leaf01: no files in {saved}/leaf01\n"
+    )
+    comment = repository.plan(*live, "--format", "markdown", base="running").stdout
+    assert "- ⚠ gpu01: not compared, because not read: nccl.conf\n" in comment
+    assert run("render", "-f", repository.fabric, "-o", saved, "--limit", "leaf01").returncode == 0
+    assert repository.plan(*live, base="running").returncode == 4
+
+
 def test_moved_numbers_are_told(repository: Repository) -> None:
     repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
     moved = {one["quantity"]: (one["running"], one["intended"], one["places"]) for one in repository.found()["moved"]}
