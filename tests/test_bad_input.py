@@ -310,6 +310,10 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
         ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "role=spine rail=3"),
         "no device fits them all",
     ),
+    "limit unknown excluded": (
+        ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "!leaf9*"),
+        "--limit '!leaf9*' matches no device",
+    ),
     "limit all excluded": (("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "!*"), "selects no device"),
     "platform typo": (("render", "-f", "inventory/reference", "-o", "OUT", "--platform", "nveu"), "no platform 'nveu'"),
     "platform unused": (("render", "-f", "inventory/reference", "-o", "OUT", "--platform", "eos"), "no device is left"),

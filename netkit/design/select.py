@@ -27,7 +27,8 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
     """Return the devices an expression selects.
 
     Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up,
-    different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error.
+    different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a
+    term that matches nothing: of two devices, a typo in what is excluded would change the wrong one.
     """
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     if not expression:
@@ -43,11 +44,10 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
             excluded.append((attribute, pattern))
         else:
             wanted.setdefault(attribute, []).append(pattern)
-    for attribute, patterns in wanted.items():
-        for pattern in patterns:
-            if not any(_matches(device, attribute, pattern) for device in devices):
-                shown = pattern if attribute == "name" else f"{attribute}={pattern}"
-                raise UsageError(Problem(f"--limit {shown!r} matches no device", _hint(devices, attribute, pattern)))
+    for term in terms:
+        attribute, pattern = _parse(term.removeprefix("!"))
+        if not any(_matches(device, attribute, pattern) for device in devices):
+            raise UsageError(Problem(f"--limit {term!r} matches no device", _hint(devices, attribute, pattern)))
     chosen = tuple(
         device
         for device in devices
