@@ -11,10 +11,11 @@ from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
 from netkit.cli.stored import Past
 from netkit.design.select import Device, select
-from netkit.errors import CheckError, Problem, UsageError
+from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
 from netkit.judge import Check, Scene
 from netkit.observe import Options
+from netkit.plan import Plan
 
 DRIFT = "drift"
 PROBES = "probes"
@@ -64,9 +65,16 @@ class Checking:
             found,
             self.project.loaded.intent.thresholds,
             names=frozenset(device.name for device in self.devices),
-            plan=planning.read(found.plan) if found.plan else None,
+            plan=self._plan(found) if found.plan else None,
         )
         return past.scene(scene)
+
+    def _plan(self, found: Snapshot) -> Plan:
+        try:
+            return planning.read(found.plan)
+        except PlanError as error:
+            what = f"holds differences from the intent that cannot be read: {error.problems[0].message}"
+            raise CheckError(Problem(what, "take a new snapshot", file=str(self.snapshot or ""))) from None
 
     def _looked(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)

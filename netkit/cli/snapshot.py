@@ -1,14 +1,17 @@
 """`netkit snapshot`."""
 
 import gzip
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from netkit.cli import trials
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
+from netkit.cli.whole_file import is_stream
 from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
@@ -30,6 +33,7 @@ def run(
     source: str,
 ) -> int:
     """Save what the devices are like; return 4 when one could not be reached."""
+    check_place(out)
     project = open_project(folder)
     warn(project)
     measured = trials.read(files)
@@ -50,12 +54,32 @@ def tell(found: Snapshot, out: Path) -> int:
     return UNREACHED if missed else 0
 
 
+def check_place(out: Path) -> None:
+    """Refuse a file that cannot be written before any device is asked, which may take minutes."""
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        reason = "it is a folder" if out.is_dir() else f"nothing can be written to {out.parent}"
+        raise OutputError(Problem(f"{out} cannot be written: {reason}", "name another file with -o"))
+
+
 def save(found: Snapshot, out: Path) -> None:
-    """Write a snapshot, all of it or nothing."""
+    """Write a snapshot, all of it or nothing; what leads to a pipe or a device stays what it is."""
     data = serial.dump(found)
-    draft = out.with_name(f".{out.name}.draft")
+    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
     try:
-        draft.write_bytes(gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
-        draft.replace(out)
+        if is_stream(out):
+            out.write_bytes(packed)
+        else:
+            _replace(out.resolve(), packed)
     except OSError as error:
         raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None
+
+
+def _replace(file: Path, data: bytes) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}.draft")
+    try:
+        draft.write_bytes(data)
+        draft.replace(file)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise

@@ -32,6 +32,10 @@ def write_whole(file: Path, text: str) -> bool:
         return True
     draft = ""
     try:
+        if is_stream(file):
+            file.write_text(text, encoding="utf-8")
+            return True
+        file = file.resolve()  # a link stays one
         if file.exists() and file.read_text(encoding="utf-8", errors="replace") == text:
             return False
         handle, draft = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
@@ -46,3 +50,8 @@ def write_whole(file: Path, text: str) -> bool:
         remedy = "make room or check permissions; what was there stays"
         raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", remedy)) from None
     return True
+
+
+def is_stream(file: Path) -> bool:
+    """Whether a name leads to a pipe or a device, /dev/null say: putting a file in its place would break others."""
+    return file.exists() and not file.is_file() and not file.is_dir()

@@ -11,6 +11,8 @@ from netkit.errors import Problem, SnapshotError
 from netkit.facts.snapshot import Snapshot
 
 FORMAT = 1
+LAST_S = 253_402_300_800
+"""The end of the year 9999: no calendar goes on."""
 ADAPTER = TypeAdapter(Snapshot)
 
 
@@ -31,11 +33,14 @@ def load(data: bytes, file: str) -> Snapshot:
         what = f"was written in format {version!r}; this netkit reads {FORMAT}"
         raise SnapshotError(Problem(what, "take a new snapshot", file=file))
     try:
-        return ADAPTER.validate_python(document)
+        found = ADAPTER.validate_python(document)
     except (ValidationError, RecursionError) as error:
         where = error.errors()[0]["loc"] if isinstance(error, ValidationError) else ()
         what = f"is a damaged snapshot, at {'.'.join(map(str, where)) or 'its beginning'}"
         raise SnapshotError(Problem(what, "take a new one", file=file)) from None
+    if not 0 <= found.taken_s < LAST_S:
+        raise SnapshotError(Problem("is a damaged snapshot, at taken_s", "take a new one", file=file))
+    return found
 
 
 def read(path: Path) -> Snapshot:

@@ -63,6 +63,14 @@ def test_a_snapshot_is_read_back_equal(tmp_path: Path) -> None:
         (b"[]", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
         (b'{"netkit_snapshot": 99}', "f: was written in format 99; this netkit reads 1; take a new snapshot"),
         (b'{"netkit_snapshot": 1}', "f: is a damaged snapshot, at fabric; take a new one"),
+        (
+            b'{"netkit_snapshot": 1, "fabric": "f", "taken_s": NaN, "devices": {}}',
+            "f: is a damaged snapshot, at taken_s; take a new one",
+        ),
+        (
+            b'{"netkit_snapshot": 1, "fabric": "f", "taken_s": 1e300, "devices": {}}',
+            "f: is a damaged snapshot, at taken_s; take a new one",
+        ),
         (b"\x1f\x8b\x08", "f: is not a snapshot; make one with netkit snapshot -o FILE"),
     ],
 )
