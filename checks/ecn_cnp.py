@@ -8,7 +8,7 @@ from netkit.design import Port
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
-from netkit.judge.cnp_path import Loss, Stray, hops, losses, pair, sent_to, strays
+from netkit.judge.cnp_path import Loss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
 from netkit.judge.parity import RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import received, sent
@@ -32,15 +32,17 @@ def parity(scene: Scene) -> Iterator[Finding]:
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
     queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
     for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
-    all NICs were read is not judged; nor is a loss that may come of NICs that were not read at the same moment.
-    CNPs though no switch marks a packet are answers to losses, or a counter that is not credible.
+    all NICs were read is not judged, but for those whose leaf has their port down; nor is a loss that may come of NICs
+    that were not read at the same moment. CNPs though no switch marks a packet are answers to losses, or a counter that
+    is not credible.
     """
     for rail in scene.fabric.rails:
-        nics = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
+        ends = [(seen, name) for seen in scene.hosts for name, nic in seen.nics.items() if nic.rail == rail.number]
+        nics = [(seen, name) for seen, name in ends if not is_cut_off(scene, seen, name)]
         unread = sorted({seen.name for seen, name in nics if not is_read(partial(seen.delta, place=name))})
         if not nics or len(nics) == len(unread):
             yield skip(f"rail {rail.number}", "its CNPs were not read")
-        elif unread or len(nics) < _designed(scene, rail.number):
+        elif unread or len(ends) < _designed(scene, rail.number):
             missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
             yield skip(f"rail {rail.number}", f"not all of its NICs were read: {missing}")
         else:
@@ -162,7 +164,8 @@ def _of_all(scene: Scene) -> Finding:
     marked = sum(_marked(scene, seen) for seen in scene.switches)
     received = sum(delta.value for seen in scene.hosts for delta in seen.deltas("ecn_received").values())
     sent = sum(delta.value for seen in scene.hosts for delta in seen.deltas("cnp_sent").values())
-    unread = [seen.name for seen in scene.hosts if not all(seen.delta("cnp_sent", nic).is_known for nic in seen.nics)]
+    ends = ((seen, nic) for seen in scene.hosts for nic in seen.nics if not is_cut_off(scene, seen, nic))
+    unread = sorted({seen.name for seen, nic in ends if not seen.delta("cnp_sent", nic).is_known})
     is_whole = len(scene.hosts) == len(scene.fabric.hosts)
     text = f"switches mark {marked}, NICs receive {received} with CE and send {sent} CNPs"
     if marked < scene.limits.cnp_minimum:

@@ -32,6 +32,18 @@ class Loss(NamedTuple):
     text: str
 
 
+def is_cut_off(scene: Scene, seen: Seen, nic: str) -> bool:
+    """Whether a NIC that was not read neither sent nor heard anything: its leaf has the port down, all the time."""
+    far = scene.far(seen.name, nic)
+    leaf = scene.devices.get(far.device) if far else None
+    if seen.delta("cnp_sent", nic).is_known or far is None or leaf is None or isinstance(leaf.facts.interfaces, Absent):
+        return False
+    state = leaf.facts.interfaces.get(far.port)
+    moved = [leaf.delta(name, far.port) for name in ("tx_packets", "rx_packets", "carrier_changes", "link_downs")]
+    is_still = any(delta.is_known for delta in moved[:2]) and not any(delta.value for delta in moved)
+    return state is not None and state.is_up is False and is_still
+
+
 def losses(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> tuple[Loss, ...]:
     """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in queues that are full."""
     found = [loss for seen, nic in nics for loss in (*_swallowed(scene, seen, nic), *_withheld(scene, seen, nic))]

@@ -4,6 +4,7 @@ import pytest
 
 from netkit.facts import Facts, Observation
 from netkit.facts.qos import Buffer, PortQos
+from netkit.facts.system import Interface
 from netkit.intent.model import Thresholds
 from netkit.judge import Finding, Scene, Verdict
 from tests.checks.judging import results, said, skipped
@@ -82,6 +83,25 @@ def test_counters_that_a_nic_does_not_have_are_not_told_as_nothing() -> None:
     assert [text for *_, text in said(rails(host("gpu01", 1000, 0), bare), "ecn-cnp.parity")] == [
         "50.0 % of its CNPs never arrive: sent 1000, handled 500, ignored not told by all, CE not told by all"
     ]
+
+
+@pytest.mark.parametrize(
+    ("is_up", "packets", "is_judged"), [(False, 0, True), (True, 0, False), (False, 70, False), (None, 0, False)]
+)
+def test_a_host_that_is_switched_off_keeps_no_rail_from_being_judged(
+    is_up: bool | None, packets: int, *, is_judged: bool
+) -> None:
+    three = fabric(units=[{"unit": 1, "hosts": 3}])
+    off = three.hosts[2].nics[0]
+    leaf = observation(
+        "leaf01",
+        Facts(interfaces={off.leaf_port: Interface(is_up=is_up)}),
+        tx_packets={off.leaf_port: (9, 9 + packets)},
+    )
+    found = scene(three, host("gpu01", 1000, 0), host("gpu02", 0, 300), leaf, limits=FEW)
+    assert bool(said(found, "ecn-cnp.parity")) == is_judged
+    if not is_judged:
+        assert ("", "rail 0", "not all of its NICs were read: gpu03") in skipped(found, "ecn-cnp.parity")
 
 
 def test_too_few_say_nothing_and_marks_without_an_answer_say_much() -> None:
