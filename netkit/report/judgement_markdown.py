@@ -1,11 +1,13 @@
 """What checks said, as Markdown for a ticket or a pull request."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from netkit.judge.group import Trouble
 from netkit.report.judgement_view import (
+    LONGEST_REASON,
     MOST_REASONS,
+    MOST_UNREACHED,
     Judged,
     headline,
     place_text,
@@ -16,32 +18,38 @@ from netkit.report.judgement_view import (
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted
 
-MOST_ROWS = 100
+MOST_ROWS = (100, 70, 50, 30, 20, 10, 5, 0)
+LARGEST = 60_000
+"""GitHub takes no comment longer than 65,536 characters."""
 
 
 def judgement_markdown(judged: Judged) -> str:
-    """Return a judgement as Markdown: a table of causes, each to unfold."""
-    return "\n".join(_lines(judged)) + "\n"
-
-
-def _lines(judged: Judged) -> Iterator[str]:
-    yield f"## {plain(headline(judged))}"
+    """Return a judgement as Markdown: a table of causes, each to unfold; as many as one comment holds."""
     found = judged.troubles
-    if found:
+    drafts = ("\n".join(_lines(judged, found, most)) + "\n" for most in MOST_ROWS)
+    return next(draft for most, draft in zip(MOST_ROWS, drafts, strict=True) if len(draft) <= LARGEST or not most)
+
+
+def _lines(judged: Judged, found: Sequence[Trouble], most: int) -> Iterator[str]:
+    yield f"## {plain(headline(judged))}"
+    if found[:most]:
         yield ""
         yield "| verdict | where | what | symptoms |"
         yield "|---|---|---|---|"
-        yield from (_row(trouble) for trouble in found[:MOST_ROWS])
-    if len(found) > MOST_ROWS:
+        yield from (_row(trouble) for trouble in found[:most])
+    if len(found) > most:
         yield ""
-        yield f"… and {counted(len(found) - MOST_ROWS, 'more cause')}."
-    for trouble in found[:MOST_ROWS]:
+        yield f"… and {counted(len(found) - most, 'more cause')}."
+    for trouble in found[:most]:
         yield from _details(trouble)
-    if judged.judgement.unreached:
+    missed = judged.judgement.unreached
+    if missed:
         yield ""
         yield "Not reached:"
         yield ""
-        yield from (f"- {plain(name)}: {plain(reason)}" for name, reason in judged.judgement.unreached)
+        yield from (f"- {plain(name)}: {plain(reason[:LONGEST_REASON])}" for name, reason in missed[:MOST_UNREACHED])
+    if len(missed) > MOST_UNREACHED:
+        yield f"- … and {counted(len(missed) - MOST_UNREACHED, 'more device')}"
     reasons = list(islice(skipped_reasons(judged.judgement), MOST_REASONS))
     if reasons:
         yield ""

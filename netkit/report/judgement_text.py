@@ -6,6 +6,7 @@ from itertools import islice
 from netkit.judge.group import Trouble
 from netkit.report.judgement_view import (
     MOST_REASONS,
+    MOST_UNREACHED,
     Judged,
     headline,
     place_text,
@@ -32,10 +33,13 @@ def _lines(judged: Judged) -> Iterator[str]:
     if len(found) > MOST_TROUBLES:
         yield ""
         yield f"… and {counted(len(found) - MOST_TROUBLES, 'more cause')}; --format json shows all"
-    if judged.judgement.unreached:
+    missed = judged.judgement.unreached
+    if missed:
         yield ""
         yield "Not reached, or not to the end:"
-        yield from (f"  {name}: {reason}" for name, reason in judged.judgement.unreached)
+        yield from (f"  {name}: {reason}" for name, reason in missed[:MOST_UNREACHED])
+    if len(missed) > MOST_UNREACHED:
+        yield f"  … and {counted(len(missed) - MOST_UNREACHED, 'more device')}; --format json shows all"
     yield from _skipped(judged)
 
 

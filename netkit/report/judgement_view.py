@@ -9,6 +9,7 @@ from netkit.judge.run import Judgement
 from netkit.report.plan_view import counted, listed
 
 MOST_REASONS = 12
+MOST_UNREACHED = 50
 LONGEST_REASON = 160
 
 
