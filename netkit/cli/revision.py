@@ -83,8 +83,10 @@ class _Repository:
             raise UsageError(Problem(f"{folder} is not a folder", "name the folder of the fabric with --fabric"))
         done = _git(folder, "rev-parse", "--show-toplevel")
         if done.returncode:
-            reason = _last(done.stderr)
-            raise UsageError(Problem(f"{folder} is in no git repository that can be read: {reason}", "see git status"))
+            said = done.stderr.decode(errors="replace").split("\n")
+            remedy = next((line.strip() for line in said if line.strip().startswith("git config ")), "see git status")
+            what = f"{folder} is in no git repository that can be read: {_reason(done.stderr)}"
+            raise UsageError(Problem(what, remedy))
         return cls(Path(os.fsdecode(done.stdout).rstrip("\n")).resolve())
 
     def commit(self, name: str) -> str:
@@ -189,7 +191,7 @@ class _Repository:
     def _archive(self, commit: str, paths: Sequence[str], place: Path) -> None:
         done = _git(self.root, "archive", "--format=tar", commit, "--", *(path for path in paths if path != "."))
         if done.returncode:
-            raise UsageError(Problem(f"git cannot write out {commit}: {_last(done.stderr)}", "see git fsck"))
+            raise UsageError(Problem(f"git cannot write out {commit}: {_reason(done.stderr)}", "see git fsck"))
         try:
             with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
                 lay_out(archive, place)
@@ -227,7 +229,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(  # noqa: S603 (no shell; a revision follows --end-of-options)
             ["git", "-C", str(folder), *arguments],  # noqa: S607 (the git of the user's PATH)
             capture_output=True,
-            env={**_environment(), "GIT_LITERAL_PATHSPECS": "1"},
+            env={**_environment(), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
             timeout=PATIENCE_S,
             check=False,
         )
@@ -242,6 +244,6 @@ def _environment() -> dict[str, str]:
     return known if "GIT_WORK_TREE" in known else {name: known[name] for name in known if name not in OF_A_HOOK}
 
 
-def _last(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("fatal: ") if lines else "it says nothing"
+def _reason(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines() or ["it says nothing"]
+    return next((line for line in lines if line.startswith("fatal: ")), lines[-1]).removeprefix("fatal: ")

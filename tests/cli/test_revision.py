@@ -123,6 +123,15 @@ def test_a_hook_of_a_work_tree_sees_the_fabric(repository: Repository, monkeypat
     assert "nothing changes on 10 devices" in repository.plan().stdout
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_repository_of_somebody_else_is_told_with_what_git_advises(repository: Repository) -> None:
+    for path in (repository.root, *repository.root.rglob("*")):
+        os.chown(path, 65_534, 65_534)
+    done = repository.plan()
+    assert_refused(done, f"detected dubious ownership in repository at '{repository.root}'")
+    assert done.stderr.endswith(f"; git config --global --add safe.directory {repository.root}\n")
+
+
 def test_three_dots_are_where_the_branch_began(repository: Repository) -> None:
     commit = repository.git("rev-parse", "--short=10", "HEAD")
     repository.git("checkout", "-q", "-b", "change")
