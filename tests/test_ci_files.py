@@ -304,3 +304,6 @@ def test_an_intent_that_is_refused_ends_the_run_at_its_line(clone: Path) -> None
     assert done.returncode == 3
     (line,) = [at for at, text in enumerate(file.read_text(encoding="utf-8").splitlines(), 1) if "rails: 99" in text]
     assert f"::error file={FABRIC}/fabric.yaml,line={line}::" in done.stderr
+    script = "cd inventory; netkit validate --fabric reference"
+    done = in_shell(clone, script, {"GITHUB_WORKSPACE": str(clone)})
+    assert f"::error file={FABRIC}/fabric.yaml,line={line}::" in done.stderr

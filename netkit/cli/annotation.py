@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
 
 from netkit.errors import Problem
 
@@ -17,7 +19,13 @@ def annotate(problems: Iterable[Problem]) -> None:
         return
     for problem in problems:
         if problem.file:
-            sys.stderr.write(f"{command(problem)}\n")
+            sys.stderr.write(f"{command(replace(problem, file=_as_github_calls_it(problem.file)))}\n")
+
+
+def _as_github_calls_it(file: str) -> str:
+    """Return a file as the repository calls it, wherever in it netkit is run."""
+    path, root = Path(file).resolve(), os.environ.get("GITHUB_WORKSPACE", "")
+    return str(path.relative_to(Path(root).resolve())) if root and path.is_relative_to(Path(root).resolve()) else file
 
 
 def command(problem: Problem) -> str:
