@@ -85,7 +85,7 @@ def seconds(value: object) -> int:
     """Return a duration in seconds, whether it is a number or written as 1d, 23:45:21."""
     if isinstance(value, int | float):
         return int(value)
-    found = CLOCK.search(str(value))
+    found = CLOCK.fullmatch(str(value).strip())
     if not found:
         return int(str(value)) if str(value).isdecimal() else 0
     days, hours, minutes, rest = (int(part or 0) for part in found.groups())

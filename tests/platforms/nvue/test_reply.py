@@ -95,6 +95,7 @@ def test_the_header_of_a_configuration_tells_the_release() -> None:
         ("2d, 01:00:00", 176400),
         ("3 days, 0:00:01", 259201),
         ("77", 77),
+        ("2024-07-18T22:02:22Z", 0),
         ("never", 0),
     ],
 )
