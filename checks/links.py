@@ -18,7 +18,7 @@ def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every designed port is up.
 
     A port that is down takes a rail from a host, or a path from a leaf. See whether both ends are enabled and powered,
-    then the module and the cable: `netkit check optics`.
+    then the module and the cable: `netkit check optics`. All ports to a host that is switched off are one cause.
     """
     for port, far in _ends(scene, seen):
         state = _interface(seen, port)
@@ -26,11 +26,25 @@ def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield fail(port, "the device has no such port", "see whether it is broken out as designed: netkit plan")
         elif state.is_up is None:
             yield skip(port, "the device does not tell whether it is up")
+        elif not state.is_up and state.is_enabled is not False and (gone := _gone(scene, seen, port)):
+            text = f"down; {far} is at the other end, a host that was not reached and has no link anywhere"
+            yield fail(port, text, f"see whether {gone} is switched on; if so, both ends of its cables", cause=gone)
         elif not state.is_up:
             what = "down" if state.is_enabled in {True, None} else "down, because it is disabled"
             yield fail(port, f"{what}; {far} is at the other end", "see whether both ends are enabled; then the cable")
         else:
             yield PASSED
+
+
+def _gone(scene: Scene, seen: Seen, port: str) -> str:
+    """Return the host at the other end if it was not reached and no leaf sees any of its links up; else nothing."""
+    end = scene.far(seen.name, port)
+    host = scene.devices.get(end.device) if end else None
+    if host is None or host.is_reached or not host.nics:
+        return ""
+    ends = ((scene.devices.get(nic.leaf), nic.leaf_port) for nic in host.nics.values())
+    states = [_interface(leaf, far) for leaf, far in ends if leaf is not None]
+    return "" if any(state is not None and state.is_up for state in states) else host.name
 
 
 @device_check(layer="link", needs=["interfaces"])

@@ -1,10 +1,14 @@
 from dataclasses import replace
 
+import pytest
+
 from netkit.facts import Facts
 from netkit.facts.host import NicFacts
 from netkit.facts.system import Interface, Neighbor
 from netkit.judge import Scene
-from tests.checks.judging import said, skipped
+from netkit.judge.group import troubles
+from netkit.judge.run import run
+from tests.checks.judging import said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -37,6 +41,26 @@ def test_ports_are_up_at_their_speed_with_their_mtu() -> None:
     assert said(leaf(swp1s0=replace(UP, link_up_s=45.0)), "links.link-up-time") == [
         ("warn", "leaf01", "swp1s0", "took 45 s to come up; gpu01:rail0 is at the other end")
     ]
+
+
+@pytest.mark.parametrize(("is_up", "is_reached", "heads"), [(False, False, 1), (True, False, 1), (False, True, 2)])
+def test_a_host_that_is_switched_off_is_one_trouble(*, is_up: bool, is_reached: bool, heads: int) -> None:
+    """Its second leaf sees it up or down too; a host that answers has cables that are down one by one."""
+    ends = {nic.leaf: nic.leaf_port for nic in GPU.nics}
+    states = dict(zip(ends, (False, is_up), strict=True))
+    seen = [
+        observation(leaf, Facts(interfaces=dict.fromkeys(_names(leaf), UP) | {ends[leaf]: replace(UP, is_up=up)}))
+        for leaf, up in states.items()
+    ]
+    host = [observation(GPU.name, Facts())] if is_reached else []
+    judged = run(scene(BUILT, *seen, *host), [shipped()["links.up"]])
+    assert [one.head.verdict.word for one in troubles(judged.findings, {})] == ["fail"] * heads
+    text = "down; gpu01:rail0 is at the other end, a host that was not reached and has no link anywhere"
+    assert (text in {one.text for one in judged.findings}) == (not is_up and not is_reached)
+
+
+def _names(leaf: str) -> list[str]:
+    return [port.name for port in BUILT.switch(leaf).ports]
 
 
 def test_what_is_not_told_is_skipped() -> None:
