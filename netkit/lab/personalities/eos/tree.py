@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import groupby
 from typing import Self
 
@@ -98,7 +99,7 @@ class Section:
 
     def _starting(self, start: Words) -> list[Entry]:
         found = [entry for entry in self.entries.values() if entry.words[: len(start)] == start]
-        return sorted(found, key=_place)
+        return sorted(found, key=_place) if len(found) > 1 else found  # most of what is looked for is there once
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """Yield the section as EOS prints it, without anything around it."""
@@ -155,6 +156,7 @@ def _place(entry: Entry) -> tuple[int, int, tuple[object, ...], int, tuple[objec
     return (rule.block, rule.group or rule.rank, cluster, rule.rank, natural(" ".join(entry.words)))
 
 
+@lru_cache(maxsize=1 << 14)
 def natural(text: str) -> tuple[object, ...]:
     """Return a key that puts Ethernet2 before Ethernet10."""
     return tuple((1, int(part)) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text) if part)
