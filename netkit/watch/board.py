@@ -147,9 +147,8 @@ class Board:
 
     def _rows(self, health: Mapping[str, Health]) -> Iterator[Row]:
         ends = {name: self._end_s(one) for name, one in health.items()}
-        standings = {wire: self._tracks[key].worst(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
-        pauses = {wire: self._tracks[key].pauses(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
-        standings = dict(sources(standings, pauses))
+        lately = {wire: self._tracks[key].worst(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
+        standings = sources(lately)
         for key, wire in self._wires.items():
             track, device = self._tracks[key], health[wire.device]
             end_s = ends[wire.device]

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sequence
-from functools import reduce
 from typing import NamedTuple
 
 from netkit.watch.reading import Rates, Reading
@@ -60,13 +59,15 @@ class Track:
         kept = tuple(self._points)  # at one stroke: others may add meanwhile
         return tuple(point for point in kept if point.to_s > from_s)
 
-    def worst(self, from_s: float) -> Standing:
-        """Return how bad the worst interval was that ended after a moment."""
-        return max((point.standing for point in self.since(from_s)), default=Standing())
-
-    def pauses(self, from_s: float) -> Pauses:
-        """Return what intervals that ended after a moment had to do with pauses."""
-        return reduce(_either, (point.pauses for point in self.since(from_s)), NO_PAUSES)
+    def worst(self, from_s: float) -> tuple[Standing, Pauses]:
+        """Return how bad the worst interval was that ended after a moment, and what they all had to do with pauses."""
+        worst, pauses = Standing(), NO_PAUSES
+        for point in reversed(tuple(self._points)):
+            if point.to_s <= from_s:
+                break
+            worst = max(worst, point.standing)
+            pauses = _either(pauses, point.pauses)
+        return worst, pauses
 
     def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
         """Return the highest value in each of so many steps up to a moment; None where nothing was measured."""

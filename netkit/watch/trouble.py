@@ -84,10 +84,13 @@ class Pauses(NamedTuple):
 NO_PAUSES = Pauses()
 
 
-def sources(standings: Mapping[Wire, Standing], pauses: Mapping[Wire, Pauses]) -> Mapping[Wire, Standing]:
+def sources(lately: Mapping[Wire, tuple[Standing, Pauses]]) -> Mapping[Wire, Standing]:
     """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
-    held = {_chip(wire) for wire, one in pauses.items() if one.is_held}
-    return {wire: one if _chip(wire) in held else max(one, pauses[wire].source) for wire, one in standings.items()}
+    held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
+    return {
+        wire: one if pauses is NO_PAUSES or _chip(wire) in held else max(one, pauses.source)
+        for wire, (one, pauses) in lately.items()
+    }
 
 
 def _chip(wire: Wire) -> tuple[str, str]:

@@ -66,8 +66,7 @@ def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
 
 def levels(told: Mapping[Wire, Reading]) -> list[str]:
     limits = Limits()
-    standings = {wire: judged(one, 400, limits) for wire, one in told.items()}
-    found = sources(standings, {wire: pauses_of(one, limits) for wire, one in told.items()})
+    found = sources({wire: (judged(one, 400, limits), pauses_of(one, limits)) for wire, one in told.items()})
     return [one.level.name for one in found.values()]
 
 
