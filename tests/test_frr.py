@@ -356,7 +356,7 @@ def snmpd(folder: Path, text: str) -> str:
 
 
 LLDP = """lldpd -d -u $0/socket 2>$0/log & daemon=$!
-for try in $(seq 100); do [ -S $0/socket ] && break; sleep 0.05; done
+for try in $(seq 1000); do lldpcli -u $0/socket show chassis >/dev/null 2>&1 && break; sleep 0.05; done
 lldpcli -u $0/socket -c $0/lldpd.conf >&2
 lldpcli -u $0/socket -f keyvalue show configuration
 kill $daemon; wait $daemon
