@@ -62,7 +62,9 @@ def examined_text(judged: Judged) -> str:
 
 def _beside(found: Judgement) -> str:
     skipped = found.count(Verdict.SKIPPED)
-    return f"; {skipped:,} could not be judged" if skipped else ""
+    left_out = sum(result.left_out for result in found.results)
+    parts = f"; {skipped:,} could not be judged" * bool(skipped)
+    return parts + f"; {left_out:,} more findings, none worse, are left out" * bool(left_out)
 
 
 def place_text(finding: Finding) -> str:

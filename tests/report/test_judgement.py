@@ -1,5 +1,7 @@
 """What checks said of a large fabric on a bad day."""
 
+from dataclasses import replace
+
 from netkit.judge import Finding, fail
 from netkit.judge.run import Judgement, Result
 from netkit.report.judgement_markdown import judgement_markdown
@@ -39,3 +41,10 @@ def test_text_ends_though_no_device_is_reached() -> None:
     lines = judgement_text(judged(0, 800)).splitlines()
     assert lines[-1] == "  … and 750 more devices; --format json shows all"
     assert len(lines) < 60
+
+
+def test_what_is_left_out_of_many_findings_is_counted() -> None:
+    one = judged(1, 0)
+    results = tuple(replace(result, left_out=1500) for result in one.judgement.results)
+    text = judgement_text(replace(one, judgement=replace(one.judgement, results=results)))
+    assert text.splitlines()[0].endswith("over 10 s; 1,500 more findings, none worse, are left out")
