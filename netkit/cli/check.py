@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli import trials
-from netkit.cli.check_request import CheckRequest
+from netkit.cli.check_request import CheckRequest, check_profile
 from netkit.cli.checking import Checking
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
@@ -40,7 +40,6 @@ FORMATS: Mapping[str, Callable[[Judged], str]] = {
 }
 REPORTS = (".html", ".json")
 UNREACHED, FAILED = 4, 1
-PROFILES = ("light", "full")
 
 
 def run(asked: CheckRequest) -> int:
@@ -118,8 +117,7 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
     _deadline(asked, storing)  # one that cannot be is refused before anything is measured
     if asked.output not in FORMATS:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
-    if asked.profile not in PROFILES:
-        raise UsageError(Problem(f"no profile {asked.profile!r}", f"use {' or '.join(PROFILES)}"))
+    check_profile(asked.profile)
     if asked.report_file is not None and asked.report_file.suffix not in REPORTS:
         what = f"--report {asked.report_file} is neither a page nor data"
         raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))

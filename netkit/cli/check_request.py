@@ -3,6 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from netkit.errors import Problem, UsageError
+
+PROFILES = ("light", "full")
+
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
@@ -28,3 +32,9 @@ class CheckRequest:
     is_notifying: bool = False
     deadline: str = ""
     lists: bool = False
+
+
+def check_profile(name: str) -> None:
+    """Refuse a profile that does not exist."""
+    if name not in PROFILES:
+        raise UsageError(Problem(f"no profile {name!r}", f"use {' or '.join(PROFILES)}"))

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from netkit.cli import trials
-from netkit.cli.check import PROFILES, judged_of
+from netkit.cli.check import judged_of
 from netkit.cli.check_history import chosen, judged_again
+from netkit.cli.check_request import check_profile
 from netkit.cli.checking import NO_PAST, Checking
 from netkit.cli.fabric import CHECKS, beside, open_project
 from netkit.cli.stored import LAST, StoredPast, Storing, digest, place_of, source_of
@@ -48,8 +49,7 @@ class Wanted:
 
     def check(self, store: str) -> None:
         """Refuse what contradicts itself."""
-        if self.profile not in PROFILES:
-            raise UsageError(Problem(f"no profile {self.profile!r}", f"use {' or '.join(PROFILES)}"))
+        check_profile(self.profile)
         if self.since not in {"", LAST}:
             raise UsageError(Problem(f"no run {self.since!r} to judge counters since", f"use --since {LAST}"))
         if self.since and not store:

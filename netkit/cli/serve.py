@@ -143,6 +143,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
         return 0
     gc.enable()  # this process is to last
     every_s = asked.every_s
+    asked.refuse()
     place = Place.of(asked.listen, asked.certificate, asked.key)
     place.check_certificate()
     loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good

@@ -5,7 +5,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from netkit.access.settings import FactSource
+from netkit.cli.check_request import check_profile
 from netkit.errors import Problem, UsageError
 
 EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
@@ -42,6 +45,20 @@ class ServeRequest:
             what = f"--every {self.every!r} is no time"
             raise UsageError(Problem(what, "use seconds, minutes, hours or days, such as 30s, 15m, 1h or 1d"))
         return int(found["number"]) * UNITS_S[found["unit"]]
+
+    def refuse(self) -> None:
+        """Refuse at the start what every round would refuse."""
+        check_profile(self.profile)
+        if self.source and self.source not in get_args(FactSource):
+            raise UsageError(
+                Problem(f"no source of facts {self.source!r}", f"use one of {', '.join(get_args(FactSource))}")
+            )
+        if self.snapshot is not None and self.lab:
+            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+        if self.snapshot is not None and not self.snapshot.exists():
+            raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
+        if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):
+            raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "make it first"))
 
     def check(self, metrics: Path, report: Path) -> list[str]:
         """Return the command line of a check that leaves metrics and a report."""

@@ -96,8 +96,10 @@ def _joined(last: Point, point: Point) -> Point:
 
 
 def _either(one: Pauses, other: Pauses) -> Pauses:
-    if one is other:
+    if one is other or other is NO_PAUSES:
         return one
+    if one is NO_PAUSES:
+        return other
     return Pauses(one.is_held or other.is_held, max(one.source, other.source))
 
 

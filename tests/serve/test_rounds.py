@@ -191,6 +191,11 @@ def test_what_cannot_be_served_is_refused_in_a_line(
     for place in ("8400", "127.0.0.1:", "127.0.0.1:99999", "nonsense"):
         assert_refused(run("serve", "--fabric", fabric, "--listen", place), "is no place")
     assert_refused(refused(fabric, "--every=5"), "--every '5' is no time")
+    assert_refused(refused(fabric, "--profile=most"), "no profile 'most'")
+    assert_refused(refused(fabric, "--source=hearsay"), "no source of facts 'hearsay'")
+    assert_refused(refused(fabric, "--from", tmp_path / "none"), "there is no snapshot")
+    assert_refused(refused(fabric, "--from", places[1], "--lab=x"), "two places to read from")
+    assert_refused(refused(fabric, "--backup", tmp_path / "none" / "saved"), "there is no folder")
     assert_refused(refused(fabric, "--token-file", tmp_path / "none"), "the token cannot be read")
     assert_refused(refused(fabric, "--certificate", tmp_path / "none"), "the certificate cannot be used")
     assert_refused(refused(fabric, "--key", tmp_path / "none"), "--key belongs to a certificate")
