@@ -8,9 +8,10 @@ from typing import Any
 
 from netkit.cli.fabric import open_project
 from netkit.errors import LabError, Problem
-from netkit.lab import neighbor_table, remote
+from netkit.lab.entry import remote
 from netkit.lab.folder import LOG, LabFolder, all_labs, lab_folder, only_one
-from netkit.lab.holder import ENVIRONMENT, OWN
+from netkit.lab.system import neighbor_table
+from netkit.lab.system.namespace_holder import ENVIRONMENT, OWN
 
 OWN_TERMINAL = ("TERM", "COLUMNS", "LINES")
 """What a node may know of the environment it is entered from."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from netkit.cli.lab import running
 from netkit.errors import Problem, UsageError
-from netkit.lab import remote
+from netkit.lab.entry import remote
 from netkit.lab.faults import CATALOG
 from netkit.lab.folder import all_labs
 

@@ -10,9 +10,11 @@ from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
-from netkit.lab import ability, block, detach, keeper, neighbor_table, remote
+from netkit.lab import ability, keeper
+from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, lab_folder, only_one
 from netkit.lab.job import Job
+from netkit.lab.system import block, detach, neighbor_table
 from netkit.render import Engine, render
 
 POLL_S = 0.2

@@ -13,9 +13,11 @@ from netkit.cli.fabric import Project
 from netkit.cli.lab_up import await_birth, start
 from netkit.design import Fabric
 from netkit.errors import LabError, Problem
-from netkit.lab import ability, block, neighbor_table, remote
+from netkit.lab import ability
+from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, all_labs, began_at, lab_folder, only_one
 from netkit.lab.job import Job
+from netkit.lab.system import block, neighbor_table
 from netkit.platforms.config import Files
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")

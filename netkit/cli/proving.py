@@ -24,9 +24,9 @@ from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
 from netkit.errors import NetkitError
-from netkit.lab import remote
-from netkit.lab.calling import Gap, Heard
+from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
+from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.platforms.config import Files

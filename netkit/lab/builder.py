@@ -9,18 +9,20 @@ from pathlib import Path
 
 from netkit.design.fabric import Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab import https, record, routing, shell, syscalls
-from netkit.lab.agents.gnmi import Door, GnmiAgent
-from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.convergence import Shortfall
-from netkit.lab.holder import Holder, hold
+from netkit.lab import record, routing
+from netkit.lab.agents.gnmi.server import Door, GnmiAgent
+from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.entry import https, shell
+from netkit.lab.entry.server import serve
+from netkit.lab.faults.trouble import Patient
 from netkit.lab.layout import PERSONALITY_OF_HOSTS, Seat
 from netkit.lab.live import FLASH_BYTES, LiveNode
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
-from netkit.lab.server import serve
-from netkit.lab.trouble import Patient
+from netkit.lab.proof.convergence import Shortfall
+from netkit.lab.system import syscalls
+from netkit.lab.system.namespace_holder import Holder, hold
 from netkit.lab.world import SNMP_PORT, SSH_PORT, World
 
 BUILDERS = 4

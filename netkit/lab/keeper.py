@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab import convergence, examination, faults, reach, syscalls, world
-from netkit.lab.breaking import Breaker
+from netkit.lab import faults, world
 from netkit.lab.builder import Builder
-from netkit.lab.calling import Caller
+from netkit.lab.faults.breaking import Breaker
 from netkit.lab.job import Job
 from netkit.lab.node import RefusedError
+from netkit.lab.proof import convergence, examination, reach
+from netkit.lab.proof.calling import Caller
+from netkit.lab.system import syscalls
 from netkit.lab.traffic import pattern
 from netkit.lab.traffic.flow import End
 from netkit.lab.traffic.process import TrafficProcess

@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab import drain, kernel, routing, syscalls
-from netkit.lab.agents.gnmi import GnmiAgent
-from netkit.lab.agents.lldp import Lldpd
-from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.holder import ENVIRONMENT, Holder, write_boot_id
+from netkit.lab import drain, routing
+from netkit.lab.agents.gnmi.server import GnmiAgent
+from netkit.lab.agents.lldp.daemon import Lldpd
+from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.layout import Seat
 from netkit.lab.model.inputs import KernelPort
 from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
 from netkit.lab.services import Services
 from netkit.lab.state import SwitchState
+from netkit.lab.system import links, syscalls
+from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
 FRESH_S = 0.5
@@ -52,7 +53,7 @@ class LiveNode:
         self._log = log
         self._services = services
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
-        self._links = kernel.KernelState()
+        self._links = links.KernelState()
         self._frr: str | None = None
         self._marking = ""
         self._seen: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
@@ -140,10 +141,10 @@ class LiveNode:
         return routing.ask(self, daemon, command)
 
     def realise(self, state: SwitchState) -> None:
-        """Make kernel, FRR, marking, SNMP and the hardware model what a state says."""
+        """Make links, FRR, marking, SNMP and the hardware model what a state says."""
         self.changes += 1
-        after = kernel.wanted(state, self.kernel_names)
-        self.ip(kernel.steps(self._links, after))
+        after = links.wanted(state, self.kernel_names)
+        self.ip(links.steps(self._links, after))
         self._links = after
         self._name(state.hostname)
         text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
@@ -258,7 +259,7 @@ class LiveNode:
         for folder in ("run/frr", "run/lock", "var/log/frr", "var/tmp/frr", "tmp"):
             for entry in self.file(folder).iterdir():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
-        self._links, self._frr, self._marking = kernel.KernelState(), None, ""
+        self._links, self._frr, self._marking = links.KernelState(), None, ""
         write_boot_id(self.holder.root)
 
     def _name(self, hostname: str) -> None:

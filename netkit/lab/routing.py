@@ -8,8 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from netkit.lab.holder import OWN
 from netkit.lab.node import Done, RefusedError
+from netkit.lab.system.namespace_holder import OWN
 
 DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
 FOLDER = "/usr/lib/frr"

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
+from netkit.lab.faults.nic import loss
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.model import Model
-from netkit.lab.nic_faults import loss
 from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState

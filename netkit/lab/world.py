@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab import block, https, shell
+from netkit.lab.entry import https, shell
+from netkit.lab.faults.trouble import Trouble
 from netkit.lab.folder import LabFolder
 from netkit.lab.layout import Layout, lay_out
 from netkit.lab.live import LiveNode
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.personality import Personality
 from netkit.lab.services import Services
-from netkit.lab.trouble import Trouble
+from netkit.lab.system import block
 
 SSH_PORT, SNMP_PORT = 22, 161
 LOW_PORTS = 1023

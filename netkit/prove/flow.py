@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Nic
-from netkit.lab.calling import Call
-from netkit.lab.reach import Trip, every_trip, sampled
+from netkit.lab.proof.calling import Call
+from netkit.lab.proof.reach import Trip, every_trip, sampled
 
 SAME_LEAF, SAME_UNIT, ACROSS = "same leaf", "same unit", "across units"
 SCOPES = (SAME_LEAF, SAME_UNIT, ACROSS)

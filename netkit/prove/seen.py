@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.calling import Gap, Heard
+from netkit.lab.proof.calling import Gap, Heard
 from netkit.prove.flow import SCOPES, Flow
 
 BEFORE = 0

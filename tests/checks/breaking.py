@@ -17,7 +17,7 @@ from netkit.design import Host, Switch
 from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import Finding, Scene, Verdict, catalog
 from netkit.judge.run import Judgement, run
-from netkit.lab import remote
+from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
 from netkit.observe import Options
 from tests.checks.fault_table import Found, Row, place_of, rows_on

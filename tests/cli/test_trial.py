@@ -6,7 +6,7 @@ from pathlib import Path
 from netkit.cli.fabric import open_project
 from netkit.cli.proving import Trial
 from netkit.deploy import DeviceOutcome, Outcome, Result, State
-from netkit.lab.calling import Gap, Heard
+from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
 from netkit.prove.flow import flows
 from netkit.prove.part import Part

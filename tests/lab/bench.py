@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design import Fabric
-from netkit.lab.holder import TOOLS
 from netkit.lab.layout import lay_out
 from netkit.lab.node import Done
+from netkit.lab.system.namespace_holder import TOOLS
 from tests.lab.running import PATIENCE_S, RunningLab
 
 OWN_USER = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]

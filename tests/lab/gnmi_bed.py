@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from netkit.lab.agents.gnmi import Door, GnmiAgent
+from netkit.lab.agents.gnmi.server import Door, GnmiAgent
 from netkit.lab.personality import Personality
 from netkit.lab.state import GnmiState, SwitchState
 from netkit.platforms.gnmi.credential import Login, Place

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from netkit.errors import LabError
-from netkit.lab import ability, detach
+from netkit.lab import ability
 from netkit.lab.folder import INIT, RECORD, LabFolder
+from netkit.lab.system import detach
 from tests.command import Done, run, start
 from tests.lab.running import RunningLab, intent, lab_home, needs_lab, on_platform, until, write_fabric
 

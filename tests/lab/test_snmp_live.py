@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.agents import snmp_if
-from netkit.lab.agents.lldp_neighbor import Chassis
-from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.agents.snmp_scene import Surroundings
+from netkit.lab.agents.lldp.neighbor import Chassis
+from netkit.lab.agents.snmp import interfaces as snmp_if
+from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.agents.snmp.scene import Surroundings
 from netkit.lab.node import RefusedError
 from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
 from tests import intents

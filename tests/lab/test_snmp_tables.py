@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import snmp_arista, snmp_cumulus, snmp_entity, snmp_if, snmp_lldp, snmp_pfc, snmp_sonic
-from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp_mibs import mibs
-from netkit.lab.agents.snmp_row import Kind, Oid, Row, counter64
-from netkit.lab.agents.snmp_scene import Scene, Surroundings, interface_index, scene
-from netkit.lab.agents.snmp_tree import Mib, Tree
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp import arista as snmp_arista
+from netkit.lab.agents.snmp import cumulus as snmp_cumulus
+from netkit.lab.agents.snmp import entity as snmp_entity
+from netkit.lab.agents.snmp import interfaces as snmp_if
+from netkit.lab.agents.snmp import lldp as snmp_lldp
+from netkit.lab.agents.snmp import pfc as snmp_pfc
+from netkit.lab.agents.snmp import sonic as snmp_sonic
+from netkit.lab.agents.snmp.mibs import mibs
+from netkit.lab.agents.snmp.row import Kind, Oid, Row, counter64
+from netkit.lab.agents.snmp.scene import Scene, Surroundings, interface_index, scene
+from netkit.lab.agents.snmp.tree import Mib, Tree
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port

@@ -1,6 +1,6 @@
 """What traffic saw: each gap in its wave and in its scope."""
 
-from netkit.lab.calling import Call, Gap, Heard
+from netkit.lab.proof.calling import Call, Gap, Heard
 from netkit.platforms.change import Risk
 from netkit.prove.flow import ACROSS, SAME_LEAF, Flow
 from netkit.prove.proof import of_loss

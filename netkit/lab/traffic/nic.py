@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from netkit.lab import syscalls
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.state import PRIORITIES
+from netkit.lab.system import syscalls
 from netkit.lab.traffic.flow import End, NicConfig
 from netkit.lab.traffic.packet import CNP, PORT
 

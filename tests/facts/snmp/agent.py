@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Facts
-from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp import SnmpAgent
-from netkit.lab.agents.snmp_scene import Surroundings
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp.agent import SnmpAgent
+from netkit.lab.agents.snmp.scene import Surroundings
 from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.credential import Community, Credential, User

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from netkit.errors import AccessError
-from netkit.lab.agents.snmp import SnmpAgent
+from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.platforms.snmp.credential import Community, Credential, User
 from netkit.platforms.snmp.facts import table
 from tests.facts.snmp import case

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.lab.agents import gnmi_openconfig as openconfig
+from netkit.lab.agents.gnmi import openconfig
 from netkit.lab.personalities.eos import qos
 from netkit.lab.personalities.eos.machine import Machine
 from netkit.lab.personality import Elem, Told

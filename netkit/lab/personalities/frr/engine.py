@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Iterator
 
 from netkit.lab import routing
-from netkit.lab.holder import OWN
 from netkit.lab.node import Done, Node, RefusedError
 from netkit.lab.personalities.frr import files, told
 from netkit.lab.personalities.frr.told import Told
+from netkit.lab.system.namespace_holder import OWN
 
 RELOAD = ("/usr/lib/frr/frr-reload.py", "--reload", files.FRR_CONF)
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")

@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from netkit.lab.entry.wire import HungUpError, WireCall
 from netkit.lab.node import Node
 from netkit.lab.personality import Call
-from netkit.lab.wire import HungUpError, WireCall
 
 HOME = "/run/netkit/unit"
 SOCKET = f"{HOME}/node.sock"

@@ -5,7 +5,7 @@ That each switch priority is told apart by a key, and how that is called, is the
 
 from collections.abc import Iterator
 
-from netkit.lab.agents import gnmi_openconfig as openconfig
+from netkit.lab.agents.gnmi import openconfig
 from netkit.lab.node import Node
 from netkit.lab.personality import Elem, Told
 from netkit.lab.reading import PortReading

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.personalities.sonic import transceiver
 from netkit.lab.personalities.sonic.buffers import buffers
 from netkit.lab.personalities.sonic.counters import (

@@ -4,7 +4,7 @@ import ipaddress
 import json
 import zlib
 
-from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities.sonic.columns import columns
 from netkit.lab.personalities.sonic.command import Command, Commands, Line

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.agents import lldp_neighbor
+from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.personalities.eos.lists import port_list
 from netkit.lab.personalities.eos.machine import Machine
 from netkit.lab.personalities.eos.patterns import Captured

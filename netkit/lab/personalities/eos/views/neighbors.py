@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from netkit.lab.agents.lldp_neighbor import Chassis
-from netkit.lab.agents.lldp_neighbor import Neighbor as Heard
+from netkit.lab.agents.lldp.neighbor import Chassis
+from netkit.lab.agents.lldp.neighbor import Neighbor as Heard
 from netkit.lab.personalities.eos.lists import port_list
 from netkit.lab.personalities.eos.patterns import Captured
 from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply

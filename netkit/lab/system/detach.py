@@ -14,10 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from netkit.errors import LabError, NetkitError, Problem
-from netkit.lab import syscalls
 from netkit.lab.ability import FIND_ON
 from netkit.lab.folder import INIT, LOG, began_at
 from netkit.lab.job import Job
+from netkit.lab.system import syscalls
 
 ACCOUNTS = 65535
 

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from netkit.lab.agents.snmp_row import Oid, Row
+from netkit.lab.agents.snmp.row import Oid, Row
 
 FRESH_S = 1.0
 

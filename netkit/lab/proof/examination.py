@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from netkit.design.fabric import Fabric
-from netkit.lab import convergence, reach
 from netkit.lab.live import LiveNode
+from netkit.lab.proof import convergence, reach
 
 Nodes = Mapping[str, LiveNode]
 

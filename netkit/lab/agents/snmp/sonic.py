@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from netkit.lab.agents.snmp_row import ENTERPRISES, Row, counter64
-from netkit.lab.agents.snmp_scene import Interface, Scene
+from netkit.lab.agents.snmp.row import ENTERPRISES, Row, counter64
+from netkit.lab.agents.snmp.scene import Interface, Scene
 
 CISCO = (*ENTERPRISES, 9, 9)
 PFC_OF_PORT = (*CISCO, 813, 1, 1, 1)

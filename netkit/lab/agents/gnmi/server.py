@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from netkit.lab.holder import ACCOUNTS
 from netkit.lab.node import Node
 from netkit.lab.personality import Elem, Told
 from netkit.lab.state import GnmiState, SwitchState
+from netkit.lab.system.namespace_holder import ACCOUNTS
 
 LIBRARY = ("grpc", "pygnmi.spec.v080.gnmi_pb2", "pygnmi.spec.v080.gnmi_pb2_grpc")
 MISSING = "gNMI is configured and not served, for pygnmi is not installed: install netkit with its extra gnmi"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from netkit.lab.agents.snmp_row import Kind, Oid, Row
+from netkit.lab.agents.snmp.row import Kind, Oid, Row
 
 HEADER = struct.Struct("!BBBxIIII")
 VERSION = 1

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from netkit.errors import LabError, Problem
-from netkit.lab.block import any_claimed
+from netkit.lab.system.block import any_claimed
 
 KEYS = ("gc_thresh1", "gc_thresh2", "gc_thresh3")
 PLACES = tuple(f"{family}/{key}" for family in ("ipv4", "ipv6") for key in KEYS)

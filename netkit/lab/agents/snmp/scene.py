@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
 from netkit.lab.reading import ModuleReading, PortReading
 from netkit.lab.state import PortState, SwitchState
 

@@ -14,8 +14,8 @@ from itertools import pairwise
 from typing import IO, Any
 
 from netkit.errors import LabError, Problem
-from netkit.lab.holder import ENVIRONMENT
 from netkit.lab.live import LiveNode
+from netkit.lab.system.namespace_holder import ENVIRONMENT
 
 ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms", re.MULTILINE)
 SENT = re.compile(r"^(\d+) packets transmitted", re.MULTILINE)

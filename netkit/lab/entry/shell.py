@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.lab.holder import OWN, TOOLS
+from netkit.lab.system.namespace_holder import OWN, TOOLS
 
 KEY = "key"
 LOGIN = f"""#!/bin/sh

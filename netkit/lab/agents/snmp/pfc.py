@@ -5,8 +5,8 @@ The lab shows it on every platform; a real SONiC shows PFC only in Cisco's table
 
 from collections.abc import Iterator
 
-from netkit.lab.agents.snmp_row import Row, counter32
-from netkit.lab.agents.snmp_scene import Scene
+from netkit.lab.agents.snmp.row import Row, counter32
+from netkit.lab.agents.snmp.scene import Scene
 
 TABLE = (1, 3, 111, 2, 802, 1, 1, 21, 1, 1, 1)
 

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from netkit.lab.entry.wire import HungUpError, WireCall
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
-from netkit.lab.wire import HungUpError, WireCall
 
 SOCKET = "run/netkit/node.sock"
 Answer = Callable[[LiveNode, Personality, WireCall], int]

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from netkit.design.fabric import Host
 from netkit.errors import LabError, Problem
-from netkit.lab import faults, nic_faults
+from netkit.lab import faults
 from netkit.lab.faults import kernel
+from netkit.lab.faults import nic as nic_faults
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.world import World
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from netkit.lab.holder import ACCOUNTS
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
+from netkit.lab.system.namespace_holder import ACCOUNTS
 
 LONGEST_BODY = 64 << 20
 IDLE_S = 60.0

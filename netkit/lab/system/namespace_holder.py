@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.lab import syscalls
+from netkit.lab.system import syscalls
 
 OWN = "/run/netkit"
 BOOT_ID = "boot_id"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.lab.agents.snmp_row import (
+from netkit.lab.agents.snmp.row import (
     MIB_2,
     Row,
     counter32,
@@ -14,7 +14,7 @@ from netkit.lab.agents.snmp_row import (
     string,
     truth,
 )
-from netkit.lab.agents.snmp_scene import Interface, Scene
+from netkit.lab.agents.snmp.scene import Interface, Scene
 
 NUMBER = (*MIB_2, 2, 1, 0)
 TABLE = (*MIB_2, 2, 2, 1)

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import lldp_neighbor
-from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp_config import description
-from netkit.lab.agents.snmp_scene import Surroundings
+from netkit.lab.agents.lldp import neighbor as lldp_neighbor
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp.config import description
+from netkit.lab.agents.snmp.scene import Surroundings
 from netkit.lab.node import Node
 from netkit.lab.state import PortState, SwitchState
 

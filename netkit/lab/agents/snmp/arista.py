@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from netkit.lab.agents.snmp_entity import Sensor, scaled, sensors, unit_precision
-from netkit.lab.agents.snmp_row import ENTERPRISES, Row, counter64, integer, string, truth
-from netkit.lab.agents.snmp_scene import Interface, Scene
+from netkit.lab.agents.snmp.entity import Sensor, scaled, sensors, unit_precision
+from netkit.lab.agents.snmp.row import ENTERPRISES, Row, counter64, integer, string, truth
+from netkit.lab.agents.snmp.scene import Interface, Scene
 from netkit.lab.reading import Limits
 
 ARISTA = (*ENTERPRISES, 30065, 3)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from netkit.lab.entry.wire import HungUpError, WireCall
 from netkit.lab.faults import Fault, Faults
-from netkit.lab.holder import OWN
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
-from netkit.lab.wire import HungUpError, WireCall
+from netkit.lab.system.namespace_holder import OWN
 
 REFRESH = ".refresh"
 PULSE_S = 0.2

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic
-from netkit.lab.convergence import ASKERS, Shortfall
 from netkit.lab.live import LiveNode
+from netkit.lab.proof.convergence import ASKERS, Shortfall
 
 PATIENCE_S = 300.0
 HEADERS_BYTES = 28

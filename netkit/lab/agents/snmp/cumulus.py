@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from netkit.lab.agents.snmp_row import ENTERPRISES, Row, counter64, string
-from netkit.lab.agents.snmp_scene import Interface, Scene
+from netkit.lab.agents.snmp.row import ENTERPRISES, Row, counter64, string
+from netkit.lab.agents.snmp.scene import Interface, Scene
 
 COUNTERS = (*ENTERPRISES, 40310, 2)
 DISCARDS = (*COUNTERS, 1, 2, 1)

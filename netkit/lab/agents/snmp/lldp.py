@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from netkit.lab.agents.lldp_neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp_row import Row, integer, mac_octets, octets, string
-from netkit.lab.agents.snmp_scene import Scene, Surroundings
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.snmp.row import Row, integer, mac_octets, octets, string
+from netkit.lab.agents.snmp.scene import Scene, Surroundings
 
 LLDP = (1, 0, 8802, 1, 1, 2, 1)
 LOCAL = (*LLDP, 3)

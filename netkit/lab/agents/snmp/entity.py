@@ -9,8 +9,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.lab.agents.snmp_row import MIB_2, Oid, Row, integer, string, truth
-from netkit.lab.agents.snmp_scene import Interface, Scene, modules
+from netkit.lab.agents.snmp.row import MIB_2, Oid, Row, integer, string, truth
+from netkit.lab.agents.snmp.scene import Interface, Scene, modules
 from netkit.lab.reading import Limits, ModuleReading
 
 PHYSICAL = (*MIB_2, 47, 1, 1, 1, 1)

@@ -4,9 +4,9 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 
-from netkit.lab.agents import snmp_agentx as agentx
-from netkit.lab.agents.snmp_agentx import Binding, Header, Missing, Pdu, Range
-from netkit.lab.agents.snmp_tree import Tree
+from netkit.lab.agents.snmp import agentx
+from netkit.lab.agents.snmp.agentx import Binding, Header, Missing, Pdu, Range
+from netkit.lab.agents.snmp.tree import Tree
 
 TIMEOUT_S = 60
 """How long snmpd waits for an answer: machines are shared."""

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Protocol
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents import snmp_config
-from netkit.lab.agents.snmp_mibs import mibs
-from netkit.lab.agents.snmp_scene import Scene, Surroundings, scene
-from netkit.lab.agents.snmp_session import Session
-from netkit.lab.agents.snmp_tree import Tree
+from netkit.lab.agents.snmp import config
+from netkit.lab.agents.snmp.mibs import mibs
+from netkit.lab.agents.snmp.scene import Scene, Surroundings, scene
+from netkit.lab.agents.snmp.session import Session
+from netkit.lab.agents.snmp.tree import Tree
 from netkit.lab.node import Node
 from netkit.lab.state import SwitchState
 
@@ -28,7 +28,7 @@ BECOME = (
     f"export LISTEN_PID=$$ LISTEN_FDS=1 MIBS= MIBDIRS= SNMPCONFPATH={FOLDER}:{FOLDER}/private "
     f'SNMP_PERSISTENT_DIR={FOLDER}/private; exec "$@"'
 )
-SNMPD = ("/usr/sbin/snmpd", "-f", "-r", "-LOw", "-I", ",".join(snmp_config.MODULES))
+SNMPD = ("/usr/sbin/snmpd", "-f", "-r", "-LOw", "-I", ",".join(config.MODULES))
 START_S = 60
 PAUSE_S = 0.02
 
@@ -95,10 +95,10 @@ class SnmpAgent:
         if state.snmp is None or not (state.snmp.users or state.snmp.communities):
             return {}
         return {
-            "snmpd.conf": snmp_config.config(
+            "snmpd.conf": config.config(
                 state.snmp, state.hostname, self._switch, f"{self._address}:{self.port}", f"{FOLDER}/agentx"
             ),
-            "private/snmpd.conf": snmp_config.secrets(state.snmp, state.hostname, boots),
+            "private/snmpd.conf": config.secrets(state.snmp, state.hostname, boots),
         }
 
     def _begin(self, state: SwitchState) -> None:

@@ -1,0 +1,1 @@
+"""The gNMI server of a node."""

@@ -1,0 +1,1 @@
+"""LLDP on a node: real lldpd, and what it tells."""

@@ -1,0 +1,1 @@
+"""The SNMP agent of a node: real snmpd, and the tables its NOS would show."""

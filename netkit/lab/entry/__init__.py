@@ -1,0 +1,1 @@
+"""The ways in to a node, and between a command on it and the lab's keeper."""
