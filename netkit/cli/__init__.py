@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-from netkit.cli.ctrl_c import CtrlC
+from netkit.cli.terminal.ctrl_c import CtrlC
 
 INTERRUPTED = 130
 

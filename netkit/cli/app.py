@@ -15,8 +15,8 @@ import typer
 
 from netkit import __version__
 from netkit.cli import INTERRUPTED
-from netkit.cli.annotation import annotate
 from netkit.cli.defect import tell_of_threads
+from netkit.cli.terminal.annotation import annotate
 from netkit.cli.verbs import acceptance, change, intent, lab, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve

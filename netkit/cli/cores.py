@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from netkit import plan as planning
-from netkit.cli.progress import counter
+from netkit.cli.terminal.progress import counter
 from netkit.design import Fabric
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem
 from netkit.plan import Plan, Running, Unreachable

@@ -19,8 +19,8 @@ from pathlib import Path
 from netkit import __version__
 from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside, check_format, open_project
 from netkit.cli.runs import runs_folder
-from netkit.cli.text import columns
-from netkit.cli.whole_file import write_whole
+from netkit.cli.terminal.text import columns
+from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy import RunSummary, history
 from netkit.errors import LabError, NetkitError
 from netkit.lab import ability

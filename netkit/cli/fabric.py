@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit import design, intent
-from netkit.cli.annotation import annotate
+from netkit.cli.terminal.annotation import annotate
 from netkit.design import Fabric
 from netkit.errors import IntentError, NetkitError, Problem, UsageError
 from netkit.errors import Path as IntentPath

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.cli.bounds import bounded, each_in_time
 from netkit.cli.fabric import Project
-from netkit.cli.progress import progress
+from netkit.cli.terminal.progress import progress
 from netkit.design.select import Device
 from netkit.platforms.config import Files
 from netkit.render import Engine, render

@@ -9,7 +9,7 @@ from netkit.cli.fabric import Project
 from netkit.cli.fleet import HOST_PLATFORM, Fleet
 from netkit.cli.intended import intended
 from netkit.cli.planning import compared
-from netkit.cli.progress import counter
+from netkit.cli.terminal.progress import counter
 from netkit.design import Fabric, Switch
 from netkit.design.select import Device
 from netkit.facts import Snapshot

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from netkit.cli.fleet import Fleet
-from netkit.cli.progress import counter
+from netkit.cli.terminal.progress import counter
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import AccessError, NetkitError, Problem
 from netkit.plan import Running, Unreachable

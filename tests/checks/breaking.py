@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from netkit import plan as planning
-from netkit.cli.checking import Checking
+from netkit.cli.check.checking import Checking
 from netkit.cli.fabric import Project
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.checking import Checking
+from netkit.cli.check.checking import Checking
 from netkit.facts.absent import NOT_ASKED
 from netkit.judge import Scene
 from netkit.judge.catalog import select

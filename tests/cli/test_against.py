@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from netkit.cli import against
+from netkit.cli.change import against
 from netkit.cli.fabric import Project, open_project
 from netkit.cli.intended import quietly
 from netkit.plan.shift import approval
@@ -128,7 +128,7 @@ def test_only_devices_that_change_are_rendered(repository: Repository, monkeypat
         rendered.extend(device.name for device in devices)
         return quietly(project, devices, engine)
 
-    monkeypatch.setattr("netkit.cli.against.quietly", counted)
+    monkeypatch.setattr("netkit.cli.change.against.quietly", counted)
     found = against.of_revision(open_project(repository.fabric), "", "HEAD")
     assert sorted(rendered) == sorted(2 * [device.name for device in found.plan.devices])
     assert {device.name for device in found.plan.devices} == {"leaf01", "spine01", "spine02"}

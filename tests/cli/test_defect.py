@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import pytest
 
-from netkit.cli import validate
+from netkit.cli.intent import validate
 from tests.command import NETKIT, PATIENCE_S, ROOT, Done, environment, run
 from tests.conftest import Golden
 

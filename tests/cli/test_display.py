@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from netkit.cli.display import MOST_ROWS, WORDS, Lines, LiveTable
-from netkit.cli.interrupt import ASKED
+from netkit.cli.terminal.display import MOST_ROWS, WORDS, Lines, LiveTable
+from netkit.cli.terminal.interrupt import ASKED
 from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
 
 GOOD = DeviceOutcome("leaf01", Result.DONE, State.INTENDED)

@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from netkit.cli.gate import Door
+from netkit.cli.change.gate import Door
 from netkit.deploy import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.fan_out import each, threads
 from netkit.platforms.change import Risk

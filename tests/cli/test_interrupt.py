@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 
-from netkit.cli.interrupt import Interrupt
+from netkit.cli.terminal.interrupt import Interrupt
 from tests.command import ROOT, environment
 
 TWICE = """
 import os, signal
-from netkit.cli.interrupt import Interrupt
+from netkit.cli.terminal.interrupt import Interrupt
 with Interrupt("netkit deploy --resume R", 90):
     os.kill(os.getpid(), signal.{first})
     os.kill(os.getpid(), signal.SIGINT)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.proof_lab import ended_by_signals, shortfalls
-from netkit.cli.proving import measured
+from netkit.cli.change.proof_lab import ended_by_signals, shortfalls
+from netkit.cli.change.proving import measured
 from netkit.errors import LabError
 from netkit.lab import ability
 from netkit.lab.folder import LabFolder

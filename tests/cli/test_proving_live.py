@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.proof_lab import clear_up
+from netkit.cli.change.proof_lab import clear_up
 from netkit.lab.folder import LabFolder, began_at
 from netkit.prove.tried import NOWHERE
 from tests.cli.test_against import ECN, Repository

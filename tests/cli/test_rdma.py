@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli import rdma
+from netkit.cli.check import rdma
 from netkit.cli.deadline import Deadline
 from netkit.platforms.view import Reply, Viewer
 from tests.cli.checked import VALUES

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.whole_file import write_named, write_whole
+from netkit.cli.terminal.whole_file import write_named, write_whole
 from netkit.facts import serial
 from tests.cli.checked import checked
 from tests.cli.site import Site

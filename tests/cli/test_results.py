@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli import trials
+from netkit.cli.check import trials
 from netkit.facts import serial
 from tests.cli.checked import checked
 from tests.command import ROOT, run

@@ -8,8 +8,8 @@ from tests.cli.terminal import terminal
 
 SHOW = """
 import os, signal, sys, termios
-from netkit.cli import screen
-from netkit.cli.ctrl_c import Interrupted
+from netkit.cli.terminal import screen
+from netkit.cli.terminal.ctrl_c import Interrupted
 from netkit.watch.board import Board, Outline
 
 def settings():

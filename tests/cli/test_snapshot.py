@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli import snapshot
-from netkit.cli.whole_file import write_whole
+from netkit.cli.check import snapshot
+from netkit.cli.terminal.whole_file import write_whole
 from netkit.errors import OutputError
 from netkit.facts import Snapshot, serial
 from tests.cli.checked import checked

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from netkit.cli.change.proving import Trial
 from netkit.cli.fabric import open_project
-from netkit.cli.proving import Trial
 from netkit.deploy import DeviceOutcome, Outcome, Result, State
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan

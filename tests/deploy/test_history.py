@@ -3,7 +3,7 @@
 import pytest
 
 from netkit import deploy
-from netkit.cli import history
+from netkit.cli.change import history
 from netkit.deploy import Journal
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from netkit.cli.gate import OnlyRails
+from netkit.cli.change.gate import OnlyRails
 from netkit.cli.observing import looked_at
 from netkit.deploy import GateAnswer, GateQuestion, Moment
 from netkit.deploy.reach_gate import ReachGate

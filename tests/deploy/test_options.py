@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli import rollout
+from netkit.cli.change import rollout
 from netkit.deploy import GateAnswer, GateQuestion, Moment, Options, Phase, Result
 from netkit.platforms.change import Risk
 from tests.deploy import promise

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench import healthy
 from netkit import design
-from netkit.cli.check import judged_of
+from netkit.cli.check.check import judged_of
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place

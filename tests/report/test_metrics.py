@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check import judged_of
-from netkit.cli.whole_file import write_whole
+from netkit.cli.check.check import judged_of
+from netkit.cli.terminal.whole_file import write_whole
 from netkit.facts import COUNTERS, Facts
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.system import Interface

@@ -4,7 +4,7 @@ from functools import reduce
 
 import pytest
 
-from netkit.cli.screen import named
+from netkit.cli.terminal.screen import named
 from netkit.watch.look import Look, key, pressed, shown
 from tests.watch.scene import BEGAN_S, board
 

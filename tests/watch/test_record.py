@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.cli.screen import clock
+from netkit.cli.terminal.screen import clock
 from netkit.errors import NetkitError
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition

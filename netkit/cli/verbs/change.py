@@ -54,7 +54,7 @@ def plan(
     """Show what would change on the devices, what it risks and what it touches; change nothing."""
     where: dict[str, Any] = {"limit": limit, "lab": lab, "running": running, "against": against}
     proof = {"most_devices": prove_devices, "within_s": prove_within} if prove else None
-    _run("plan", fabric, out=out, output=output, detailed=detailed, proof=proof, **where)
+    _run("change.plan", fabric, out=out, output=output, detailed=detailed, proof=proof, **where)
 
 
 def deploy(
@@ -84,7 +84,7 @@ def deploy(
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
     how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
-    _run("deploy", fabric, file=file, resume=resume, dry=dry_run, approved=approved, **how)
+    _run("change.deploy", fabric, file=file, resume=resume, dry=dry_run, approved=approved, **how)
 
 
 def rollback(
@@ -107,7 +107,7 @@ def rollback(
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
     how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
-    _run("rollback", fabric, run, **how)
+    _run("change.rollback", fabric, run, **how)
 
 
 def history(
@@ -122,9 +122,9 @@ def history(
 ) -> None:
     """List the runs on a fabric, newest first: deploys, or checks that were stored."""
     if checks or store:
-        _run("check_history", fabric, run, lab=lab, store=store, output=output)
+        _run("check.history", fabric, run, lab=lab, store=store, output=output)
         return
-    _run("history", fabric, run, lab=lab, output=output)
+    _run("change.history", fabric, run, lab=lab, output=output)
 
 
 def trust(
@@ -135,9 +135,9 @@ def trust(
     replace: Annotated[bool, typer.Option("--replace", help="Also trust what differs from what was trusted.")] = False,
 ) -> None:
     """Collect SSH host keys and HTTPS certificates, show them, and trust them when you say so."""
-    _run("trust", fabric, limit=limit, lab=lab, yes=yes, replace=replace)
+    _run("change.trust", fabric, limit=limit, lab=lab, yes=yes, replace=replace)
 
 
 def inventory(fabric: Fabric, limit: Limit = "", lab: Lab = "") -> None:
     """Print the GPU hosts as an Ansible inventory, for the playbooks or your own."""
-    _run("inventory", fabric, limit=limit, lab=lab)
+    _run("change.inventory", fabric, limit=limit, lab=lab)

@@ -26,20 +26,27 @@ def init(
 ) -> None:
     """Write a small, valid fabric to start from."""
     _run(
-        "init", folder, leaves=leaves, spines=spines, hosts=hosts_per_unit, units=units, platform=platform, model=model
+        "intent.init",
+        folder,
+        leaves=leaves,
+        spines=spines,
+        hosts=hosts_per_unit,
+        units=units,
+        platform=platform,
+        model=model,
     )
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
     """Check the intent, the design behind it, access.yaml and notify.yaml; write nothing."""
-    _run("validate", fabric, output)
+    _run("intent.validate", fabric, output)
 
 
 def schema(
     name: Annotated[str, typer.Argument(help="fabric, access or notify.", metavar="NAME")] = "fabric",
 ) -> None:
     """Print the JSON Schema of fabric.yaml, access.yaml or notify.yaml, for editors."""
-    _run("schema", name)
+    _run("intent.schema", name)
 
 
 def design(
@@ -53,7 +60,7 @@ def design(
     limit: Limit = "",
 ) -> None:
     """Show the design: its size, its cables, its addresses, or where a number comes from."""
-    _run("design", fabric, cabling=cabling, addresses=addresses, explain=explain, output=output, limit=limit)
+    _run("intent.design", fabric, cabling=cabling, addresses=addresses, explain=explain, output=output, limit=limit)
 
 
 def render(
@@ -66,7 +73,7 @@ def render(
     ] = False,
 ) -> None:
     """Write every configuration file, and a manifest of them."""
-    _run("render", fabric, out, limit=limit, platform=platform, ztp=ztp)
+    _run("intent.render", fabric, out, limit=limit, platform=platform, ztp=ztp)
 
 
 def platforms(
@@ -74,4 +81,4 @@ def platforms(
     output: Format = "text",
 ) -> None:
     """List the platforms, what each can express, and how each takes changes."""
-    _run("platforms", name, output)
+    _run("intent.platforms", name, output)

@@ -34,7 +34,7 @@ def up(
     patience: Annotated[float, typer.Option(help="Seconds to wait for convergence.", min=1, max=3600)] = 90,
 ) -> None:
     """Boot a fabric and wait until it has converged."""
-    run("lab_up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
+    run("lab.up", fabric, name, bare=bare, configs=configs, patience_s=patience, verb="up")
 
 
 @verbs.command()
@@ -44,31 +44,31 @@ def down(
     everything: Annotated[bool, typer.Option("--all", help="End every lab of yours.")] = False,
 ) -> None:
     """End a lab; no process, namespace, mount or file of it stays."""
-    run("lab", name, fabric, everything=everything, verb="down")
+    run("lab.booted", name, fabric, everything=everything, verb="down")
 
 
 @verbs.command()
 def status(fabric: AnyFabric = None, name: Name = "") -> None:
     """List the labs, or the devices of one and how they are."""
-    run("lab", name, fabric, verb="status")
+    run("lab.booted", name, fabric, verb="status")
 
 
 @verbs.command()
 def check(fabric: AnyFabric = None, name: Name = "") -> None:
     """Prove sessions and routes, and ping between every two NICs that the design connects."""
-    run("lab", name, fabric, verb="check")
+    run("lab.booted", name, fabric, verb="check")
 
 
 @verbs.command("exec", context_settings=PASS_ON)
 def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Run a command on a node, past its management plane."""
-    run("lab", name, fabric, device, _typed(command) or ["/bin/sh"], verb="execute")
+    run("lab.booted", name, fabric, device, _typed(command) or ["/bin/sh"], verb="execute")
 
 
 @verbs.command(context_settings=PASS_ON)
 def ssh(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Log in to a node over SSH."""
-    run("lab", name, fabric, device, _typed(command), verb="ssh")
+    run("lab.booted", name, fabric, device, _typed(command), verb="ssh")
 
 
 @verbs.command()
@@ -78,7 +78,7 @@ def logs(
     name: Name = "",
 ) -> None:
     """Print what the programs of a node said."""
-    run("lab", name, fabric, device, verb="logs")
+    run("lab.booted", name, fabric, device, verb="logs")
 
 
 @verbs.command("break")
@@ -92,9 +92,9 @@ def break_(
 ) -> None:
     """Inject a fault, as real or as faithful as namespaces allow."""
     if explain:
-        run("lab_faults", name, fabric, verb="list_faults")
+        run("lab.faults", name, fabric, verb="list_faults")
     else:
-        run("lab_faults", name, fabric, fault, place, options or [], verb="break_")
+        run("lab.faults", name, fabric, fault, place, options or [], verb="break_")
 
 
 @verbs.command()
@@ -106,7 +106,7 @@ def heal(
     everything: Annotated[bool, typer.Option("--all", help="Heal every fault of the lab.")] = False,
 ) -> None:
     """End faults."""
-    run("lab_faults", name, fabric, fault, place, everything=everything, verb="heal")
+    run("lab.faults", name, fabric, fault, place, everything=everything, verb="heal")
 
 
 @verbs.command()
@@ -118,13 +118,13 @@ def incast(
     name: Name = "",
 ) -> None:
     """Make several NICs send RoCEv2 packets to one at line rate: real CE marks, real CNPs."""
-    run("lab_faults", name, fabric, place, senders, seconds, verb="incast")
+    run("lab.faults", name, fabric, place, senders, seconds, verb="incast")
 
 
 @verbs.command()
 def calm(fabric: AnyFabric = None, name: Name = "") -> None:
     """End every incast."""
-    run("lab_faults", name, fabric, verb="calm")
+    run("lab.faults", name, fabric, verb="calm")
 
 
 @verbs.command()
@@ -134,13 +134,13 @@ def load(
     name: Name = "",
 ) -> None:
     """Let the job that loads every link run or rest; a lab begins with it running."""
-    run("lab_faults", name, fabric, state, verb="load")
+    run("lab.faults", name, fabric, state, verb="load")
 
 
 @verbs.command()
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
-    run("lab", name, fabric, device, verb="restart")
+    run("lab.booted", name, fabric, device, verb="restart")
 
 
 def _typed(command: list[str] | None) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from netkit.cli.check_request import CheckRequest
+from netkit.cli.check.request import CheckRequest
 from netkit.cli.running import run as _run
 from netkit.cli.verbs.options import (
     Fabric,
@@ -64,7 +64,7 @@ def check(
 ) -> None:
     """Judge the fabric as it is: links, optics, BGP, lossless traffic, hosts; the worst first."""
     if new is not None:
-        _run("new_check", fabric, new)
+        _run("check.new_check", fabric, new)
         return
     asked = CheckRequest(
         fabric,
@@ -88,7 +88,7 @@ def check(
         deadline=deadline,
         lists=lists,
     )
-    _run("check", asked)
+    _run("check.check", asked)
 
 
 def report(
@@ -112,7 +112,7 @@ def report(
     """Judge the fabric and write one HTML file about it that needs nothing else; the same data as JSON."""
     where: dict[str, Any] = {"limit": limit, "lab": lab, "window_s": window, "snapshot": snapshot, "source": source}
     where |= {"results": tuple(results or ()), "since": since, "profile": profile}
-    _run("report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
+    _run("check.report", fabric, run, names=tuple(checks or ()), store=store, out=out, output=output, **where)
 
 
 def snapshot(
@@ -127,7 +127,7 @@ def snapshot(
 ) -> None:
     """Save what all devices are like, for netkit check --from."""
     files = tuple(results or ())
-    _run("snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
+    _run("check.snapshot", fabric, out, files, limit=limit, lab=lab, window_s=window, light=light, source=source)
 
 
 def backup(
@@ -137,7 +137,7 @@ def backup(
     lab: Lab = "",
 ) -> None:
     """Save what devices run without secrets, one file each, made to live in git."""
-    _run("backup", fabric, out, limit=limit, lab=lab)
+    _run("daily.backup", fabric, out, limit=limit, lab=lab)
 
 
 def schedule(
@@ -155,7 +155,7 @@ def schedule(
     ),
 ) -> None:
     """Have systemd check the fabric regularly, and say what changed."""
-    _run("schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=tells)
+    _run("daily.schedule", fabric, action, every=every, backup=backup, units=units, is_notifying=tells)
 
 
 def notify(
@@ -167,7 +167,7 @@ def notify(
     store: Annotated[str, typer.Option("--store", help="Also show what waits there.", metavar="[=URL|FILE]")] = "",
 ) -> None:
     """Tell people and systems what changed: see who is told, and try it."""
-    _run("notify", fabric, action, lab=lab, store=store)
+    _run("daily.notify", fabric, action, lab=lab, store=store)
 
 
 def watch(
@@ -194,4 +194,4 @@ def watch(
     """Show traffic, pauses, ECN marks and losses of every port live, what is wrong first."""
     how: dict[str, Any] = {"limit": limit, "lab": lab, "source": source, "interval_s": interval, "output": output}
     how |= {"record": record, "replay": replay, "speed": speed, "is_once": once, "length": length}
-    _run("watch", fabric, **how)
+    _run("daily.watch", fabric, **how)

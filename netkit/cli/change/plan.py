@@ -1,0 +1,123 @@
+"""`netkit plan`."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from netkit import plan as planning
+from netkit.cli.change.against import RUNNING, at_revision, between, of_running
+from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.planning import from_devices, from_files
+from netkit.cli.terminal.annotation import annotate
+from netkit.errors import OutputError, Problem, UsageError
+from netkit.plan import Plan
+from netkit.plan.shift import Shift
+from netkit.report import shift_json, shift_markdown, shift_text
+from netkit.report.plan_markdown import markdown
+from netkit.report.plan_text import text
+from netkit.report.shift_view import NOTHING, Aside
+
+FORMATS = {"text": text, "markdown": markdown, "json": planning.write}
+SHIFT_FORMATS = {"text": shift_text.text, "markdown": shift_markdown.markdown, "json": shift_json.write}
+UNREACHED, PENDING = 4, 2
+REVISION = "git:"
+
+
+def run(
+    folder: Path,
+    *,
+    limit: str,
+    lab: str,
+    running: Path | None,
+    out: Path | None,
+    output: str,
+    detailed: bool,
+    against: str = "",
+    proof: Mapping[str, Any] | None = None,
+) -> int:
+    """Show what would change; return 4 when a device could not be read, 2 on request when something would."""
+    if output not in FORMATS:
+        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
+    if lab and running is not None:
+        raise UsageError(Problem("--lab and --running are two places to read from", "choose one"))
+    if proof is not None and not (against.startswith(REVISION) and not limit):
+        raise UsageError(Problem("--prove rolls a whole change", "use it with --against git:REVISION, without --limit"))
+    if against:
+        return _against(folder, against, limit, lab, running, out, output, proof, detailed=detailed)
+    project = open_project(folder)
+    warn(project)
+    found = _live(project, limit, lab, running)
+    if out is not None:
+        _write(out, found)
+    sys.stdout.write(FORMATS[output](found))
+    return exit_code(found, detailed=detailed)
+
+
+def _against(
+    folder: Path,
+    against: str,
+    limit: str,
+    lab: str,
+    running: Path | None,
+    out: Path | None,
+    output: str,
+    proof: Mapping[str, Any] | None,
+    *,
+    detailed: bool,
+) -> int:
+    """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
+    aside = NOTHING
+    if against == RUNNING:
+        project = open_project(folder)
+        warn(project)
+        shift = of_running(_live(project, limit, lab, running))
+    elif against.startswith(REVISION) and not lab and running is None and out is None:
+        project = open_project(folder)
+        with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
+            shift = between(base, project, limit, shown)
+            aside = NOTHING if proof is None else _proven(base, project, shift, proof)
+    elif against.startswith(REVISION):
+        what = "a revision is compared with no device, and its plan cannot be deployed"
+        raise UsageError(Problem(what, "leave out --lab, --running and --out"))
+    else:
+        raise UsageError(Problem(f"--against {against!r} says neither", "use --against git:REVISION or running"))
+    annotate(shift.warnings)
+    if out is not None:
+        _write(out, shift.plan)
+    sys.stdout.write(SHIFT_FORMATS[output](shift, aside))
+    code = aside.exit_code or exit_code(shift.plan, detailed=detailed)
+    return code or (PENDING if detailed and not shift.is_nothing else 0)
+
+
+def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, Any]) -> Aside:
+    from netkit.cli.change import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
+    from netkit.prove import telling  # noqa: PLC0415 (see above)
+
+    return telling.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
+
+
+def _live(project: Project, limit: str, lab: str, running: Path | None) -> Plan:
+    return _of_devices(project, limit, lab) if running is None else from_files(project, limit, running)
+
+
+def _of_devices(project: Project, limit: str, lab: str) -> Plan:
+    from netkit.cli.fleet import fleet  # noqa: PLC0415 (what connects is slow to import, and files need none of it)
+
+    return from_devices(project, limit, fleet(project, lab)).plan
+
+
+def exit_code(plan: Plan, *, detailed: bool) -> int:
+    """Return what a plan ends with: what nobody could read weighs more than what is to be done."""
+    if not plan.is_complete:
+        return UNREACHED
+    return PENDING if detailed and plan.changed else 0
+
+
+def _write(file: Path, plan: Plan) -> None:
+    draft = file.with_name(f".{file.name}.draft")
+    try:
+        draft.write_text(planning.write(plan), encoding="utf-8")
+        draft.replace(file)
+    except OSError as error:
+        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", "check its folder")) from None

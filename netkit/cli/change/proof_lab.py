@@ -1,0 +1,92 @@
+"""A lab for one proof: beside any other of the same fabric, and gone when the proof is over, however it ends."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from netkit.cli.fabric import Project
+from netkit.cli.lab.up import await_birth, start
+from netkit.cli.terminal.ctrl_c import Interrupted
+from netkit.design import Fabric
+from netkit.errors import LabError, Problem
+from netkit.lab import ability
+from netkit.lab.entry import remote
+from netkit.lab.folder import LabFolder, all_labs, began_at, lab_folder, only_one
+from netkit.lab.job import Job
+from netkit.lab.system import block, neighbor_table
+from netkit.platforms.config import Files
+
+NAME = re.compile(r"proof-(\d+)-(\d+)")
+POLL_S = 0.2
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Tell = Callable[[str], None]
+
+
+@contextmanager
+def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, patience_s: float) -> Iterator[LabFolder]:
+    """Yield a lab that is being booted with some files, which promise a fabric; it ends with the block."""
+    ability.check()
+    lab = lab_folder(f"proof-{os.getpid()}-{began_at(os.getpid())}")
+    try:
+        with ended_by_signals(lab):
+            with block.announced():
+                with only_one():
+                    clear_up(all_labs())
+                    started = {name: dict(one) for name, one in files.items()}
+                    folder = str(project.loaded.folder.absolute())
+                    start(lab, project, Job(project.fabric, started, lab, folder, patience_s, promised))
+                await_birth(lab)
+            yield lab
+    finally:
+        with only_one():
+            lab.end()
+            neighbor_table.give_back()
+
+
+def shortfalls(lab: LabFolder, tell: Tell, deadline_s: float) -> tuple[str, ...]:
+    """Wait until a lab is up, and return what it lacks; LabError when it is not by a time of the monotonic clock."""
+    step = ""
+    while time.monotonic() < deadline_s:
+        progress = remote.ask(lab, "progress")
+        if progress["failure"]:
+            raise LabError(Problem(f"the lab could not be built: {progress['failure']}"))
+        if progress["is_up"]:
+            lacks = progress["shortfalls"]
+            return tuple(f"{device}{':' + port if port else ''}: {what}" for device, port, what in lacks)
+        if progress["step"] != step:
+            step = progress["step"]
+            tell(step)
+        time.sleep(POLL_S)
+    raise LabError(Problem("the time for the proof was over before the lab was up", "--prove-within gives it more"))
+
+
+def clear_up(labs: Iterable[LabFolder]) -> None:
+    """End labs of proofs that were killed and could not do it."""
+    for lab in labs:
+        found = NAME.fullmatch(lab.name)
+        if found and began_at(int(found[1])) != found[2]:
+            lab.end()
+
+
+@contextmanager
+def ended_by_signals(lab: LabFolder) -> Iterator[None]:
+    """End the lab at once when the user or the machine wants to: whatever still talks to it ends by that.
+
+    A signal that is ignored, as `nohup` does, goes on being ignored.
+    """
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        lab.end()
+        raise Interrupted
+
+    minded = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, heard) for number in minded}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,262 @@
+"""`netkit plan --prove`: boots what ran before in a lab, rolls the change there, and says what traffic saw."""
+
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from netkit import deploy
+from netkit.access.secrets import SecretStore
+from netkit.cli.change.gate import gate_of
+from netkit.cli.change.proof_lab import proof_lab, shortfalls
+from netkit.cli.fabric import Project
+from netkit.cli.fleet import Fleet, fleet
+from netkit.cli.intended import quietly
+from netkit.cli.planning import Planned, from_devices
+from netkit.cli.terminal.display import display
+from netkit.cli.terminal.listener import say
+from netkit.deploy import Event, Journal, Options, Outcome, Phase
+from netkit.design import Fabric
+from netkit.design.expectation import expectations, has_drain
+from netkit.design.select import Device
+from netkit.errors import NetkitError
+from netkit.lab.entry import remote
+from netkit.lab.folder import LabFolder
+from netkit.lab.proof.calling import Gap, Heard
+from netkit.plan import Plan
+from netkit.plan.shift import Shift
+from netkit.platforms.config import Files
+from netkit.prove import proof as proofs
+from netkit.prove.cabling import obstacle
+from netkit.prove.flow import Flow, flows
+from netkit.prove.part import MOST_DEVICES, Part, choose, cut
+from netkit.prove.proof import Examined, Proof
+from netkit.prove.seen import Turn, by_scope, by_wave, mute, since_the_first
+from netkit.prove.tried import NOWHERE, untried
+from netkit.render import Engine
+
+INTERVAL_S = 0.1
+QUIET_S = 2.0
+"""How long hosts call each other before the first wave and after the last."""
+MOST_TRIPS = 200
+BOOT_S, SETTLE_S = 120.0, 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the user wants of a proof."""
+
+    most_devices: int = MOST_DEVICES
+    within_s: float = 900.0
+
+
+def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
+    """Return what came of trying a change in the lab; what keeps it from being tried is told with its exit code."""
+    if shift.is_nothing:
+        return Proof()
+    began_s = time.monotonic()
+    try:
+        part = choose(project.fabric, _groups(shift), wish.most_devices)
+        found = Trial(base, project, part, shift.plan, began_s + wish.within_s).run()
+    except NetkitError as error:
+        return Proof(failures=tuple(map(str, error.problems)), exit_code=error.exit_code)
+    except OSError as error:
+        return Proof(failures=(f"this machine could not carry the proof: {error}",), exit_code=NetkitError.exit_code)
+    code = proofs.FAILED if found.failures else 0
+    whole = proofs.booted(part, project.fabric, shift)
+    return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
+
+
+def _groups(shift: Shift) -> list[Sequence[str]]:
+    """Return devices that change alike; new ones of a role are alike."""
+    roles = dict.fromkeys(device.role for device in shift.added)
+    added = [[device.name for device in shift.added if device.role == role] for role in roles]
+    return [*shift.plan.groups, *added]
+
+
+class _ThrowAway(SecretStore):
+    """Secrets nobody else knows: the real ones have no business in a lab."""
+
+    def _fetched(self, name: str) -> str:
+        return f"lab-{name}-{secrets.token_hex(12)}"
+
+
+@dataclass
+class _Turns:
+    """Takes down when each wave began."""
+
+    shown: deploy.shape.Tell
+    began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event, and show it."""
+        if event.wave and event.phase is Phase.PREFLIGHT:
+            _, names = self.began.setdefault(event.wave, (time.time(), {}))
+            names[event.device] = None
+        self.shown(event)
+
+    def turns(self) -> tuple[Turn, ...]:
+        """Return the waves."""
+        return tuple(Turn(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
+
+
+class Trial:
+    """One proof, from boot to the second plan."""
+
+    def __init__(self, base: Project, project: Project, part: Part, wanted: Plan, deadline_s: float) -> None:
+        self._project = replace(project, fabric=part.fabric)
+        names = [name for name in part.fabric.names if base.fabric.device(name) is not None]
+        self._base = replace(base, fabric=cut(base.fabric, names))
+        self._obstacle = obstacle(self._base.fabric, part.fabric)
+        self._wanted = wanted
+        self._deadline_s = deadline_s
+        self.is_whole = True
+        """Whether all of the change got onto the devices."""
+        self.failures: list[str] = []
+        self._notes: list[str] = []
+
+    def run(self) -> Proof:
+        """Return what came of it."""
+        files, promised = self._files(), self._project.fabric if self._obstacle else self._base.fabric
+        _tell(f"booting {len(files)} devices in the lab")
+        with proof_lab(self._project, files, promised, min(BOOT_S, self._left_s())) as lab:
+            self._take_boot(shortfalls(lab, lambda step: _tell(f"booting: {step}"), self._deadline_s))
+            devices = replace(fleet(self._project, lab.name), secrets=_ThrowAway())
+            rolled = Proof() if self._obstacle else self._rolled(lab, devices)
+            examined = self._end(lab, devices)
+        failures, notes = tuple(self.failures), tuple(self._notes)
+        return replace(rolled, failures=failures, notes=notes, obstacle=self._obstacle, examined=examined)
+
+    def _end(self, lab: LabFolder, devices: Fleet) -> Examined | None:
+        """Examine what came of it; half of a change is not what the design wants, and need not be waited for."""
+        if not self.is_whole:
+            self._notes.append("not examined in the end: the deploy did not get there")
+            return None
+        examined = self._examined(lab)
+        if examined is None:
+            return None
+        unsettled = self._unsettled(devices)
+        self.failures += unsettled
+        return replace(examined, unsettled=len(unsettled))
+
+    def _files(self) -> Mapping[str, Files]:
+        """Return what each device boots with: what it ran before, or from the start what a new one should run."""
+        after = _rendered(self._project, self._project.fabric)
+        return after if self._obstacle else {**after, **_rendered(self._base, self._base.fabric)}
+
+    def _take_boot(self, lacks: Sequence[str]) -> None:
+        if self._obstacle:
+            self.failures += lacks
+        elif lacks:
+            more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""
+            self._notes.append(f"lacking before the change already: {lacks[0]}{more}")
+
+    def _rolled(self, lab: LabFolder, devices: Fleet) -> Proof:
+        """Roll the change while hosts call each other."""
+        called = flows(self._base.fabric, self._project.fabric)
+        planned = from_devices(self._project, "", devices)
+        if not planned.plan.changed:
+            self.failures += [NOWHERE] if self._wanted.changed else []
+            self._notes.append("nothing changes on the devices of before that were booted")
+            return Proof()
+        if not called:
+            self._notes.append("no two NICs could call each other before and after, so no traffic watched")
+        _tell(f"rolling the change, {len(called)} flows watch")
+        remote.ask(lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(flow.call) for flow in called])
+        time.sleep(QUIET_S)
+        outcome, turns = self._deployed(planned, devices)
+        time.sleep(QUIET_S)
+        heard = [_heard(one) for one in remote.ask(lab, "end-calls")["heard"]]
+        return self.judged(planned.plan, called, outcome, turns, heard)
+
+    def judged(
+        self,
+        plan: Plan,
+        called: Sequence[Flow],
+        outcome: Outcome | None,
+        turns: Sequence[Turn],
+        heard: Sequence[Heard],
+    ) -> Proof:
+        """Return what traffic saw of a deploy, and take down what speaks against the change."""
+        waves, scopes = by_wave(turns, heard), by_scope(called, heard)
+        self.failures += mute(heard)
+        against = list(proofs.of_outcome(outcome)) if outcome is not None else []
+        self.is_whole = outcome is not None and not against
+        self.failures += against
+        if not self.failures and not self._notes:
+            self.failures += proofs.of_loss(plan.risk, by_scope(called, since_the_first(turns, heard)))
+        missed = untried(self._wanted, plan, self._base.fabric.names)
+        return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
+
+    def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[Turn, ...]]:
+        """Deploy as `netkit deploy` does, only that nobody minds when it is disruptive."""
+        options = Options(is_disruptive_allowed=True, is_busy_allowed=True)
+        with tempfile.TemporaryDirectory(prefix="netkit-") as place, display(len(planned.plan.changed), bool) as shown:
+            tell = _Turns(shown)
+            try:
+                outcome = deploy.apply(
+                    planned.plan,
+                    self._project.fabric,
+                    planned.intended,
+                    connect=devices.connect,
+                    gate=gate_of(self._project, devices),
+                    options=options,
+                    journal=Journal.new(Path(place) / "runs"),
+                    tell=tell,
+                    is_stopping=lambda: self._left_s() <= 0,
+                )
+            except NetkitError as error:
+                self.failures += (f"the deploy is refused: {problem}" for problem in error.problems)
+                return None, tell.turns()
+        return outcome, tell.turns()
+
+    def _examined(self, lab: LabFolder) -> Examined | None:
+        """Wait until all is quiet, and prove the fabric in the lab."""
+        if self._left_s() <= 0:
+            self.failures.append("the time for the proof is over; --prove-within gives it more")
+            return None
+        _tell("examining sessions, next hops and reachability")
+        found = remote.ask(lab, "examine", most=MOST_TRIPS, patience_s=min(SETTLE_S, self._left_s()))
+        self.failures += found["shortfalls"]
+        wanted = expectations(self._project.fabric).values()
+        widest = max((width for one in wanted for width in one.widths.values()), default=0)
+        sessions = sum(len(one.sessions) for one in wanted) // 2
+        if has_drain(self._project.fabric) and not found["beyond"]:
+            self._notes.append("drained: nothing across leaves was examined")
+        return measured(found, sessions, widest)
+
+    def _unsettled(self, devices: Fleet) -> list[str]:
+        """Return the devices that would change again."""
+        plan = from_devices(self._project, "", devices).plan
+        missed = [f"{one.name} cannot be read in the end: {one.reason}" for one in plan.unreachable]
+        return [*missed, *(f"{one.name} would change again: its second plan is not empty" for one in plan.changed)]
+
+    def _left_s(self) -> float:
+        return self._deadline_s - time.monotonic()
+
+
+def measured(found: Mapping[str, Any], sessions: int, widest: int) -> Examined:
+    """Return how a lab was examined; pairs that the design keeps apart are none that should reach each other."""
+    across, of_across = (0, 0) if found["is_blocked"] else (found["across"], found["across_trips"])
+    pairs, of_pairs, lacking = found["own"] + across, found["own_trips"] + of_across, len(found["shortfalls"])
+    blocked = found["across"] if found["is_blocked"] else 0
+    return Examined(sessions, widest, pairs, of_pairs, found["packet_bytes"], lacking, blocked=blocked)
+
+
+def _rendered(project: Project, fabric: Fabric) -> Mapping[str, Files]:
+    devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
+    return quietly(project, devices, Engine(project.template_folders))
+
+
+def _heard(found: Mapping[str, object]) -> Heard:
+    gaps = found["gaps"]
+    known = {**found, "gaps": tuple(Gap(**gap) for gap in gaps)} if isinstance(gaps, list) else found
+    return Heard(**known)  # type: ignore[arg-type]
+
+
+def _tell(what: str) -> None:
+    say(sys.stderr, f"{what}\n")

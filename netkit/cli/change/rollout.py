@@ -1,0 +1,164 @@
+"""What every command that changes devices shares: showing, asking, watching, and telling how it came out."""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit import deploy
+from netkit.cli.fabric import Project, check_format
+from netkit.cli.fleet import OF_THE_FABRIC, Fleet
+from netkit.cli.runs import runs_folder
+from netkit.cli.terminal.consent import is_agreed
+from netkit.cli.terminal.display import display
+from netkit.cli.terminal.interrupt import Interrupt
+from netkit.cli.terminal.listener import say
+from netkit.deploy import Journal, Options, Outcome, Result, refusal
+from netkit.deploy.lock import held_for_all
+from netkit.deploy.look import Task
+from netkit.deploy.shape import Tell
+from netkit.design import Fabric
+from netkit.design.select import select
+from netkit.errors import Problem, UsageError
+from netkit.plan import Plan
+from netkit.platforms.config import Files
+from netkit.report.outcome_text import outcome_text
+from netkit.report.plan_text import text
+from netkit.report.plan_view import counted, listed
+
+DECLINED = 1
+UNREACHED = 4
+FEW_LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the user said of how to go about it."""
+
+    folder: Path
+    lab: str
+    limit: str
+    options: Options
+    yes: bool
+    output: str
+
+    def again(self, verb: str) -> str:
+        """Return a command on the same fabric or lab, to be typed."""
+        lab = "" if not self.lab else " --lab" if self.lab == OF_THE_FABRIC else f" --lab={self.lab}"
+        return f"netkit {verb} --fabric {shlex.quote(str(self.folder))}{lab}"
+
+
+def told(
+    folder: Path,
+    *,
+    lab: str,
+    limit: str,
+    yes: bool,
+    output: str,
+    max_fail: int,
+    disruptive: bool,
+    revert_s: int,
+    parallel: int,
+    together: bool,
+    busy: bool,
+    canary: bool,
+    drain: bool,
+) -> Told:
+    """Return what the options of the command line say."""
+    check_format(output)
+    options = Options(
+        is_disruptive_allowed=disruptive,
+        is_busy_allowed=busy,
+        has_canary=canary,
+        has_drain=drain,
+        is_together=together,
+        parallel=parallel,
+        max_fail=max_fail,
+        revert_s=revert_s,
+    )
+    return Told(folder, lab, limit, options, yes, output)
+
+
+def runs_of(project: Project, devices: Fleet) -> Path:
+    """Return where the runs on these devices are kept."""
+    return runs_folder(project.fabric.name, devices.lab)
+
+
+def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
+    """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
+    stream = sys.stdout if told.output == "text" else sys.stderr
+    part = _within(plan, options.limit)
+    say(stream, text(part, most_lines=FEW_LINES) if told.yes else text(part))
+    waves = deploy.waves(plan, fabric, options)
+    lines = [f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n" for wave in waves]
+    say(stream, "".join(["\n", *lines] if lines else []))
+
+
+def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
+    """Return the part of a plan that a limit leaves: nobody says yes to the rest."""
+    if limit is None:
+        return plan
+    groups = (tuple(name for name in names if name in limit) for names in plan.groups)
+    return replace(
+        plan,
+        devices=tuple(device for device in plan.devices if device.name in limit),
+        unreachable=tuple(missed for missed in plan.unreachable if missed.name in limit),
+        groups=tuple(names for names in groups if names),
+    )
+
+
+def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
+    """Raise DeployError for what could not be deployed anyway, before anybody is asked."""
+    chosen = (device for device in plan.changed if options.limit is None or device.name in options.limit)
+    tasks = {device.name: Task(device, intended.get(device.name, {})) for device in chosen}
+    refusal.check(plan, fabric, intended, tasks, options)
+
+
+def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
+    """Return whether the user says yes to a plan."""
+    names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
+    if is_agreed(f"{verb} {counted(len(names), 'device')} of {plan.fabric}?", yes=told.yes):
+        return True
+    say(sys.stderr, "nothing was changed\n")
+    return False
+
+
+def limited(options: Options, project: Project, limit: str, plan: Plan) -> Options:
+    """Return the options with the devices a limit leaves of a plan."""
+    if not limit:
+        return options
+    known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
+    names = tuple(device.name for device in select(project.fabric, limit) if device.name in known)
+    if not names:
+        raise UsageError(Problem(f"--limit {limit!r} leaves nothing of the plan", "netkit plan shows its devices"))
+    return replace(options, limit=names)
+
+
+def changing(plan: Plan, options: Options) -> int:
+    """Return how many devices of a plan are to be changed."""
+    return sum(options.limit is None or device.name in options.limit for device in plan.changed)
+
+
+def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
+    """Do the work before the user's eyes, and tell how it came out."""
+    go_on = told.again(f"deploy --resume {journal.run}")
+    # A lab is one account's alone, and may be tried while the real devices change.
+    lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
+    with lock:
+        say(sys.stderr, f"run {journal.run}\n")
+        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
+            outcome = work(tell, is_stopping)
+    tell_outcome(told, outcome)
+    if journal.outcome() is None:
+        say(sys.stderr, f"to go on: {go_on}\n")
+    elif any(device.result is Result.DONE for device in outcome.devices):
+        say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
+    return outcome.exit_code
+
+
+def tell_outcome(told: Told, outcome: Outcome) -> int:
+    """Write how it came out, and return the exit code."""
+    say(sys.stdout, outcome_text(outcome) if told.output == "text" else deploy.shape.write(outcome))
+    return outcome.exit_code

@@ -1,0 +1,1 @@
+"""`netkit check` and what goes with it: snapshots, reports, the store, pytest, measurements."""

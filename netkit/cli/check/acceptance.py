@@ -1,0 +1,97 @@
+"""`netkit acceptance`."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from netkit.access.connect import viewer
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.fleet import Fleet, fleet
+from netkit.cli.terminal.consent import is_agreed
+from netkit.cli.terminal.progress import counter
+from netkit.design import Host
+from netkit.design.select import Device, select
+from netkit.errors import OutputError, Problem, UsageError
+from netkit.observe.measure import Bench
+from netkit.observe.trial_plan import TOOLS, TrialPlan, trial_plan
+from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
+from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
+from netkit.platforms.shell_batch import SHARE
+from netkit.platforms.view import Viewer
+from netkit.render.engine import Engine
+from netkit.render.job import TEMPLATES, render_job
+
+UNREACHED, FAILED = 4, 1
+
+
+def emit(kind: str, folder: Path, *, out: Path | None, limit: str, image: str) -> None:
+    """Write a job that tests the hosts of a fabric."""
+    if kind not in TEMPLATES:
+        raise UsageError(Problem(f"no kind of job {kind!r}", f"use {' or '.join(TEMPLATES)}"))
+    project = open_project(folder)
+    warn(project)
+    hosts = several(select(project.fabric, limit))
+    text = render_job(kind, project.fabric, hosts, Engine(project.template_folders), image)
+    if out is None:
+        sys.stdout.write(text)
+        return
+    _write(out, text)
+    sys.stdout.write(f"{out}: {kind} for {len(hosts)} hosts of {project.fabric.name}\n")
+
+
+def several(devices: Sequence[Device]) -> tuple[Host, ...]:
+    """Return the hosts among devices; a test of the network needs two."""
+    hosts = tuple(device for device in devices if isinstance(device, Host) and device.nics)
+    if len(hosts) < 2:
+        raise UsageError(Problem("a test of the network needs two hosts or more", "choose more with --limit"))
+    return hosts
+
+
+def run(
+    folder: Path, *, out: Path, limit: str, lab: str, tools: Sequence[str], seconds: int, dry: bool, yes: bool
+) -> int:
+    """Measure the hosts of a fabric after showing how; return 4 when one could not be reached, 1 when nothing ran."""
+    unknown = [tool for tool in tools if tool not in TOOLS]
+    if unknown:
+        raise UsageError(Problem(f"no tool {unknown[0]!r}", f"use {', '.join(TOOLS)}"))
+    project = open_project(folder)
+    warn(project)
+    hosts = several(select(project.fabric, limit))
+    reached, wanted = fleet(project, lab), tuple(dict.fromkeys(tools or TOOLS))
+    limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
+    with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
+        plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds)
+        _show(plan, bench)
+        if not plan.rounds:
+            return FAILED
+        if dry or not is_agreed("Run them? Jobs that run meanwhile are slowed down.", yes=yes):
+            return 0
+        with counter("measuring", len(plan.rounds)) as count:
+            absent = "".join(f"# absent: {reason}\n" for reason in plan.absent)
+            _write(out, absent + bench.measure(plan.rounds, count))
+        sys.stdout.write(f"{out}: judge it with netkit check acceptance --results {out}\n")
+        return UNREACHED if bench.failures else 0
+
+
+def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
+    """Return what asks a host, with the patience that its longest run needs."""
+    return viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
+
+
+def _show(plan: TrialPlan, bench: Bench) -> None:
+    for name, failure in bench.failures.items():
+        sys.stdout.write(f"not reached: {name}: {failure}\n")
+    for reason in plan.absent:
+        sys.stdout.write(f"absent: {reason}\n")
+    for one in plan.rounds:
+        sys.stdout.write(f"{one.seconds:5} s at most  {one.title}\n")
+    if plan.rounds:
+        sys.stdout.write(f"{plan.seconds:5} s at most in all\n")
+
+
+def _write(out: Path, text: str) -> None:
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None

@@ -1,0 +1,185 @@
+"""`netkit check`."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netkit.cli.check import trials
+from netkit.cli.check.checking import Checking
+from netkit.cli.check.request import CheckRequest, check_profile
+from netkit.cli.check.stored import Past, Storing, extent_of, past, source_of
+from netkit.cli.deadline import Deadline
+from netkit.cli.fabric import CHECKS, Project, beside
+from netkit.cli.terminal.text import columns
+from netkit.cli.terminal.whole_file import write_whole
+from netkit.deploy.shape import weightiest
+from netkit.errors import NetkitError, Problem, UsageError
+from netkit.facts.trial import Trial
+from netkit.judge import Check, Scene, Verdict, catalog
+from netkit.judge.run import Judgement
+from netkit.judge.run import run as judge
+from netkit.report.changes_text import changes_text
+from netkit.report.judgement_json import judgement_json, judgement_junit
+from netkit.report.judgement_markdown import judgement_markdown
+from netkit.report.judgement_text import judgement_text
+from netkit.report.judgement_view import Judged
+from netkit.report.metrics import metrics
+from netkit.store import CheckState, Source
+
+if TYPE_CHECKING:
+    from netkit.cli.check.notifying import Notifying
+
+FORMATS: Mapping[str, Callable[[Judged], str]] = {
+    "text": judgement_text,
+    "json": judgement_json,
+    "junit": judgement_junit,
+    "markdown": judgement_markdown,
+}
+REPORTS = (".html", ".json")
+UNREACHED, FAILED = 4, 1
+
+
+def run(asked: CheckRequest) -> int:
+    """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
+    storing = Storing.of(asked.store, asked.since, asked.keep)
+    _refuse(asked, storing)
+    checking = _checking(asked)
+    with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
+        checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    if asked.lists:
+        sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
+        return 0
+    source = source_of(checking.project.fabric.name, asked.lab)
+    notifying = _notifying(asked, checking.project, source)
+    with past(storing, source) as earlier:
+        scene = _scene(asked, storing, checking, checks, earlier)
+        judged = judged_of(scene, checks)
+        failure = _failure(lambda: _tell(asked, scene, judged))
+        extent = extent_of(scene, judged, has_all_checks=not asked.names)
+        tell = notifying.tell(scene, judged, extent) if notifying is not None else None
+        changes = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
+        failure = failure or _failure(lambda: _tell_changes(asked, judged, changes))
+        if notifying is not None:
+            earlier.deliver(notifying)
+        if asked.report_file is not None:
+            _report(asked.report_file, scene, judged, earlier)
+        if failure is not None:
+            raise failure
+    return judged.exit_code
+
+
+def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
+    return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
+
+
+def _scene(asked: CheckRequest, storing: Storing, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
+    """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
+    with _deadline(asked, storing) as deadline:
+        looking = replace(checking, deadline=deadline)
+        return trials.scene(
+            checking,
+            checks,
+            asked.results,
+            lambda: looking.scene(checks, earlier),
+            _measuring(asked, checking, deadline),
+        )
+
+
+def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> Callable[[], tuple[Trial, ...]]:
+    if not asked.has_rdma:
+        return tuple
+    # Here, since most runs measure nothing.
+    from netkit.cli.check.rdma import measured  # noqa: PLC0415
+
+    return lambda: measured(checking, deadline.half())
+
+
+def _report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> None:
+    # Here, since most runs write no report.
+    from netkit.cli.check.judged_report import judged_report  # noqa: PLC0415
+
+    write_whole(file, judged_report(file, scene, judged, earlier))
+
+
+def _notifying(asked: CheckRequest, project: Project, source: Source) -> "Notifying | None":
+    if not asked.is_notifying:
+        return None
+    # Here, since it loads the database library, and most runs tell nobody.
+    from netkit.cli.check.notifying import Notifying  # noqa: PLC0415
+
+    return Notifying.of(project, source)
+
+
+def _refuse(asked: CheckRequest, storing: Storing) -> None:
+    _deadline(asked, storing)  # one that cannot be is refused before anything is measured
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
+    check_profile(asked.profile)
+    if asked.report_file is not None and asked.report_file.suffix not in REPORTS:
+        what = f"--report {asked.report_file} is neither a page nor data"
+        raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))
+    if asked.is_notifying and not storing.where:
+        raise UsageError(Problem("--notify tells what changed since the last stored run", "give --store"))
+    if asked.has_changes_only and (not storing.where or asked.output != "text"):
+        what = "--changes compares with the last stored run, as text"
+        raise UsageError(Problem(what, "give --store, and no --format"))
+
+
+def _checking(asked: CheckRequest) -> Checking:
+    return Checking.of(
+        asked.folder,
+        limit=asked.limit,
+        lab=asked.lab,
+        window_s=asked.window_s,
+        snapshot=asked.snapshot,
+        is_light=asked.profile == "light",
+        source=asked.source,
+    )
+
+
+def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
+    """Say what was found, before it is stored: a store that fails takes nothing from who looks on."""
+    if not asked.has_changes_only:
+        sys.stdout.write(FORMATS[asked.output](judged))
+    if asked.metrics_file is not None:
+        write_whole(asked.metrics_file, metrics(scene, judged))
+
+
+def _tell_changes(asked: CheckRequest, judged: Judged, changes: Sequence[CheckState]) -> None:
+    if asked.has_changes_only:
+        sys.stdout.write(changes_text(judged.fabric, changes))
+    sys.stdout.flush()  # who reads it need not wait for receivers
+
+
+def _failure(say: Callable[[], None]) -> Exception | None:
+    """Say something, and return why it could not be said: a run is stored and its news are sent all the same."""
+    try:
+        say()
+    except (OSError, NetkitError) as failure:
+        return failure
+    return None
+
+
+def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:
+    """Return what checks say about a scene, with what the process ends with."""
+    with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
+        found = judge(scene, checks)
+    window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
+    judged = Judged(
+        scene.fabric.name,
+        len(scene.devices),
+        window_s,
+        scene.snapshot.taken_s,
+        found,
+        {check.name: check.layer for check in checks},
+    )
+    return replace(judged, exit_code=exit_code(found))
+
+
+def exit_code(found: Judgement) -> int:
+    """Return what a judgement ends with: a warning is no failure, and what nobody judged is no pass."""
+    is_bad = found.verdict >= Verdict.FAIL or not found.examined
+    return weightiest(FAILED if is_bad else 0, UNREACHED if found.unreached else 0)

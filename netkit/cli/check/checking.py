@@ -1,0 +1,93 @@
+"""From a fabric to the scene its checks are given: live, from its lab, or from a snapshot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit import plan as planning
+from netkit.cli.check.stored import Past
+from netkit.cli.deadline import NEVER, Deadline
+from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.fleet import fleet
+from netkit.cli.observing import Looking, look
+from netkit.design.select import Device, select
+from netkit.errors import CheckError, PlanError, Problem, UsageError
+from netkit.facts import Snapshot, serial
+from netkit.judge import Check, Scene
+from netkit.observe import Options
+from netkit.plan import Plan
+
+DRIFT = "drift"
+PROBES = "probes"
+NO_PAST = Past()
+
+
+@dataclass(frozen=True, slots=True)
+class Checking:
+    """A fabric that is to be judged, and from what."""
+
+    project: Project
+    devices: Sequence[Device]
+    lab: str = ""
+    window_s: float = 0.0
+    snapshot: Path | None = None
+    is_light: bool = False
+    source: str = ""
+    """What switches are looked at through; empty as access.yaml says."""
+    deadline: Deadline = NEVER
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        *,
+        limit: str,
+        lab: str,
+        window_s: float,
+        snapshot: Path | None,
+        is_light: bool = False,
+        source: str = "",
+    ) -> "Checking":
+        """Open a fabric."""
+        if snapshot is not None and lab:
+            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+        if snapshot is not None and source:
+            raise UsageError(Problem("what a snapshot was taken through is settled", "leave --source away"))
+        project = open_project(folder)
+        warn(project)
+        return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light, source)
+
+    def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> Scene:
+        """Return what checks are given; what none of the chosen ones needs is not asked for."""
+        found = self._looked(checks, past) if self.snapshot is None else self._of_file(self.snapshot)
+        scene = Scene(
+            self.project.fabric,
+            found,
+            self.project.loaded.intent.thresholds,
+            names=frozenset(device.name for device in self.devices),
+            plan=self._plan(found) if found.plan else None,
+        )
+        return past.scene(scene)
+
+    def _plan(self, found: Snapshot) -> Plan:
+        try:
+            return planning.read(found.plan)
+        except PlanError as error:
+            what = f"holds differences from the intent that cannot be read: {error.problems[0].message}"
+            raise CheckError(Problem(what, "take a new snapshot", file=str(self.snapshot or ""))) from None
+
+    def _looked(self, checks: Sequence[Check] | None, past: Past) -> Snapshot:
+        has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
+        has_window = checks is None or any(check.has_window for check in checks)
+        window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
+        options = Options(window_s=window_s, has_config=has_drift)
+        has_probes = checks is None or any(PROBES in check.needs for check in checks)
+        looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
+        return look(self.project, fleet(self.project, self.lab, self.source), looking)
+
+    def _of_file(self, file: Path) -> Snapshot:
+        found = serial.read(file)
+        if found.fabric != self.project.fabric.name:
+            what = f"is of the fabric {found.fabric}, not of {self.project.fabric.name}"
+            raise CheckError(Problem(what, "name its fabric with --fabric", file=str(file)))
+        return found

@@ -1,0 +1,91 @@
+"""`netkit history --checks`."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from netkit.cli.check.check import FORMATS
+from netkit.cli.check.stored import place_of, source_of
+from netkit.cli.fabric import check_format, open_project
+from netkit.cli.runs import LAST
+from netkit.cli.terminal.text import columns, write_json
+from netkit.errors import Problem, UsageError
+from netkit.judge.run import Judgement
+from netkit.report.judgement_view import Judged
+from netkit.store import Run
+from netkit.store.store import open_store
+
+HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
+
+
+def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
+    """List the stored runs of checks on a fabric, or tell one again as it was told."""
+    _check(output, name)
+    source = source_of(open_project(folder).fabric.name, lab)
+    with open_store(place_of(store or "."), is_new_allowed=False) as opened:
+        found = opened.runs(source)
+        if name:
+            one = chosen(found, name)
+            sys.stdout.write(FORMATS[output](judged_again(one, opened.judgement(one))))
+            return
+    if output == "json":
+        write_json([_entry(one) for one in found])
+    elif found:
+        sys.stdout.write(columns(rows(found), HEAD))
+    else:
+        sys.stdout.write(f"no run of checks on {source.fabric} is stored\n")
+
+
+def _check(output: str, name: str) -> None:
+    if not name:
+        check_format(output)
+    elif output not in FORMATS:
+        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
+
+
+def chosen(runs: Sequence[Run], name: str) -> Run:
+    """Return a run by its name, the beginning of it, or `last`."""
+    found = [one for one in runs if one.name.startswith(name)] if name != LAST else list(runs[:1])
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(Problem(f"{len(found)} runs begin with {name!r}", "use more of the name"))
+    raise UsageError(Problem(f"no run {name!r} is stored", "netkit history --checks lists them, with --lab of a lab"))
+
+
+def judged_again(run: Run, judgement: Judgement) -> Judged:
+    """Return a stored run as it was shown."""
+    return Judged(
+        run.source.fabric, run.devices, run.window_s, run.taken_s, judgement, run.layers, exit_code=run.exit_code
+    )
+
+
+def rows(runs: Iterable[Run]) -> Iterator[tuple[object, ...]]:
+    """Yield what is said of each run in a line."""
+    for one in runs:
+        taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.taken_s))
+        reached = f"{one.devices - one.counts.unreached} of {one.devices}"
+        yield one.name, taken, f"{one.window_s:.0f} s", reached, f"{one.counts.examined:,}", _result(one)
+
+
+def _result(run: Run) -> str:
+    counts = run.counts
+    told = ((counts.errors, "error"), (counts.failures, "fail"), (counts.warnings, "warn"))
+    bad = ", ".join(f"{number} {word}" for number, word in told if number)
+    if not counts.examined:
+        return "nothing could be judged"
+    return bad or ("not known to be clean" if counts.unreached else "clean")
+
+
+def _entry(run: Run) -> dict[str, object]:
+    told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
+    return {
+        "run": run.name,
+        **asdict(run.source),
+        **{name: getattr(run, name) for name in told},
+        "verdict": run.verdict.word,
+        **asdict(run.counts),
+        "checks": list(run.layers),
+    }

@@ -1,0 +1,162 @@
+"""The checks under pytest: `pytest checks/ --fabric DIR [--snapshot FILE | --lab [NAME]] [--store] [--results FILE]`.
+
+Each check on each device is a test, `checks/bgp.py::sessions[leaf01]`, with the verdict of `netkit check`: a failure
+fails, a broken check is an error, what could not be judged is skipped, and a warning passes with a warning. Exit codes
+are pytest's own.
+"""
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from netkit.errors import NetkitError
+
+if TYPE_CHECKING:
+    from netkit.cli.check.pytest_session import Bench
+    from netkit.judge import Check
+    from netkit.judge.run import Result
+
+
+CHECKS = "checks"
+
+
+class FailedCheck(Exception):  # noqa: N818 (it is no error: the check did what it should)
+    """A check found that something is wrong."""
+
+
+class BrokenCheckError(Exception):
+    """A check broke off."""
+
+
+class CheckWarning(UserWarning):
+    """A check warns."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that choose a fabric."""
+    group = parser.getgroup("netkit")
+    group.addoption("--fabric", default="", help="folder with fabric.yaml: run netkit's checks on its devices")
+    group.addoption("--snapshot", default="", help="judge a file of netkit snapshot; no device is asked")
+    group.addoption("--lab", nargs="?", const=".", default="", help="look at the lab of this fabric, or at NAME")
+    group.addoption("--limit", default="", help="devices: names, globs, role=spine, rail=3")
+    group.addoption("--window", type=float, default=10.0, help="seconds between two samples of the counters")
+    group.addoption("--source", default="", help="native, snmp or napalm: what switches are looked at through")
+    group.addoption("--results", action="append", default=[], metavar="FILE", help="results of acceptance runs")
+    group.addoption(
+        "--store", nargs="?", const=".", default="", help="keep the run in a store: a file, a URL, the usual"
+    )
+    group.addoption("--since", default="", metavar="last", help="judge counters since the last stored run")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Open the fabric, when one is named: what is wrong with it is said once."""
+    if not config.getoption("--fabric"):
+        return
+    from netkit.cli.check import pytest_session  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
+    is_one_of_many = bool(getattr(config.option, "numprocesses", None)) or hasattr(config, "workerinput")
+    try:
+        config.stash[BENCH] = pytest_session.Bench(vars(config.option), is_one_of_many=is_one_of_many)
+    except NetkitError as error:
+        raise pytest.UsageError(*map(str, error.problems)) from None
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note which checks are left to run."""
+    if BENCH in session.config.stash:
+        session.config.stash[BENCH].choose(item.check for item in session.items if isinstance(item, CheckItem))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep the run."""
+    if BENCH not in session.config.stash:
+        return
+    try:
+        session.config.stash[BENCH].end()
+    except NetkitError as error:
+        pytest.exit("\n".join(f"the run is not kept: {problem}" for problem in error.problems), returncode=3)
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """Take the files that hold checks, when a fabric is named."""
+    is_check = file_path.suffix == ".py" and not file_path.name.startswith(("_", "test_", "conftest"))
+    if not is_check or not parent.config.getoption("--fabric"):
+        return None
+    text = file_path.read_text(encoding="utf-8", errors="replace")
+    if "netkit.judge" not in text and not (file_path.parent.name == CHECKS and "netkit" in text):
+        return None
+    return CheckFile.from_parent(parent, path=file_path)
+
+
+class CheckFile(pytest.File):
+    """A file of checks."""
+
+    def collect(self) -> Iterable["CheckItem"]:
+        """Yield a test for each check on each device it is about."""
+        bench = self.config.stash[BENCH]
+        for check in bench.checks_of(self.path):
+            for device in bench.devices_of(check):
+                short = check.name.partition(".")[2].replace("-", "_")
+                yield CheckItem.from_parent(self, name=f"{short}[{device}]", check=check, device=device)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """Return what is wrong with the file, in a line."""
+        del style
+        if isinstance(excinfo.value, NetkitError):
+            return "\n".join(map(str, excinfo.value.problems))
+        return str(super().repr_failure(excinfo))
+
+
+class CheckItem(pytest.Item):
+    """One check on one device."""
+
+    def __init__(self, *, check: "Check", device: str, **more: Any) -> None:
+        super().__init__(**more)
+        self.check, self.device = check, device
+        self.result: Result
+
+    def setup(self) -> None:
+        """Judge; to pytest what breaks off here is an error, and no failure."""
+        from netkit.judge import Verdict  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
+        self.result = self.config.stash[BENCH].result(self.check, self.device)
+        if self.result.verdict is Verdict.ERROR:
+            raise BrokenCheckError(_text(self.result))
+
+    def runtest(self) -> None:
+        """Tell the verdict."""
+        from netkit.judge import Verdict  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
+        result, texts = self.result, _text(self.result)
+        if result.verdict is Verdict.FAIL:
+            raise FailedCheck(texts)
+        if result.verdict is Verdict.SKIPPED:
+            pytest.skip(texts or "nothing was judged")
+        if result.verdict is Verdict.WARN:
+            warnings.warn(CheckWarning(texts), stacklevel=1)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
+        """Return what a person wants to read: findings, then what they mean."""
+        if isinstance(excinfo.value, FailedCheck | BrokenCheckError | NetkitError):
+            return f"{excinfo.value}\n\n{self.check.text}"
+        return str(super().repr_failure(excinfo, style))
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return where the check is."""
+        return self.path, None, f"{self.check.name}[{self.device}]"
+
+
+def _text(result: "Result") -> str:
+    return "\n".join(_line(finding) for finding in result.findings)
+
+
+def _line(finding: Any) -> str:
+    place = ":".join(part for part in (finding.device, finding.place) if part)
+    remedy = f"; {finding.remedy}" if finding.remedy else ""
+    return f"{finding.verdict.word}: {place}: {finding.text}{remedy}"
+
+
+BENCH: "pytest.StashKey[Bench]" = pytest.StashKey()

@@ -1,0 +1,82 @@
+"""`netkit check --rdma`: RDMA latency between hosts, measured before the fabric is looked at."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from netkit.cli.check.acceptance import patient_viewer
+from netkit.cli.check.checking import Checking
+from netkit.cli.deadline import Deadline
+from netkit.cli.fleet import fleet
+from netkit.cli.terminal.progress import counter
+from netkit.design import Host
+from netkit.errors import Problem, UsageError
+from netkit.facts import Absent
+from netkit.facts.trial import Trial
+from netkit.observe.measure import Bench
+from netkit.observe.rdma_mesh import LIMIT_S, TOOL, rdma_mesh
+from netkit.observe.trial_plan import MOST_SHOWN, Round
+from netkit.platforms.linux.acceptance import perftest, results
+from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
+from netkit.report.plan_view import counted
+
+LONGEST_S = START_S + LIMIT_S + 2 * SLACK_S
+
+
+def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
+    """Return what hosts measured between each other by the deadline; one that was not reached did not measure well.
+
+    Those that lack the tool are named and left out.
+    """
+    if checking.snapshot is not None:
+        raise UsageError(Problem("--rdma asks hosts to measure, and a snapshot has none", "leave one of them away"))
+    hosts = [device for device in checking.devices if isinstance(device, Host)]
+    reached = fleet(checking.project, checking.lab)
+    names = [host.name for host in hosts]
+    with deadline, Bench(names, lambda name: deadline.bound(patient_viewer(reached, name, LONGEST_S))) as bench:
+        programs = bench.programs()
+        unreached = tuple(_unreached(bench.failures))
+        plan = rdma_mesh(checking.project.fabric, [host for host in hosts if host.name not in bench.failures], programs)
+        _note((*_named(tuple(bench.failures)), *plan.absent))
+        with counter("measuring RDMA latency", len(plan.rounds)) as count:
+            parts = tuple(_measured(bench, plan.rounds, deadline, count))
+    left = plan.rounds[len(parts) :]
+    if left:
+        _note([f"{counted(len(left), 'round')} of {len(plan.rounds)} not begun: no time is left before the deadline"])
+    found = results("".join(parts))
+    return (*unreached, *_left_out(plan.rounds, left), *(() if isinstance(found, Absent) else found))
+
+
+def _measured(bench: Bench, rounds: Sequence[Round], deadline: Deadline, count: Callable[[], None]) -> Iterator[str]:
+    """Yield what the senders of rounds printed, for as long as the next one would end in time."""
+    for one in rounds:
+        if deadline.left_s < START_S + one.seconds:
+            return
+        yield bench.measure([one], count)
+
+
+def _named(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+        yield f"not reached: {', '.join(names[:MOST_SHOWN])}{more}"
+
+
+def _unreached(failures: Mapping[str, str]) -> Iterator[Trial]:
+    for name, why in failures.items():
+        yield _failed(name, f"not reached: {why}")
+
+
+def _left_out(rounds: Sequence[Round], left: Sequence[Round]) -> Iterator[Trial]:
+    """Yield runs of the hosts that took part in no round that was begun."""
+    begun = {name for one in rounds[: len(rounds) - len(left)] for name in (*one.senders, *one.receivers)}
+    for name in dict.fromkeys(name for one in left for name in one.senders if name not in begun):
+        yield _failed(name, "not begun: no time was left before the deadline")
+
+
+def _failed(name: str, why: str) -> Trial:
+    return Trial(tool=perftest.TOOL, test=TOOL, ends=(name,), at_s=time.time(), failure=why)
+
+
+def _note(absent: Sequence[str]) -> None:
+    for reason in absent:
+        sys.stderr.write(f"RDMA latency: {reason}\n")

@@ -1,0 +1,152 @@
+"""`netkit report`."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from netkit.cli.check import trials
+from netkit.cli.check.check import judged_of
+from netkit.cli.check.checking import NO_PAST, Checking
+from netkit.cli.check.history import chosen, judged_again
+from netkit.cli.check.request import check_profile
+from netkit.cli.check.stored import LAST, StoredPast, Storing, digest, place_of, source_of
+from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
+from netkit.cli.fabric import CHECKS, beside, open_project
+from netkit.cli.terminal.whole_file import write_named
+from netkit.errors import Problem, UsageError
+from netkit.judge import Scene, catalog
+from netkit.report.judgement_view import Judged, headline
+from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
+from netkit.report.page.frame import asset
+from netkit.store import Source
+
+if TYPE_CHECKING:
+    from netkit.store.store import Store
+
+FORMATS: Mapping[str, Callable[[Reported], str]] = {"html": page, "json": page_json}
+SCHEMA = "schema"
+CHANGED = "The intent has changed since this run: the picture shows the fabric as it is intended now."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the report is to be made from."""
+
+    run: str
+    """A stored run; empty: look now, or at a snapshot."""
+    names: Sequence[str]
+    limit: str
+    lab: str
+    window_s: float
+    snapshot: Path | None
+    source: str
+    results: Sequence[Path] = ()
+    since: str = ""
+    profile: str = "full"
+
+    def check(self, store: str) -> None:
+        """Refuse what contradicts itself."""
+        check_profile(self.profile)
+        if self.since not in {"", LAST}:
+            raise UsageError(Problem(f"no run {self.since!r} to judge counters since", f"use --since {LAST}"))
+        if self.since and not store:
+            raise UsageError(Problem("--since last needs a store", "give --store too"))
+        given: dict[str, object] = {"--from": self.snapshot, "--limit": self.limit, "--check": self.names}
+        given |= {"--source": self.source, "--results": self.results, "--since": self.since}
+        if wrong := [name for name, value in given.items() if self.run and value]:
+            what = f"{wrong[0]} has no meaning for a stored run"
+            raise UsageError(Problem(what, "leave it away, or leave the run away to look at the devices now"))
+
+
+def run(
+    folder: Path,
+    run: str,
+    *,
+    names: Sequence[str],
+    limit: str,
+    lab: str,
+    window_s: float,
+    snapshot: Path | None,
+    source: str,
+    store: str,
+    out: Path | None,
+    output: str,
+    results: Sequence[Path] = (),
+    since: str = "",
+    profile: str = "full",
+) -> int:
+    """Write a report; end as `netkit check` does."""
+    if output == SCHEMA:
+        sys.stdout.write(asset("report.schema.json"))
+        return 0
+    if output not in FORMATS:
+        raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join((*FORMATS, SCHEMA))}"))
+    asked = Wanted(run, names, limit, lab, window_s, snapshot, source, results, since, profile)
+    where = place_of(store or ("." if run else ""))
+    asked.check(where)
+    with _opened(where) as opened:
+        reported = _stored(folder, asked, opened) if run and opened is not None else _seen(folder, asked, opened)
+    _write(FORMATS[output](reported), reported, out)
+    return reported.judged.exit_code
+
+
+@contextmanager
+def _opened(where: str) -> Iterator["Store | None"]:
+    """Open the store, if there is to be one; it is only read."""
+    if not where:
+        yield None
+        return
+    # Here, since it loads the database library, and most reports have no store.
+    from netkit.store.store import open_store  # noqa: PLC0415
+
+    with open_store(where, is_new_allowed=False) as store:
+        yield store
+
+
+def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
+    """Return what checks say of the devices now, or in a snapshot."""
+    checking = Checking.of(
+        folder,
+        limit=asked.limit,
+        lab=asked.lab,
+        window_s=asked.window_s,
+        snapshot=asked.snapshot,
+        is_light=asked.profile == "light",
+        source=asked.source,
+    )
+    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    source = source_of(checking.project.fabric.name, asked.lab)
+    past = NO_PAST if store is None else StoredPast(store, source, Storing(has_since=bool(asked.since)))
+    scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
+    judged = judged_of(scene, checks)
+    trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)
+    return Reported(judged, scene.fabric, scene, trends=trends)
+
+
+def _trends(store: "Store", source: Source, judged: Judged, scene: Scene) -> Trends:
+    """Return how earlier runs went, and what they and this one have measured."""
+    readings = trend.UpToNow(scene.history, scene.snapshot)
+    return Trends(tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))
+
+
+def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
+    """Return what a stored run said."""
+    project = open_project(folder)
+    source = source_of(project.fabric.name, asked.lab)
+    runs = store.runs(source)
+    one = chosen(runs, asked.run)
+    judged = judged_again(one, store.judgement(one))
+    notes = () if one.intent == digest(project.loaded.intent) else (CHANGED,)
+    trends = trends_of(store, one, judged.judgement)
+    return Reported(judged, project.fabric, None, one.counts.absent, one.name, trends, notes)
+
+
+def _write(text: str, reported: Reported, out: Path | None) -> None:
+    if out is None:
+        sys.stdout.write(text)
+        return
+    write_named(out, text)
+    sys.stdout.write(f"{out}: {headline(reported.judged)}\n")

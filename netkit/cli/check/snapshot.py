@@ -1,0 +1,85 @@
+"""`netkit snapshot`."""
+
+import gzip
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from netkit.cli.check import trials
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.fleet import fleet
+from netkit.cli.observing import Looking, look
+from netkit.cli.terminal.whole_file import is_stream
+from netkit.design.select import select
+from netkit.errors import OutputError, Problem
+from netkit.facts import Snapshot, serial
+from netkit.observe import Options
+from netkit.report.plan_view import counted
+
+UNREACHED = 4
+
+
+def run(
+    folder: Path,
+    out: Path,
+    files: Sequence[Path] = (),
+    *,
+    limit: str,
+    lab: str,
+    window_s: float,
+    light: bool,
+    source: str,
+) -> int:
+    """Save what the devices are like; return 4 when one could not be reached."""
+    check_place(out)
+    project = open_project(folder)
+    warn(project)
+    measured = trials.read(files)
+    options = Options(window_s=window_s, has_config=True)
+    looking = Looking(select(project.fabric, limit), options, is_light=light)
+    found = look(project, fleet(project, lab, source), looking)
+    found = trials.added(found, measured)
+    save(found, out)
+    return tell(found, out)
+
+
+def tell(found: Snapshot, out: Path) -> int:
+    """Say what was saved; return 4 when a device could not be reached."""
+    missed = [one for one in found.devices.values() if one.failure]
+    sys.stdout.write(f"{out}: {counted(len(found.devices) - len(missed), 'device')} of {found.fabric}\n")
+    for one in missed:
+        sys.stderr.write(f"not reached: {one.device}: {one.failure}\n")
+    return UNREACHED if missed else 0
+
+
+def check_place(out: Path) -> None:
+    """Refuse a file that cannot be written before any device is asked, which may take minutes."""
+    if out.is_dir() or not os.access(out.parent, os.W_OK):
+        reason = "it is a folder" if out.is_dir() else f"nothing can be written to {out.parent}"
+        raise OutputError(Problem(f"{out} cannot be written: {reason}", "name another file with -o"))
+
+
+def save(found: Snapshot, out: Path) -> None:
+    """Write a snapshot, all of it or nothing; what leads to a pipe or a device stays what it is."""
+    data = serial.dump(found)
+    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
+    try:
+        if is_stream(out):
+            out.write_bytes(packed)
+        else:
+            _replace(out.resolve(), packed)
+    except OSError as error:
+        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None
+
+
+def _replace(file: Path, data: bytes) -> None:
+    draft = file.with_name(f".{file.name}.{os.getpid()}.draft")
+    try:
+        draft.write_bytes(data)
+        draft.replace(file)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,102 @@
+"""What a user asks of `netkit serve`, as given, and the command lines of the child processes that follow from it."""
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from netkit.access.settings import FactSource
+from netkit.cli.check.request import check_profile
+from netkit.errors import Problem, UsageError
+
+EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[smhd])")
+UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SHORTEST_BOUNDED_S, LONGEST_S = 60, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class ServeRequest:
+    """The options of one server."""
+
+    folder: Path
+    lab: str = ""
+    every: str = "15m"
+    backup: Path | None = None
+    store: str = ""
+    listen: str = "127.0.0.1:8400"
+    names: tuple[str, ...] = ()
+    token_file: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    window_s: float = 10.0
+    profile: str = "full"
+    source: str = ""
+    is_notifying: bool = False
+    snapshot: Path | None = None
+    """Judge this again and again instead of devices: for trials of the server itself."""
+
+    @property
+    def every_s(self) -> int:
+        """Return the interval in seconds."""
+        found = EVERY.fullmatch(self.every)
+        if found is None:
+            what = f"--every {self.every!r} is no time"
+            raise UsageError(Problem(what, "use seconds, minutes, hours or days, such as 30s, 15m, 1h or 1d"))
+        return int(found["number"]) * UNITS_S[found["unit"]]
+
+    def refuse(self) -> None:
+        """Refuse at the start what every round would refuse."""
+        check_profile(self.profile)
+        if self.source and self.source not in get_args(FactSource):
+            raise UsageError(
+                Problem(f"no source of facts {self.source!r}", f"use one of {', '.join(get_args(FactSource))}")
+            )
+        if self.snapshot is not None and self.lab:
+            raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
+        if self.snapshot is not None and not self.snapshot.exists():
+            raise UsageError(Problem(f"there is no snapshot {self.snapshot}", "netkit snapshot writes one"))
+        if self.backup is not None and not (self.backup.is_dir() or self.backup.absolute().parent.is_dir()):
+            raise UsageError(Problem(f"there is no folder {self.backup.parent} for --backup", "make it first"))
+
+    def check(self, metrics: Path, report: Path) -> list[str]:
+        """Return the command line of a check that leaves metrics and a report."""
+        found = [*_netkit("check"), *self._of_fabric(), "--store", "--since=last", "--changes"]
+        found += [
+            f"--metrics={metrics}",
+            f"--report={report}",
+            f"--window={self.window_s}",
+            f"--profile={self.profile}",
+        ]
+        return [*found, *self._read(), *self._bounds()]
+
+    def saving(self) -> list[str]:
+        """Return the command line of a backup."""
+        return [*_netkit("backup"), *self._of_fabric(), f"--out={self.backup}"]
+
+    def report(self, run: str, out: Path) -> list[str]:
+        """Return the command line of the report on a run."""
+        return [*_netkit("report"), run, *self._of_fabric(), "--store", "--format=json", f"--out={out}"]
+
+    def _of_fabric(self) -> Iterator[str]:
+        yield f"--fabric={self.folder}"
+        if self.lab:
+            yield f"--lab={self.lab}"
+
+    def _bounds(self) -> Iterator[str]:
+        """Yield what has a check end in time for the next one."""
+        if self.is_notifying:
+            yield "--notify"
+        if self.every_s >= SHORTEST_BOUNDED_S:
+            yield f"--deadline={min(self.every_s * 4 // 5, LONGEST_S)}s"
+
+    def _read(self) -> Iterator[str]:
+        if self.source:
+            yield f"--source={self.source}"
+        if self.snapshot is not None:
+            yield f"--from={self.snapshot}"
+
+
+def _netkit(verb: str) -> tuple[str, ...]:
+    return sys.executable, "-m", "netkit", verb

@@ -1,0 +1,212 @@
+"""`netkit watch`."""
+
+import gc
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from netkit.cli.daily.watch_result import result
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.fleet import HOST_PLATFORM, Fleet, fleet
+from netkit.cli.observing import OnlyViewing, looked_at
+from netkit.cli.terminal import screen
+from netkit.design import Fabric, Switch
+from netkit.design.select import Device, select
+from netkit.errors import Problem, UsageError
+from netkit.facts import Sample
+from netkit.observe import subject
+from netkit.platforms.view import Subject
+from netkit.watch.board import Board, Outline
+from netkit.watch.feed import Feed
+from netkit.watch.frame import unbounded
+from netkit.watch.kept import Kept
+from netkit.watch.look import Look
+from netkit.watch.poll import Poll
+from netkit.watch.record import Record, read
+from netkit.watch.session import Desk, Replay, running
+from netkit.watch.span import glyphs_for, plain
+from netkit.watch.stream import Stream
+from netkit.watch.trouble import Limits
+from netkit.watch.wire import wires
+
+STREAMS = "gnmi"
+"""The source by which devices tell counters by themselves."""
+Listen = Callable[[Subject, float, Callable[[Sample], None], threading.Event], None]
+UNREACHED = 4
+FORMATS = ("text", "json")
+LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")
+UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+FOR_EVER_S = float("inf")
+SETTLED_SAMPLES = 2
+"""So many samples make the first rates."""
+LONGEST_ONCE_S = 20.0
+NAP_S = 0.1
+WIDTH = 120
+"""Columns where there is no terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """What is asked for."""
+
+    folder: Path | None
+    limit: str = ""
+    lab: str = ""
+    source: str = ""
+    interval_s: float = 1.0
+    record: Path | None = None
+    replay: Path | None = None
+    speed: float = 1.0
+    is_once: bool = False
+    length: str = ""
+    output: str = "text"
+
+    @property
+    def length_s(self) -> float:
+        """Return how long to watch; for ever by default."""
+        found = LENGTH.fullmatch(self.length)
+        if self.length and found is None:
+            raise UsageError(Problem(f"--for {self.length!r} is no length of time", "write it like 10s, 5m or 1h"))
+        return int(found["number"]) * UNITS[found["unit"]] if found else FOR_EVER_S
+
+
+def run(folder: Path | None, **how: Any) -> int:
+    """Watch counters as asked; return 4 when no device told any."""
+    asked = Watching(folder, **how)
+    _refuse(asked)
+    gc.enable()  # this runs for hours, and what fails on the way leaves circles behind
+    if asked.replay is not None:
+        return _replayed(asked, asked.replay)
+    return _live(asked)
+
+
+def _refuse(asked: Watching) -> None:
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if asked.replay is not None and (asked.record is not None or asked.limit or asked.lab or asked.source):
+        what = "--replay shows a record as it was: no --record, --limit, --lab or --source beside it"
+        raise UsageError(Problem(what, "leave them out; / filters"))
+    if asked.replay is None and asked.folder is None:
+        raise UsageError(Problem("which fabric?", "give --fabric, or a record with --replay"))
+    is_short = asked.is_once or asked.length_s < FOR_EVER_S
+    if asked.output == "json" and not is_short:
+        raise UsageError(Problem("--format json is for a watch that ends", "give --for 10s or --once"))
+    if not is_short and not screen.is_possible():
+        raise UsageError(Problem("this is no terminal to draw on", "give --for 10s or --once"))
+
+
+def _live(asked: Watching) -> int:
+    outline, feeds = _of_fabric(asked)
+    record = Record(asked.record, outline) if asked.record is not None else None
+    board = Board(outline)
+    desk = Desk(board, record)
+    try:
+        with running(feeds, desk):
+            _shown(asked, board, time.time, lambda: _has_ended(asked, board, desk))
+    finally:
+        if record is not None:
+            record.close()
+    if desk.failure is not None:
+        raise desk.failure
+    return exit_code(board)
+
+
+def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
+    """Return what is watched, and the feeds of its devices."""
+    project = open_project(asked.folder or Path())
+    warn(project)
+    fabric, limits = project.fabric, project.loaded.intent.thresholds
+    reached = fleet(project, asked.lab, asked.source)
+    devices = select(fabric, asked.limit)
+    outline = Outline(
+        fabric.name,
+        wires(fabric, devices),
+        tuple(fabric.lossless.lossless_priorities),
+        Limits(limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail),
+        asked.interval_s,
+        reached.lab,
+    )
+
+    return outline, [_feed(fabric, device, reached, asked.interval_s) for device in devices]
+
+
+def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> Feed:
+    """Return what brings the samples of a device: a stream where its source has one, else polling."""
+    source = reached.origin(device.platform if isinstance(device, Switch) else HOST_PLATFORM).source
+    if source == STREAMS:
+        return Kept(Stream(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name)))
+    views = looked_at(fabric, device, has_probes=False, source=source).views
+    return Kept(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))
+
+
+class OnlyStreaming:
+    """A connection of which nothing but listening is left."""
+
+    def __init__(self, viewer: Any) -> None:
+        self.open: Callable[[], None] = viewer.open
+        self.close: Callable[[], None] = viewer.close
+        self.stream: Listen = viewer.stream
+
+
+def _has_ended(asked: Watching, board: Board, desk: Desk) -> bool:
+    """Whether there is no more to wait for: the record cannot be written, or one frame is all that was asked for."""
+    if desk.failure is not None:
+        return True
+    if not asked.is_once:
+        return False
+    health = board.health(time.time()).values()
+    return all(one.samples >= SETTLED_SAMPLES or one.condition.state == "gone" for one in health)
+
+
+def _replayed(asked: Watching, path: Path) -> int:
+    outline, events = read(path)
+    board = Board(outline)
+    is_drawn = not asked.is_once and asked.length_s == FOR_EVER_S
+    replay = Replay(board, events, asked.speed)
+    if is_drawn:
+        screen.show(board, lambda: _advanced(replay), lambda: False, FOR_EVER_S)
+        return exit_code(board)
+    until_s = FOR_EVER_S if asked.is_once else replay.began_s + asked.length_s
+    replay.advance(until_s)
+    _print(asked, board, replay.now_s() if replay.is_over else until_s)
+    return exit_code(board)
+
+
+def _advanced(replay: Replay) -> float:
+    now_s = replay.now_s()
+    replay.advance(now_s)
+    return now_s
+
+
+def _shown(asked: Watching, board: Board, now_s: Callable[[], float], has_ended: Callable[[], bool]) -> None:
+    """Draw until the user has seen enough, or let the time pass and print what was seen."""
+    length_s = min(asked.length_s, LONGEST_ONCE_S if asked.is_once else FOR_EVER_S)
+    if length_s == FOR_EVER_S or (screen.is_possible() and not asked.is_once and asked.output == "text"):
+        screen.show(board, now_s, has_ended, length_s)
+        return
+    ends_s = time.monotonic() + length_s
+    while time.monotonic() < ends_s and not has_ended():
+        time.sleep(NAP_S)
+    _print(asked, board, now_s())
+
+
+def _print(asked: Watching, board: Board, now_s: float) -> None:
+    if asked.output == "json":
+        sys.stdout.write(json.dumps(result(board, now_s), indent=1) + "\n")
+        return
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
+    scene = board.scene(now_s, screen.clock(now_s))
+    sys.stdout.write(plain(unbounded(scene, Look(), width, glyphs_for(sys.stdout.encoding))))
+
+
+def exit_code(board: Board) -> int:
+    """Return what a watch ends with: 4 when no device told anything."""
+    return 0 if any(one.samples for one in board.health(0).values()) else UNREACHED

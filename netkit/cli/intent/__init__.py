@@ -1,0 +1,1 @@
+"""The verbs about what is intended; no device is asked."""

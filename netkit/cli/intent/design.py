@@ -1,0 +1,101 @@
+"""`netkit design`."""
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from netkit.cli.fabric import Project, check_format, open_project, warn
+from netkit.cli.terminal.text import columns, write_csv, write_json
+from netkit.design import capacity, listing
+from netkit.design.capacity import Summary
+from netkit.design.explain import explain, find
+from netkit.design.select import select
+from netkit.errors import Problem, UsageError
+
+
+def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, output: str, limit: str) -> None:
+    """Show one view of the design."""
+    check_format(output)
+    if limit and not (cabling or addresses):
+        raise UsageError(
+            Problem("--limit belongs to --cabling and --addresses", "add one of them, or leave --limit out")
+        )
+    if cabling + addresses + bool(explain) > 1:
+        raise UsageError(Problem("--cabling, --addresses and --explain are three views", "choose one"))
+    project = open_project(folder)
+    if cabling:
+        _cabling(project, output, limit)
+    elif addresses:
+        _addresses(project, output, limit)
+    elif explain:
+        _explain(project, explain, output)
+    else:
+        warn(project)
+        _summary(capacity.summarize(project.fabric, project.catalog.media()), output)
+
+
+def _cabling(project: Project, output: str, limit: str) -> None:
+    chosen = {device.name for device in select(project.fabric, limit)}
+    rows = [row for row in listing.cabling(project.fabric) if row.from_device in chosen or row.to_device in chosen]
+    if output == "json":
+        write_json(rows)
+    else:
+        write_csv(rows)
+
+
+def _addresses(project: Project, output: str, limit: str) -> None:
+    chosen = {device.name for device in select(project.fabric, limit)}
+    rows = [row for row in listing.addresses(project.fabric) if row.device in chosen]
+    if output == "json":
+        write_json(rows)
+        return
+    table = ((row.device, row.role, row.what, row.value) for row in rows)
+    sys.stdout.write(columns(table, ("DEVICE", "ROLE", "WHAT", "VALUE")))
+
+
+def _explain(project: Project, place: str, output: str) -> None:
+    switch, port = find(project.fabric, place)
+    numbers = list(explain(project.fabric, project.loaded.intent, switch, port))
+    if output == "json":
+        write_json(numbers)
+        return
+    sys.stdout.write(f"{switch.name} {port.name} → {port.peer} {port.peer_port}\n\n")
+    sys.stdout.write(columns((number.name, number.value, number.formula) for number in numbers))
+    sources = dict.fromkeys(number.source for number in numbers if number.source)
+    sys.stdout.write("\nSources\n" + "".join(f"  {source}\n" for source in sources))
+
+
+def _summary(summary: Summary, output: str) -> None:
+    if output == "json":
+        with_ratio = [{**asdict(tier), "oversubscription": tier.oversubscription} for tier in summary.tiers]
+        write_json({**asdict(summary), "tiers": with_ratio})
+        return
+    links = ", ".join(f"{count} {kind}" for kind, count in summary.links.items())
+    head = (
+        ("fabric", f"{summary.name}: {summary.topology}, {summary.attachment} attachment"),
+        ("GPUs", f"{summary.gpus} in {summary.hosts} hosts, {summary.rails} rails, {summary.units} units"),
+        ("switches", summary.switches),
+        ("links", links),
+    )
+    sys.stdout.write(columns(head) + "\n")
+    tiers = (
+        (
+            tier.role,
+            tier.switches,
+            tier.model,
+            f"{tier.platform} {tier.version}",
+            tier.ports_used,
+            tier.ports_spare,
+            f"{tier.down_gbps / 1000:g}",
+            f"{tier.up_gbps / 1000:g}",
+            "–" if tier.oversubscription is None else f"{tier.oversubscription:g} : 1",
+        )
+        for tier in summary.tiers
+    )
+    titles = ("TIER", "SWITCHES", "MODEL", "PLATFORM", "PORTS", "SPARE", "DOWN Tb/s", "UP Tb/s", "OVERSUBSCRIPTION")
+    sys.stdout.write(columns(tiers, titles) + "\n")
+    items = (
+        (item.count, item.what, item.media, "" if item.length_m is None else f"{item.length_m:g} m")
+        for item in summary.items
+    )
+    sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "LENGTH")))

@@ -1,0 +1,42 @@
+"""`netkit render`."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from netkit.cli.bounds import bounded, each_in_time
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.terminal.progress import progress
+from netkit.design import Switch
+from netkit.design.select import Device, select
+from netkit.errors import Problem, UsageError
+from netkit.platforms import PLATFORMS
+from netkit.render import Engine, manifest_head, render, write
+
+
+def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
+    """Render the chosen devices into a folder."""
+    if platform and platform not in {*PLATFORMS, "linux"}:
+        raise UsageError(Problem(f"no platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or linux"))
+    project = open_project(folder)
+    warn(project)
+    devices = tuple(_on_platform(select(project.fabric, limit), platform))
+    if not devices:
+        raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
+    rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp)
+    with progress("rendering", len(devices)) as shown, bounded():
+        done = write(
+            out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=not limit and not platform
+        )
+    parts = [f"{len(done.changed)} changed", f"{done.unchanged} unchanged"]
+    if done.removed:
+        parts.append(f"{len(done.removed)} removed")
+    total = len(done.changed) + done.unchanged
+    noun = "device" if len(devices) == 1 else "devices"
+    sys.stdout.write(f"{total} files of {len(devices)} {noun} in {out}: {', '.join(parts)}\n")
+
+
+def _on_platform(devices: Iterable[Device], platform: str) -> Iterator[Device]:
+    for device in devices:
+        if platform in {"", device.platform if isinstance(device, Switch) else "linux"}:
+            yield device

@@ -1,0 +1,126 @@
+"""What a deploy shows while it runs: a live table on a terminal, plain lines elsewhere."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from netkit.cli.terminal.interrupt import ASKED
+from netkit.cli.terminal.listener import say
+from netkit.deploy import DeviceOutcome, Event, Phase
+from netkit.deploy.shape import Tell
+from netkit.report.outcome_text import device_text
+from netkit.report.plan_view import shown
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+MOST_ROWS = 24
+WORDS = {
+    Phase.PREFLIGHT: "looking",
+    Phase.DRAIN: "draining",
+    Phase.LOAD: "loading",
+    Phase.COMMIT: "applying",
+    Phase.CONNECT: "connecting anew",
+    Phase.VERIFY: "verifying",
+    Phase.GATE: "asking for its health",
+    Phase.CONFIRM: "confirming",
+    Phase.UNDRAIN: "ending the drain",
+    Phase.SETTLE: "finding out what it runs",
+    Phase.ROLLBACK: "taking back",
+    Phase.END: "done",
+}
+
+
+@contextmanager
+def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
+    """Yield what a deploy tells its events to; `is_stopping` says whether the user has asked it to end."""
+    if not sys.stderr.isatty():
+        yield Lines(total)
+        return
+    from rich.console import Console  # noqa: PLC0415 (slow to import, and only a terminal needs it)
+    from rich.live import Live  # noqa: PLC0415
+
+    table = LiveTable(total, is_stopping)
+    with Live(table, console=Console(stderr=True), transient=True, refresh_per_second=5):
+        yield table
+    say(sys.stderr, "".join(f"{line}\n" for line in table.ended))
+
+
+class Lines:
+    """A line for each wave that begins and each device that ends."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._ended, self._wave = total, 0, -1
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Show an event, when it is worth a line."""
+        with self._lock:
+            if event.wave != self._wave and event.phase is Phase.PREFLIGHT:
+                self._wave = event.wave
+                what = f"wave {event.wave} of {event.waves}" if event.wave else "looking at every device first"
+                say(sys.stderr, f"{event.at_s:6.1f} s  {what}\n")
+            if event.outcome is not None:
+                self._ended += 1
+                say(sys.stderr, _line(event, event.outcome, self._ended, self._total))
+
+
+def _line(event: Event, outcome: DeviceOutcome, number: int, total: int) -> str:
+    return f"{event.at_s:6.1f} s  {number}/{total}  {shown(device_text(outcome))}\n"
+
+
+@dataclass(slots=True)
+class Row:
+    """A device that is being changed."""
+
+    phase: Phase
+    since_s: float
+
+
+class LiveTable:
+    """Waves, devices, phase and time, drawn anew a few times a second."""
+
+    def __init__(self, total: int, is_stopping: Callable[[], bool] = bool) -> None:
+        self.ended: list[str] = []
+        self._is_stopping = is_stopping
+        self._total, self._rows, self._wave, self._waves = total, dict[str, Row](), 0, 0
+        self._failed = 0
+        self._began_s = time.monotonic()
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event."""
+        with self._lock:
+            self._wave, self._waves = event.wave, event.waves
+            if event.outcome is not None:
+                self._rows.pop(event.device, None)
+                self._failed += event.outcome.is_failure
+                self.ended.append(_line(event, event.outcome, len(self.ended) + 1, self._total).rstrip("\n"))
+            elif event.phase is Phase.PREFLIGHT and event.wave == 0:
+                self._rows.pop(event.device, None)  # it only gets looked at, and says nothing when that is over
+            else:
+                self._rows[event.device] = Row(event.phase, time.monotonic())
+
+    def __rich__(self) -> "Group":
+        """Return the table as it is now."""
+        from rich.console import Group  # noqa: PLC0415 (see above)
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        now_s = time.monotonic()
+        with self._lock:
+            rows, ended = dict(self._rows), list(self.ended)
+            step = f"wave {self._wave} of {self._waves}" if self._wave else "looking at every device first"
+            head = (
+                f"{step}   {len(ended)} of {self._total} ended, {self._failed} failed   {now_s - self._began_s:.0f} s"
+            )
+        grid = Table.grid(padding=(0, 2))
+        for name, row in list(rows.items())[:MOST_ROWS]:
+            grid.add_row(Text(f"  {name}"), Text(WORDS[row.phase]), Text(f"{now_s - row.since_s:.0f} s"))
+        more = [Text(f"  … and {len(rows) - MOST_ROWS} more")] if len(rows) > MOST_ROWS else []
+        more += [Text(ASKED, style="bold yellow")] if self._is_stopping() else []
+        return Group(*(Text(line, style="dim") for line in ended[-3:]), Text(head, style="bold"), grid, *more)
