@@ -4,15 +4,15 @@ import importlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
-from netkit.facts import Observation, Sample, Snapshot
-from netkit.observe.assemble import Readings, facts, instead, sample
-from netkit.platforms.view import Reply, Subject, View, Viewer
+from netkit.facts import Observation, Snapshot
+from netkit.observe.assemble import facts, instead, sample
+from netkit.observe.look import Config, Look, Target, hang_up
+from netkit.platforms.view import Subject, View, Viewer
 
 Connect = Callable[[str], Viewer]
 NATIVE = "native"
@@ -36,47 +36,11 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Config:
-    """The running configuration of a device; never part of a snapshot, for it may hold secrets."""
-
-    files: Mapping[str, str | None]
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
 class Collected:
     """What was seen, and the running configurations if they were asked for."""
 
     snapshot: Snapshot
     configs: Mapping[str, Config]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A device to look at."""
-
-    device: str
-    platform: str
-    views: tuple[View, ...]
-    has_config: bool = True
-    """Whether its configuration can be read on the way."""
-
-
-@dataclass(slots=True)
-class Look:
-    """One device while it is looked at."""
-
-    target: Target
-    viewer: Viewer
-    views: tuple[View, ...]
-    """Those of the target, and what is asked instead where one tells nothing."""
-    replies: dict[str, Reply] = field(default_factory=dict)
-    readings: Readings = field(default_factory=Readings)
-    samples: list[Sample] = field(default_factory=list)
-    config: Config | None = None
-    busy_s: float = 0.0
-    began_s: float | None = None
-    is_late: bool = False
 
 
 def target(platform: str, subject: Subject, *, source: str = NATIVE, is_light: bool = False) -> Target:
@@ -125,9 +89,7 @@ class _Collection:
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._is_ended, looks = True, tuple(self._looks.values())
-        for look in looks:
-            with suppress(Exception):  # what was read was read
-                look.viewer.close()
+        hang_up(looks)
 
     def all(self, step: Callable[[Look], None]) -> None:
         """Do a step on every device that can still be read; this thread keeps the time meanwhile."""
@@ -159,8 +121,7 @@ class _Collection:
             late = [look for look in self._looks.values() if self._is_over(look, now_s)]
         for look in late:
             look.is_late = True
-            with suppress(Exception):
-                look.viewer.close()
+            look.hang_up()
 
     def _is_over(self, look: Look, now_s: float) -> bool:
         if look.began_s is None or look.is_late:

@@ -9,7 +9,7 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.system import Interface, System
-from netkit.observe import Options, Target, collect
+from netkit.observe import Options, Target, collect, look
 from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.observe.collect import _Collection
 from netkit.platforms.view import Reply, View
@@ -201,6 +201,43 @@ def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_no
     found = collect("ai1", [Target("leaf01", "frr", (NAMING,))], lambda _: device, Options(deadline_s=0.5))
     seen = found.snapshot.devices["leaf01"]
     assert (seen.failure, seen.facts.system) == ("no answer within 0.5 s", System("leaf"))
+
+
+def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "HANG_UP_S", 0.1)
+    other_is_through, waits = threading.Event(), []
+
+    class Sticking(Answering):
+        """The first does not let go until the other was hung up on."""
+
+        def close(self) -> None:
+            if self.name == "leaf02":
+                other_is_through.set()
+            waits.append(other_is_through.wait(10))
+            super().close()
+
+    devices = {name: Sticking(name, {"count": "7"}, hangs=True) for name in ("leaf01", "leaf02")}
+    targets = [Target(name, "frr", (COUNTING, NAMING)) for name in devices]
+    found = collect("ai1", targets, devices.__getitem__, Options(window_s=0.01, deadline_s=0.3)).snapshot.devices
+    assert {name: one.failure for name, one in found.items()} == dict.fromkeys(devices, "no answer within 0.3 s")
+    assert all(waits)
+
+
+def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(look, "HANG_UP_S", 0.1)
+    seen = threading.Event()
+
+    class Clinging(Answering):
+        """Does not let go before its facts were seen."""
+
+        def close(self) -> None:
+            assert seen.wait(30)
+            super().close()
+
+    device = Clinging("leaf01", {"count": "7"})
+    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, Options()).snapshot
+    assert (found.devices["leaf01"].failure, device.gone.is_set()) == ("", False)
+    seen.set()
 
 
 def test_a_source_that_knows_no_configuration_is_not_asked_for_it() -> None:
