@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from netkit.deploy import Result
-from netkit.prove.proof import Booted, Examined, Proof
+from netkit.prove.proof import FAILED, Booted, Examined, Proof
 from netkit.prove.seen import BEFORE, WaveSeen
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, listed, shown
@@ -15,6 +15,7 @@ MOST_FAILURES = 10
 MOST_WAVES = 12
 LONGEST_FAILURE = 400
 NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers are laid out anew is not seen here."
+NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach each other"
 
 
 def aside(proof: Proof) -> Aside:
@@ -25,7 +26,15 @@ def aside(proof: Proof) -> Aside:
         details=tuple(details(proof)),
         document=document(proof),
         exit_code=proof.exit_code,
+        doubt=doubt(proof),
     )
+
+
+def doubt(proof: Proof) -> str:
+    """Return what somebody who approves the change accepts with it; nothing when it is proven."""
+    if proof.failures:
+        return "the proof failed" if proof.exit_code == FAILED else "there is no proof of it"
+    return "only a part of it is proven" if _not_tried(proof) else ""
 
 
 def headline(proof: Proof) -> str:
@@ -178,14 +187,15 @@ def _seconds(longest_s: float) -> str:
 
 
 def _whole(examined: Examined | None) -> str:
+    if examined is not None and not examined.of_pairs:
+        return NOTHING_TO_REACH
     return f"{examined.pairs} pairs of NICs reach each other afterwards" if examined else ""
 
 
 def _end(found: Examined) -> str:
     if found.lacking:
         return f"{counted(found.lacking, 'thing')} lacking of what the design wants"
-    pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
-    reach = f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
+    reach = _reach(found)
     if found.blocked:
         reach = f"{reach}; none of {found.blocked:,} across rails, as designed"
     hops = f"up to {found.widest} next hops to a leaf as designed" if found.widest else "next hops not counted"
@@ -194,6 +204,13 @@ def _end(found: Examined) -> str:
         f"a second plan changes {counted(found.unsettled, 'device')}" if found.unsettled else "a second plan is empty"
     )
     return f"{reach}; {ways}; {again}"
+
+
+def _reach(found: Examined) -> str:
+    if not found.of_pairs:
+        return NOTHING_TO_REACH
+    pairs = f"{found.pairs:,} of {found.of_pairs:,}" if found.pairs < found.of_pairs else f"all {found.pairs:,}"
+    return f"{pairs} pairs of NICs reach each other by packets of {found.packet_bytes} bytes that nobody may cut up"
 
 
 def _wave(wave: WaveSeen) -> str:

@@ -18,7 +18,7 @@ def markdown(shift: Shift, aside: Aside = NOTHING, *, largest: int = LARGEST) ->
     """Return the comment; what does not fit is counted."""
     found = list(groups(shift.plan))
     head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_beside(shift)])
-    foot = _text(["", *_foot(shift)])
+    foot = _text(["", *_foot(shift, aside)])
     room = largest - len(head) - len(foot)
     parts: list[str] = []
     for number, group in enumerate(found):
@@ -102,10 +102,15 @@ def _notes(device: DevicePlan) -> Iterator[str]:
         yield f"not compared, because not read: {', '.join(device.not_read)}"
 
 
-def _foot(shift: Shift) -> Iterator[str]:
+def _foot(shift: Shift, aside: Aside) -> Iterator[str]:
     if not shift.plan.changed:
         return
     if shift.added:
         yield "Devices that are new have to be looked at once they are there: approve a plan of running devices."
         return
-    yield f"Approved as it is here: `netkit deploy --approved {approval(shift.plan)}`. Any other plan is refused."
+    how = f"`netkit deploy --approved {approval(shift.plan)}`. Any other plan is refused."
+    if aside.doubt:
+        said = f"{aside.doubt[0].upper()}{aside.doubt[1:]}"
+        yield f"⚠ **{said}.** Who approves the plan as it is here accepts that: {how}"
+        return
+    yield f"Approved as it is here: {how}"

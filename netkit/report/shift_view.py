@@ -20,6 +20,8 @@ class Aside:
     details: tuple[str, ...] = ()
     document: Mapping[str, Any] = field(default_factory=dict)
     exit_code: int = 0
+    doubt: str = ""
+    """What whoever approves the change has to accept, because trying it did not show that all is well."""
 
 
 NOTHING = Aside()

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from netkit.cli.change import against
 from netkit.cli.fabric import Project, open_project
 from netkit.cli.intended import quietly
 from netkit.plan.shift import approval
+from netkit.prove import telling
+from netkit.prove.proof import Proof
+from netkit.report import shift_text
 from netkit.report.shift_markdown import markdown
 from tests.cli.scene import run
 from tests.command import Done, assert_refused
@@ -217,6 +220,15 @@ def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> N
     assert comment.count("<details>") == comment.count("</details>")
     assert approval(found.plan) in comment
     assert ("more groups" in comment) == (largest < 4_000)
+
+
+def test_who_approves_a_change_whose_proof_failed_is_told_of_it(repository: Repository, golden: Golden) -> None:
+    repository.write(OVERRIDES)
+    found = against.of_revision(open_project(repository.fabric), "leaf01", "HEAD")
+    aside = telling.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
+    golden("cli/against-not-proven.md", markdown(replace(found, base="HEAD"), aside))
+    line = "  the proof failed; accept that and approve it with: netkit deploy --approved"
+    assert f"{line} {approval(found.plan)}\n" in shift_text.text(found, aside)
 
 
 def _unknown(_: Repository) -> str:

@@ -106,3 +106,24 @@ def test_pairs_that_the_design_keeps_apart_are_told_as_such() -> None:
 def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:
     found = telling.text(replace(PROVEN, examined=Examined(8, 0, 24, 24, 9000)))
     assert "8 sessions, next hops not counted; a second plan is empty" in found
+
+
+def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> None:
+    alone = replace(PROVEN, examined=Examined(8, 2, 0, 0, 9000))
+    said = "there was nothing to reach: no two NICs that are to reach each other"
+    assert telling.headline(alone).endswith(f"longest gap 3.2 s; {said}")
+    assert f"  in the end: {said}; 8 sessions, up to 2 next hops to a leaf as designed" in telling.text(alone)
+
+
+@pytest.mark.parametrize(
+    ("proof", "said"),
+    [
+        (PROVEN, ""),
+        (Proof(), ""),
+        (PART, "the proof failed"),
+        (UNABLE, "there is no proof of it"),
+        (replace(PROVEN, untried=("leaf01",)), "only a part of it is proven"),
+    ],
+)
+def test_what_the_proof_leaves_open_is_for_who_approves_the_change(proof: Proof, said: str) -> None:
+    assert telling.aside(proof).doubt == said
