@@ -89,6 +89,26 @@ def test_a_folder_that_cannot_be_written_is_told(fabric: Path, tmp_path: Path) -
     assert_refused(installed(fabric, tmp_path / "nowhere"), "cannot be written", "No such file or directory")
 
 
+def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: Path) -> None:
+    units, backup = tmp_path / "units", ("--backup", tmp_path / "saved")
+    units.mkdir()
+    first = write_fabric(tmp_path / 'its "name" \\ says $$ 5%%', VALUES)
+    assert installed(first, units).returncode == 0
+    said = {file: file.read_text(encoding="utf-8") for file in units.iterdir()}
+    done = installed(fabric, units, *backup)
+    assert_refused(done, f"{units}/netkit-check-small.service is of the fabric in {first}, which has the same name")
+    assert "name one of the fabrics otherwise in its fabric.yaml, or remove that unit" in done.stderr
+    assert {file: file.read_text(encoding="utf-8") for file in units.iterdir()} == said
+    assert installed(first, units, "--every", "1h", *backup).stdout.startswith(f"4 units written to {units}\n")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\t"])
+def test_a_path_that_would_break_a_unit_is_refused(fabric: Path, tmp_path: Path, end: str) -> None:
+    odd = write_fabric(tmp_path / f"first{end}ExecStart=second", VALUES)
+    assert_refused(run("schedule", "-f", odd), "cannot stand in a unit of systemd")
+    assert_refused(run("schedule", "-f", fabric, "--backup", tmp_path / f"saved{end}"), "rename it without newlines")
+
+
 def changes(fabric: Path, taken_s: float, errors: int) -> Done:
     file = fabric.parent / "snapshot.json"
     file.write_bytes(serial.dump(seen(taken_s, errors)))

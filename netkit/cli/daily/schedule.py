@@ -17,7 +17,10 @@ EVERY = re.compile(r"(?P<number>[1-9]\d{0,3})(?P<unit>[mhd])")
 UNITS_S = {"m": 60, "h": 3600, "d": 86_400}
 SHORTEST_S = 60
 PLAIN = re.compile(r"[\w@%+=:,./-]+")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 NIGHTLY = "*-*-* 03:17:00"
+FOLDER = re.compile(r'^ExecStart=.*? --fabric ("(?:[^"\\]|\\.)*"|\S+)', re.MULTILINE)
+"""The folder in a unit that netkit wrote, quoted as it is there."""
 LEAST_S = 10 * SHORTEST_S
 PASSED = (0, 1, 4, 5)
 """Exit codes after which a check has done its work: something is ill, or was not reached, and that was said; or another
@@ -35,7 +38,27 @@ def run(folder: Path, action: str, *, every: str, backup: Path | None, units: Pa
     if action == "show":
         sys.stdout.write("\n".join(f"# {units / name}\n{text}" for name, text in made.items()))
         return
+    _refuse_others(made, units, place)
     sys.stdout.write("".join(f"{line}\n" for line in _installed(made, units)))
+
+
+def _refuse_others(made: Mapping[str, str], units: Path, folder: Path) -> None:
+    """Raise UsageError when a unit of that name is of another folder: its fabric would be checked no more."""
+    for name in made:
+        known = _folder_of(units / name)
+        if known and known != str(folder):
+            what = f"{units / name} is of the fabric in {known}, which has the same name"
+            remedy = "name one of the fabrics otherwise in its fabric.yaml, or remove that unit if its folder is gone"
+            raise UsageError(Problem(what, remedy))
+
+
+def _folder_of(unit: Path) -> str:
+    """Return the folder that an installed unit names; nothing of one that is not there, or is not netkit's."""
+    try:
+        found = FOLDER.search(unit.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""  # what cannot be read, writing will tell
+    return _unquoted(found[1]) if found else ""
 
 
 def _installed(made: Mapping[str, str], units: Path) -> Iterator[str]:
@@ -120,6 +143,14 @@ def _quoted(word: str) -> str:
     return marked if PLAIN.fullmatch(word) else '"' + marked.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
+def _unquoted(word: str) -> str:
+    """Return a word of a command as it was before it was quoted."""
+    bare = re.sub(r"\\(.)", r"\1", word[1:-1]) if word.startswith('"') else word
+    return bare.replace("$$", "$").replace("%%", "%")
+
+
 def _marked(text: str) -> str:
-    """Return text in which a percent sign means itself."""
+    """Return text in which a percent sign means itself; a line that ends within it would be another setting."""
+    if CONTROL.search(text):
+        raise UsageError(Problem(f"{text!r} cannot stand in a unit of systemd", "rename it without newlines and tabs"))
     return text.replace("%", "%%")
