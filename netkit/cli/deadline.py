@@ -8,12 +8,15 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self, TypeVar
 
+from netkit.cli.alarm import Alarm
 from netkit.errors import AccessError, Problem, UsageError
+from netkit.judge.limit import Limit
 from netkit.platforms.view import Reply, Viewer
 
 WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 LEAST_SHARE_S = 1.0
+LEAST_JUDGING_S = 10.0
 T = TypeVar("T")
 
 
@@ -23,7 +26,8 @@ class Deadline:
     def __init__(self, written: str, least_s: float = 0.0) -> None:
         self._written, self._least_s = written, least_s
         self._missed = f"not looked at to the end before the deadline of {written}"
-        self._ends_s = time.monotonic() + _seconds(written, least_s) if written else float("inf")
+        self._whole_s = _seconds(written, least_s) if written else float("inf")
+        self._ends_s = time.monotonic() + self._whole_s
         self._viewers: list[Viewer] = []
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -56,6 +60,13 @@ class Deadline:
         if self._written:
             found._ends_s = time.monotonic() + max(0.0, self.left_s - self._least_s) / 2
         return found
+
+    def judging(self) -> Limit:
+        """Return when judging ends: with the run, but it has a quarter of its time however long looking took."""
+        if not self._written:
+            return Limit()
+        left_s = max(self.left_s, self._whole_s / 4, LEAST_JUDGING_S)
+        return Alarm(time.monotonic() + left_s, f"not judged before the deadline of {self._written}")
 
     def share_s(self, window_s: float) -> float:
         """Return how long one device may take, so that those that hang leave time for all others.

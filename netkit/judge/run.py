@@ -9,11 +9,15 @@ from netkit.facts import Absent
 from netkit.judge.check import Check
 from netkit.judge.delta import State
 from netkit.judge.finding import Finding, Verdict, error, skip, worst
+from netkit.judge.limit import Limit, OverdueError
 from netkit.judge.scene import Device, Scene, Seen
 
 FABRIC = "fabric"
 MOST_SAME = 500
 """Of one check on one device, so many findings are kept; the others are counted."""
+MOST_OF_DEVICE, MOST_OF_FABRIC = 1_000_000, 10_000_000
+"""More things than a check can have to judge: 8192 hosts of 8 NICs below three tiers have 400,000 ends of cables, and
+with each of 8 priorities 3.2 million; a device has 512 ports at most. What yields more never ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +68,10 @@ class Judgement:
         return sum(finding.verdict is verdict for finding in self.findings)
 
 
-def run(scene: Scene, checks: Sequence[Check]) -> Judgement:
-    """Return what checks say about a scene."""
-    results = [result for check in checks for result in _results(scene, check)]
+def run(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Judgement:
+    """Return what checks say about a scene; those that its time does not suffice for say so."""
+    with limit or Limit() as until:
+        results = [result for check in checks for result in _results(scene, check, until)]
     failures = [(seen.name, seen.observation.failure) for seen in scene.devices.values()]
     unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
@@ -82,17 +87,17 @@ def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
             yield device.name
 
 
-def _results(scene: Scene, check: Check) -> Iterator[Result]:
+def _results(scene: Scene, check: Check, limit: Limit) -> Iterator[Result]:
     if check.of_fabric is not None:
-        yield _result(scene, check, FABRIC, partial(check.of_fabric, scene))
+        yield _result(scene, check, FABRIC, partial(check.of_fabric, scene), limit)
         return
     for name in subjects(check, (seen.device for seen in scene.devices.values())):
         seen = scene.devices[name]
         reason = _why_not(check, seen)
         if reason:
-            yield _result(scene, check, seen.name, partial(_skipped, reason))
+            yield _result(scene, check, seen.name, partial(_skipped, reason), limit)
         elif check.of_device is not None:
-            yield _result(scene, check, seen.name, partial(check.of_device, scene, seen))
+            yield _result(scene, check, seen.name, partial(check.of_device, scene, seen), limit)
 
 
 def _skipped(reason: str) -> Iterable[Finding]:
@@ -110,26 +115,75 @@ def _why_not(check: Check, seen: Seen) -> str:
     return "only one sample of its counters: give a window" if check.has_window and not seen.window_s else ""
 
 
-def _result(scene: Scene, check: Check, device: str, ask: Callable[[], Iterable[Finding]]) -> Result:
+def _result(scene: Scene, check: Check, device: str, ask: Callable[[], Iterable[Finding]], limit: Limit) -> Result:
     """Ask a check; one that breaks off has said so itself, and nothing about the device."""
-    examined, found = 0, list[Finding]()
+    if limit.is_over:
+        return _unasked(scene, check, device, limit)
+    tally = _Tally(MOST_OF_FABRIC if device == FABRIC else MOST_OF_DEVICE)
     try:
+        limit.running = f"{check.name}[{device}]"
         for finding in ask():
             if not isinstance(finding, Finding):
                 raise TypeError(f"it yields {type(finding).__name__}, no Finding")
-            if finding.verdict is not Verdict.PASS:
-                found.append(_whole(scene, check, device, finding))
-            if finding.verdict is not Verdict.SKIPPED:
-                examined += 1
-    except (Exception, SystemExit) as broken:  # exit() in a check would end the whole run as if all were well
-        what = f"the check failed: {type(broken).__name__}: {broken}{_where(check, broken)}"
-        found.append(_whole(scene, check, device, error("", what)))
-        examined += 1
-    found.sort(key=lambda finding: -finding.verdict)
-    verdict = worst(finding.verdict for finding in found)
-    if examined and verdict is Verdict.SKIPPED:
-        verdict = Verdict.PASS  # something was judged and was well; what could not be judged is counted beside it
-    return Result(check.name, device, verdict, examined, tuple(found[:MOST_SAME]), max(0, len(found) - MOST_SAME))
+            tally.add(finding if finding.verdict is Verdict.PASS else _whole(scene, check, device, finding))
+        limit.running = ""
+    except (Exception, SystemExit, OverdueError) as broken:  # exit() in a check would end the run as if all were well
+        limit.running = ""
+        limit.has_told |= isinstance(broken, OverdueError)
+        tally.keep(_whole(scene, check, device, error("", f"the check failed: {_why(check, broken)}")))
+    return tally.result(check.name, device)
+
+
+class _Tally:
+    """What one check has said so far; of the findings only the worst are kept, however many come."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._found, self._left_out, self._judged = most, list[Finding](), 0, 0
+        self._examined = 0
+
+    def add(self, finding: Finding) -> None:
+        self._judged += 1
+        if self._judged > self._most:
+            raise _EndlessError(f"it has found more than {self._most:,} things to judge, and never ends")
+        self.keep(finding)
+
+    def keep(self, finding: Finding) -> None:
+        self._examined += finding.verdict is not Verdict.SKIPPED
+        if finding.verdict is not Verdict.PASS:
+            self._found.append(finding)
+        if len(self._found) >= 2 * MOST_SAME:
+            self._shorten()
+
+    def _shorten(self) -> None:
+        self._found.sort(key=lambda finding: -finding.verdict)
+        self._left_out += max(0, len(self._found) - MOST_SAME)
+        del self._found[MOST_SAME:]
+
+    def result(self, check: str, device: str) -> Result:
+        self._shorten()
+        verdict = worst(finding.verdict for finding in self._found)
+        if self._examined and verdict is Verdict.SKIPPED:
+            verdict = Verdict.PASS  # something was judged and was well; what could not be judged is counted beside it
+        return Result(check, device, verdict, self._examined, tuple(self._found), self._left_out)
+
+
+class _EndlessError(Exception):
+    """A check yields more than there can be."""
+
+
+def _unasked(scene: Scene, check: Check, device: str, limit: Limit) -> Result:
+    """Return that there was no time for a check: an error once, so that nobody takes the run for a whole one."""
+    finding = skip("", limit.why) if limit.has_told else error("", limit.why)
+    limit.has_told = True
+    tally = _Tally(1)
+    tally.keep(_whole(scene, check, device, finding))
+    return tally.result(check.name, device)
+
+
+def _why(check: Check, broken: BaseException) -> str:
+    """Return why a check broke off, and where."""
+    kind = "" if isinstance(broken, OverdueError | _EndlessError) else f"{type(broken).__name__}: "
+    return f"{kind}{broken}{_where(check, broken)}"
 
 
 def _where(check: Check, broken: BaseException) -> str:

@@ -19,6 +19,7 @@ from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.trial import Trial
 from netkit.judge import Check, Scene, Verdict, catalog
+from netkit.judge.limit import Limit
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
 from netkit.report.changes_text import changes_text
@@ -55,8 +56,9 @@ def run(asked: CheckRequest) -> int:
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
     with past(storing, source) as earlier:
-        scene = _scene(asked, storing, checking, checks, earlier)
-        judged = judged_of(scene, checks)
+        deadline = _deadline(asked, storing)
+        scene = _scene(asked, replace(checking, deadline=deadline), checks, earlier)
+        judged = judged_of(scene, checks, deadline.judging())
         failure = _failure(lambda: _tell(asked, scene, judged))
         extent = extent_of(scene, judged, has_all_checks=not asked.names)
         tell = notifying.tell(scene, judged, extent) if notifying is not None else None
@@ -75,17 +77,11 @@ def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
     return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
 
 
-def _scene(asked: CheckRequest, storing: Storing, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
+def _scene(asked: CheckRequest, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
     """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
-    with _deadline(asked, storing) as deadline:
-        looking = replace(checking, deadline=deadline)
-        return trials.scene(
-            checking,
-            checks,
-            asked.results,
-            lambda: looking.scene(checks, earlier),
-            _measuring(asked, checking, deadline),
-        )
+    with checking.deadline:
+        measuring = _measuring(asked, checking, checking.deadline)
+        return trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, earlier), measuring)
 
 
 def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> Callable[[], tuple[Trial, ...]]:
@@ -163,10 +159,10 @@ def _failure(say: Callable[[], None]) -> Exception | None:
     return None
 
 
-def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:
+def judged_of(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Judged:
     """Return what checks say about a scene, with what the process ends with."""
     with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
-        found = judge(scene, checks)
+        found = _found(scene, checks, limit or Limit())
     window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
     judged = Judged(
         scene.fabric.name,
@@ -177,6 +173,15 @@ def judged_of(scene: Scene, checks: Sequence[Check]) -> Judged:
         {check.name: check.layer for check in checks},
     )
     return replace(judged, exit_code=exit_code(found))
+
+
+def _found(scene: Scene, checks: Sequence[Check], limit: Limit) -> Judgement:
+    try:
+        return judge(scene, checks, limit)
+    except KeyboardInterrupt:
+        if limit.running:
+            sys.stderr.write(f"{limit.running} was being judged\n")
+        raise
 
 
 def exit_code(found: Judgement) -> int:

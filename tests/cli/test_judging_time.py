@@ -1,0 +1,121 @@
+"""A check that never ends keeps nobody from the verdicts of the others, and fills no memory."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from netkit.cli.alarm import Alarm
+from netkit.cli.check.check import judged_of
+from netkit.cli.deadline import NEVER, Deadline
+from netkit.facts import Facts
+from netkit.judge import PASSED, Check, Finding, Scene, Seen, Verdict, device_check, fail, warn
+from netkit.judge import run as judging
+from netkit.judge.limit import Limit
+from tests.judge.scenes import fabric, observation, scene
+
+WHY = "not judged before the deadline of 1m"
+SCENE = scene(fabric(), *(observation(name, Facts()) for name in ("gpu01", "gpu02")))
+
+
+def named(name: str, body: Callable[[], Iterable[Finding]]) -> Check:
+    def function(scene: Scene, seen: Seen) -> Iterable[Finding]:
+        """Judge a host."""
+        del scene, seen
+        return body()
+
+    function.__name__ = name
+    return device_check(layer="host", on="host")(function)
+
+
+def _hangs() -> Iterator[Finding]:
+    yield fail("eth0", "lost")
+    while True:
+        time.sleep(30)
+
+
+def _catches_all() -> Iterator[Finding]:
+    try:
+        time.sleep(30)
+    except BaseException:
+        time.sleep(30)
+    yield PASSED
+
+
+def _goes_on() -> Iterator[Finding]:
+    while True:
+        yield warn("eth0", "odd")
+
+
+def _well() -> Iterator[Finding]:
+    yield PASSED
+
+
+def told(checks: list[Check], limit: Limit | None = None) -> dict[str, list[tuple[Verdict, str]]]:
+    found = judging.run(SCENE, checks, limit).results
+    return {one.id: [(finding.verdict, finding.text) for finding in one.findings] for one in found}
+
+
+def test_a_check_that_yields_without_end_is_broken_and_fills_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "MOST_OF_DEVICE", 3000)
+    result = judging.run(SCENE, [named("goes_on", _goes_on)]).results[0]
+    head = result.findings[0]
+    assert head.text == "the check failed: it has found more than 3,000 things to judge, and never ends"
+    assert (result.verdict, head.verdict, result.examined) == (Verdict.ERROR, Verdict.ERROR, 3001)
+    assert (len(result.findings), result.left_out) == (500, 2501)
+
+
+def test_of_many_findings_the_worst_are_kept_in_their_order() -> None:
+    def many() -> Iterator[Finding]:
+        yield from (fail(str(number), "x") if number % 10 == 0 else warn(str(number), "x") for number in range(4000))
+
+    result = judging.run(SCENE, [named("many", many)]).results[0]
+    expected = [*range(0, 4000, 10), *(number for number in range(1, 112) if number % 10)]
+    assert [int(one.place) for one in result.findings] == expected[:500]
+    assert (result.left_out, result.examined) == (3500, 4000)
+
+
+@pytest.mark.parametrize(("body", "before"), [(_hangs, [(Verdict.FAIL, "lost")]), (_catches_all, [])])
+def test_what_still_runs_at_the_end_is_broken_off_and_the_rest_is_not_judged(
+    body: Callable[[], Iterable[Finding]], before: list[Any]
+) -> None:
+    handler = signal.getsignal(signal.SIGALRM)
+    found = told([named("well", _well), named("bad", body), named("late", _well)], Alarm(time.monotonic() + 0.3, WHY))
+    (first, *rest) = found["bad[gpu01]"]
+    assert first[0] is Verdict.ERROR
+    assert first[1].startswith("the check failed: it was still running when the time was over")
+    assert rest == before
+    late = [(Verdict.SKIPPED, WHY)]
+    assert found["bad[gpu02]"] == found["late[gpu01]"] == found["late[gpu02]"] == late
+    assert found["well[gpu01]"] == []
+    assert (signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)) == (handler, (0.0, 0.0))
+
+
+def test_a_run_whose_time_ends_between_two_checks_is_no_pass() -> None:
+    built = fabric()
+    reached = scene(built, *(observation(name, Facts()) for name in built.names))
+    judged = judged_of(reached, [named("well", _well), named("late", _well)], Alarm(time.monotonic(), WHY))
+    verdicts = [result.verdict for result in judged.judgement.results]
+    assert verdicts == [Verdict.ERROR, Verdict.SKIPPED, Verdict.SKIPPED, Verdict.SKIPPED]
+    assert judged.judgement.findings[0].text == WHY
+    assert (judged.judgement.count(Verdict.ERROR), judged.exit_code) == (1, 1)
+
+
+def test_judging_has_a_quarter_of_the_time_however_long_looking_took() -> None:
+    assert not Deadline("1s").judging().is_over
+    assert Deadline("10m").judging().why == "not judged before the deadline of 10m"
+    assert not NEVER.judging().is_over
+
+
+def test_ctrl_c_says_which_check_was_running(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted() -> Iterator[Finding]:
+        yield PASSED
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        judged_of(SCENE, [named("well", _well), named("hangs", interrupted)])
+    assert capsys.readouterr().err == "hangs[gpu01] was being judged\n"
+    assert sys.stdout is not sys.stderr
