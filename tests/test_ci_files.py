@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.ci_server import BOT, TOKEN, gitlab
 from tests.command import ROOT
 from tests.intents import on_platform
 from tests.lab.running import lab_home, needs_lab, write_fabric
@@ -77,12 +78,13 @@ def in_shell(clone: Path, script: str, variables: Mapping[str, str]) -> subproce
     """Run a step as a runner does; programs that reach out write down how they were called, and stay here."""
     programs = clone.parent / "programs"
     programs.mkdir(exist_ok=True)
-    for name in ("pip", "curl", "apt-get"):
+    for name in ("pip", "apt-get"):
         program = programs / name
         program.write_text(f'#!/bin/sh\necho "{name} $*" >> "{clone.parent}/called"\n', encoding="utf-8")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
     netkit = f'#!/bin/sh\nPYTHONPATH={ROOT} exec {sys.executable} -m netkit "$@"\n'
-    for name, text in (("gh", GH), ("sudo", '#!/bin/sh\nexec "$@"\n'), ("netkit", netkit)):
+    python = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+    for name, text in (("gh", GH), ("sudo", '#!/bin/sh\nexec "$@"\n'), ("netkit", netkit), ("python", python)):
         program = programs / name
         program.write_text(text, encoding="utf-8")
         program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -267,34 +269,74 @@ def test_the_optional_job_of_github_comments_the_proof(tmp_path: Path) -> None:
     assert [line.partition(" ")[0] for line in called(clone)] == ["pip", "apt-get", "apt-get", "gh", "gh"]
 
 
-def test_the_steps_of_gitlab_write_a_note(clone: Path) -> None:
-    job = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))["fabric"]
-    variables = {
-        **{name: str(value) for name, value in job["variables"].items()},
+def gitlab_job() -> Mapping[str, Any]:
+    job: Mapping[str, Any] = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))["fabric"]
+    return job
+
+
+def gitlab_variables(api: str) -> dict[str, str]:
+    return {
+        **{name: str(value) for name, value in gitlab_job()["variables"].items()},
         "CI_MERGE_REQUEST_DIFF_BASE_SHA": "origin/main",
         "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "",
         "CI_JOB_STATUS": "success",
-        "CI_API_V4_URL": "https://gitlab.example/api/v4",
+        "CI_API_V4_URL": api,
         "CI_PROJECT_ID": "7",
         "CI_MERGE_REQUEST_IID": "3",
-        "NETKIT_NOTE_TOKEN": "token",
+        "NETKIT_NOTE_TOKEN": TOKEN,
+        "no_proxy": "127.0.0.1",
     }
-    for line in (*job["before_script"], *job["script"], *job["after_script"]):
-        done = in_shell(clone, line, variables)
-        assert done.returncode == 0, done.stderr
-    assert "spine02" in (clone / "plan.md").read_text(encoding="utf-8")
-    assert called(clone)[0] == f"pip install {job['variables']['NETKIT']}"
-    assert called(clone)[-1].endswith(
-        "--form body=<plan.md https://gitlab.example/api/v4/projects/7/merge_requests/3/notes"
-    )
+
+
+def test_the_steps_of_gitlab_write_one_note_and_keep_it_up_to_date(clone: Path) -> None:
+    job = gitlab_job()
+    with gitlab() as server:
+        for _ in range(2):
+            for line in (*job["before_script"], *job["script"], *job["after_script"]):
+                done = in_shell(clone, line, gitlab_variables(server.api))
+                assert done.returncode == 0, done.stderr
+    plan = (clone / "plan.md").read_text(encoding="utf-8")
+    assert "spine02" in plan
+    assert called(clone) == [f"pip install {job['variables']['NETKIT']}"] * 2
+    assert [one["body"] for one in server.notes] == [f"{MARK}\n{plan}"]
+    assert server.asked == ["POST", "PUT 100"]
+
+
+def test_only_the_note_of_this_fabric_by_this_token_is_edited(clone: Path) -> None:
+    (line,) = gitlab_job()["after_script"]
+    was = [
+        {"id": 1, "author": {"id": 8}, "body": f"{MARK}\nforged"},
+        {"id": 2, "author": {"id": BOT}, "body": "<!-- netkit: inventory/superpod -->\nanother fabric"},
+        {"id": 3, "author": {"id": BOT}, "body": "lint: fine"},
+        {"id": 4, "author": {"id": BOT}, "body": f"{MARK}\nbefore"},
+        {"id": 5, "author": {"id": BOT}, "body": f"{MARK}\nfrom when each push wrote one"},
+    ]
+    with gitlab(*was) as server:
+        for text in ("first\n", "Ünicode `$HOME` 'second'\n"):
+            (clone / "plan.md").write_text(text, encoding="utf-8")
+            done = in_shell(clone, line, gitlab_variables(server.api))
+            assert (done.returncode, done.stderr) == (0, "")
+            kept = {one["id"]: one["body"] for one in was}
+            assert {one["id"]: one["body"] for one in server.notes} == {**kept, 4: f"{MARK}\n{text}"}
+    assert server.asked == ["PUT 4", "PUT 4"]
+
+
+def test_a_note_that_gitlab_does_not_take_is_told_in_a_line(clone: Path) -> None:
+    (line,) = gitlab_job()["after_script"]
+    (clone / "plan.md").write_text("plan\n", encoding="utf-8")
+    with gitlab() as server:
+        done = in_shell(clone, line, {**gitlab_variables(server.api), "NETKIT_NOTE_TOKEN": "of another project"})
+    assert (done.returncode, done.stderr) == (1, "the note is not up to date: HTTP Error 401: Unauthorized\n")
+    assert (server.notes, server.asked) == ([], [])
 
 
 def test_a_canceled_job_of_gitlab_writes_no_note(clone: Path) -> None:
-    job = yaml.safe_load((ROOT / "docs/ci/gitlab.yml").read_text(encoding="utf-8"))["fabric"]
     (clone / "plan.md").write_text("of an older push\n", encoding="utf-8")
-    (line,) = job["after_script"]
-    assert in_shell(clone, line, {"CI_JOB_STATUS": "canceled"}).returncode == 0
-    assert not (clone.parent / "called").exists()
+    (line,) = gitlab_job()["after_script"]
+    with gitlab() as server:
+        variables = {**gitlab_variables(server.api), "CI_JOB_STATUS": "canceled"}
+        assert in_shell(clone, line, variables).returncode == 0
+    assert server.asked == []
 
 
 def test_an_intent_that_is_refused_ends_the_run_at_its_line(clone: Path) -> None:
