@@ -9,6 +9,8 @@ from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 from netkit.platforms import PLATFORMS
 
+DISCARDS_PER_S = 1.0
+"""More than what a NIC drops of announcements nobody listens for."""
 LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
 
 
@@ -34,6 +36,35 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield fail(at, f"packets of the lossless class were lost: {shown}", LOST)
             else:
                 yield PASSED
+
+
+@device_check(layer="congestion", needs=["counters"], on="host", window=True)
+def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
+
+    On the way in the host is too slow: rings that are too short, PCIe, or cores that are busy; see `netkit check
+    host.pcie host.acs`. TCP pays for it, and so do CNPs when their class has no PFC. Less than one a second is no
+    finding: kernels count announcements there that nobody listens for.
+    """
+    for nic in seen.nics:
+        told = [seen.delta(name, nic) for name in ("rx_drops", "tx_drops")]
+        if not told[0].is_known:
+            yield skip(nic, f"what it throws away is not known: {told[0].state}")
+            continue
+        received, sent = (delta.value if delta.is_known else 0 for delta in told)
+        others = max(0, received - _lossless_drops(scene, seen, nic))
+        if others + sent > DISCARDS_PER_S * told[0].seconds:
+            text = f"threw away {others} packets it received and {sent} it was to send, not counting lossless ones"
+            yield warn(nic, text, "see its rings and PCIe: ethtool -g and -S, netkit check host")
+        else:
+            yield PASSED
+
+
+def _lossless_drops(scene: Scene, seen: Seen, nic: str) -> int:
+    """Return what the lossless class lost, which another check judges."""
+    places = (place(nic, priority) for priority in scene.fabric.lossless.lossless_priorities)
+    counted = (seen.delta("buffer_drops", at) for at in places)
+    return sum(delta.value for delta in counted if delta.is_known)
 
 
 @device_check(layer="link", needs=["counters"], window=True)

@@ -1,15 +1,20 @@
 """Routes: every leaf over every path on switches, and out of the right NIC on hosts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design import Host, Nic
 from netkit.facts import Absent
-from netkit.facts.routing import Lookup
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip
+from netkit.facts.host import HostFacts
+from netkit.facts.routing import DefaultRoute, Lookup
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"
 LOOKUP_REMEDY = "see the host's routes and rules: netkit plan --limit HOST, then netkit deploy"
+DEFAULT_REMEDY = "see what set it on the NIC: a gateway, DHCP or router advertisements"
+TWICE_REMEDY = "see ip address on both; take it away where it does not belong"
+Owners = Mapping[str, tuple[str, str]]
+"""Address → device and interface that are to have it."""
 
 
 @device_check(layer="routing", needs=["routes"], on="switch")
@@ -114,6 +119,85 @@ def addresses(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
     try:
-        return ip_address(address.partition("/")[0]) in pool
+        return ip_address(_bare(address)) in pool
     except ValueError:
         return False
+
+
+@device_check(layer="host", needs=["host"], on="host")
+def default(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No NIC of a rail is the way to everywhere else: the default route of the host leaves by management.
+
+    Otherwise names, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the
+    NIC, DHCP, or router advertisements of the leaf set it. One that another default route goes before is a warning: it
+    holds as soon as management is down. Tables of the NICs themselves are not meant.
+    """
+    del scene
+    found = seen.facts.host
+    if isinstance(found, Absent):
+        return
+    if found.default_routes is None:
+        yield skip("", "its default routes were not read")
+        return
+    for name in seen.nics:
+        ways = [way for way in found.default_routes if way.interface == name]
+        yield from (_through(way, found.default_routes) for way in ways)
+        if not ways:
+            yield PASSED
+
+
+def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
+    """Return what a default route through a rail means: whether it is the one that holds."""
+    to = f"IPv{way.family} default route" + (f" to {way.gateway}" if way.gateway else "")
+    if way.metric > min(one.metric for one in ways if one.family == way.family):
+        return warn(way.interface, f"has an {to}, which waits behind another", DEFAULT_REMEDY)
+    return fail(way.interface, f"has the {to}", DEFAULT_REMEDY)
+
+
+@fabric_check(layer="host", needs=["host"])
+def duplicates(scene: Scene) -> Iterator[Finding]:
+    """No address of a NIC or a switch is on another interface of any host too.
+
+    Two that answer for one address take each other's packets, now this one and now that: queue pairs time out, and
+    neither looks wrong by itself. All interfaces of all hosts are looked at, those inside containers excepted. Take the
+    address away where it does not belong.
+    """
+    owners = dict(_owners(scene))
+    for seen in scene.hosts:
+        found = seen.facts.host
+        if isinstance(found, Absent):
+            continue
+        if not found.addresses:
+            yield skip("", "its addresses were not read", device=seen.name)
+        for name, told in found.addresses.items():
+            taken = [one for one in told if _is_twice(owners, seen, found, name, one)]
+            yield from (_twice(owners, seen, name, one) for one in taken)
+            if not taken:
+                yield PASSED
+
+
+def _owners(scene: Scene) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield every address of the design with the device and the interface that are to have it."""
+    yield from ((one.loopback, (one.name, "its loopback")) for one in scene.fabric.switches)
+    for host in scene.fabric.hosts:
+        for nic in host.nics:
+            yield nic.gateway, (nic.leaf, nic.leaf_port)
+            yield nic.address, (host.name, nic.interface)
+
+
+def _is_twice(owners: Owners, seen: Seen, found: HostFacts, name: str, told: str) -> bool:
+    """Whether an address is another's; one that only moved to an interface of the same host is there once."""
+    device, interface = owners.get(_bare(told), (seen.name, name))
+    if device != seen.name:
+        return True
+    return interface != name and _bare(told) in map(_bare, found.addresses.get(interface, ()))
+
+
+def _twice(owners: Owners, seen: Seen, name: str, told: str) -> Finding:
+    device, interface = owners[_bare(told)]
+    text = f"has {_bare(told)}, the address of {device}, {interface}"
+    return fail(name, text, TWICE_REMEDY, device=seen.name)
+
+
+def _bare(address: str) -> str:
+    return address.partition("/")[0]

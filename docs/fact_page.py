@@ -13,7 +13,7 @@ from netkit.facts.host import HostFacts, NicFacts
 from netkit.facts.optic import Lane, Limits, Line, Module
 from netkit.facts.probe import Probe
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
-from netkit.facts.routing import BgpSession, Lookup
+from netkit.facts.routing import BgpSession, DefaultRoute, Lookup
 from netkit.facts.system import Interface, Neighbor, System
 
 RECORDS: tuple[type, ...] = (
@@ -29,7 +29,7 @@ RECORDS: tuple[type, ...] = (
     Ecn,
     Watchdog,
 )
-RECORDS += (Buffer, Lookup, Probe, NicFacts, HostFacts)
+RECORDS += (Buffer, DefaultRoute, Lookup, Probe, NicFacts, HostFacts)
 ABSENT = r" \| Absent"
 HEAD = """# What can be known of a device
 

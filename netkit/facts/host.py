@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from netkit.facts.routing import DefaultRoute
+
 
 @dataclass(frozen=True, slots=True)
 class NicFacts:
@@ -39,7 +41,9 @@ class HostFacts:
 
     sysctls: Mapping[str, str] = field(default_factory=dict)
     addresses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Interface → addresses with prefix length."""
+    """Interface → addresses with prefix length, of all interfaces; those of one link left out."""
+    default_routes: tuple[DefaultRoute, ...] | None = None
+    """None when they could not be seen."""
     bridges_with_acs: tuple[str, ...] | None = None
     """PCI bridges on which ACS redirects; None when it could not be seen."""
     is_iommu_on: bool | None = None

@@ -21,6 +21,18 @@ class BgpSession:
 
 
 @dataclass(frozen=True, slots=True)
+class DefaultRoute:
+    """A way of a host to everything it knows no better way to, in its main table."""
+
+    interface: str
+    gateway: str = ""
+    metric: int = 0
+    """Of several of one family the lowest holds."""
+    family: int = 4
+    """Version of the Internet Protocol."""
+
+
+@dataclass(frozen=True, slots=True)
 class Lookup:
     """What a host's kernel answers when asked where a packet would go."""
 

@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.facts.routing import BgpSession
 from netkit.facts.system import Interface
-from tests.checks.judging import said
+from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
@@ -29,6 +29,34 @@ def test_a_switch_without_a_lossless_class_may_drop() -> None:
     host = observation("gpu01", buffer_drops={"rail0/3": (0, 9)})
     leaf = observation("leaf01", queue_drops={f"{name}/3": (0, 9)})
     assert said(scene(built, host, leaf), "load.lossless") == []
+
+
+@pytest.mark.parametrize(
+    ("counters", "text"),
+    [
+        ({"rx_drops": (0, 10)}, ""),
+        ({"rx_drops": (5, 45)}, "threw away 40 packets it received and 0 it was to send, not counting lossless ones"),
+        ({"rx_drops": (0, 9), "tx_drops": (0, 3)}, "threw away 9 packets it received and 3 it was to send"),
+    ],
+)
+def test_what_a_nic_throws_away_is_told(counters: dict[str, tuple[int, int]], text: str) -> None:
+    seen = observation("gpu01", None, **{name: {"rail0": count} for name, count in counters.items()})
+    found = said(scene(BUILT, seen), "load.discards")
+    assert [(verdict, place, told[: len(text)]) for verdict, _, place, told in found] == (
+        [("warn", "rail0", text)] if text else []
+    )
+
+
+def test_what_the_lossless_class_lost_is_told_once() -> None:
+    seen = observation("gpu01", rx_drops={"rail0": (0, 500)}, buffer_drops={"rail0/3": (0, 495)})
+    assert said(scene(BUILT, seen), "load.discards") == []
+    assert [place for _, _, place, _ in said(scene(BUILT, seen), "load.lossless")] == ["rail0/3"]
+
+
+def test_a_nic_that_does_not_tell_what_it_throws_away_is_skipped() -> None:
+    seen = scene(BUILT, observation("gpu01", tx_drops={"rail0": (0, 0), "rail1": (0, 0)}))
+    reason = "what it throws away is not known: missing"
+    assert skipped(seen, "load.discards") == [("gpu01", "rail0", reason), ("gpu01", "rail1", reason)]
 
 
 def test_uplinks_that_carry_unlike_are_told_when_they_carry_much() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from netkit.facts import Facts
 from netkit.facts.host import HostFacts
-from netkit.facts.routing import Lookup
+from netkit.facts.routing import DefaultRoute, Lookup
 from netkit.judge import Scene
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
@@ -84,3 +84,56 @@ def test_a_nic_has_its_own_address_and_no_other() -> None:
     twice = {**mine, "rail0": (*mine["rail0"], mine["rail1"][0])}
     found = said(scene(BUILT, observation("gpu01", Facts(host=HostFacts(addresses=twice)))), "routes.addresses")
     assert [(verdict, place) for verdict, _, place, _ in found] == [("fail", "rail0")]
+
+
+def defaults(*ways: DefaultRoute) -> list[tuple[str, str, str]]:
+    """Return what is said of a host with these default routes."""
+    seen = observation("gpu01", Facts(host=HostFacts(default_routes=ways)))
+    return [(verdict, place, text) for verdict, _, place, text in said(scene(BUILT, seen), "routes.default")]
+
+
+def test_the_default_route_leaves_by_management_and_not_through_a_rail() -> None:
+    own, waiting = DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail1", NIC.gateway, 200)
+    assert defaults() == defaults(own) == []
+    assert defaults(own, DefaultRoute("rail0", NIC.gateway)) == [
+        ("fail", "rail0", f"has the IPv4 default route to {NIC.gateway}")
+    ]
+    assert defaults(own, waiting) == [
+        ("warn", "rail1", f"has an IPv4 default route to {NIC.gateway}, which waits behind another")
+    ]
+
+
+def test_default_routes_of_two_families_do_not_wait_for_each_other() -> None:
+    told = defaults(DefaultRoute("eno1", "198.51.100.1", 100), DefaultRoute("rail0", "", 1024, 6))
+    assert told == [("fail", "rail0", "has the IPv6 default route")]
+
+
+def test_default_routes_that_were_not_read_are_skipped() -> None:
+    seen = scene(BUILT, observation("gpu01", Facts(host=HostFacts())))
+    assert skipped(seen, "routes.default") == [("gpu01", "", "its default routes were not read")]
+
+
+def twice(**more: tuple[str, ...]) -> list[tuple[str, str, str, str]]:
+    """Return what is said of two hosts of which the first has more addresses than it should."""
+    own, other = ({nic.interface: (f"{nic.address}/31",) for nic in host.nics} for host in (GPU, OTHER))
+    told = {**own, "lo": ("127.0.0.1/8",), "docker0": ("172.17.0.1/16",), **more}
+    seen = [observation("gpu01", Facts(host=HostFacts(addresses=told)))]
+    seen.append(observation("gpu02", Facts(host=HostFacts(addresses={**other, "docker0": ("172.17.0.1/16",)}))))
+    return said(scene(BUILT, *seen), "routes.duplicates")
+
+
+def test_an_address_of_the_fabric_is_on_one_interface_only() -> None:
+    assert twice() == []
+    loopback = BUILT.switch("leaf01").loopback
+    taken = [
+        ({"eno1": (f"{FAR.address}/24",)}, "eno1", FAR.address, "gpu02, rail0"),
+        ({"br0": (f"{NIC.address}/31",)}, "br0", NIC.address, "gpu01, rail0"),
+        ({"rail0": (f"{NIC.gateway}/31",)}, "rail0", NIC.gateway, f"leaf01, {NIC.leaf_port}"),
+        ({"lo": (f"{loopback}/32",)}, "lo", loopback, "leaf01, its loopback"),
+    ]
+    for more, place, address, owner in taken:
+        assert twice(**more) == [("fail", "gpu01", place, f"has {address}, the address of {owner}")]
+
+
+def test_an_address_that_moved_within_its_host_is_there_once() -> None:
+    assert twice(enp24s0np0=(f"{NIC.address}/31",), rail0=()) == []

@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from netkit.platforms.linux.facts import (
     counter,
     dcb,
+    default_route,
     link_up,
     lldp,
     lookup,
@@ -50,6 +51,7 @@ READERS: Mapping[str, Callable[[str], object]] = {
     "lldp": lldp.neighbors,
     "probes": lambda text: probe.probes(text, SENT),
     "lookups": lambda text: lookup.lookups(text, ASKED),
+    "default_routes": default_route.default_routes,
     "statistics": _statistics,
     "lspci": pci.devices,
     "mlxconfig": nic.firmware,

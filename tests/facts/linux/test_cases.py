@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.linux.facts import lookup, mlnx_qos, optic, views
+from netkit.platforms.linux.facts import default_route, lookup, mlnx_qos, optic, views
 from netkit.platforms.linux.facts.lane import in_use
 from netkit.platforms.view import Subject, SubjectNic
 from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
@@ -36,6 +36,7 @@ KEYS = (
     *("lldp", "interface", "name", "age", "chassis", "port", "id", "descr", "value", "result", "output", "Module Info"),
     *("Operational Info", "Physical Counters and BER Info", "Histogram of FEC Errors", "Bin 1", "values", "ifname"),
     *("Identifier", "Rx Power Current [dBm]", "Rx LOS [per lane]", "Raw Physical BER", "addr_info", "flags", "mtu"),
+    *("dev", "gateway", "via", "host", "metric", "nexthops"),
 )
 NESTED = st.recursive(
     SHAPES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
@@ -112,6 +113,11 @@ def test_colours_change_nothing() -> None:
     text = (CASES[0].parent.parent / "mlnx_qos/os_controlled.txt").read_text(encoding="utf-8")
     coloured = "".join(f"\x1b[36m{line}\x1b[0m\n" for line in text.splitlines())
     assert mlnx_qos.parse(coloured) == mlnx_qos.parse(text)
+
+
+@pytest.mark.parametrize("text", ["", "#@ 4\n#= 127\n#@ 6\n[]\n#= 0\n", '#@ 4\n[{"dst": "default", \n#= 0\n'])
+def test_default_routes_that_were_not_told_are_not_none_at_all(text: str) -> None:
+    assert default_route.default_routes(text) is None
 
 
 def test_lookups_that_were_not_all_answered_are_absent() -> None:

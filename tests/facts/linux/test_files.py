@@ -67,9 +67,10 @@ def test_a_link_that_is_down_has_no_speed() -> None:
 def test_link_local_addresses_are_left_out() -> None:
     shown = (
         '[{"ifname": "rail0", "addr_info": [{"local": "10.0.0.1", "prefixlen": 31, "scope": "global"},'
-        '{"local": "fe80::1", "prefixlen": 64, "scope": "link"}, {"local": "10.0.0.9"}]}]'
+        '{"local": "fe80::1", "prefixlen": 64, "scope": "link"}, {"local": "10.0.0.9"}]}, {"ifname": "eno1"}]'
     )
-    assert interface.addresses(interface.links(shown), cards(OWN)) == {"rail0": ("10.0.0.1/31",)}
+    assert interface.addresses(interface.links(shown)) == {"rail0": ("10.0.0.1/31",), "eno1": ()}
+    assert interface.addresses(None) == {}
 
 
 def test_the_kernels_own_driver_tells_congestion_in_debugfs_and_only_how_cnps_leave() -> None:
@@ -165,14 +166,15 @@ def test_a_host_tells_its_settings_and_what_is_installed() -> None:
         "/sys/module/nvidia_peermem/initstate": "live",
         "/etc/nccl.conf": "# for all jobs\nNCCL_IB_TC=106\nNCCL_IB_HCA='=mlx5_0'\nnonsense",
     }
-    assert host(made(files), cards(files), {}, {}, pci.Topology({}, ()), VERSIONS) == HostFacts(
+    assert host(made(files), cards(files), {}, (), {}, pci.Topology({}, ()), VERSIONS) == HostFacts(
+        default_routes=(),
         sysctls={"net.ipv4.conf.all.rp_filter": "2", "net.ipv4.conf.enp24s0.100.arp_ignore": "1"},
         is_iommu_on=True,
         tools={"nvidia_peermem": "loaded", "ofed": "24.10-1.1.4.0", "mft": "4.34.1-10", "libnccl": "2.21.5"},
         nccl={"NCCL_IB_TC": "106", "NCCL_IB_HCA": "=mlx5_0"},
     )
     passed = {**files, f"{CARD}/iommu_group/type": "identity"}
-    found = host(made(passed), cards(passed), {}, {}, pci.Topology({}, ()), "sh: no such thing")
+    found = host(made(passed), cards(passed), {}, None, {}, pci.Topology({}, ()), "sh: no such thing")
     assert not isinstance(found, Absent)
     assert (found.is_iommu_on, found.tools) == (False, {"nvidia_peermem": "loaded"})
 

@@ -178,7 +178,10 @@ def test_its_cards_are_those_of_the_design(up: Bench) -> None:
         for nic in host.nics
     }
     assert not isinstance(found.host, Absent)
-    assert found.host.addresses == {nic.interface: (f"{nic.address}/{nic.prefix_length}",) for nic in host.nics}
+    for nic in host.nics:
+        assert found.host.addresses[nic.interface] == (f"{nic.address}/{nic.prefix_length}",)
+    assert found.host.default_routes is not None
+    assert {nic.interface for nic in host.nics} & {way.interface for way in found.host.default_routes} == set()
     assert found.host.nearest_nic == {"0000:1b:00.0": "rail0", "0000:43:00.0": "rail1"}
     assert (found.host.bridges_with_acs, found.host.is_iommu_on) == ((), False)
     assert found.host.sysctls["net.ipv4.conf.rail1.arp_announce"] == "2"

@@ -20,9 +20,10 @@ FIRMWARE = (
 )
 FIRMWARE_TOOL = "t=$(command -v "
 """How a command begins that asks the firmware of a card."""
-OF_KERNEL = ("grep ", "ip ", "exec 3>&1", "lldpcli ", "readlink ")
+OF_KERNEL = ("grep ", "ip ", "for f in 4 6;", "exec 3>&1", "lldpcli ", "readlink ")
 LLDP = "lldpcli -f json0 show neighbors details"
 ADDRESSES = "ip -j -d address show"
+DEFAULTS = 'for f in 4 6; do echo "#@ $f"; ip -j -$f route show default 2>/dev/null; echo "#= $?"; done'
 TOPOLOGY = f"readlink -f {PCI}/*; echo '#@ gpus'; grep -slE '^0x(0302|1200)' {PCI}/*/class; echo '#= end'"
 """GPUs are 3D controllers or processing accelerators."""
 LSPCI = "lspci -D -vv 2>/dev/null && echo '#= end'"

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts
+from netkit.facts.routing import DefaultRoute
 from netkit.platforms.linux.facts import pci
 from netkit.platforms.linux.facts.reading import plain
 from netkit.platforms.linux.facts.tree import CONF, SYSCTLS, Card, Tree, settings
@@ -23,6 +24,7 @@ def host(
     tree: Tree,
     cards: Sequence[Card],
     addresses: Mapping[str, tuple[str, ...]],
+    default_routes: tuple[DefaultRoute, ...] | None,
     devices: Mapping[str, pci.Device],
     topology: pci.Topology,
     versions: str,
@@ -34,6 +36,7 @@ def host(
     return HostFacts(
         sysctls=dict(_sysctls(tree)),
         addresses=addresses,
+        default_routes=default_routes,
         bridges_with_acs=pci.bridges_with_access_control(devices, topology, concerned),
         is_iommu_on=_is_iommu_on(tree, cards),
         gpu_pcis=topology.gpus,

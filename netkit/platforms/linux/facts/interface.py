@@ -47,10 +47,9 @@ def _interface(link: Mapping[str, Any], speed: str, fec: str) -> Interface:
     )
 
 
-def addresses(told: Mapping[str, Mapping[str, Any]] | None, cards: Sequence[Card]) -> dict[str, tuple[str, ...]]:
-    """Return the addresses of the NICs, with prefix length."""
-    links_there = told or {}
-    return {card.interface: _addresses(links_there[card.interface]) for card in cards if card.interface in links_there}
+def addresses(told: Mapping[str, Mapping[str, Any]] | None) -> dict[str, tuple[str, ...]]:
+    """Return the addresses of all interfaces, with prefix length."""
+    return {name: _addresses(link) for name, link in (told or {}).items()}
 
 
 def _addresses(link: Mapping[str, Any]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from netkit.facts.optic import Line, Module
 from netkit.platforms.linux.facts import (
     command,
     counter,
+    default_route,
     interface,
     link_up,
     lldp,
@@ -44,7 +45,7 @@ def _quick(subject: Subject) -> Iterator[View]:
     if subject.lookups:
         asked = subject.lookups
         yield _view((command.lookups(subject),), lambda text: Facts(lookups=lookup.lookups(text, asked)), "lookups")
-    host_commands = (files, command.ADDRESSES, command.LSPCI, command.TOPOLOGY, command.VERSIONS)
+    host_commands = (files, command.ADDRESSES, command.DEFAULTS, command.LSPCI, command.TOPOLOGY, command.VERSIONS)
     yield _view(host_commands, lambda *texts: _host(subject, *texts), "host")
     if subject.nics:
         yield from _of_nics(subject, files)
@@ -78,11 +79,14 @@ def _costly(subject: Subject) -> Iterator[View]:
         )
 
 
-def _host(subject: Subject, files: str, addresses: str, devices: str, topology: str, versions: str) -> Facts:
+def _host(
+    subject: Subject, files: str, addresses: str, defaults: str, devices: str, topology: str, versions: str
+) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
-    there = interface.addresses(interface.links(addresses), found)
-    return Facts(host=host(tree, found, there, pci.devices(devices), pci.topology(topology), versions))
+    there = interface.addresses(interface.links(addresses))
+    ways = default_route.default_routes(defaults)
+    return Facts(host=host(tree, found, there, ways, pci.devices(devices), pci.topology(topology), versions))
 
 
 def _interfaces(subject: Subject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
