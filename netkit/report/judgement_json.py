@@ -14,7 +14,7 @@ NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def judgement_json(judged: Judged) -> str:
     """Return a judgement as JSON."""
-    return json.dumps(document(judged), indent=1) + "\n"
+    return json.dumps(document(judged), indent=1, allow_nan=False) + "\n"
 
 
 def document(judged: Judged) -> dict[str, Any]:

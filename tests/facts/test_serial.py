@@ -1,4 +1,5 @@
 import gzip
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -78,6 +79,43 @@ def test_what_is_no_snapshot_is_refused(data: bytes, message: str) -> None:
     with pytest.raises(SnapshotError) as caught:
         serial.load(data, "f")
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999", '"nan"', '"inf"', '"1e999"'])
+def test_what_is_no_number_is_refused_wherever_it_stands(value: str) -> None:
+    data = serial.dump(WHOLE).replace(b'"rx_dbm":-1.5', f'"rx_dbm":{value}'.encode())
+    with pytest.raises(SnapshotError, match=r"damaged snapshot, at devices\.leaf01\.facts\.modules\..*rx_dbm; "):
+        serial.load(data, "f")
+
+
+def test_what_is_no_number_is_not_written() -> None:
+    lanes = {1: Lane(float("nan"), 2.5), 2: Lane(float("inf"))}
+    line = Line("rs", lane_ber={1: float("inf"), 2: 1e-9})
+    facts = Facts(modules={"swp1": Module(lanes=lanes)}, lines={"swp1": line})
+    seen = Snapshot("f", 1.0, {"a": Observation("a", "nvue", facts)})
+    told = Facts(
+        modules={"swp1": Module(lanes={1: Lane(None, 2.5), 2: Lane()})}, lines={"swp1": Line("rs", lane_ber={2: 1e-9})}
+    )
+    assert serial.load(serial.dump(seen), "f").devices["a"].facts == told
+
+
+def test_samples_at_no_time_are_refused() -> None:
+    data = serial.dump(WHOLE).replace(b'"at_s":1.0', b'"at_s":-1e308')
+    with pytest.raises(SnapshotError, match=r"is a damaged snapshot, at devices\.leaf01\.samples; take a new one"):
+        serial.load(data, "f")
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_file_that_holds_too_much_is_not_read_whole(
+    pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = serial.dump(WHOLE)
+    (tmp_path / "s").write_bytes(pack(data))
+    monkeypatch.setattr(serial, "MOST_BYTES", len(data))
+    assert serial.read(tmp_path / "s") == WHOLE
+    monkeypatch.setattr(serial, "MOST_BYTES", len(data) - 1)
+    with pytest.raises(SnapshotError, match=r"more than any snapshot; name a file that netkit snapshot has written$"):
+        serial.read(tmp_path / "s")
 
 
 @given(st.binary(max_size=60), st.integers(0, 2000))
