@@ -10,6 +10,12 @@ import pytest
 import yaml
 
 from netkit import plan as planning
+from netkit.cli.fabric import Project
+from netkit.cli.fleet import Fleet
+from netkit.cli.planning import Planned, from_files
+from netkit.cli.runs import runs_folder
+from netkit.deploy import DeviceOutcome, Journal, Options, Outcome, Result, State
+from netkit.deploy.journal import Orders
 from netkit.plan.shift import approval
 from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.command import NETKIT, ROOT, Done, assert_refused, environment
@@ -125,6 +131,48 @@ def test_only_the_plan_that_was_approved_is_deployed(scene: Scene, tmp_path: Pat
     assert_refused(deploy(scene, plan, "--yes", "--approved", "0" * 32), f"what would change now is {digest}")
     done = deploy(scene, plan, "--dry-run", "--approved", f" {digest.upper()}\n")
     assert done.stdout.startswith("small: 1 of 6 devices changes")
+
+
+def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let devices run what was saved of them, and let nobody ask them."""
+    nowhere(scene)
+
+    def read(project: Project, limit: str, _: Fleet) -> Planned:
+        return Planned(from_files(project, limit, scene.saved), {})
+
+    monkeypatch.setattr("netkit.cli.change.deploy.from_devices", read)
+
+
+def ended(plan: Path, result: Result, exit_code: int, limit: tuple[str, ...] | None = None) -> str:
+    """Leave a run of a plan in the history, and return its name."""
+    journal = Journal.new(runs_folder("small", ""))
+    orders = planning.read(plan.read_text(encoding="utf-8"), str(plan))
+    journal.start(Orders(orders, {}, None, Options(limit=limit)))
+    journal.finish(Outcome(journal.run, "small", (DeviceOutcome("leaf01", result, State.INTENDED, (), 1, exit_code),)))
+    return journal.run
+
+
+def test_what_was_approved_and_is_deployed_already_is_asked_for_again_in_peace(
+    scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job of CI that is run twice, say: nothing is left to do, and which run did it is known."""
+    plan = planned(scene, tmp_path / "plan.json")
+    digest = approval(planning.read(plan.read_text(encoding="utf-8"), str(plan)))
+    scene.edit("leaf01", "startup.yaml", "spare", "gpu01:rail0")
+    saved(scene, monkeypatch)
+    ask = ("--yes", "--approved", digest)
+    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
+    ended(plan, Result.FAILED, 1)
+    ended(plan, Result.DONE, 0, limit=("leaf01",))
+    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
+    told = f"nothing to change; {digest} was deployed by run {ended(plan, Result.DONE, 0)}\n"
+    done = deploy(scene, *ask)
+    assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
+    done = deploy(scene, *ask, "--format", "json")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
+    assert_refused(deploy(scene, "--yes", "--approved", "0" * 32), f"the plan that was approved is {'0' * 32}")
+    scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "by hand")
+    assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
 
 
 def test_a_plan_of_another_fabric_is_refused(scene: Scene, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`netkit deploy`."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ from netkit.cli.intended import intended
 from netkit.cli.planning import Planned, from_devices
 from netkit.cli.runs import found_run, unfinished_run
 from netkit.cli.terminal.interrupt import Interrupt
-from netkit.deploy import Journal, Options, Outcome, Phase
+from netkit.cli.terminal.listener import say
+from netkit.deploy import Journal, Options, Outcome, Phase, history
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import AccessError, PlanError, Problem, UsageError
@@ -54,6 +56,9 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: st
     warn(project)
     planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
     if digest:
+        if file is None and (done := _finished(planned.plan, runs_of(project, devices), digest)):
+            say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
+            return 0
         _refuse_unapproved(planned.plan, digest)
     options = limited(told.options, project, told.limit if file else "", planned.plan)
     show(told, project.fabric, planned.plan, options)
@@ -87,6 +92,20 @@ def _digest(approved: str) -> str:
     found = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
     remedy = "give it the 32 digits of netkit plan --against running"
     raise UsageError(Problem(f"--approved: {found}", remedy))
+
+
+def _finished(plan: Plan, runs: Path, approved: str) -> str:
+    """Return which run did all that was approved, when nothing is left to do: to ask for it again is no mistake."""
+    if plan.changed or not plan.is_complete:
+        return ""
+    whole = (one.run for one in history(runs) if one.outcome is not None and one.outcome.exit_code == 0)
+    return next((f"deployed by run {run}" for run in whole if _is_of(Journal(runs / run), approved)), "")
+
+
+def _is_of(journal: Journal, approved: str) -> bool:
+    """Whether a run was told to deploy a plan, and all of it."""
+    orders = journal.orders()
+    return orders.options.limit is None and approval(orders.plan) == approved
 
 
 def _refuse_unapproved(plan: Plan, approved: str) -> None:
