@@ -72,6 +72,8 @@ def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[s
     if not text:
         remedy = "say in it what a failure means and what to do"
         raise CheckError(Problem(f"the check {name} has no docstring", remedy))
+    if isinstance(needs, str):
+        raise CheckError(Problem(f"the check {name} has needs={needs!r}, a text", f"write needs=[{needs!r}]"))
     unknown = [kind for kind in needs if kind not in KINDS]
     if unknown:
         raise CheckError(Problem(f"the check {name} needs {unknown[0]!r}", f"use one of {', '.join(KINDS)}"))

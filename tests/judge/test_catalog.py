@@ -47,6 +47,10 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
             GOOD.replace('layer="host"', 'layer="host", needs=["colour"]'),
             "x.py: the check all-well needs 'colour'; use",
         ),
+        (
+            GOOD.replace('layer="host"', 'layer="host", needs="system"'),
+            "x.py: the check all-well has needs='system', a text; write needs=['system']",
+        ),
         ("raise SystemExit\n", "x.py:1: cannot be loaded: SystemExit: ; mend it"),
         (
             GOOD.replace('layer="host"', 'layer="hosts"'),
