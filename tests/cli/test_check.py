@@ -48,6 +48,16 @@ def test_every_format_says_the_same(place: tuple[Path, Path]) -> None:
     assert told["markdown"].startswith("## small: 1 fail of 1 cause")
 
 
+def test_the_list_of_checks_is_told_as_text_and_as_json(place: tuple[Path, Path]) -> None:
+    fabric, _ = place
+    lines = run("check", "bgp", "--list", "--fabric", fabric).stdout.splitlines()
+    told = json.loads(run("check", "bgp", "--list", "--format", "json", "--fabric", fabric).stdout)
+    assert [line.split() for line in lines] == [[one["name"], one["layer"], *one["title"].split()] for one in told]
+    first = next(one for one in told if one["name"] == "bgp.sessions")
+    assert sorted(first) == ["has_window", "layer", "name", "needs", "on", "text", "title"]
+    assert (first["on"], first["needs"], first["has_window"]) == ("switch", ["sessions"], False)
+
+
 def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     left, made = tmp_path / "left.json", tmp_path / "made.json"
@@ -67,6 +77,7 @@ def test_a_check_leaves_the_report_that_netkit_report_makes(place: tuple[Path, P
         (["--lab"], "error: the lab and a snapshot are two places to read from; choose one\n"),
         (["--rdma"], "error: --rdma asks hosts to measure, and a snapshot has none; leave one of them away\n"),
         (["--report", "r.txt"], "error: --report r.txt is neither a page nor data; end its name with .html or .json\n"),
+        (["--list", "--format", "junit"], "error: --list is no judgement to show as junit; use text or json\n"),
         (["nothing"], "error: no check 'nothing'; use one of "),
     ],
 )

@@ -13,7 +13,7 @@ from netkit.cli.check.request import CheckRequest, check_profile
 from netkit.cli.check.stored import Past, Storing, extent_of, past, source_of
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
-from netkit.cli.terminal.text import columns
+from netkit.cli.terminal.text import columns, write_json
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
@@ -39,6 +39,7 @@ FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "junit": judgement_junit,
     "markdown": judgement_markdown,
 }
+LISTS = ("text", "json")
 REPORTS = (".html", ".json")
 UNREACHED, FAILED = 4, 1
 
@@ -51,7 +52,7 @@ def run(asked: CheckRequest) -> int:
     with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
         checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
     if asked.lists:
-        sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
+        _list(checks, asked.output)
         return 0
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
@@ -71,6 +72,20 @@ def run(asked: CheckRequest) -> int:
         if failure is not None:
             raise failure
     return judged.exit_code
+
+
+def _list(checks: Sequence[Check], output: str) -> None:
+    """List checks; with all that there is to know of them for machines."""
+    if output == "json":
+        write_json([_entry(check) for check in checks])
+    else:
+        sys.stdout.write(columns((check.name, check.layer, check.title) for check in checks))
+
+
+def _entry(check: Check) -> dict[str, object]:
+    about = "fabric" if check.of_fabric is not None else check.on
+    named = {"name": check.name, "layer": check.layer, "title": check.title, "text": check.text}
+    return {**named, "on": about, "needs": check.needs, "has_window": check.has_window}
 
 
 def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
@@ -113,6 +128,8 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
     _deadline(asked, storing)  # one that cannot be is refused before anything is measured
     if asked.output not in FORMATS:
         raise UsageError(Problem(f"no output format {asked.output!r}", f"use one of {', '.join(FORMATS)}"))
+    if asked.lists and asked.output not in LISTS:
+        raise UsageError(Problem(f"--list is no judgement to show as {asked.output}", f"use {' or '.join(LISTS)}"))
     check_profile(asked.profile)
     if asked.report_file is not None and asked.report_file.suffix not in REPORTS:
         what = f"--report {asked.report_file} is neither a page nor data"
