@@ -2,10 +2,12 @@
 
 import difflib
 import fnmatch
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import get_args
 
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.fabric import Fabric, Host, Role, Switch
 from netkit.errors import Problem, UsageError
+from netkit.platforms import PLATFORMS
 
 Device = Switch | Host
 
@@ -22,13 +24,17 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "slot": lambda device: str(device.slot),
 }
 
+KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": (*PLATFORMS, "linux")}
+"""Values that are no typo, though no device of a fabric may have them."""
+
 
 def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
     """Return the devices an expression selects.
 
     Terms are separated by commas or spaces: `leaf0*`, `role=spine`, `rail=3`. Terms on one attribute add up,
     different attributes narrow each other, and `!` before a term excludes. Selecting nothing is an error, and so is a
-    term that matches nothing: of two devices, a typo in what is excluded would change the wrong one.
+    term that matches nothing: of two devices, a typo in what is excluded would change the wrong one. Roles and
+    platforms that there are in other fabrics are no typo, so that one `!role=host` fits fabrics with hosts and without.
     """
     devices: tuple[Device, ...] = (*fabric.switches, *fabric.hosts)
     if not expression:
@@ -46,8 +52,8 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
             wanted.setdefault(attribute, []).append(pattern)
     for term in terms:
         attribute, pattern = _parse(term.removeprefix("!"))
-        if not any(_matches(device, attribute, pattern) for device in devices):
-            raise UsageError(Problem(f"--limit {term!r} matches no device", _hint(devices, attribute, pattern)))
+        if pattern not in KNOWN.get(attribute, ()):
+            _refuse_unmatched(devices, term)
     chosen = tuple(
         device
         for device in devices
@@ -57,10 +63,18 @@ def select(fabric: Fabric, expression: str) -> tuple[Device, ...]:
         and not any(_matches(device, attribute, pattern) for attribute, pattern in excluded)
     )
     if not chosen:
+        for term in terms:
+            _refuse_unmatched(devices, term)
         raise UsageError(
             Problem(f"--limit {expression!r} selects no device", "each term matches some, but no device fits them all")
         )
     return chosen
+
+
+def _refuse_unmatched(devices: tuple[Device, ...], term: str) -> None:
+    attribute, pattern = _parse(term.removeprefix("!"))
+    if not any(_matches(device, attribute, pattern) for device in devices):
+        raise UsageError(Problem(f"--limit {term!r} matches no device", _hint(devices, attribute, pattern)))
 
 
 def _parse(term: str) -> tuple[str, str]:
