@@ -1,10 +1,11 @@
 """Counters over a window: what was added between two samples, and what cannot be said."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from netkit.facts import COUNTERS, Sample
+from netkit.facts.counter import place
 
 NARROW = 1 << 32
 WIDE = 1 << 64
@@ -12,6 +13,8 @@ NEAR_THE_END = 0.9
 """A count must have come so close to the end of its range to have passed it."""
 MOST_WRAPPED = 0.25
 """Of its range, how much a counter may have counted across its end before that is implausible."""
+MOST_NUMBERS = 16
+"""Of priorities, queues or bins of a port."""
 LONGEST_WRAP_S = 3600.0
 """Over a longer window nobody can tell one that ran over its end, and how often, from one that began anew."""
 
@@ -65,19 +68,65 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     if first.boot != last.boot:  # a count that is higher all the same says nothing
         return dict.fromkeys(later, Delta(State.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
-    bits = COUNTERS[name].bits if name in COUNTERS else 64
     gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(State.FAILED, seconds=seconds))
-    return gone | {place: _delta(earlier.get(place), count, seconds, bits) for place, count in later.items()}
+    return gone | {
+        at: _added(earlier.get(at), count, seconds) or _fallen(name, at, samples, seconds)
+        for at, count in later.items()
+    }
 
 
-def _delta(earlier: int | None, later: int, seconds: float, bits: int) -> Delta:
+def _added(earlier: int | None, later: int, seconds: float) -> Delta | None:
+    """Return what a counter added; None for one that fell."""
     if earlier is None:
         return Delta(State.BASELINE, seconds=seconds)
-    if later >= earlier:
-        return Delta(State.DELTA, later - earlier, seconds)
+    return Delta(State.DELTA, later - earlier, seconds) if later >= earlier else None
+
+
+def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:
+    """Return what is known about a counter that is lower than it was."""
+    earlier, later = (sample.counters[name][at] for sample in (samples[0], samples[-1]))
+    added = _over_the_end(earlier, later, _bits(name)) if seconds <= LONGEST_WRAP_S else None
+    if added is None or _was_cleared(name, at, samples, is_narrow=earlier < NARROW):
+        return Delta(State.RESET, seconds=seconds)
+    return Delta(State.DELTA, added, seconds)
+
+
+def _bits(name: str) -> int:
+    return COUNTERS[name].bits if name in COUNTERS else 64
+
+
+def _over_the_end(earlier: int, later: int, bits: int) -> int | None:
+    """Return what a count added that ran over the end of its range; None where it stood too far from any."""
     for end in (NARROW, WIDE) if bits > 32 else (NARROW,):
-        wrapped = end - earlier + later
+        added = end - earlier + later
         near = end / 2 if bits == 32 else end * NEAR_THE_END
-        if seconds <= LONGEST_WRAP_S and near <= earlier < end and wrapped <= end * MOST_WRAPPED:
-            return Delta(State.DELTA, wrapped, seconds)
-    return Delta(State.RESET, seconds=seconds)
+        if near <= earlier < end and added <= end * MOST_WRAPPED:
+            return added
+    return None
+
+
+def _was_cleared(name: str, at: str, samples: tuple[Sample, ...], *, is_narrow: bool) -> bool:
+    """Whether a count that fell began anew: others of its port fell too, or are too wide for it to have 32 bits.
+
+    Two counts of a port that run over their ends in one window are as good as none.
+    """
+    beside = tuple(_beside(name, at, samples))
+    if any(earlier > later for earlier, later in beside):
+        return True
+    return is_narrow and _bits(name) > 32 and any(later >= NARROW for _, later in beside)
+
+
+def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[int, int]]:
+    """Yield what each other counter of the same port had and has."""
+    port = at if _is_of_port(name) else at.rpartition("/")[0]
+    numbered = tuple(place(port, number) for number in range(MOST_NUMBERS))
+    first, last = samples[0].counters, samples[-1].counters
+    for other, counts in last.items():
+        known = first.get(other, {})
+        for here in (port,) if _is_of_port(other) else numbered:
+            if here in counts and here in known and (other, here) != (name, at):
+                yield known[here], counts[here]
+
+
+def _is_of_port(name: str) -> bool:
+    return name not in COUNTERS or COUNTERS[name].scope == "port"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from netkit.facts import Sample
+from netkit.facts import Counters, Sample
 from netkit.judge.delta import Delta, deltas
 from netkit.watch.reading import WATCHED, Rates
 
@@ -18,6 +18,8 @@ class Meter:
 
     def __init__(self) -> None:
         self._last: dict[str, Ages] = {}
+        self._before: Counters = {}
+        """The sample before: whether others fell with a count says why it fell."""
         self._boot = ""
 
     def rates(self, sample: Sample) -> Rates:
@@ -25,22 +27,26 @@ class Meter:
         if sample.boot != self._boot:
             self._last.clear()  # it began anew, so that nothing before can be compared with
             self._boot = sample.boot
-        return {
-            name: self._added(name, counts, sample.at_s)
+            self._before = {}
+        rates = {
+            name: self._added(name, counts, sample)
             for name, counts in sample.counters.items()
             if name in WATCHED and counts
         }
+        self._before = sample.counters
+        return rates
 
-    def _added(self, name: str, counts: Counts, at_s: float) -> Mapping[str, Delta]:
+    def _added(self, name: str, counts: Counts, sample: Sample) -> Mapping[str, Delta]:
         found: dict[str, Delta] = {}
         rest: list[tuple[float, Counts]] = []
         for earlier_s, known in self._last.get(name, ()):
             earlier, later, others = _shared(known, counts)
             if later:
-                found.update(deltas(name, (Sample(earlier_s, {name: earlier}), Sample(at_s, {name: later}))))
+                first = Sample(earlier_s, {**self._before, name: earlier})
+                found.update(deltas(name, (first, Sample(sample.at_s, {**sample.counters, name: later}))))
             if others:
                 rest.append((earlier_s, others))
-        self._last[name] = ((at_s, counts), *rest)[:MOST_AGES]
+        self._last[name] = ((sample.at_s, counts), *rest)[:MOST_AGES]
         return found
 
 

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -75,3 +76,51 @@ def test_a_delta_is_never_negative_and_unknown_ones_are_zero(earlier: int, later
 def test_a_counter_that_runs_over_its_end_loses_nothing(earlier: int, added: int) -> None:
     found = between(earlier, (earlier + added) % 2**64)
     assert found == Delta(State.DELTA, added, 10.0)
+
+
+COUNTED = ("rx_bytes", "tx_bytes", "rx_drops", "out_of_buffer", "rx_pause", "queue_drops", "fec_bin")
+SMALL = st.integers(0, 2**20)
+JUST_BELOW = st.integers(2**32 - 2**27, 2**32 - 1)
+
+
+def at(name: str) -> str:
+    return "swp1/3" if name in {"rx_pause", "queue_drops", "fec_bin"} else "swp1"
+
+
+def window(counts: Mapping[str, tuple[int, int]]) -> tuple[Sample, Sample]:
+    first, last = ({name: {at(name): both[end]} for name, both in counts.items()} for end in (0, 1))
+    return Sample(5.0, first), Sample(15.0, last)
+
+
+@given(st.sampled_from(COUNTED), JUST_BELOW, st.dictionaries(st.sampled_from(COUNTED), SMALL, min_size=2), SMALL)
+def test_counters_of_a_port_that_are_cleared_together_have_counted_nothing(
+    name: str, high: int, others: Mapping[str, int], since: int
+) -> None:
+    cleared = {other: (since + 1 + count, since) for other, count in others.items()} | {name: (high, since)}
+    samples = window(cleared)
+    assert {deltas(one, samples)[at(one)].state for one in cleared} == {State.RESET}
+
+
+@given(st.sampled_from(COUNTED), JUST_BELOW, st.dictionaries(st.sampled_from(COUNTED), SMALL), SMALL)
+def test_a_counter_of_32_bits_that_runs_over_its_end_beside_others_that_count_on_loses_nothing(
+    name: str, high: int, others: Mapping[str, int], added: int
+) -> None:
+    counting = {other: (count, count + added) for other, count in others.items()}
+    samples = window(counting | {name: (high, (high + added) % 2**32)})
+    assert deltas(name, samples)[at(name)] == Delta(State.DELTA, added, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "state"),
+    [
+        ("rx_drops", {}, State.DELTA),
+        ("rx_drops", {"rx_bytes": {"swp1": 2**33}}, State.RESET),
+        ("rx_drops", {"rx_bytes": {"swp2": 2**33}}, State.DELTA),
+        ("out_of_buffer", {"rx_bytes": {"swp1": 2**33}}, State.DELTA),
+    ],
+)
+def test_a_count_among_wide_ones_does_not_run_over_the_end_of_32_bits(
+    name: str, beside: Mapping[str, Mapping[str, int]], state: State
+) -> None:
+    first, last = ({**beside, name: {"swp1": count}} for count in (2**32 - 5, 7))
+    assert deltas(name, (Sample(5.0, first), Sample(15.0, last)))["swp1"].state is state

@@ -30,6 +30,13 @@ def test_a_counter_that_wraps_goes_on_and_one_that_begins_anew_is_not_known() ->
     assert (after.is_known, after.value) == (True, 5)
 
 
+def test_counters_that_are_cleared_together_are_not_known_however_near_the_end_of_32_bits_one_was() -> None:
+    meter = Meter()
+    meter.rates(Sample(1.0, {"rx_bytes": {"swp1": 2**32 - 10}, "tx_bytes": {"swp1": 5000}}))
+    found = meter.rates(Sample(2.0, {"rx_bytes": {"swp1": 20}, "tx_bytes": {"swp1": 3}}))
+    assert [found[name]["swp1"].is_known for name in ("rx_bytes", "tx_bytes")] == [False, False]
+
+
 def test_nothing_is_said_across_a_reboot_or_a_clock_that_is_set_back() -> None:
     meter = Meter()
     meter.rates(Sample(1.0, {"rx_bytes": {"swp1": 5}}, "first"))
