@@ -116,15 +116,16 @@ def test_pytest_has_the_same_verdicts_under_stable_names(place: tuple[Path, Path
     found = {}
     for case in Xml.parse(report).getroot().iter("testcase"):  # noqa: S314 (our own output)
         part = next((part.tag for part in case if part.tag in {"failure", "skipped", "error"}), "pass")
-        found[case.get("name", "")] = {"failure": "fail"}.get(part, part)
-    said = run("check", "bgp", "load", "--fabric", fabric, "--from", file, "--format", "json").stdout
-    wanted = {
-        result["id"].partition(".")[2].replace("-", "_"): {"warn": "pass"}.get(result["verdict"], result["verdict"])
-        for result in json.loads(said)["results"]
-    }
+        found[case.get("classname"), case.get("name")] = part
+    said = run("check", "bgp", "load", "--fabric", fabric, "--from", file, "--format", "junit").stdout
+    wanted = {}
+    for case in Xml.fromstring(said).iter("testcase"):  # noqa: S314 (our own output)
+        part = next((part.tag for part in case if part.tag in {"failure", "skipped", "error"}), "pass")
+        wanted[case.get("classname"), case.get("name")] = part
     assert found == wanted
     assert len(found) > 20
     assert "BGP to spine01 is Idle" in done.stdout
+    assert "bgp.py::sessions[leaf02]" in done.stdout
     assert "Traceback" not in done.stdout
 
 
@@ -220,7 +221,7 @@ def test_under_pytest_a_check_that_raises_is_an_error_and_a_file_that_cannot_be_
     how = (ours.parent, "--fabric", fabric, "--snapshot", file, "--limit", "leaf01")
     done = pytests(*how, f"--junit-xml={tmp_path / 'junit.xml'}", cwd=tmp_path)
     (case,) = Xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")  # noqa: S314 (our own output)
-    assert (done.returncode, case.get("name"), [part.tag for part in case]) == (1, "breaks[leaf01]", ["error"])
+    assert (done.returncode, case.get("name"), [part.tag for part in case]) == (1, "leaf01", ["error"])
     assert "the check failed: ValueError: broken, line 8" in done.stdout
     ours.write_text(f"{BROKEN}\ndef (\n", encoding="utf-8")
     done = pytests(*how, cwd=tmp_path)
