@@ -153,3 +153,11 @@ def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
     found = line.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": {"phyStatuses": chips}}}), ())
     assert found.lines == {"Ethernet1/1": Line(ber=1e-22)}
     assert found.counters == {"fec_corrected": {"Ethernet1/1": 9}, "fec_uncorrectable": {"Ethernet1/1": 0}}
+
+
+@pytest.mark.parametrize(("told", "ber"), [(0, 0.0), (1, 1.0), (1.5, None), (-1e-9, None), (2**63, None)])
+def test_an_error_rate_that_is_no_share_of_bits_is_not_known(told: float, ber: float | None) -> None:
+    phy = {"phyStatuses": [{"preFecBer": {"value": told}}]}
+    assert line.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": phy}}), ()).lines == {
+        "Ethernet1/1": Line(ber=ber)
+    }

@@ -39,8 +39,14 @@ def _line(chip: Shown) -> Line:
     is_down = text(table(chip, "phyState").get("value")) == DOWN
     return Line(
         fec=fec_word(table(chip, "fec").get("encoding")),
-        ber=None if is_down else number(table(chip, "preFecBer").get("value")),
+        ber=None if is_down else _ratio(table(chip, "preFecBer").get("value")),
     )
+
+
+def _ratio(value: object) -> float | None:
+    """Return a share of bits; what is no share is not known."""
+    found = number(value)
+    return found if found is not None and 0 <= found <= 1 else None
 
 
 def _counters(chips: dict[str, Shown]) -> Counts:
