@@ -1,12 +1,17 @@
 """What checks said of a large fabric on a bad day."""
 
+import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from netkit.judge import Finding, fail
 from netkit.judge.run import Judgement, Result
+from netkit.report.judgement_json import judgement_json
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
+from tests.command import ROOT
 
 WHY = "cannot be reached at 192.0.2.10 port 22: Unable to connect to port 22; check the address"
 
@@ -48,3 +53,33 @@ def test_what_is_left_out_of_many_findings_is_counted() -> None:
     results = tuple(replace(result, left_out=1500) for result in one.judgement.results)
     text = judgement_text(replace(one, judgement=replace(one.judgement, results=results)))
     assert text.splitlines()[0].endswith("over 10 s; 1,500 more findings, none worse, are left out")
+
+
+DESCRIBED_ALONE = ("counts", "head", "symptoms", "findings", "evidence")
+"""Values that the page describes by themselves."""
+
+
+def _fields(value: object, place: str = "") -> Iterator[str]:
+    """Yield the names of all fields, as the page writes them."""
+    if isinstance(value, dict) and not place.endswith(DESCRIBED_ALONE):
+        for name, one in value.items():
+            yield from _fields(one, f"{place}.{name}".lstrip("."))
+    elif isinstance(value, list) and not place.endswith(DESCRIBED_ALONE):
+        for one in value:
+            yield from _fields(one, f"{place}[]")
+    else:
+        yield place
+
+
+def test_the_page_describes_each_field_of_the_json() -> None:
+    one = judged(1, 1)
+    results = tuple(replace(result, left_out=1500) for result in one.judgement.results)
+    document = json.loads(judgement_json(replace(one, judgement=replace(one.judgement, results=results))))
+    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    section = page.partition("## What the JSON holds\n")[2].partition("\n## ")[0]
+    head = document["causes"][0]["head"]
+    found = [*dict.fromkeys(_fields(document)), *(f"head.{name}" for name in head)]
+    assert sorted(re.findall(r"^\| `(.+?)` \|", section, re.MULTILINE)) == sorted(found)
+    assert head == document["results"][0]["findings"][0]
+    counted_row = next(line for line in section.splitlines() if line.startswith("| `counts` |"))
+    assert re.findall(r"`(\w+)`", counted_row)[1:] == list(document["counts"])
