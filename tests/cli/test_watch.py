@@ -2,13 +2,18 @@
 
 import json
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
+from netkit.cli.daily.watch import Watching, _of_fabric
+from netkit.errors import AccessError
 from netkit.watch.record import Record
 from tests.cli.terminal import terminal
 from tests.command import NETKIT, assert_refused, run
+from tests.intents import values
+from tests.lab.running import write_fabric
 from tests.watch.scene import OUTLINE, storm
 
 FAST = ("--speed", "1000")
@@ -96,6 +101,29 @@ def test_an_interrupt_leaves_the_terminal_as_it_was(file: Path, how: str) -> Non
         assert shown.ended() == 130
         assert LEAVE in shown.shown
         assert shown.settings() == shown.before
+
+
+@pytest.mark.parametrize("how", ["key", "term", "q"])
+def test_a_watch_that_was_started_with_ctrl_c_ignored_ends_all_the_same(file: Path, how: str) -> None:
+    deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    with terminal([*deaf, *NETKIT, "watch", "--replay", file, *FAST]) as shown:
+        shown.until("1 loses")
+        if how == "term":
+            shown.process.send_signal(signal.SIGTERM)
+        else:
+            shown.press("\x03" if how == "key" else "q")
+        assert shown.ended() == (0 if how == "q" else 130)
+        assert shown.settings() == shown.before
+
+
+def test_streams_without_the_library_are_refused_before_anything_is_tried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_fabric(tmp_path / "f", values())
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    with pytest.raises(AccessError, match="leaf01: gNMI needs a library that is not installed") as refused:
+        _of_fabric(Watching(folder, source="gnmi"))
+    assert "pip install" in str(refused.value)
 
 
 def test_a_terminal_without_colour_or_arrows_is_enough(file: Path) -> None:

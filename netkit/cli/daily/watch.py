@@ -1,6 +1,7 @@
 """`netkit watch`."""
 
 import gc
+import importlib
 import json
 import os
 import re
@@ -142,6 +143,7 @@ def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> 
     """Return what brings the samples of a device: a stream where its source has one, else polling."""
     source = reached.origin(device.platform if isinstance(device, Switch) else HOST_PLATFORM).source
     if source == STREAMS:
+        importlib.import_module("netkit.platforms.gnmi.driver").require_library(device.name)
         return Kept(Stream(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name)))
     views = looked_at(fabric, device, has_probes=False, source=source).views
     return Kept(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))

@@ -192,7 +192,8 @@ class _Signals:
 
     def __init__(self) -> None:
         numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        heard = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+        # A shell may have had what it starts ignore Ctrl-C; here it is a key, and the terminal is this program's own.
+        heard = [number for number in numbers if number == signal.SIGINT or not _is_ignored(number)]
         self._before = {number: signal.getsignal(number) for number in (*heard, signal.SIGWINCH)}
         self._is_waiting = False
         self.is_giving_back = False
@@ -218,6 +219,10 @@ class _Signals:
         if number == signal.SIGINT and callable(before):
             before(number, frame)  # it raises, and takes note of it
         raise Interrupted
+
+
+def _is_ignored(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_IGN
 
 
 def _without_stopping(descriptor: int) -> None:

@@ -10,13 +10,25 @@ from netkit.platforms.gnmi.credential import Login, Place
 from netkit.platforms.gnmi.facts import sonic
 from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
 from netkit.platforms.gnmi.question import CAPABILITIES, Question, asked, question
-from netkit.platforms.gnmi.transport import SILENT, Line, MissingLibraryError, RefusedStreamError
+from netkit.platforms.gnmi.transport import SILENT, Line, MissingLibraryError, RefusedStreamError, library
 from netkit.platforms.gnmi.transport_stream import SHORTEST_S, Deliver, Reader, Samples
 from netkit.platforms.gnmi.update import written
 from netkit.platforms.view import Reply, Subject
 
 INSTALL = "install netkit with its extra gnmi: pip install '.[gnmi]' in its checkout"
 REMEDY = "see gnmi in access.yaml, and whether the switch offers gNMI where netkit asks it"
+
+
+def require_library(device: str) -> None:
+    """Raise AccessError when gNMI cannot be spoken to any device, so that trying again helps nobody."""
+    try:
+        library()
+    except MissingLibraryError as error:
+        raise _no_library(device, error) from None
+
+
+def _no_library(device: str, error: MissingLibraryError) -> AccessError:
+    return AccessError(Problem(f"{device}: gNMI needs a library that is not installed: {error}", INSTALL))
 
 
 class GnmiViewer:
@@ -34,8 +46,7 @@ class GnmiViewer:
             self._line = Line(self._place, self._login)
             self._version = self._line.begin()
         except MissingLibraryError as error:
-            what = f"{self._device}: gNMI needs a library that is not installed: {error}"
-            raise AccessError(Problem(what, INSTALL)) from None
+            raise _no_library(self._device, error) from None
         except RefusedStreamError as error:
             self.close()
             self._fail(str(error))

@@ -67,7 +67,7 @@ class Line:
 
     def __init__(self, place: Place, login: Login) -> None:
         self._place, self._login = place, login
-        self._grpc, self._messages, self._stubs = _library()
+        self._grpc, self._messages, self._stubs = library()
         self._channel: Any = None
         self._stub: Any = None
         self._calls: set[Any] = set()
@@ -181,7 +181,8 @@ class Line:
         return self._grpc.secure_channel(target, shield, options=(*OPTIONS, (NAME_OPTION, name)))
 
 
-def _library() -> tuple[Any, Any, Any]:
+def library() -> tuple[Any, Any, Any]:
+    """Return what speaks gNMI: gRPC, its messages, and its calls; MissingLibraryError where they are not installed."""
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it writes to the terminal what is told better here
     try:
         grpc, messages, stubs = (importlib.import_module(name) for name in LIBRARY)
