@@ -7,6 +7,7 @@ from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.platforms import PLATFORMS
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
 LOSSES = "netkit check load optics pfc for this NIC and those it talks to"
@@ -196,7 +197,7 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
     A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
     packets were lost: see `netkit check load optics pfc` for this NIC and for those it talks to. Where adaptive routing
-    reorders packets, those that came out of order say nothing.
+    reorders packets, those that came out of order say nothing; where a switch has no lossless class, losses are no news.
     """
     for name, nic in seen.nics.items():
         dead = [seen.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
@@ -210,11 +211,17 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield fail(name, f"queue pairs gave up {count} times: jobs over this NIC broke off", LOSSES)
         elif not told:
             yield skip(name, "the NIC does not tell what RDMA sends again")
+        elif most > scene.limits.rdma_repeats_per_s and _has_lossy_switch(scene):
+            yield skip(name, "a switch without a lossless class loses packets whenever it is full")
         elif most > scene.limits.rdma_repeats_per_s:
             counts = ", ".join(f"{delta.value} {words}" for words, delta in told.items() if delta.value)
             yield warn(name, f"RDMA loses packets: {counts}", LOSSES)
         else:
             yield PASSED
+
+
+def _has_lossy_switch(scene: Scene) -> bool:
+    return any(PLATFORMS[switch.platform].lacks("pfc") for switch in scene.fabric.switches)
 
 
 @device_check(layer="qos", needs=["host", "nics"], on="host")

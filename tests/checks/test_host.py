@@ -173,6 +173,16 @@ def test_packets_that_overtake_each_other_are_well_with_adaptive_routing() -> No
     assert [text for *_, text in said(waited, "host.repeats")] == ["RDMA loses packets: 90 answers that never came"]
 
 
+def test_repeats_are_no_news_below_a_switch_without_a_lossless_class() -> None:
+    switches = tuple(replace(one, platform="frr") for one in BUILT.switches)
+    lossy = replace(counting(packet_seq_err=9_000), fabric=replace(BUILT, switches=switches))
+    assert said(lossy, "host.repeats") == []
+    reason = "a switch without a lossless class loses packets whenever it is full"
+    assert ("gpu01", "rail0", reason) in skipped(lossy, "host.repeats")
+    given_up = replace(counting(retries_exceeded=2), fabric=replace(BUILT, switches=switches))
+    assert [verdict for verdict, *_ in said(given_up, "host.repeats")] == ["fail"]
+
+
 def test_a_nic_that_counts_no_repeats_is_not_judged() -> None:
     found = scene(BUILT, observation("gpu01", None, rx_bytes={"rail0": (0, 9)}))
     assert ("gpu01", "rail0", "the NIC does not tell what RDMA sends again") in skipped(found, "host.repeats")
