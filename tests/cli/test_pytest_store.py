@@ -34,11 +34,11 @@ def outcome(fabric: Path, at_s: float, errors: int, *arguments: str) -> tuple[in
 
 
 def test_counters_are_judged_since_the_last_run_whoever_stored_it(fabric: Path) -> None:
-    assert outcome(fabric, BEGAN_S, 5, "--store", "--since=last") == (0, {"errors[leaf01]": "skipped"})
-    assert outcome(fabric, BEGAN_S + 3600, 5, "--store", "--since=last") == (0, {"errors[leaf01]": "pass"})
+    assert outcome(fabric, BEGAN_S, 5, "--store", "--since=last") == (0, {"leaf01": "skipped"})
+    assert outcome(fabric, BEGAN_S + 3600, 5, "--store", "--since=last") == (0, {"leaf01": "pass"})
     said = verdicts(check(fabric, seen(BEGAN_S + 7200, 25), "load.errors", "--store", "--since=last"))
     assert said["load.errors[leaf01]"][0] == "fail"
-    assert outcome(fabric, BEGAN_S + 9000, 99, "--store", "--since=last") == (1, {"errors[leaf01]": "failure"})
+    assert outcome(fabric, BEGAN_S + 9000, 99, "--store", "--since=last") == (1, {"leaf01": "failure"})
     assert [run["verdict"] for run in stored(fabric)] == ["fail", "fail", "pass", "skipped"]
 
 
@@ -73,4 +73,4 @@ def test_results_alone_are_judged_without_a_device(fabric: Path, file: str, code
 
 def test_what_cannot_be_judged_at_all_is_an_error_and_no_failure(fabric: Path) -> None:
     found = outcome(fabric, BEGAN_S, 5, f"--store={fabric}/nowhere/store.db")
-    assert found == (1, {"errors[leaf01]": "error"})
+    assert found == (1, {"leaf01": "error"})
