@@ -196,6 +196,13 @@ def test_a_port_without_counters_of_64_bits_has_no_bytes() -> None:
     assert set(found.counters["rx_bytes"]) == set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}
 
 
+def test_a_sum_of_packets_of_which_a_part_is_missing_at_one_port_is_none() -> None:
+    found = changed("nvue", table.IF_NAMES, _8_4="i 5", _8_5="i 6")
+    assert not isinstance(found.counters, Absent)
+    assert set(found.counters["rx_packets"]) == {"swp1s1", "swp2s0"}
+    assert set(found.counters["tx_packets"]) == {"swp1s0", "swp1s1", "swp2s0"}
+
+
 def test_a_module_that_was_given_no_limits_has_none() -> None:
     zeros = {f"_{end}_1000100110": "i 0" for end in (1, 2, 3, 4)}
     found = changed("eos", table.ARISTA_LIMITS, **zeros).modules

@@ -8,6 +8,8 @@ from netkit.platforms.napalm.facts.getter import COUNTERS, FACTS, INTERFACES, NE
 from netkit.platforms.shown import Shown, flag, named, number, parsed, rows, table, text, whole
 
 MBPS_PER_GBPS = 1000
+UNKNOWN = -1
+"""What a driver tells that never knows."""
 COUNTED: Mapping[str, str] = {
     "rx_bytes": "rx_octets",
     "tx_bytes": "tx_octets",
@@ -70,8 +72,8 @@ def _counted(shown: Shown) -> Iterator[tuple[str, int]]:
         if count is not None:
             yield name, count
     for name, keys in PACKETS.items():
-        counts = [whole(shown.get(key)) for key in keys]
-        if counts[0] is not None:
+        counts = [0 if shown.get(key) == UNKNOWN else whole(shown.get(key)) for key in keys]
+        if shown.get(keys[0]) != UNKNOWN and None not in counts:  # a sum without one would be less than before
             yield name, sum(count or 0 for count in counts)
 
 

@@ -1,6 +1,6 @@
 """Counters of ports, priorities and queues, each platform's own tables first."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.facts import Absent, Counters, Facts
 from netkit.facts.counter import place
@@ -38,8 +38,14 @@ def _of_ports(if_table: Table, if_names: Table, ports_by_index: Named) -> Found:
         for name, column in WIDE_COLUMNS.items():
             yield name, port, number(if_names, column, (index,))
         for name, columns in PACKET_COLUMNS.items():
-            counts = [number(if_names, column, (index,)) for column in columns]
-            yield name, port, None if counts[0] is None else sum(count or 0 for count in counts)
+            offered = [column for column in columns if column == columns[0] or if_names.get(column)]
+            yield name, port, _sum([number(if_names, column, (index,)) for column in offered])
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    """Return a sum; none where this time one is not told, for it would be less than before."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def pauses_of_ports(if_text: str, names_text: str, text: str, platform: str, wanted: tuple[str, ...]) -> Facts:
