@@ -197,7 +197,8 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
     A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
     packets were lost: see `netkit check load optics pfc` for this NIC and for those it talks to. Where adaptive routing
-    reorders packets, those that came out of order say nothing; where a switch has no lossless class, losses are no news.
+    reorders packets, those that came out of order say nothing, and losses are no news where a switch has no lossless
+    class.
     """
     for name, nic in seen.nics.items():
         dead = [seen.delta(counter, name) for counter in ("retries_exceeded", "rnr_retries_exceeded")]
