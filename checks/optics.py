@@ -148,8 +148,8 @@ def _losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
             (End(link.device, link.port), End(link.peer, link.peer_port)),
             (End(link.peer, link.peer_port), End(link.device, link.port)),
         ):
-            received = [lane.rx_dbm for lane in _lanes(scene, near) if lane.rx_dbm is not None]
-            sent = [lane.tx_dbm for lane in _lanes(scene, far) if lane.tx_dbm is not None]
+            received = [lane.rx_dbm for lane in _lanes(scene, near).values() if lane.rx_dbm is not None]
+            sent = [lane.tx_dbm for lane in _lanes(scene, far).values() if lane.tx_dbm is not None]
             if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
                 yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
             elif (received or sent) and _tells(scene, near) and _tells(scene, far):
@@ -161,18 +161,18 @@ def _tells(scene: Scene, end: End) -> bool:
     return seen is not None and not isinstance(seen.facts.modules, Absent)
 
 
-def _lanes(scene: Scene, end: End) -> Sequence[Lane]:
+def _lanes(scene: Scene, end: End) -> Mapping[int, Lane]:
     seen = scene.devices.get(end.device)
     found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
-    return tuple(found.lanes.values()) if found else ()
+    return found.lanes if found else {}
 
 
 @device_check(layer="physical", needs=["modules"])
 def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
-    Light that fades ends in an outage that can still be planned: clean the connectors, and have a module ready. Needs a
-    store of earlier runs, six for a slow fade.
+    Light that fades ends in an outage that can still be planned: clean the connectors where it is lost on the way, have
+    a module ready where the other end sends less. Needs a store of earlier runs, six for a slow fade.
     """
     for port, module in _modules(seen):
         for number, lane in sorted(module.lanes.items()):
@@ -180,25 +180,49 @@ def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 continue
             told = scene.history.readings(seen.name, place(port, number), "rx_dbm")
             earlier = [(at_s, value) for at_s, value in told if value > DARK_DBM]
-            yield _trend(port, number, lane.rx_dbm, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
+            yield _trend(End(seen.name, port), number, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
 
 
-def _trend(port: str, number: int, now_dbm: float, readings: Readings, scene: Scene) -> Finding:
+def _trend(end: End, number: int, readings: Readings, scene: Scene) -> Finding:
     """Judge the readings of a lane, the last of which is what it receives now."""
+    port, now_dbm = end.port, readings[-1][1]
     limit_db = scene.limits.light_trend_db
     if len(readings) < FEWEST_READINGS:
         return skip(port, "no earlier runs to compare with")
     usual_dbm = median(value for _, value in readings[:-1])
     if usual_dbm - now_dbm > limit_db:
         text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"
-        return warn(port, text, CLEAN, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
+        whose, remedy = _whose(scene, end)
+        return warn(port, f"{text}{whose}", remedy, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
     is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
     fall_db = faded(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
         text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
-        return warn(port, text, CLEAN, rx_dbm=now_dbm)
+        whose, remedy = _whose(scene, end)
+        return warn(port, f"{text}{whose}", remedy, rx_dbm=now_dbm)
     return PASSED
+
+
+def _whose(scene: Scene, end: End) -> tuple[str, str]:
+    """Return whether the other end sends less or the way from there loses more, where that is known, and the remedy."""
+    far = scene.far(end.device, end.port)
+    fall_db = None if far is None else _sends_less(scene, far)
+    if fall_db is None:
+        return "", CLEAN
+    if fall_db > scene.limits.light_trend_db / 2:
+        return f"; {far} sends {fall_db:.1f} dB less", f"have a module ready for {far}"
+    return f"; {far} sends as before: it is lost on the way", CLEAN
+
+
+def _sends_less(scene: Scene, end: End) -> float | None:
+    """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
+    falls = []
+    for number, lane in _lanes(scene, end).items():
+        earlier = [value for _, value in scene.history.readings(end.device, place(end.port, number), "tx_dbm")]
+        if lane.tx_dbm is not None and earlier:
+            falls.append(median(earlier) - lane.tx_dbm)
+    return sum(falls) / len(falls) if falls else None
 
 
 @fabric_check(layer="physical", needs=["modules"])

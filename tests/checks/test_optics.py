@@ -221,6 +221,26 @@ def trend(*values: float) -> list[str]:
     return [text for *_, text in said(found, "optics.trend")]
 
 
+@pytest.mark.parametrize(
+    ("sent_dbm", "said_of_it"),
+    [
+        (1.0, "gpu01:rail0 sends as before: it is lost on the way"),
+        (-1.5, "gpu01:rail0 sends 2.5 dB less"),
+    ],
+)
+def test_light_that_fades_is_laid_to_the_way_or_to_who_sends_it(sent_dbm: float, said_of_it: str) -> None:
+    class Both:
+        def readings(self, device: str, place: str, quantity: str) -> list[tuple[float, float]]:
+            value = {("leaf01", "rx_dbm"): 2.5, ("gpu01", "tx_dbm"): 1.0}.get((device, quantity))
+            return [] if value is None or not place.endswith("/1") else [(1.0, value), (2.0, value)]
+
+    near = replace(WELL, lanes={1: replace(LANE, rx_dbm=0.0)})
+    far = replace(WELL, lanes={1: replace(LANE, tx_dbm=sent_dbm)})
+    seen = (observation("leaf01", Facts(modules={"swp1s0": near})), observation("gpu01", Facts(modules={"rail0": far})))
+    told = [text for *_, text in said(scene(BUILT, *seen, history=Both()), "optics.trend")]
+    assert told == [f"lane 1 receives 2.5 dB less than in earlier runs; {said_of_it}"]
+
+
 def test_light_that_fades_slowly_is_told_when_all_of_it_passes_the_limit() -> None:
     assert trend(*(1.0 - 0.07 * day for day in range(31))) == [
         "lane 1 fades: 2.1 dB less than 30 days ago, a little from run to run"
