@@ -10,9 +10,9 @@ from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 from netkit.judge.fade import Readings, faded
+from netkit.judge.light import DARK_DBM, losses, sends_less
 from netkit.judge.scene import End
 
-DARK_DBM = -39.0
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
 RX_LIMITS: Mapping[str, Limits] = {
     "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
@@ -120,14 +120,14 @@ def loss(scene: Scene) -> Iterator[Finding]:
     Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
     others of its kind is dirty or bent: clean it, then swap it.
     """
-    found = list(_losses(scene))
+    found = list(losses(scene))
     yield from (
         skip(end.port, "not both ends measure light", device=end.device) for _, end, value in found if value is None
     )
-    losses = [(kind, end, value) for kind, end, value in found if value is not None]
-    kinds = {kind for kind, _, _ in losses}
-    usual = {kind: [value for one, _, value in losses if one == kind] for kind in kinds}
-    for kind, end, value in losses:
+    known = [(kind, end, value) for kind, end, value in found if value is not None]
+    kinds = {kind for kind, _, _ in known}
+    usual = {kind: [value for one, _, value in known if one == kind] for kind in kinds}
+    for kind, end, value in known:
         typical = median(usual[kind])
         if len(usual[kind]) < FEW:
             yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
@@ -136,35 +136,6 @@ def loss(scene: Scene) -> Iterator[Finding]:
             yield warn(end.port, text, CLEAN, device=end.device)
         else:
             yield PASSED
-
-
-def _losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
-    """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
-
-    Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
-    """
-    for link in scene.fabric.links():
-        for near, far in (
-            (End(link.device, link.port), End(link.peer, link.peer_port)),
-            (End(link.peer, link.peer_port), End(link.device, link.port)),
-        ):
-            received = [lane.rx_dbm for lane in _lanes(scene, near).values() if lane.rx_dbm is not None]
-            sent = [lane.tx_dbm for lane in _lanes(scene, far).values() if lane.tx_dbm is not None]
-            if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
-                yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
-            elif (received or sent) and _tells(scene, near) and _tells(scene, far):
-                yield link.cable.media, near, None
-
-
-def _tells(scene: Scene, end: End) -> bool:
-    seen = scene.devices.get(end.device)
-    return seen is not None and not isinstance(seen.facts.modules, Absent)
-
-
-def _lanes(scene: Scene, end: End) -> Mapping[int, Lane]:
-    seen = scene.devices.get(end.device)
-    found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
-    return found.lanes if found else {}
 
 
 @device_check(layer="physical", needs=["modules"])
@@ -207,22 +178,12 @@ def _trend(end: End, number: int, readings: Readings, scene: Scene) -> Finding:
 def _whose(scene: Scene, end: End) -> tuple[str, str]:
     """Return whether the other end sends less or the way from there loses more, where that is known, and the remedy."""
     far = scene.far(end.device, end.port)
-    fall_db = None if far is None else _sends_less(scene, far)
+    fall_db = None if far is None else sends_less(scene, far)
     if fall_db is None:
         return "", CLEAN
     if fall_db > scene.limits.light_trend_db / 2:
         return f"; {far} sends {fall_db:.1f} dB less", f"have a module ready for {far}"
     return f"; {far} sends as before: it is lost on the way", CLEAN
-
-
-def _sends_less(scene: Scene, end: End) -> float | None:
-    """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
-    falls = []
-    for number, lane in _lanes(scene, end).items():
-        earlier = [value for _, value in scene.history.readings(end.device, place(end.port, number), "tx_dbm")]
-        if lane.tx_dbm is not None and earlier:
-            falls.append(median(earlier) - lane.tx_dbm)
-    return sum(falls) / len(falls) if falls else None
 
 
 @fabric_check(layer="physical", needs=["modules"])

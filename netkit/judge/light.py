@@ -1,0 +1,51 @@
+"""Light at both ends of a cable: what is sent, what arrives, and what was sent in earlier runs."""
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from netkit.facts import Absent
+from netkit.facts.counter import place
+from netkit.facts.optic import Lane
+from netkit.judge.scene import End, Scene
+
+DARK_DBM = -39.0
+"""What modules say of no light at all."""
+
+
+def losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
+    """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
+
+    Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
+    """
+    for link in scene.fabric.links():
+        for near, far in (
+            (End(link.device, link.port), End(link.peer, link.peer_port)),
+            (End(link.peer, link.peer_port), End(link.device, link.port)),
+        ):
+            received = [lane.rx_dbm for lane in _lanes(scene, near).values() if lane.rx_dbm is not None]
+            sent = [lane.tx_dbm for lane in _lanes(scene, far).values() if lane.tx_dbm is not None]
+            if received and sent and max(sent) > DARK_DBM and max(received) > DARK_DBM:
+                yield link.cable.media, near, sum(sent) / len(sent) - sum(received) / len(received)
+            elif (received or sent) and _tells(scene, near) and _tells(scene, far):
+                yield link.cable.media, near, None
+
+
+def sends_less(scene: Scene, end: End) -> float | None:
+    """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
+    falls = []
+    for number, lane in _lanes(scene, end).items():
+        earlier = [value for _, value in scene.history.readings(end.device, place(end.port, number), "tx_dbm")]
+        if lane.tx_dbm is not None and earlier:
+            falls.append(median(earlier) - lane.tx_dbm)
+    return sum(falls) / len(falls) if falls else None
+
+
+def _tells(scene: Scene, end: End) -> bool:
+    seen = scene.devices.get(end.device)
+    return seen is not None and not isinstance(seen.facts.modules, Absent)
+
+
+def _lanes(scene: Scene, end: End) -> Mapping[int, Lane]:
+    seen = scene.devices.get(end.device)
+    found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
+    return found.lanes if found else {}
