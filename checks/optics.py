@@ -5,33 +5,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
-from netkit.facts.optic import Lane, Limits, Module, Quantity
+from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 from netkit.judge.fade import Readings, faded
-from netkit.judge.light import DARK_DBM, losses, sends_less
+from netkit.judge.light import DARK_DBM, NO_LIMITS, limits_of, losses, sends_less
 from netkit.judge.scene import End
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
-RX_LIMITS: Mapping[str, Limits] = {
-    "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
-    "DR8": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
-    "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
-}
-"""Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
-TX_LIMITS: Mapping[str, Limits] = {
-    "DR4": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
-    "DR8": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
-    "FR4": Limits(low_alarm=-5.3, low_warning=-3.3, high_warning=3.5, high_alarm=5.5),
-    "SR4": Limits(low_alarm=-6.6, low_warning=-4.6, high_warning=4.0, high_alarm=6.0),
-}
-"""The same for what is sent."""
-NO_LIMITS = Limits()
 FEWEST_READINGS = 3
 DAY_S = 86_400.0
 FEW = 4
 """So many cables of a kind must be there before one can differ from the others."""
+MANY, USUAL_SHARE = 8, 0.8
+"""Of so many modules a part number is the usual one that so many have."""
 
 
 class Reading(NamedTuple):
@@ -60,7 +49,7 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 if value is not None:
                     direction = "received" if name == "rx_dbm" else "sent"
                     reading = Reading(
-                        f"lane {number}, light {direction}", value, _light(module, name, _media(seen, port)), "dBm"
+                        f"lane {number}, light {direction}", value, limits_of(module, name, _media(seen, port)), "dBm"
                     )
                     yield _judged(port, reading, CLEAN, scene.limits.light_margin_db)
 
@@ -219,6 +208,36 @@ def parts(scene: Scene) -> Iterator[Finding]:
             yield PASSED
 
 
+@fabric_check(layer="physical", needs=["modules"])
+def kinds(scene: Scene) -> Iterator[Finding]:
+    """Cables of one kind end in modules of one part number.
+
+    A few of another part number among many are spares that somebody put in: they start, err and age in their own way,
+    and nobody looks for that at two o'clock at night. Swap them, or change them all. Where two part numbers are both
+    usual, that is how the fabric was bought, and no finding.
+    """
+    media = {
+        end: link.cable.media
+        for link in scene.fabric.links()
+        for end in (End(link.device, link.port), End(link.peer, link.peer_port))
+    }
+    groups: dict[tuple[bool, str], list[tuple[Seen, str, str]]] = {}
+    for seen in scene.devices.values():
+        for port, module in _modules(seen):
+            if module.part and module.kind != "copper":
+                key = isinstance(seen.device, Switch), media.get(End(seen.name, port), "")
+                groups.setdefault(key, []).append((seen, port, module.part))
+    for (_, kind), group in groups.items():
+        usual, count = Counter(part for *_, part in group).most_common(1)[0]
+        has_odd_ones = len(group) >= MANY and count >= USUAL_SHARE * len(group)
+        for seen, port, part in group:
+            if has_odd_ones and part != usual:
+                text = f"a module {part}, {count} of {len(group)} ends of {kind} have {usual}"
+                yield warn(port, text, f"swap it for a {usual}", device=seen.name, part=part)
+            else:
+                yield PASSED
+
+
 def _places(found: Sequence[tuple[Seen, str, Module]]) -> Mapping[tuple[str, str], Mapping[End, tuple[str, str]]]:
     """Return where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
     places: dict[tuple[str, str], dict[End, tuple[str, str]]] = {}
@@ -316,16 +335,6 @@ def _media(seen: Seen, port: str) -> str:
     """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
     designed = seen.ports.get(port)
     return designed.profile.cable.media if designed is not None else ""
-
-
-def _light(module: Module, name: str, designed: str) -> Limits:
-    quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
-    own = module.limits.get(quantity, NO_LIMITS)
-    if own != NO_LIMITS:
-        return own
-    known = RX_LIMITS if quantity == "rx_dbm" else TX_LIMITS
-    told = module.identifier, designed
-    return next((limits for words in told for media, limits in known.items() if media in words), NO_LIMITS)
 
 
 def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:

@@ -5,11 +5,25 @@ from statistics import median
 
 from netkit.facts import Absent
 from netkit.facts.counter import place
-from netkit.facts.optic import Lane
+from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.judge.scene import End, Scene
 
 DARK_DBM = -39.0
 """What modules say of no light at all."""
+RX_LIMITS: Mapping[str, Limits] = {
+    "DR4": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
+    "DR8": Limits(low_alarm=-7.9, low_warning=-5.9, high_warning=4.0, high_alarm=5.0),
+    "FR4": Limits(low_alarm=-9.3, low_warning=-7.3, high_warning=3.5, high_alarm=4.5),
+}
+"""Of media whose modules bring no limits of their own; the standard's range warns, two decibels beyond it fail."""
+TX_LIMITS: Mapping[str, Limits] = {
+    "DR4": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
+    "DR8": Limits(low_alarm=-4.9, low_warning=-2.9, high_warning=4.0, high_alarm=6.0),
+    "FR4": Limits(low_alarm=-5.3, low_warning=-3.3, high_warning=3.5, high_alarm=5.5),
+    "SR4": Limits(low_alarm=-6.6, low_warning=-4.6, high_warning=4.0, high_alarm=6.0),
+}
+"""The same for what is sent."""
+NO_LIMITS = Limits()
 
 
 def losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
@@ -49,3 +63,14 @@ def _lanes(scene: Scene, end: End) -> Mapping[int, Lane]:
     seen = scene.devices.get(end.device)
     found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
     return found.lanes if found else {}
+
+
+def limits_of(module: Module, name: str, designed: str) -> Limits:
+    """Return between which values light is well: what the module says, else what is known of its medium."""
+    quantity: Quantity = "rx_dbm" if name == "rx_dbm" else "tx_dbm"
+    own = module.limits.get(quantity, NO_LIMITS)
+    if own != NO_LIMITS:
+        return own
+    known = RX_LIMITS if quantity == "rx_dbm" else TX_LIMITS
+    told = module.identifier, designed
+    return next((limits for words in told for media, limits in known.items() if media in words), NO_LIMITS)

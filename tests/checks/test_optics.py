@@ -134,6 +134,22 @@ def test_heat_current_and_firmware_are_told() -> None:
     assert said(mixed, "optics.parts") == [("warn", "leaf01", "swp33s0", "firmware 2, most P have 1")]
 
 
+@pytest.mark.parametrize(("spares", "told"), [(1, 1), (4, 0), (0, 0)])
+def test_a_spare_of_another_part_number_is_told_two_usual_ones_are_not(spares: int, told: int) -> None:
+    ends = [(one.name, port.name) for one in BUILT.switches for port in one.ports if port.role != "host"]
+    odd = ends[:spares]
+    modules = {end: replace(WELL, part="Q" if end in odd else "P") for end in ends}
+    seen = [
+        observation(
+            one.name, Facts(modules={port: module for (name, port), module in modules.items() if name == one.name})
+        )
+        for one in BUILT.switches
+    ]
+    media = {port.profile.cable.media for one in BUILT.switches for port in one.ports if port.role != "host"}
+    text = f"a module Q, {len(ends) - 1} of {len(ends)} ends of {media.pop()} have P"
+    assert said(scene(BUILT, *seen), "optics.kinds") == [("warn", *end, text) for end in odd[:told]]
+
+
 def test_copper_has_no_light_to_judge() -> None:
     copper = Module(kind="copper", lanes={1: Lane()})
     assert said(modules(swp1s0=copper), "optics") == []
