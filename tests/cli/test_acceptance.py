@@ -137,7 +137,7 @@ def test_the_launcher_of_kubernetes_runs_every_step_with_the_settings_of_the_des
         ),
         (
             ["slurm", "-o", "/nowhere/job"],
-            "error: /nowhere/job cannot be written: No such file or directory; check its folder\n",
+            "error: /nowhere/job cannot be written: No such file or directory; check its folder and disk\n",
         ),
     ],
 )

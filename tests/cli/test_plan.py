@@ -1,8 +1,10 @@
 """`netkit plan` without a network: from saved configurations, or of devices that nobody reaches."""
 
 import json
+import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -102,6 +104,18 @@ def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Pat
         assert_refused(done)
         said.append(done.stderr.replace(str(tmp_path), "DIR"))
     golden("cli/plan-refused.txt", "".join(said))
+
+
+def test_a_plan_goes_into_a_pipe_and_through_a_link_not_over_them(scene: Scene, tmp_path: Path) -> None:
+    pipe, link, real = tmp_path / "pipe", tmp_path / "link.json", tmp_path / "real.json"
+    os.mkfifo(pipe)
+    real.touch()
+    link.symlink_to(real)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    for out in (pipe, link):
+        assert run("plan", "-f", scene.fabric, "--running", scene.saved, "--out", out).returncode == 0
+    assert reader.communicate(timeout=60)[0] == real.read_bytes()
+    assert (pipe.is_fifo(), link.is_symlink(), real.read_bytes()[:1]) == (True, True, b"{")
 
 
 def test_a_broken_file_is_named(scene: Scene) -> None:

@@ -10,7 +10,8 @@ from netkit.cli.change.against import RUNNING, at_revision, between, of_running
 from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.planning import from_devices, from_files
 from netkit.cli.terminal.annotation import annotate
-from netkit.errors import OutputError, Problem, UsageError
+from netkit.cli.terminal.whole_file import write_named
+from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.report import shift_json, shift_markdown, shift_text
@@ -49,7 +50,7 @@ def run(
     warn(project)
     found = _live(project, limit, lab, running)
     if out is not None:
-        _write(out, found)
+        write_named(out, planning.write(found))
     sys.stdout.write(FORMATS[output](found))
     return exit_code(found, detailed=detailed)
 
@@ -67,27 +68,29 @@ def _against(
     detailed: bool,
 ) -> int:
     """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
-    aside = NOTHING
+    _refuse_against(against, has_devices=bool(lab) or running is not None or out is not None)
+    project, aside = open_project(folder), NOTHING
     if against == RUNNING:
-        project = open_project(folder)
         warn(project)
         shift = of_running(_live(project, limit, lab, running))
-    elif against.startswith(REVISION) and not lab and running is None and out is None:
-        project = open_project(folder)
+    else:
         with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
             shift = between(base, project, limit, shown)
             aside = NOTHING if proof is None else _proven(base, project, shift, proof)
-    elif against.startswith(REVISION):
-        what = "a revision is compared with no device, and its plan cannot be deployed"
-        raise UsageError(Problem(what, "leave out --lab, --running and --out"))
-    else:
-        raise UsageError(Problem(f"--against {against!r} says neither", "use --against git:REVISION or running"))
     annotate(shift.warnings)
     if out is not None:
-        _write(out, shift.plan)
+        write_named(out, planning.write(shift.plan))
     sys.stdout.write(SHIFT_FORMATS[output](shift, aside))
     code = aside.exit_code or exit_code(shift.plan, detailed=detailed)
     return code or (PENDING if detailed and not shift.is_nothing else 0)
+
+
+def _refuse_against(against: str, *, has_devices: bool) -> None:
+    if against != RUNNING and not against.startswith(REVISION):
+        raise UsageError(Problem(f"--against {against!r} says neither", "use --against git:REVISION or running"))
+    if against != RUNNING and has_devices:
+        what = "a revision is compared with no device, and its plan cannot be deployed"
+        raise UsageError(Problem(what, "leave out --lab, --running and --out"))
 
 
 def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, Any]) -> Aside:
@@ -112,12 +115,3 @@ def exit_code(plan: Plan, *, detailed: bool) -> int:
     if not plan.is_complete:
         return UNREACHED
     return PENDING if detailed and plan.changed else 0
-
-
-def _write(file: Path, plan: Plan) -> None:
-    draft = file.with_name(f".{file.name}.draft")
-    try:
-        draft.write_text(planning.write(plan), encoding="utf-8")
-        draft.replace(file)
-    except OSError as error:
-        raise OutputError(Problem(f"{file} cannot be written: {error.strerror}", "check its folder")) from None

@@ -10,9 +10,10 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.fleet import Fleet, fleet
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.progress import counter
+from netkit.cli.terminal.whole_file import write_named
 from netkit.design import Host
 from netkit.design.select import Device, select
-from netkit.errors import OutputError, Problem, UsageError
+from netkit.errors import Problem, UsageError
 from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, TrialPlan, trial_plan
 from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
@@ -36,7 +37,7 @@ def emit(kind: str, folder: Path, *, out: Path | None, limit: str, image: str) -
     if out is None:
         sys.stdout.write(text)
         return
-    _write(out, text)
+    write_named(out, text)
     sys.stdout.write(f"{out}: {kind} for {len(hosts)} hosts of {project.fabric.name}\n")
 
 
@@ -69,7 +70,7 @@ def run(
             return 0
         with counter("measuring", len(plan.rounds)) as count:
             absent = "".join(f"# absent: {reason}\n" for reason in plan.absent)
-            _write(out, absent + bench.measure(plan.rounds, count))
+            write_named(out, absent + bench.measure(plan.rounds, count))
         sys.stdout.write(f"{out}: judge it with netkit check acceptance --results {out}\n")
         return UNREACHED if bench.failures else 0
 
@@ -88,10 +89,3 @@ def _show(plan: TrialPlan, bench: Bench) -> None:
         sys.stdout.write(f"{one.seconds:5} s at most  {one.title}\n")
     if plan.rounds:
         sys.stdout.write(f"{plan.seconds:5} s at most in all\n")
-
-
-def _write(out: Path, text: str) -> None:
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None

@@ -4,14 +4,13 @@ import gzip
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from netkit.cli.check import trials
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
-from netkit.cli.terminal.whole_file import is_stream
+from netkit.cli.terminal.whole_file import write_named
 from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
@@ -64,22 +63,4 @@ def check_place(out: Path) -> None:
 def save(found: Snapshot, out: Path) -> None:
     """Write a snapshot, all of it or nothing; what leads to a pipe or a device stays what it is."""
     data = serial.dump(found)
-    packed = gzip.compress(data, mtime=0) if out.suffix == ".gz" else data
-    try:
-        if is_stream(out):
-            out.write_bytes(packed)
-        else:
-            _replace(out.resolve(), packed)
-    except OSError as error:
-        raise OutputError(Problem(f"{out} cannot be written: {error.strerror}", "check its folder")) from None
-
-
-def _replace(file: Path, data: bytes) -> None:
-    draft = file.with_name(f".{file.name}.{os.getpid()}.draft")
-    try:
-        draft.write_bytes(data)
-        draft.replace(file)
-    except OSError:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-        raise
+    write_named(out, gzip.compress(data, mtime=0) if out.suffix == ".gz" else data)
