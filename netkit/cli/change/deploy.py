@@ -1,6 +1,5 @@
 """`netkit deploy`."""
 
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from netkit import deploy
 from netkit import plan as planning
 from netkit.cli.change import rollout
+from netkit.cli.change.approval import digest_of, finished, refuse_unapproved
 from netkit.cli.change.gate import gate_of, reader_of
 from netkit.cli.change.rollout import (
     DECLINED,
@@ -29,22 +29,20 @@ from netkit.cli.planning import Planned, from_devices
 from netkit.cli.runs import found_run, unfinished_run
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Journal, Options, Outcome, Phase, history
+from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import AccessError, PlanError, Problem, UsageError
 from netkit.plan import Plan
-from netkit.plan.shift import approval
 from netkit.report.plan_view import listed
 
-DIGEST = re.compile(r"[0-9a-f]{32}")
 NEWEST = "."
 """`--resume` without a name."""
 
 
 def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: str | None = None, **how: Any) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
-    digest = None if approved is None else _digest(approved)
+    digest = None if approved is None else digest_of(approved)
     told = rollout.told(folder, **how)
     if resume and (file or dry or told.limit or digest):
         remedy = "it goes on with its own plan, devices and options"
@@ -55,12 +53,17 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: st
         return _resume(told, project, devices, resume)
     warn(project)
     planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
+    if digest and file is None and (done := finished(planned.plan, runs_of(project, devices), digest)):
+        say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
+        return 0
     if digest:
-        if file is None and (done := _finished(planned.plan, runs_of(project, devices), digest)):
-            say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
-            return 0
-        _refuse_unapproved(planned.plan, digest)
-    options = limited(told.options, project, told.limit if file else "", planned.plan)
+        refuse_unapproved(planned.plan, digest)
+    return _roll_out(told, project, planned, devices, limit=told.limit if file else "", dry=dry)
+
+
+def _roll_out(told: Told, project: Project, planned: Planned, devices: Fleet, *, limit: str, dry: bool) -> int:
+    """Show a plan, ask, and deploy it, or try it without writing anything."""
+    options = limited(told.options, project, limit, planned.plan)
     show(told, project.fabric, planned.plan, options)
     if dry:
         return _rehearse(told, project, planned, devices, options)
@@ -82,44 +85,6 @@ def _from_file(project: Project, file: Path) -> Planned:
         raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
-
-
-def _digest(approved: str) -> str:
-    """Return the digest that was given: an empty one, like that of a variable nobody set, approves nothing."""
-    digest = approved.strip().lower()
-    if DIGEST.fullmatch(digest):
-        return digest
-    found = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
-    remedy = "give it the 32 digits of netkit plan --against running"
-    raise UsageError(Problem(f"--approved: {found}", remedy))
-
-
-def _finished(plan: Plan, runs: Path, approved: str) -> str:
-    """Return which run did all that was approved, when nothing is left to do: to ask for it again is no mistake."""
-    if plan.changed or not plan.is_complete:
-        return ""
-    whole = (one.run for one in history(runs) if one.outcome is not None and one.outcome.exit_code == 0)
-    return next((f"deployed by run {run}" for run in whole if _is_of(Journal(runs / run), approved)), "")
-
-
-def _is_of(journal: Journal, approved: str) -> bool:
-    """Whether a run was told to deploy a plan, and all of it."""
-    orders = journal.orders()
-    return orders.options.limit is None and approval(orders.plan) == approved
-
-
-def _refuse_unapproved(plan: Plan, approved: str) -> None:
-    """Raise PlanError when this is not the plan that somebody agreed to."""
-    if plan.unreachable:
-        missed = listed([one.name for one in plan.unreachable])
-        raise AccessError(
-            Problem(f"{missed}: could not be read, so this is not the plan that was approved", "try again")
-        )
-    found = approval(plan)
-    if found != approved:
-        what = f"the plan that was approved is {approved}, what would change now is {found}"
-        remedy = "intent or devices have changed since: see netkit plan --against running, and have it approved again"
-        raise PlanError(Problem(what, remedy))
 
 
 def _refuse_unread(plan: Plan, options: Options) -> None:
