@@ -3,6 +3,7 @@
 import re
 import subprocess
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -94,12 +95,12 @@ def test_nothing_heard_is_a_failure_of_each() -> None:
     assert shell_batch.replies([], "", MARK, 2, "gone") == (Reply("", "not answered: gone"),) * 2
 
 
-class Breaking(SshLine):
-    """A line to a shell here that breaks in the middle of what is asked."""
+class Answering(SshLine):
+    """A line on which a function answers: given the program, what it is told, the mark in that, and who hears it."""
 
-    def __init__(self, error: type[AccessError], commands: int) -> None:
+    def __init__(self, answer: Callable[[str, str, str, Heard | None], Done]) -> None:
         super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
-        self.error, self.commands = error, commands
+        self._answer = answer
 
     def run(
         self,
@@ -111,16 +112,29 @@ class Breaking(SshLine):
         name: str = "",
     ) -> Done:
         del timeout_s, name
+        return self._answer(command, stdin, stdin.partition("mark=")[2].split()[0], heard)
+
+
+def breaking(error: type[AccessError], commands: int) -> Answering:
+    """Return a line to a shell here that breaks after so many commands."""
+
+    def answer(command: str, stdin: str, mark: str, heard: Heard | None) -> Done:
         done = subprocess.run([command], input=stdin.encode(), capture_output=True, check=False)
-        mark = stdin.partition("mark=")[2].split()[0]
         ends = [match.end() for match in re.finditer(rf"{mark} = 0\n".encode(), done.stdout)]
-        if heard and self.commands:
-            heard(done.stdout[: ends[self.commands - 1]])
-        raise self.error(Problem("gpu01: the connection is lost"))
+        if heard and commands:
+            heard(done.stdout[: ends[commands - 1]])
+        raise error(Problem("gpu01: the connection is lost"))
+
+    return Answering(answer)
+
+
+def garbling(exit_code: int, complaint: str) -> Answering:
+    """Return a line that ends every command at once and answers with something else."""
+    return Answering(lambda _command, _stdin, mark, _heard: Done(exit_code, "", f"\n{mark} 0\n{complaint}\n{mark} 1\n"))
 
 
 def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> None:
-    found = shell_batch.ask(Breaking(AccessError, 1), ["echo one", "echo two", "echo one"])
+    found = shell_batch.ask(breaking(AccessError, 1), ["echo one", "echo two", "echo one"])
     assert [(reply.text, reply.failure) for reply in found] == [
         ("one\n", ""),
         ("", "not answered: the connection is lost"),
@@ -130,31 +144,10 @@ def test_a_connection_that_is_lost_in_the_middle_keeps_what_was_answered() -> No
 
 def test_a_connection_that_is_lost_at_once_is_an_access_error() -> None:
     with pytest.raises(AccessError):
-        shell_batch.ask(Breaking(AccessError, 0), ["echo one"])
-    assert shell_batch.ask(Breaking(CutShortError, 0), ["echo one"])[0].failure == (
+        shell_batch.ask(breaking(AccessError, 0), ["echo one"])
+    assert shell_batch.ask(breaking(CutShortError, 0), ["echo one"])[0].failure == (
         "not answered: the connection is lost"
     )
-
-
-class Garbling(SshLine):
-    """A line that ends every command at once and answers with something else."""
-
-    def __init__(self, exit_code: int, complaint: str) -> None:
-        super().__init__(SshTarget("gpu01", "127.0.0.1", "root"))
-        self.exit_code, self.complaint = exit_code, complaint
-
-    def run(
-        self,
-        command: str,
-        timeout_s: float | None = None,
-        stdin: str = "",
-        heard: Heard | None = None,
-        *,
-        name: str = "",
-    ) -> Done:
-        del command, timeout_s, heard, name
-        mark = stdin.partition("mark=")[2].split()[0]
-        return Done(self.exit_code, "", f"\n{mark} 0\n{self.complaint}\n{mark} 1\n")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +155,7 @@ class Garbling(SshLine):
     [(0, "", "what came back is no answer"), (3, "", "exit code 3"), (3, "no such shell", "no such shell")],
 )
 def test_what_is_no_answer_is_told_without_marks(exit_code: int, complaint: str, reason: str) -> None:
-    found = shell_batch.ask(Garbling(exit_code, complaint), ["echo one", "echo two"])
+    found = shell_batch.ask(garbling(exit_code, complaint), ["echo one", "echo two"])
     assert [reply.failure for reply in found] == [f"not answered: {reason}"] * 2
 
 
