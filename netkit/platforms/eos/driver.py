@@ -46,6 +46,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         if given.get("transport") in TRANSPORTS:
             given["transport"] = PinnedEapi
         self.config_session: str | None
+        self.device: Any
         super().__init__(hostname, username, password, timeout, given)
         self._filling = Filling(given.get("secrets"))
         self._candidate: Candidate | None = None
@@ -53,7 +54,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
 
     def open(self) -> None:
         """Connect. AccessError when that cannot be, or the certificate is not the trusted one."""
-        self._is_hung_up = False
+        self.device, self._is_hung_up = None, False  # NAPALM would go on with a line that was hung up on
         with self._told():
             super().open()
 

@@ -1,6 +1,7 @@
 """eAPI over HTTPS to a switch whose certificate is pinned, or verified by the authorities; never taken as it comes."""
 
 import contextlib
+import errno
 import hashlib
 import hmac
 import http.client
@@ -24,9 +25,10 @@ class PinnedLine(http.client.HTTPSConnection):
     def __init__(self, device: str, host: str, port: int, timeout_s: float, certificate: str) -> None:
         super().__init__(host, port, timeout=timeout_s, context=_context(certificate))
         self._device, self._certificate = device, certificate.lower()
+        self._is_hung_up = False
 
     def connect(self) -> None:
-        """Connect; AccessError when the certificate is not the trusted one."""
+        """Connect; AccessError when the certificate is not the trusted one, OSError when it was hung up meanwhile."""
         try:
             super().connect()
         except ssl.SSLCertVerificationError as error:
@@ -39,9 +41,13 @@ class PinnedLine(http.client.HTTPSConnection):
             raise AccessError(
                 Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
             )
+        if self._is_hung_up:
+            self.close()
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it was hung up")
 
     def hang_up(self) -> None:
-        """End an answer that another thread waits for."""
+        """End an answer that another thread waits for, or is about to wait for."""
+        self._is_hung_up = True  # before the socket: until TLS is agreed on it is not the one that answers
         line = self.sock
         if line is not None:
             with contextlib.suppress(OSError, ValueError):
