@@ -1,6 +1,5 @@
 """A node that runs: its namespaces, its processes, and what the kernel shows of its ports."""
 
-import json
 import os
 import shutil
 import signal
@@ -9,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from netkit.design.fabric import Host, Switch
 from netkit.lab import drain, routing
@@ -22,7 +21,7 @@ from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
 from netkit.lab.services import Services
 from netkit.lab.state import SwitchState
-from netkit.lab.system import links, syscalls
+from netkit.lab.system import links, netlink, syscalls
 from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
@@ -185,9 +184,9 @@ class LiveNode:
         """Return what one port shows now."""
         return next((port for port in self.ports() if port.name == name), None)
 
-    def nics(self) -> tuple[NicReading, ...]:
-        """Return what each NIC of a host shows now."""
-        return self._services.nic_readings(self.name, self.kernel_ports())
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        """Return what each NIC of a host shows now, or only that of one interface."""
+        return self._services.nic_readings(self.name, self.kernel_ports(), only)
 
     def clear_counters(self, port: str = "") -> None:
         """Reset the counters a NOS command resets."""
@@ -199,9 +198,9 @@ class LiveNode:
         age_s = time.monotonic() - seen_s
         if age_s < FRESH_S:
             return ports
-        done = self.run("ip", "-j", "-s", "-s", "link", "show")
-        shown = {link["ifname"]: link for link in json.loads(done.stdout or "[]")}
-        left = self._services.left(self) if isinstance(self.device, Switch) else {}
+        shown = netlink.links(self.holder.network)
+        is_switch = isinstance(self.device, Switch)
+        left = self._services.left(self.holder.network, self.kernel_names) if is_switch else {}
         before = self._left if age_s < CROWD_S else left
         ports = {
             name: _kernel_port(shown[interface], left.get(name), before.get(name))
@@ -271,22 +270,27 @@ class LiveNode:
         return self._log.open("ab")
 
 
-def _kernel_port(link: Mapping[str, Any], left: Left | None, before: Left | None) -> KernelPort:
+def _kernel_port(link: netlink.Link, left: Left | None, before: Left | None) -> KernelPort:
     marks, sent = left or NOTHING_LEFT
     was_sent = (before or NOTHING_LEFT)[1]
-    flags, rx, tx = link["flags"], link["stats64"]["rx"], link["stats64"]["tx"]
-    traffic = TrafficReading(
-        rx["bytes"], rx["packets"], rx["dropped"], rx["errors"], tx["bytes"], tx["packets"], tx["dropped"], tx["errors"]
-    )
     return KernelPort(
-        is_enabled="UP" in flags,
-        is_up="LOWER_UP" in flags,
-        mtu_bytes=link["mtu"],
-        carrier_changes=tx["carrier_changes"],
-        traffic=traffic,
+        is_enabled=link.is_enabled,
+        is_up=link.has_carrier,
+        mtu_bytes=link.mtu_bytes,
+        carrier_changes=link.carrier_changes,
+        traffic=TrafficReading(
+            link.rx_bytes,
+            link.rx_packets,
+            link.rx_dropped,
+            link.rx_errors,
+            link.tx_bytes,
+            link.tx_packets,
+            link.tx_dropped,
+            link.tx_errors,
+        ),
         ecn_marked_packets=marks.marked_packets,
         is_crowded=sent.crowded_packets > was_sent.crowded_packets,
-        mac=link["address"],
+        mac=link.mac,
         queue_packets=sent.packets,
         queue_bytes=sent.bytes,
     )

@@ -63,8 +63,8 @@ class Node(Protocol):
     def port(self, name: str) -> PortReading | None:
         """Return what one port shows now, by its NOS name; None when the switch has no such port in use."""
 
-    def nics(self) -> tuple[NicReading, ...]:
-        """Return what each NIC of a host shows now."""
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        """Return what each NIC of a host shows now, or only that of one interface."""
 
     def clear_counters(self, port: str = "") -> None:
         """Reset the counters a NOS command resets."""

@@ -2,16 +2,15 @@
 
 import time
 from collections.abc import Mapping
-from typing import Protocol
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults import Faults
 from netkit.lab.faults.nic import loss
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.model import Model
-from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
+from netkit.lab.system import netlink
 from netkit.lab.traffic import marking, pattern
 from netkit.lab.traffic.flow import End, NicConfig
 from netkit.lab.traffic.marking import PortMarks, Sent
@@ -21,15 +20,6 @@ SMALL_LAB = 20
 BFD_MS = 1000
 LARGE_BFD_MS = 3000
 FRESH_S = 0.5
-
-
-class Shell(Protocol):
-    """What is asked of a node here."""
-
-    name: str
-    kernel_names: Mapping[str, str]
-
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done: ...  # noqa: D102
 
 
 class Services:
@@ -70,14 +60,12 @@ class Services:
         """Return the nftables ruleset that marks congestion on a switch."""
         return marking.ruleset(state, kernel_names)
 
-    def left(self, node: Shell) -> Mapping[str, tuple[PortMarks, Sent]]:
+    def left(self, namespace: str, kernel_names: Mapping[str, str]) -> Mapping[str, tuple[PortMarks, Sent]]:
         """Return what each port of a switch has marked, and what left it in which class."""
-        done = node.run(*marking.LIST_COMMAND)
-        if done.exit_code != 0:
-            return {}
-        marks = marking.parse(done.stdout, node.kernel_names)
-        sent = marking.sent(done.stdout, node.kernel_names)
-        return {port: (marks[port], sent[port]) for port in node.kernel_names}
+        counts = netlink.counters(namespace, marking.TABLE)
+        marks = marking.marks(counts, kernel_names)
+        sent = marking.sent(counts, kernel_names)
+        return {port: (marks[port], sent[port]) for port in kernel_names}
 
     def traffic(self, host: str) -> Mapping[str, NicTraffic]:
         """Return what each NIC of a host counted."""
@@ -112,9 +100,9 @@ class Services:
         self.model.avoid(device, drained, time.monotonic())
         return self.model.port_readings(device, kernel, time.monotonic())
 
-    def nic_readings(self, host: str, kernel: Mapping[str, KernelPort]) -> tuple[NicReading, ...]:
-        """Return what the NICs of a host show."""
-        return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic())
+    def nic_readings(self, host: str, kernel: Mapping[str, KernelPort], only: str = "") -> tuple[NicReading, ...]:
+        """Return what the NICs of a host show, or only that of one interface."""
+        return self.model.nic_readings(host, kernel, self.traffic(host), time.monotonic(), only)
 
     def rebooted(self, device: str) -> None:
         """Begin a device's counters anew, as a power cut does."""

@@ -142,8 +142,8 @@ class ScratchNode:
     def port(self, name: str) -> PortReading | None:
         return next((port for port in self.readings if port.name == name), None)
 
-    def nics(self) -> tuple[NicReading, ...]:
-        return ()
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        raise NotImplementedError(only)
 
     def clear_counters(self, port: str = "") -> None:
         raise NotImplementedError(port)

@@ -1,6 +1,5 @@
 """The marking ruleset as text, and as the kernel takes it."""
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
+from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
 from netkit.lab.traffic.marking import MarkingFault, PortMarks, Sent
 from tests.lab.traffic_scene import QOS, inside, namespace, needs_root
@@ -81,8 +81,7 @@ def test_what_leaves_is_counted_by_the_class_of_its_priority() -> None:
 
 def test_counts_of_classes_are_read_by_port() -> None:
     rows = {"swp1s0.class3": (5, 700), "swp1s0.class6": (2, 120), "swp1s0.marked": (3, 1), "swp1s0.unmarked": (4, 1)}
-    listing = [{"counter": {"name": name, "packets": packets, "bytes": size}} for name, (packets, size) in rows.items()]
-    found = marking.sent(json.dumps({"nftables": listing}), NAMES)
+    found = marking.sent(rows, NAMES)
     assert found["swp1s0"] == Sent((0, 0, 0, 5, 0, 0, 2, 0), (0, 0, 0, 700, 0, 0, 120, 0), 7)
     assert found["Ethernet-9"] == Sent()
 
@@ -117,8 +116,7 @@ def test_the_kernel_takes_any_ruleset_after_any_other_and_counts_go_on() -> None
             for after in RULESETS.values():
                 inside(where, "nft", "-f", "-", text=text)
                 inside(where, "nft", "-f", "-", text=after)
-        listing = inside(where, *marking.LIST_COMMAND)
-        assert marking.parse(listing, NAMES) == dict.fromkeys(NAMES, PortMarks())
+        assert marking.marks(netlink.counters(where, marking.TABLE), NAMES) == dict.fromkeys(NAMES, PortMarks())
         inside(where, "nft", "-f", "-", text=RULESETS["no ports"])
         assert "hook" in inside(where, "nft", "list", "ruleset")
         assert "limit" not in inside(where, "nft", "list", "ruleset")
@@ -132,16 +130,14 @@ def test_64_ports_load_in_one_go() -> None:
         lines = [f"link add {name} type veth peer name far{name}" for name in names]
         inside(where, "ip", "-batch", "-", text="\n".join(lines) + "\n")
         inside(where, "nft", "-f", "-", text=marking.ruleset(state, names))
-        assert set(marking.parse(inside(where, *marking.LIST_COMMAND), names)) == set(names)
+        counted = {counter.partition(".")[0] for counter in netlink.counters(where, marking.TABLE)}
+        assert counted == set(names)
         assert inside(where, "nft", "list", "ruleset").count("hook egress") == 64
 
 
 def test_counts_are_read_by_the_name_the_nos_gives_a_port() -> None:
-    counted = [{"metainfo": {"version": "1"}}] + [
-        {"counter": {"family": "netdev", "table": marking.TABLE, "name": name, "packets": packets, "bytes": 0}}
-        for name, packets in {"et1_1.marked": 3, "et1_1.dropped": 4, "gone.marked": 5}.items()
-    ]
-    assert marking.parse(json.dumps({"nftables": counted}), NAMES) == {
+    counted = {"et1_1.marked": (3, 0), "et1_1.dropped": (4, 0), "gone.marked": (5, 0)}
+    assert marking.marks(counted, NAMES) == {
         "Ethernet1/1": PortMarks(3, 4),
         "swp1s0": PortMarks(),
         "Ethernet-9": PortMarks(),

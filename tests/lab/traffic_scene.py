@@ -16,6 +16,7 @@ import pytest
 
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
+from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
 from netkit.lab.traffic.flow import End, Flow, NicAddress, NicConfig
 from netkit.lab.traffic.marking import MarkingFault, PortMarks
@@ -96,7 +97,7 @@ class Scene:
 
     def marks(self, port: str) -> PortMarks:
         """Return what a port marked and dropped."""
-        return marking.parse(inside(self.switch, *marking.LIST_COMMAND), self.names)[port]
+        return marking.marks(netlink.counters(self.switch, marking.TABLE), self.names)[port]
 
     def configure(self, config: NicConfig) -> None:
         """Set all NICs alike."""

@@ -62,13 +62,20 @@ class Model:
             return tuple(found)
 
     def nic_readings(
-        self, host: str, kernel: Mapping[str, KernelPort], traffic: Mapping[str, NicTraffic], now_s: float
+        self,
+        host: str,
+        kernel: Mapping[str, KernelPort],
+        traffic: Mapping[str, NicTraffic],
+        now_s: float,
+        only: str = "",
     ) -> tuple[NicReading, ...]:
-        """Return what the NICs of a host show, by what kernel and traffic programs counted for each interface."""
+        """Return what the NICs of a host show, or only one, by what kernel and traffic programs counted for each."""
         with self._lock:
             self._catch_up(now_s)
             device, found = self._host(host), []
             for end, nic in zip(self._plant.wiring.ends[host], device.nics, strict=True):
+                if only not in {"", nic.interface}:
+                    continue
                 own, account = kernel.get(nic.interface, ABSENT), self._nics.get(end)
                 self._plant.carry(end, now_s, is_up=own.is_up)
                 counted = traffic.get(nic.interface, IDLE)

@@ -15,6 +15,19 @@ FIRMWARE = "28.43.1014"
 PART = "MCX75310AAS-NEA"
 Q_RANGE = 2**32
 """Queue counters have 32 bits and wrap; those of congestion have 64."""
+OF_TRAFFIC = (
+    *("rx_{}_bytes", "rx_{}_packets", "rx_{}_discards", "rx_{}_buf_discard", "rx_{}_cong_discard", "rx_{}_marked"),
+    *("tx_{}_bytes", "tx_{}_packets"),
+)
+OF_PAUSES = (
+    *("rx_{}_pause", "rx_{}_pause_duration", "rx_{}_pause_transition"),
+    *("tx_{}_pause", "tx_{}_pause_duration"),
+)
+PAUSES = tuple(tuple(name.format(f"prio{priority}") for name in OF_PAUSES) for priority in range(PRIORITIES))
+NAMES = tuple(
+    (*(name.format(f"prio{priority}") for name in OF_TRAFFIC), *PAUSES[priority]) for priority in range(PRIORITIES)
+)
+"""The counters of each priority."""
 WORD_BYTES = 4
 MESSAGE_PACKETS = 256
 
@@ -133,26 +146,24 @@ def _priority(state: NicState, priority: int, discards: int) -> dict[str, int]:
     other = state.kernel.traffic if priority == 0 else TrafficReading()
     dropped = discards if is_data else 0
     rx_real, tx_real = _real_packets(state, priority)
-    rows = {
-        "rx_{}_bytes": int(received.bytes) + other.rx_bytes,
-        "rx_{}_packets": int(received.packets) + other.rx_packets + rx_real,
-        "rx_{}_discards": dropped,
-        "rx_{}_buf_discard": dropped,
-        "rx_{}_cong_discard": 0,
-        "rx_{}_marked": state.traffic.ecn_marked_packets if is_data else 0,
-        "tx_{}_bytes": int(sent.bytes) + other.tx_bytes,
-        "tx_{}_packets": int(sent.packets) + other.tx_packets + tx_real,
-    }
     paused = state.out if priority == state.rx_priority else Totals()
     pausing = state.in_ if priority == state.tx_priority else Totals()
-    rows |= {
-        "rx_{}_pause": int(paused.pauses),
-        "rx_{}_pause_duration": int(paused.held_us),
-        "rx_{}_pause_transition": int(paused.pauses),
-        "tx_{}_pause": int(pausing.pauses),
-        "tx_{}_pause_duration": int(pausing.asked_us),
-    }
-    return {name.format(f"prio{priority}"): count for name, count in rows.items()}
+    counts = (
+        int(received.bytes) + other.rx_bytes,
+        int(received.packets) + other.rx_packets + rx_real,
+        dropped,
+        dropped,
+        0,
+        state.traffic.ecn_marked_packets if is_data else 0,
+        int(sent.bytes) + other.tx_bytes,
+        int(sent.packets) + other.tx_packets + tx_real,
+        int(paused.pauses),
+        int(paused.held_us),
+        int(paused.pauses),
+        int(pausing.pauses),
+        int(pausing.asked_us),
+    )
+    return dict(zip(NAMES[priority], counts, strict=True))
 
 
 def _real_packets(state: NicState, priority: int) -> tuple[int, int]:
@@ -167,5 +178,5 @@ def _real_packets(state: NicState, priority: int) -> tuple[int, int]:
 
 def without_idle_pauses(counters: Mapping[str, int], pfc_priorities: frozenset[int]) -> dict[str, int]:
     """Return the counters a NIC shows: pauses only of priorities that have PFC on."""
-    hidden = tuple(f"prio{priority}_pause" for priority in range(PRIORITIES) if priority not in pfc_priorities)
-    return {name: count for name, count in counters.items() if not name[3:].startswith(hidden)}
+    hidden = {name for priority in range(PRIORITIES) if priority not in pfc_priorities for name in PAUSES[priority]}
+    return {name: count for name, count in counters.items() if name not in hidden}

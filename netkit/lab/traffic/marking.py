@@ -12,14 +12,12 @@ LLDP ends in the chain of the port it enters: lldpd has heard it by then, and th
 Loading a ruleset again keeps the counts. The named counters are the only state.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netkit.lab.state import CODE_POINTS, PRIORITIES, PortState, QosState, SwitchState
 
 TABLE = "netkit_ecn"
-LIST_COMMAND = ("nft", "-j", "list", "counters", "table", "netdev", TABLE)
 GBPS_PER_PPS = 2
 """How much real traffic one lab packet a second stands for."""
 USUAL_SPEED_GBPS = 400
@@ -32,6 +30,9 @@ UNHEEDED_MARK = f"{_UNHEEDED:#x}"
 
 
 NO_CLASSES = (0,) * PRIORITIES
+Counts = Mapping[str, tuple[int, int]]
+"""Packets and bytes by the name of a counter in the table."""
+NOTHING = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,38 +92,31 @@ def ruleset(
     return "\n".join([*lines, "}", ""])
 
 
-def parse(listing: str, kernel_names: Mapping[str, str]) -> Mapping[str, PortMarks]:
-    """Return the counts of each port by its NOS name, from the output of `LIST_COMMAND`."""
-    counts = {name: packets for name, (packets, _) in _counted(listing).items()}
+def marks(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, PortMarks]:
+    """Return what each port marked and dropped, by its NOS name."""
+
+    def packets(counter: str) -> int:
+        return counts.get(counter, NOTHING)[0]
+
     return {
-        name: PortMarks(counts.get(_marked(interface), 0), counts.get(_dropped(interface), 0))
+        name: PortMarks(packets(_marked(interface)), packets(_dropped(interface)))
         for name, interface in kernel_names.items()
     }
 
 
-def sent(listing: str, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
-    """Return what left each port, by its NOS name, from the output of `LIST_COMMAND`."""
-    counts = _counted(listing)
+def sent(counts: Counts, kernel_names: Mapping[str, str]) -> Mapping[str, Sent]:
+    """Return what left each port, by its NOS name."""
 
     def of(interface: str) -> Sent:
-        classes = [counts.get(_class(interface, number), (0, 0)) for number in range(PRIORITIES)]
+        classes = [counts.get(_class(interface, number), NOTHING) for number in range(PRIORITIES)]
         crowded = (_marked(interface), _dropped(interface), _unmarked(interface))
         return Sent(
             tuple(packets for packets, _ in classes),
             tuple(size for _, size in classes),
-            sum(counts.get(name, (0, 0))[0] for name in crowded),
+            sum(counts.get(name, NOTHING)[0] for name in crowded),
         )
 
     return {name: of(interface) for name, interface in kernel_names.items()}
-
-
-def _counted(listing: str) -> dict[str, tuple[int, int]]:
-    """Return packets and bytes by counter."""
-    return {
-        counter["name"]: (int(counter["packets"]), int(counter.get("bytes", 0)))
-        for item in json.loads(listing)["nftables"]
-        if (counter := item.get("counter")) is not None
-    }
 
 
 def _entry(interface: str, qos: QosState) -> Iterator[str]:

@@ -105,8 +105,8 @@ class RecordedNode:
     def port(self, name: str) -> PortReading | None:
         return next((port for port in self.ports() if port.name == name), None)
 
-    def nics(self) -> tuple[NicReading, ...]:
-        return ()
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        raise NotImplementedError(only)
 
     def clear_counters(self, port: str = "") -> None:
         self.cleared.append(port)

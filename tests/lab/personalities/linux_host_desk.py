@@ -113,7 +113,7 @@ class Desk:
     def log(self, line: str) -> None:
         assert line
 
-    def nics(self) -> tuple[NicReading, ...]:
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
         return tuple(
             NicReading(
                 interface=nic.interface,
@@ -136,6 +136,7 @@ class Desk:
                 module=self._module,
             )
             for nic in self._host.nics
+            if only in {"", nic.interface}
         )
 
 

@@ -68,7 +68,8 @@ class Machine:
 
     def reading(self, card: Card) -> NicReading:
         """Return what the hardware of a NIC shows."""
-        return next(reading for reading in self.node.nics() if reading.interface == card.interface)
+        (reading,) = self.node.nics(card.interface)
+        return reading
 
 
 Tool = Callable[[Machine, Call], int]

@@ -31,6 +31,20 @@ def switch_state(tree: Tree, chassis: Chassis) -> SwitchState:
     )
 
 
+class Made:
+    """What the configuration that runs makes of a switch: worked out anew only when another one runs."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Tree, SwitchState] | None = None
+
+    def of(self, tree: Tree, chassis: Chassis) -> SwitchState:
+        """Return the state of a configuration; trees are never changed, so the same tree means the same."""
+        known = self._known
+        if known is None or known[0] is not tree:
+            known = self._known = (tree, switch_state(tree, chassis))
+        return known[1]
+
+
 def _ports(tree: Tree, chassis: Chassis) -> Iterator[PortState]:
     interfaces = child(tree, "interface")
     is_adaptive = is_on(tree, "router", "adaptive-routing")

@@ -1,6 +1,6 @@
 """What every command works on: the switch, its revisions, and the one that applies them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from netkit.lab.node import Node
 from netkit.lab.personalities.nvue.apply import Applier
@@ -9,7 +9,9 @@ from netkit.lab.personalities.nvue.revision import Revision, Store
 from netkit.lab.personalities.nvue.schema import Issue
 from netkit.lab.personalities.nvue.schema import Node as Known
 from netkit.lab.personalities.nvue.secret import known
+from netkit.lab.personalities.nvue.state import Made
 from netkit.lab.personalities.nvue.tree import Tree
+from netkit.lab.state import SwitchState
 
 
 class CommandError(Exception):
@@ -29,6 +31,12 @@ class System:
     known: Known
     store: Store
     applier: Applier
+    _made: Made = field(default_factory=Made)
+
+    @property
+    def state(self) -> SwitchState:
+        """Return what the configuration the switch runs makes of it."""
+        return self._made.of(self.applied, self.chassis)
 
     @property
     def applied(self) -> Tree:

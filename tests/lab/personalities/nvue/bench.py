@@ -69,8 +69,8 @@ class RecordingNode:
     def port(self, name: str) -> PortReading | None:
         return next((port for port in self.ports() if port.name == name), None)
 
-    def nics(self) -> tuple[NicReading, ...]:
-        return ()
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        raise NotImplementedError(only)
 
     def vty(self, command: str, daemon: str = "bgpd") -> str:
         return self.answers.get(f"{daemon}: {command}", "{}")

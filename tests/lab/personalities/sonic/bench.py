@@ -72,8 +72,8 @@ class Recorder:
     def port(self, name: str) -> PortReading | None:
         return next((reading for reading in self.readings if reading.name == name), None)
 
-    def nics(self) -> tuple[NicReading, ...]:
-        raise NotImplementedError
+    def nics(self, only: str = "") -> tuple[NicReading, ...]:
+        raise NotImplementedError(only)
 
     def clear_counters(self, port: str = "") -> None:
         self.cleared.append(port)

@@ -7,7 +7,6 @@ from functools import cached_property
 from netkit.lab.personalities.nvue.chassis import port_ways
 from netkit.lab.personalities.nvue.kinds import SVI
 from netkit.lab.personalities.nvue.schema import BREAK
-from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.system import CommandError, System
 from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.reading import PortReading
@@ -35,7 +34,7 @@ class Look:
     @cached_property
     def state(self) -> SwitchState:
         """Return what the applied configuration makes of the switch."""
-        return self.whole.state if self.whole else switch_state(self.tree, self.system.chassis)
+        return self.whole.state if self.whole else self.system.state
 
     @cached_property
     def states(self) -> Mapping[str, PortState]:

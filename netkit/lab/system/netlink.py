@@ -1,0 +1,156 @@
+"""What the kernel tells over netlink of a network namespace: its links, and the named counters of an nftables table.
+
+A look at a node would otherwise start two programs, `ip` and `nft`, and read their JSON; a look at many nodes at once
+was mostly that. Numbers are those of the kernel's headers rtnetlink.h, if_link.h and nf_tables.h.
+"""
+
+import os
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from netkit.lab.system import syscalls
+
+_HEAD, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=HH")
+_LINK, _FAMILY = struct.Struct("=BxHiII"), struct.Struct("=BBH")
+_NUMBER, _STATS, _COUNT = struct.Struct("=I"), struct.Struct("=8Q"), struct.Struct(">Q")
+_REQUEST, _DUMP, _INTERRUPTED = 0x001, 0x300, 0x010
+_ERROR, _DONE = 2, 3
+_MOST_BYTES = 1 << 18
+_TRIES = 5
+_KIND = 0x3FFF
+"""Attributes carry two flags beside their kind."""
+
+_ROUTE, _GET_LINK = 0, 18
+_IFF_UP, _IFF_LOWER_UP = 1 << 0, 1 << 16
+_ADDRESS, _NAME, _MTU, _STATS64, _CARRIER_CHANGES = 1, 3, 4, 23, 35
+
+_NETFILTER, _GET_OBJECT, _NETDEV = 12, (10 << 8) | 19, 5
+_OBJECT_TABLE, _OBJECT_NAME, _OBJECT_TYPE, _OBJECT_DATA = 1, 2, 3, 4
+_COUNTER = 1
+_COUNTER_BYTES, _COUNTER_PACKETS = 1, 2
+
+
+class InterruptedDumpError(OSError):
+    """What was told changed while it was told, again and again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link as the kernel has it."""
+
+    is_enabled: bool
+    has_carrier: bool
+    mac: str
+    mtu_bytes: int
+    carrier_changes: int
+    rx_packets: int
+    tx_packets: int
+    rx_bytes: int
+    tx_bytes: int
+    rx_errors: int
+    tx_errors: int
+    rx_dropped: int
+    tx_dropped: int
+
+
+def links(namespace: str) -> Mapping[str, Link]:
+    """Return the links of a namespace, named by its file such as /proc/1/ns/net."""
+    found = {}
+    for body in _dumped(namespace, _ROUTE, _GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
+        _, _, _, flags, _ = _LINK.unpack_from(body)
+        told = dict(_attributes(body[_LINK.size :]))
+        name = told.get(_NAME, b"").rstrip(b"\0").decode(errors="replace")
+        found[name] = Link(
+            bool(flags & _IFF_UP),
+            bool(flags & _IFF_LOWER_UP),
+            told.get(_ADDRESS, b"").hex(":"),
+            _number(told.get(_MTU)),
+            _number(told.get(_CARRIER_CHANGES)),
+            *_STATS.unpack_from(told.get(_STATS64, bytes(_STATS.size))),
+        )
+    return found
+
+
+def counters(namespace: str, table: str) -> Mapping[str, tuple[int, int]]:
+    """Return packets and bytes by the name of each counter in a table of the netdev family; none without the table."""
+    asked = _attribute(_OBJECT_TABLE, table.encode() + b"\0") + _attribute(_OBJECT_TYPE, _COUNTER.to_bytes(4, "big"))
+    found = {}
+    for body in _dumped(namespace, _NETFILTER, _GET_OBJECT, _FAMILY.pack(_NETDEV, 0, 0) + asked):
+        told = dict(_attributes(body[_FAMILY.size :]))
+        data = dict(_attributes(told.get(_OBJECT_DATA, b"")))
+        packets, size = (_count(data.get(kind)) for kind in (_COUNTER_PACKETS, _COUNTER_BYTES))
+        found[told[_OBJECT_NAME].rstrip(b"\0").decode()] = (packets, size)
+    return found
+
+
+def _dumped(namespace: str, protocol: int, kind: int, body: bytes) -> list[bytes]:
+    """Return all that is told of a kind; asked again when it changed meanwhile."""
+    with _opened(namespace, protocol) as line:
+        for sequence in range(1, _TRIES + 1):
+            line.send(_HEAD.pack(_HEAD.size + len(body), kind, _REQUEST | _DUMP, sequence, 0) + body)
+            told = list(_messages(line))
+            if not any(flags & _INTERRUPTED for flags, _ in told):
+                return [message for _, message in told]
+    raise InterruptedDumpError(namespace)
+
+
+def _messages(line: socket.socket) -> Iterator[tuple[int, bytes]]:
+    """Yield flags and body of each message until the last."""
+    while True:
+        told, at = line.recv(_MOST_BYTES), 0
+        while at < len(told):
+            size, kind, flags, _, _ = _HEAD.unpack_from(told, at)
+            body = told[at + _HEAD.size : at + size]
+            if kind == _ERROR:
+                number = -int.from_bytes(body[:4], "little", signed=True)
+                raise OSError(number, os.strerror(number))
+            if kind == _DONE:
+                return
+            yield flags, body
+            at += _aligned(size)
+
+
+def _opened(namespace: str, protocol: int) -> socket.socket:
+    """Return a socket that belongs to a namespace.
+
+    A thread of its own goes there and ends: in a lab without root nobody may come back into the machine's network.
+    """
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(_open, namespace, protocol).result()
+
+
+def _open(namespace: str, protocol: int) -> socket.socket:
+    with Path(namespace).open("rb") as there:
+        syscalls.setns(there.fileno(), syscalls.CLONE_NEWNET)
+    line = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _MOST_BYTES)
+    return line
+
+
+def _attributes(told: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _ATTRIBUTE.size <= len(told):
+        size, kind = _ATTRIBUTE.unpack_from(told, at)
+        yield kind & _KIND, told[at + _ATTRIBUTE.size : at + size]
+        at += _aligned(max(size, _ATTRIBUTE.size))
+
+
+def _attribute(kind: int, body: bytes) -> bytes:
+    size = _ATTRIBUTE.size + len(body)
+    return _ATTRIBUTE.pack(size, kind) + body + bytes(_aligned(size) - size)
+
+
+def _aligned(size: int) -> int:
+    return size + 3 & ~3
+
+
+def _number(told: bytes | None) -> int:
+    return _NUMBER.unpack(told)[0] if told else 0
+
+
+def _count(told: bytes | None) -> int:
+    return _COUNT.unpack(told)[0] if told else 0
