@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple
 
 from netkit.design import Switch
 from netkit.facts import Absent
@@ -11,25 +10,18 @@ from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 from netkit.judge.fade import Readings, faded
-from netkit.judge.light import DARK_DBM, NO_LIMITS, limits_of, losses, sends_less
+from netkit.judge.light import DARK_DBM, limits_of, losses, sends_less
+from netkit.judge.reading import Reading, judged
 from netkit.judge.scene import End
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
+ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
 DAY_S = 86_400.0
 FEW = 4
 """So many cables of a kind must be there before one can differ from the others."""
 MANY, USUAL_SHARE = 8, 0.8
 """Of so many modules a part number is the usual one that so many have."""
-
-
-class Reading(NamedTuple):
-    """One value of a module, and between which values it is well."""
-
-    name: str
-    value: float
-    limits: Limits
-    unit: str
 
 
 @device_check(layer="physical", needs=["modules"])
@@ -51,7 +43,7 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
                     reading = Reading(
                         f"lane {number}, light {direction}", value, limits_of(module, name, _media(seen, port)), "dBm"
                     )
-                    yield _judged(port, reading, CLEAN, scene.limits.light_margin_db)
+                    yield judged(port, reading, CLEAN, scene.limits.light_margin_db)
 
 
 @device_check(layer="physical", needs=["modules"])
@@ -76,6 +68,34 @@ def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="physical", needs=["modules"])
+def flags(_scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No module says that a lane cannot send, or receives nothing.
+
+    A module that reports a fault of its transmitter is broken or breaks: swap it. Where it measures light, what it
+    receives is judged by that; a cable that measures none, such as an active one, has only its flag to say so.
+    """
+    found = list(_modules(seen))
+    if found and not any(_flagged(lane) for _, module in found for lane in module.lanes.values()):
+        yield skip("", "it does not tell the flags of its modules")
+        return
+    for port, module in found:
+        told = {number: lane for number, lane in sorted(module.lanes.items()) if _flagged(lane)}
+        if not told:
+            yield skip(port, f"{_kind(module)} does not tell its flags")
+        for number, lane in told.items():
+            if lane.has_tx_fault:
+                yield fail(port, f"lane {number} cannot send: its transmitter reports a fault", "swap the module")
+            elif lane.has_rx_loss and lane.rx_dbm is None:
+                yield fail(port, f"lane {number} receives no signal", CLEAN)
+            else:
+                yield PASSED
+
+
+def _flagged(lane: Lane) -> bool:
+    return lane.has_tx_fault is not None or lane.has_rx_loss is not None
+
+
+@device_check(layer="physical", needs=["modules"])
 def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
@@ -88,7 +108,7 @@ def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if not readings:
             yield skip(port, f"{_kind(module)} measures nothing")
         for reading in readings:
-            yield _judged(port, reading, "see its cooling, then swap it", 0.0)
+            yield judged(port, reading, "see its cooling, then swap it", 0.0)
 
 
 def _readings(module: Module, own: Limits) -> Iterator[Reading]:
@@ -328,27 +348,10 @@ def _is_blind(lane: Lane) -> bool:
 
 
 def _kind(module: Module) -> str:
-    return f"a {module.kind} module" if module.kind != "unknown" else "the module"
+    return f"{ARTICLES[module.kind]} module" if module.kind in ARTICLES else "the module"
 
 
 def _media(seen: Seen, port: str) -> str:
     """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
     designed = seen.ports.get(port)
     return designed.profile.cable.media if designed is not None else ""
-
-
-def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
-    """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
-    name, value, limits, unit = reading
-    said = f"{name} {value:.1f} {unit}"
-    if limits == NO_LIMITS:
-        return skip(port, f"{said}; between which values it is well is not known")
-    if limits.low_alarm is not None and value < limits.low_alarm:
-        return fail(port, f"{said}, below its alarm limit {limits.low_alarm:g}", remedy)
-    if limits.high_alarm is not None and value > limits.high_alarm:
-        return fail(port, f"{said}, above its alarm limit {limits.high_alarm:g}", remedy)
-    if limits.low_warning is not None and value < limits.low_warning + margin:
-        return warn(port, f"{said}, its warning limit is {limits.low_warning:g}", remedy)
-    if limits.high_warning is not None and value > limits.high_warning - margin:
-        return warn(port, f"{said}, its warning limit is {limits.high_warning:g}", remedy)
-    return PASSED

@@ -121,6 +121,34 @@ def test_one_lane_that_is_weaker_than_the_others_is_dirt() -> None:
     ]
 
 
+def test_a_transmitter_that_reports_a_fault_fails() -> None:
+    well = replace(LANE, has_tx_fault=False, has_rx_loss=False)
+    ports = {
+        "swp1s0": with_lane(2, replace(well, has_tx_fault=True)),
+        "swp33s0": replace(WELL, lanes=dict.fromkeys(range(1, 5), well)),
+    }
+    assert said(modules(**ports), "optics.flags") == [
+        ("fail", "leaf01", "swp1s0", "lane 2 cannot send: its transmitter reports a fault")
+    ]
+
+
+def test_a_cable_that_measures_no_light_still_tells_that_nothing_comes() -> None:
+    """Where light is measured the flag is not judged: it may be of what is over, and the light says more."""
+    blind, seeing = Lane(has_rx_loss=True), replace(LANE, has_rx_loss=True)
+    ports = {"swp1s0": replace(WELL, kind="aoc", lanes={1: blind}), "swp33s0": replace(WELL, lanes={1: seeing})}
+    assert [(place, text) for _, _, place, text in said(modules(**ports), "optics.flags")] == [
+        ("swp1s0", "lane 1 receives no signal")
+    ]
+
+
+def test_flags_that_are_not_told_are_skipped_once() -> None:
+    whole = ("leaf01", "", "it does not tell the flags of its modules")
+    assert skipped(modules(swp1s0=WELL, swp33s0=WELL), "optics.flags") == [whole]
+    told = replace(WELL, lanes={1: replace(LANE, has_tx_fault=False)})
+    one = ("leaf01", "swp1s0", "an optic module does not tell its flags")
+    assert skipped(modules(swp1s0=WELL, swp33s0=told), "optics.flags") == [one]
+
+
 def test_heat_current_and_firmware_are_told() -> None:
     hot = replace(WELL, temperature_c=76.0)
     assert [text for *_, text in said(modules(swp1s0=hot), "optics.heat")] == [
