@@ -6,9 +6,13 @@ from netkit.design import Host, Switch
 from netkit.facts import Absent
 from netkit.facts.system import Interface, Neighbor
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.outage import is_by_switch, last_outage
 from netkit.judge.scene import End
 
 SPEED_TOLERANCE = 0.01
+LONGEST_OUTAGE_S = 300.0
+"""No module takes longer to come up: somebody was at work."""
+OLDEST_OUTAGE_S = 86_400.0
 FECS = frozenset({"rs", "fc", "none"})
 """What a port surely runs; other words, such as `auto`, are those of its device."""
 
@@ -131,17 +135,46 @@ def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Links come up quickly.
 
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
-    slow again, swap it.
+    slow again, swap it. NICs tell the time themselves. Switches tell when a link went and when it came back, which also
+    looks so when somebody pulled a cable or disabled a port. Judged is the last outage between two switches, unless one
+    of them started or lost all its links to switches meanwhile, it took more than five minutes, or is a day old.
     """
     for port, far in _ends(scene, seen):
         state = _interface(seen, port)
-        if state is None or state.link_up_s is None:
+        if state is not None and state.link_up_s is not None:
+            if state.link_up_s > scene.limits.link_up_warn_s:
+                text = f"took {state.link_up_s:.0f} s to come up; {far} is at the other end"
+                yield warn(port, text, "update the firmware of module and port, then swap the module")
+            else:
+                yield PASSED
+        elif (end := scene.far(seen.name, port)) is None or port not in seen.ports or seen.ports[port].role == "host":
             yield skip(port, "the device does not tell how long the link took")
-        elif state.link_up_s > scene.limits.link_up_warn_s:
-            text = f"took {state.link_up_s:.0f} s to come up; {far} is at the other end"
-            yield warn(port, text, "update the firmware of module and port, then swap the module")
-        else:
-            yield PASSED
+        elif seen.ports[port].role == "up" or not _tells_ports(scene, end.device):
+            yield _outage(scene, End(seen.name, port), end)
+
+
+def _tells_ports(scene: Scene, device: str) -> bool:
+    """Whether a device tells of its ports: then a cable between switches is judged at its lower end, and only there."""
+    seen = scene.devices.get(device)
+    return seen is not None and not isinstance(seen.facts.interfaces, Absent)
+
+
+def _outage(scene: Scene, near: End, far: End) -> Finding:
+    last = last_outage(scene, near)
+    if last is None:
+        return skip(near.port, "neither end tells when the link was gone")
+    if not scene.limits.link_up_warn_s < last.lasted_s <= LONGEST_OUTAGE_S or last.ended_ago_s > OLDEST_OUTAGE_S:
+        return PASSED
+    gone = f"was without a link for {last.lasted_s:.0f} s"
+    for end in (near, far):
+        is_explained = is_by_switch(scene, end, last)
+        if is_explained is None:
+            return skip(near.port, f"{gone}; whether {end.device} started meanwhile is not known")
+        if is_explained:
+            return PASSED
+    text = f"{gone}, until {last.ended_ago} before this look; {far} is at the other end"
+    remedy = "if nobody pulled or disabled it: update the firmware of module and port, then swap the module"
+    return warn(near.port, text, remedy)
 
 
 @fabric_check(layer="physical", needs=["neighbors"])

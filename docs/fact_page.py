@@ -14,10 +14,11 @@ from netkit.facts.optic import Lane, Limits, Line, Module
 from netkit.facts.probe import Probe
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, DefaultRoute, Lookup
-from netkit.facts.system import Interface, Neighbor, System
+from netkit.facts.system import FileSystem, Interface, Neighbor, System
 
 RECORDS: tuple[type, ...] = (
     System,
+    FileSystem,
     Interface,
     Neighbor,
     Module,

@@ -38,9 +38,11 @@ def _found(row: Mapping[str, Any]) -> Iterator[str]:
     labs = ", ".join(row.get("labs", ()))
     if labs:
         with_options = "".join(f" {name}={value}" for name, value in row.get("with", {}).items())
-        yield f"- `{row['at']}{with_options}` ({labs}): {_said(row)}\n"
+        limits = "".join(f", with {name} {value}" for name, value in row.get("limits", {}).items())
+        deployed = ", and a change that is deployed then" if "deploys" in row else ""
+        yield f"- `{row['at']}{with_options}`{deployed} ({labs}{limits}): {_said(row)}\n"
     for platform, reason in row.get("cannot", {}).items():
-        yield f"- {'on any' if platform == 'any' else platform}: not found, since {reason}\n"
+        yield f"- {platform}: not found, since {reason}\n"
 
 
 def _said(row: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from netkit.facts.optic import Line, Module
 from netkit.facts.probe import Probe
 from netkit.facts.qos import Buffer, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, Lookup
-from netkit.facts.system import Interface, Neighbor, System
+from netkit.facts.system import FileSystem, Interface, Neighbor, System
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +18,8 @@ class Facts:
     """The facts of one device. Ports are called as the design calls them."""
 
     system: System | Absent = NOT_ASKED
+    file_systems: Mapping[str, FileSystem] | Absent = NOT_ASKED
+    """Where it is mounted, or as the device calls it → a file system that is written to."""
     interfaces: Mapping[str, Interface] | Absent = NOT_ASKED
     neighbors: Mapping[str, tuple[Neighbor, ...]] | Absent = NOT_ASKED
     """Port → who is there by LLDP, the freshest first."""

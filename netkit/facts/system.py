@@ -33,6 +33,10 @@ class Interface:
     """What the device calls the port beside, such as the name it announces to its neighbours."""
     link_up_s: float | None = None
     """How long the link took to come up the last time."""
+    outage_s: float | None = None
+    """How long the link was gone the last time; 0 when it was not, as far back as the device tells."""
+    outage_ended_ago_s: float | None = None
+    """How long ago it came back; None when it was not gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +49,19 @@ class Neighbor:
     description: str = ""
     """The port description: where the id is an address, often the interface name."""
     age_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSystem:
+    """A file system that the device, or whoever configures it, writes to."""
+
+    size_bytes: int | None = None
+    used_bytes: int | None = None
+    free_bytes: int | None = None
+    """What is left for programs: what is kept for root is not."""
+    files: int | None = None
+    """How many files it can hold; not told where there is no such limit."""
+    free_files: int | None = None
+    is_read_only: bool | None = None
+    kind: str = ""
+    """Such as `ext4` or `tmpfs`."""

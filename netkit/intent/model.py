@@ -346,6 +346,9 @@ class Thresholds(Strict):
     temperature_warn_c: float = Field(70, description="of a module that has no limits of its own")
     temperature_fail_c: float = Field(75, description="the same")
     link_up_warn_s: float = Field(30, ge=0, description="a link that took longer to come up warns")
+    disk_warn_percent: float = Field(
+        90, ge=0, le=100, description="of a file system a device writes to, or of the files it can hold; more warns"
+    )
     balance_percent: float = Field(25, ge=0, description="uplinks further from the mean of their switch warn")
     balance_minimum_percent: float = Field(10, ge=0, le=100, description="use of uplinks below which nobody looks")
     probe_loss_percent: float = Field(0, ge=0, le=100, description="probes of one size and way lost beyond this fail")

@@ -1,7 +1,8 @@
 """A lab of one platform that is broken row by row of the table of faults, and looked at as `netkit check` does."""
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from netkit.judge.run import Judgement, run
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
 from netkit.observe import Options
+from tests.checks.deploying import failed, taken_back
 from tests.checks.fault_table import Found, Row, place_of, rows_on
 from tests.facts import untold
 from tests.intents import ON_PLATFORM
@@ -34,7 +36,8 @@ DEADLINE_S = 25.0
 SETTLING_S = 100.0
 """How long daemons may take to notice."""
 FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 30.0, "cnp_loss_fail_percent": 30.0}
-"""Few CNPs, counted at moments that are not quite the same."""
+"""Few CNPs, counted at moments that are not quite the same: under load they are judged, however few the lab sends."""
+NO_LIMITS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,10 @@ class Ward:
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
         return look(self.project, fleet(self.project, self.lab.name), Looking(devices, options))
 
-    def judged(self, snapshot: Snapshot, *, is_loaded: bool = False) -> Judgement:
-        """Return what all checks say; under load they judge CNPs, however few the lab sends."""
+    def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
+        """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""
         plan = planning.read(snapshot.plan) if snapshot.plan else None
-        limits = self.project.loaded.intent.thresholds
-        limits = limits.model_copy(update=FEW_CNPS) if is_loaded else limits
+        limits = self.project.loaded.intent.thresholds.model_copy(update=dict(own))
         scene = Scene(self.project.fabric, snapshot, limits, plan=plan)
         return run(scene, catalog.select(catalog.load(), []))
 
@@ -166,18 +168,24 @@ def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
     """Break a lab as a row says for the length of a block; yield what looks at it."""
     before = ward.look(0) if row.is_within else None
     window_s = LOADED_WINDOW_S if row.load else WINDOW_S
+    intended = ward
 
     def looked() -> Judgement:
-        seen = _around(before, ward.look(0)) if before else ward.look(window_s)
-        return ward.judged(seen, is_loaded=bool(row.load))
+        seen = _around(before, intended.look(0)) if before else intended.look(window_s)
+        return intended.judged(seen, {**(FEW_CNPS if row.load else NO_LIMITS), **row.limits})
 
     if row.load:
         ward.loaded(row.load)
     ward.broken(row)
-    try:
-        yield looked
-    finally:
-        ward.mended(row)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            if row.deploys:
+                intended = replace(ward, project=failed(ward.lab, Path(folder), row))
+            yield looked
+        finally:
+            ward.mended(row)
+            if row.deploys:
+                taken_back(ward.lab, Path(folder), ward.project)
 
 
 def again_until(

@@ -26,7 +26,9 @@ class Row:
     may: tuple[str, ...] = ()
     unreached: tuple[str, ...] = ()
     options: Mapping[str, object] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
     load: str = ""
+    deploys: Mapping[str, object] = field(default_factory=dict)
     is_within: bool = False
     settles: bool = False
     cannot: Mapping[str, str] = field(default_factory=dict)

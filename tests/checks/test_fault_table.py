@@ -2,6 +2,7 @@
 
 import pytest
 
+from netkit.intent.model import Thresholds
 from netkit.judge import Verdict
 from netkit.lab.faults import CATALOG
 from tests.checks.fault_table import LABS, Row, kind_of, rows
@@ -35,8 +36,9 @@ def test_of_every_fault_each_platform_finds_it_or_says_why_it_cannot(name: str) 
 def test_a_row_names_what_there_is(row: Row) -> None:
     assert kind_of(FABRIC, row.at) in CATALOG[row.fault].targets
     assert set(row.labs) <= set(LABS)
-    assert set(row.cannot) <= {*LABS, "any"} - set(row.labs)
+    assert set(row.cannot) <= set(LABS) - set(row.labs)
     assert row.labs or row.cannot
+    assert set(row.limits) <= set(Thresholds.model_fields)
     checks = [line.split()[1] for line in row.found] + [line.split()[0] for line in row.may]
     assert [check for check in checks if check not in shipped()] == []
     assert {line.split()[0] for line in row.found} <= {verdict.word for verdict in Verdict}

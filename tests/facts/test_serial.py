@@ -13,7 +13,7 @@ from netkit.facts.optic import Lane, Limits, Line, Module
 from netkit.facts.probe import Probe
 from netkit.facts.qos import Ecn, PortQos, Watchdog
 from netkit.facts.routing import BgpSession, Lookup
-from netkit.facts.system import Interface, Neighbor, System
+from netkit.facts.system import FileSystem, Interface, Neighbor, System
 from netkit.facts.trial import Collective, Stream, Transfer, Trial
 
 WHOLE = Snapshot(
@@ -25,6 +25,7 @@ WHOLE = Snapshot(
             "nvue",
             Facts(
                 system=System("leaf01", uptime_s=3.5),
+                file_systems={"/": FileSystem(2**40, 1, 0, is_read_only=False), "flash:": FileSystem()},
                 interfaces={"swp1s0": Interface(is_up=True, speed_gbps=400)},
                 neighbors={"swp1s0": (Neighbor("gpu01", "48:b0"), Neighbor("ghost"))},
                 modules={"swp1s0": Module(lanes={1: Lane(-1.5), 4: Lane()}, limits={"rx_dbm": Limits(high_alarm=7.0)})},

@@ -15,7 +15,9 @@ OF_HOSTS = frozenset({"lookups", "probes", "nics", "host"})
 OF_NICS = re.compile(r"qos\.(cnp_|data_tos|cm_tos|ecn_notifies|ecn_reacts|priority_to_buffer)|counters\.priority_")
 FIRST_OF_NICS = "cnp_sent"
 OF_SWITCHES = re.compile(r"counters\.(queue_|ecn_marked|watchdog_)|qos\.(headroom|xoff)_bytes")
-ELSEWHERE = re.compile(r"counters\.port_|interfaces\.(alias|description)|lookups\.|probes\.|lines\.lane_ber|host\.")
+ELSEWHERE = re.compile(
+    r"counters\.port_|interfaces\.(alias|description|outage_ended_ago_s)|lookups\.|probes\.|lines\.lane_ber|host\."
+)
 """Told by other sources, or only when something is wrong, or not modelled by the lab."""
 EMPTY: tuple[Any, ...] = (None, "", {}, (), frozenset())
 

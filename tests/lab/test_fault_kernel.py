@@ -104,6 +104,8 @@ def test_healing_leaves_no_trace(scene: Scene) -> None:
         ("cnp-remarked", f"{LEAF}:swp1s0"),
         ("bgp-session-down", f"{LEAF}:swp33s0"),
         ("link-flap", f"{HOST}:rail1"),
+        ("slow-link-up", f"{HOST}:rail1"),
+        ("slow-link-up", f"{LEAF}:swp33s0"),
         ("wrong-cable", f"{HOST}:rail0"),
         ("wrong-cable", f"{LEAF}:swp33s0"),
     ]
@@ -194,6 +196,31 @@ def test_a_link_flaps_at_both_ends_until_it_is_healed(scene: Scene) -> None:
         assert changes(LEAF, "swp1s0") >= before[1] + 4
     own, far = (addresses(scene.fabric, name)[0] for name in (HOST, "gpu02"))
     until(lambda: pings(scene, own, far), "it is up again")
+
+
+def test_a_link_that_is_slow_to_come_up_goes_once_and_a_swapped_module_is_quick(scene: Scene) -> None:
+    def outage_s(device: str, port: str) -> float:
+        """Return how long the link was gone the last time, by zebra; less than nothing while it is."""
+        told = json.loads(scene.nodes[device].out("vtysh", "-d", "zebra", "-c", "show interface json"))[port]
+        went, came = (told.get(key, "0").rpartition(" ")[2] for key in ("lastLinkDown", "lastLinkUp"))
+        return seconds(came) - seconds(went)
+
+    def seconds(time_of_day: str) -> float:
+        hours, minutes, rest = time_of_day.split(":")
+        return int(hours) * 3600 + int(minutes) * 60 + float(rest)
+
+    with scene.broken("slow-link-up", f"{LEAF}:swp33s0", "seconds=4"):
+        until(lambda: not is_up(scene, LEAF, "swp33s0") and not is_up(scene, "spine01", "swp1s0"), "both ends go")
+        until(lambda: is_up(scene, LEAF, "swp33s0") and is_up(scene, "spine01", "swp1s0"), "and come back")
+        until(lambda: 3.5 < outage_s("spine01", "swp1s0") < 10, "the far end saw how long")
+    until(lambda: 0 < outage_s("spine01", "swp1s0") < 3, "the new module is quick")
+    with scene.broken("slow-link-up", f"{HOST}:rail0", "seconds=600"):
+        until(lambda: not is_up(scene, HOST, "rail0") and is_up(scene, HOST, "rail1"), "the link of one NIC goes")
+    until(lambda: is_up(scene, HOST, "rail0"), "healing does not wait for it")
+
+
+def is_up(scene: Scene, device: str, port: str) -> bool:
+    return "LOWER_UP" in str(scene.json(device, f"ip -j link show dev {port}")[0]["flags"])
 
 
 def test_swapped_rails_lead_to_the_other_leaf(scene: Scene) -> None:

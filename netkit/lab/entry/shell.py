@@ -28,6 +28,40 @@ done
 [ $# -gt 0 ] || exec /bin/sh
 exec "$@"
 """
+DF = """#!/bin/sh
+# A node has no disk but what it writes to: the rest of its tree is the machine's, and how full that is tells nothing of
+# the node. For folders there stands what its settings are on.
+own= any= takes=
+while read -r source place _; do
+  case "$source $place" in
+    "lab /sys"*) ;;
+    "lab "* | "disk "*) [ ! -d "$place" ] || own="$own $place" ;;
+  esac
+done </proc/self/mounts
+for word do
+  shift
+  if [ -n "$takes" ]; then
+    takes=
+  else
+    case "$word" in
+      -B | -t | -x | --block-size | --type | --exclude-type) takes=1 ;;
+      -*) ;;
+      *)
+        any=1
+        case "$word" in /*) ;; *) word="$PWD/$word" ;; esac
+        found=/etc
+        for place in $own; do
+          case "$word" in "$place" | "$place"/*) found=$word ;; esac
+        done
+        word=$found
+        ;;
+    esac
+  fi
+  set -- "$@" "$word"
+done
+[ -n "$any" ] || set -- "$@" $own
+exec /bin/df "$@"
+"""
 
 
 def make_key(folder: Path) -> None:
@@ -42,6 +76,7 @@ def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str]
     own = root / OWN.lstrip("/")
     _script(own / "login", LOGIN)
     _script(own / "bin" / "sudo", SUDO)
+    _script(own / "bin" / "df", DF)
     (own / "profile").write_text(f"PS1='{prompt}'\ncd\n", encoding="utf-8")
     (own / "authorized_keys").write_text(public_key, encoding="utf-8")
     _script(own / "bin" / ".client", client)

@@ -24,7 +24,8 @@ ACCESS = (
         "management",
         (SWITCH,),
         "The connection is cut the moment a change takes effect, before the answer, and cannot be opened again for a "
-        "while. A change that waits for confirmation goes back by itself.",
+        "while. A change that waits for confirmation goes back by itself. On a Linux switch: a change of ports or "
+        "services; one of frr.conf alone is between FRR's own programs, and nothing is cut.",
         (Option("seconds", 30.0, "how long the device stays away", 0.1, 3600),),
     ),
     Kind(
@@ -32,7 +33,7 @@ ACCESS = (
         "management",
         DEVICES,
         "Nothing can be written: saving a configuration, a checkpoint or an uploaded file fails as it does on a full "
-        "disk. The running configuration is not touched.",
+        "disk. The running configuration is not touched. `df` and EOS's `show file systems` tell it.",
     ),
     Kind(
         "hangs",
@@ -52,6 +53,6 @@ ACCESS = (
         "management",
         (SWITCH,),
         "A change is taken and the command ends with exit code 0, but the change does not take effect; a line in the "
-        "output tells.",
+        "output tells. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
     ),
 )

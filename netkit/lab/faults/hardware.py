@@ -74,13 +74,6 @@ HARDWARE = (
         (Option("firmware", "46.110.8", "the version it shows"),),
     ),
     Kind(
-        "slow-link-up",
-        "model",
-        PORTS,
-        "A port that takes long to come up once it is enabled, as with a module whose equalizer does not settle.",
-        (Option("seconds", 45.0, "how long the link takes", 0.1, 3600),),
-    ),
-    Kind(
         "adaptive-routing-half-on",
         "model",
         (SWITCH, SWITCH_PORT),

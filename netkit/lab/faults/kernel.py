@@ -16,6 +16,8 @@ Plan = tuple[list[Step], list[Step]]
 """Steps that make a fault, and steps that heal it."""
 BGP_PORT = 179
 ROCE_PORT = 4791
+SWAP_S = 1
+"""How long a module that is well takes to come up, and how long daemons have to see what was before."""
 
 
 def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
@@ -24,8 +26,8 @@ def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
         cabling.swap(fault, fabric, nodes)
         return
     node = nodes[device_of(fault, fabric)]
-    if fault.name == "link-flap":
-        _flap(fault, fabric, node)
+    if fault.name in CARRIER:
+        CARRIER[fault.name](fault, fabric, node)
         return
     breaking, healing = PLANS[fault.name](fault, fabric, node)
     note(node, fault, healing)
@@ -38,7 +40,7 @@ def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
         cabling.swap(fault, fabric, nodes)
         return
     node = nodes[device_of(fault, fabric)]
-    if fault.name == "link-flap":
+    if fault.name in CARRIER:
         node.end(label(fault))
     do(node, noted(node, fault))
     if fault.name == "wrong-mtu":
@@ -52,13 +54,13 @@ def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
 
 
 def device_of(fault: Fault, fabric: Fabric) -> str:
-    """Return the device a fault strikes at: a host's link flaps at its leaf, so that the host keeps its settings."""
-    if fault.name == "link-flap":
-        return _flapping_end(fault, fabric)[0]
+    """Return the device a fault strikes at: a host's link goes at its leaf, so that the host keeps its settings."""
+    if fault.name in CARRIER:
+        return _carrier_end(fault, fabric)[0]
     return fault.device
 
 
-def _flapping_end(fault: Fault, fabric: Fabric) -> tuple[str, str]:
+def _carrier_end(fault: Fault, fabric: Fabric) -> tuple[str, str]:
     if isinstance(fabric.device(fault.device), Host):
         port = port_of(fabric, fault)
         return next(nic.leaf for nic in _host(fabric, fault).nics if nic.interface == fault.port), port.name
@@ -67,7 +69,7 @@ def _flapping_end(fault: Fault, fabric: Fabric) -> tuple[str, str]:
 
 def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
     """Take a link down and up for ever; the process ends with the fault or with the lab."""
-    interface = node.kernel_names[_flapping_end(fault, fabric)[1]]
+    interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     up_s, down_s = fault.number("up_s"), fault.number("down_s")
     note(node, fault, [step("sleep 0.5"), step(f"ip link set dev {interface} up")])  # after its last command
     loop = (
@@ -75,6 +77,15 @@ def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
         f"ip link set dev {interface} up; sleep {up_s:g}; done"
     )
     node.spawn(label(fault), "/bin/sh", "-c", loop)
+
+
+def _train(fault: Fault, fabric: Fabric, node: Bench) -> None:
+    """Take a link down once, for as long as it takes to come up; a module that is swapped takes a second."""
+    interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
+    down, up = (f"ip link set dev {interface} {way}" for way in ("down", "up"))
+    swap = (down, f"sleep {SWAP_S}", up)
+    note(node, fault, [step(one) for one in (up, f"sleep {SWAP_S}", *swap)])
+    node.spawn(label(fault), "/bin/sh", "-c", f"{down}; sleep {fault.number('seconds'):g}; {up}")
 
 
 def _wrong_mtu(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
@@ -165,6 +176,8 @@ def _host(fabric: Fabric, fault: Fault) -> Host:
     return device
 
 
+CARRIER: Mapping[str, Callable[[Fault, Fabric, Bench], None]] = {"link-flap": _flap, "slow-link-up": _train}
+"""Faults that go on by themselves, in a process that ends with the fault or with the lab."""
 PLANS: Mapping[str, Callable[[Fault, Fabric, Bench], Plan]] = {
     "wrong-mtu": _wrong_mtu,
     "lossy": _lossy,

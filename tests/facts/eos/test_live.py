@@ -66,6 +66,13 @@ def test_a_switch_is_what_it_was_designed_to_be(seen: tuple[Switch, Facts]) -> N
     assert found.uptime_s
 
 
+def test_flash_and_root_have_room_and_can_be_written_to(seen: tuple[Switch, Facts]) -> None:
+    _, facts = seen
+    assert not isinstance(facts.file_systems, Absent)
+    assert {name: one.is_read_only for name, one in facts.file_systems.items()} == {"file:": False, "flash:": False}
+    assert all(one.free_bytes and one.size_bytes and one.kind for one in facts.file_systems.values())
+
+
 def test_ports_and_neighbours_are_as_designed(seen: tuple[Switch, Facts]) -> None:
     switch, facts = seen
     assert not isinstance(facts.interfaces, Absent)

@@ -123,6 +123,22 @@ def test_a_slow_switch_still_answers(lab: RunningLab) -> None:
     assert {kind for kind in KINDS if isinstance(getattr(facts, kind), Absent)} == NOT_TOLD
 
 
+def test_disks_are_the_own_ones_of_a_switch_and_not_the_machines(lab: RunningLab) -> None:
+    def room() -> dict[str, int | None]:
+        found = look(lab, FABRIC, "spine01").file_systems
+        assert not isinstance(found, Absent)
+        assert {one.is_read_only for one in found.values()} == {False}
+        return {name: one.free_bytes for name, one in found.items()}
+
+    assert all(room().values())
+    assert set(room()) == {"/etc", "/tmp", "/var/log"}  # noqa: S108 - names only
+    with broken(lab, ("disk-full", "spine01")):
+        assert room()["/etc"] == 0
+    assert all(room().values())
+    assert [line.split()[0] for line in lab.shell("spine01", "df -t tmpfs / .; df").splitlines()[1:3]] == ["lab"] * 2
+    assert "/dev/" not in lab.shell("spine01", "df; df -h /usr; df -P -B 1 /var/lib")
+
+
 @pytest.mark.parametrize("fault", ["hangs", "garbage"])
 def test_what_a_sick_switch_does_not_tell_is_absent(lab: RunningLab, fault: str) -> None:
     with broken(lab, (fault, "spine02")):

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from netkit.platforms import disk
 from netkit.platforms.linux.facts import (
     counter,
     dcb,
@@ -43,6 +44,7 @@ def _statistics(text: str) -> object:
 
 
 READERS: Mapping[str, Callable[[str], object]] = {
+    "disk": lambda text: disk.parse(text).file_systems,
     "modules": optic.modules,
     "link_up": link_up.times_s,
     "mlxlink": mlxlink.shown,

@@ -29,7 +29,7 @@ from tests.platforms.linux_driver.bench import Bench, bench
 pytestmark = needs_lab
 INTENT = intent()
 TOLD = {
-    *("system", "interfaces", "neighbors", "modules", "lines", "qos"),
+    *("system", "file_systems", "interfaces", "neighbors", "modules", "lines", "qos"),
     *("lookups", "probes", "nics", "host", "counters"),
 }
 ANY = TypeAdapter(Facts)

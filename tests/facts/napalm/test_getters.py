@@ -27,7 +27,7 @@ from tests.facts.hostile import STRANGE, changed
 
 PORTS = ("Ethernet1/1", "swp1s0")
 VIEWS = views(Subject("leaf01", ports=PORTS))
-UNTOLD = {"routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing"}
+UNTOLD = {"routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems"}
 NOT_ASKED = {one.name for one in fields(Facts)} - {kind for view in VIEWS for kind in view.yields}
 PACKETS = {f"{way}_{kind}_packets": 1 for way in ("rx", "tx") for kind in ("unicast", "multicast", "broadcast")}
 LIGHT = {"instant": -1.5, "avg": 0.0, "min": 0.0, "max": 0.0}

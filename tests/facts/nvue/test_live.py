@@ -16,8 +16,8 @@ from netkit.facts.optic import Limits
 from netkit.facts.qos import Ecn, Watchdog
 from netkit.observe import assemble, subject
 from netkit.platforms.nvue.driver import NvueDriver
-from netkit.platforms.nvue.facts import device, route
-from netkit.platforms.nvue.facts.views import views
+from netkit.platforms.nvue.facts import device, link, route
+from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import Reply
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -28,7 +28,7 @@ VALUES["switches"]["spine"]["version"] = "5.14.0"
 FABRIC = intents.fabric(VALUES)
 pytestmark = needs_lab
 NOT_TOLD = {"lookups", "probes", "nics", "host"}
-LINUX = {device.KERNEL, route.NEXTHOPS}
+LINUX = {device.KERNEL, link.OUTAGES, route.NEXTHOPS, *DISK.commands}
 """What REST cannot tell."""
 SHORT_S = 9.0
 
@@ -198,8 +198,13 @@ def test_counters_are_told_of_every_port_priority_and_queue(seen: tuple[Switch, 
 
 def test_rest_tells_the_same(lab: RunningLab) -> None:
     over_ssh, over_rest = (look(lab, "leaf02", transport) for transport in TRANSPORTS)
-    for kind in ("interfaces", "qos", "routes", "watchdogs", "adaptive_routing"):
+    for kind in ("qos", "routes", "watchdogs", "adaptive_routing"):
         assert getattr(over_ssh, kind) == getattr(over_rest, kind), kind
+    assert not isinstance(over_ssh.interfaces, Absent)
+    assert all(one.outage_s is not None for one in over_ssh.interfaces.values())
+    assert over_rest.interfaces == {
+        name: replace(one, outage_s=None, outage_ended_ago_s=None) for name, one in over_ssh.interfaces.items()
+    }
     for kind in ("neighbors", "modules", "lines", "sessions", "counters", "buffers"):
         assert set(getattr(over_ssh, kind)) == set(getattr(over_rest, kind)), kind
     assert not isinstance(over_ssh.system, Absent)
@@ -223,7 +228,7 @@ def test_what_does_not_answer_takes_no_others_with_it(trouble: RunningLab, trans
         make(trouble, "hangs", "leaf01")
         found = replies(driver)
     answered = {command for command, reply in found.items() if not reply.failure}
-    assert answered == ({device.KERNEL, route.ROUTES, route.NEXTHOPS} if transport == "ssh" else set())
+    assert answered == ({*LINUX, route.ROUTES} if transport == "ssh" else set())
     facts = told("leaf01", found)
     assert isinstance(facts.routes, Absent) == (transport != "ssh")
     assert isinstance(facts.interfaces, Absent)

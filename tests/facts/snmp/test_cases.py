@@ -16,7 +16,7 @@ from tests.facts.hostile import STRANGE
 from tests.facts.live_switch import misplaced
 from tests.facts.snmp import case
 
-NOT_TOLD = {"lines", "sessions", "routes", "qos", "watchdogs", "buffers", "adaptive_routing"}
+NOT_TOLD = {"lines", "sessions", "routes", "qos", "watchdogs", "buffers", "adaptive_routing", "file_systems"}
 NOT_ASKED = {"lookups", "probes", "nics", "host"}
 VIEWS = [(platform, view) for platform in case.PLATFORMS for view in views(case.subject(platform))]
 

@@ -21,6 +21,7 @@ FILES = {
     routing.SESSIONS: "sessions.txt",
     routing.ROUTES: "routes.json",
     system.IDENTITY: "identity.txt",
+    views.DISK.commands[0]: "disk.txt",
 }
 SUBJECT = Subject("leaf01", lossless=(3,))
 ADAPTER = TypeAdapter(Facts)

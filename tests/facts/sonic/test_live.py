@@ -275,7 +275,7 @@ def test_commands_that_hang_take_no_others_with_them(lab: RunningLab, breaking: 
     found = replies(hasty, fabric, "leaf01")
     hasty.close()
     answered = {command for command, reply in found.items() if not reply.failure}
-    assert answered == {routing.ROUTES, routing.SESSIONS}
+    assert answered == {routing.ROUTES, routing.SESSIONS, *views.DISK.commands}
     assert found[views.COUNTERS].failure == "does not end"
 
 
@@ -289,7 +289,7 @@ def test_garbage_is_absent_and_no_fault_of_ours(breaking: Break, driver: SonicDr
 
 def test_a_slow_switch_still_answers(breaking: Break, driver: SonicDriver, fabric: Fabric) -> None:
     breaking("slow", "leaf01", "seconds=0.3")
-    assert [reply.failure for reply in replies(driver, fabric, "leaf01").values()] == [""] * 8
+    assert [reply.failure for reply in replies(driver, fabric, "leaf01").values()] == [""] * 9
 
 
 def test_a_switch_that_went_away_is_an_access_error(driver: SonicDriver, fabric: Fabric) -> None:

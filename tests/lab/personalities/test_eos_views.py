@@ -2,9 +2,12 @@
 
 import json
 import re
+import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -160,6 +163,7 @@ def test_every_view_answers_in_text(tmp_path: Path) -> None:
     eos, _ = connected(tmp_path)
     for form, _ in catalog.FORMS:
         command = form.replace("<ports>", "Ethernet1/1").replace("<rest…>", "router bgp")
+        command = command.replace("<count> <unit>", "2 hours")
         assert isinstance(texts(eos, command)[0], str), command
 
 
@@ -234,6 +238,49 @@ def test_counters_are_cleared_where_they_are_counted(tmp_path: Path) -> None:
     eos, node = switch_on(tmp_path)
     result(eos, "clear counters", "clear counters Ethernet1/1")
     assert node.cleared == ["", "Ethernet1/1"]
+
+
+def test_the_log_tells_when_links_went_and_came_by_the_clock(tmp_path: Path) -> None:
+    """As zebra stamped it; in the form and the zone that are configured, and no older than asked for."""
+    eos, node = switch_on(tmp_path)
+    came_s = time.time() - 3
+    socket = node.file("/run/frr/zebra.vty")
+    socket.parent.mkdir(parents=True, exist_ok=True)
+    socket.touch()
+    told = {key: stamp(came_s - ago_s) for key, ago_s in (("lastLinkDown", 45), ("lastLinkUp", 0))}
+    node.answers["zebra: show interface json"] = json.dumps({"et33_1": told, "et1_1": {"linkUps": 0}, "lo": {}})
+    head, tail = "leaf01 Ebra: %LINEPROTO-5-UPDOWN: Line protocol on Interface", "changed state to"
+    shown, clock = texts(eos, "show logging last 1 days | grep LINEPROTO", "show clock")
+    for line, ago_s, way in zip(shown.splitlines(), (45, 0), ("down", "up"), strict=True):
+        assert line.endswith(f" {head} Ethernet33/1 (spine01:Ethernet1/1), {tail} {way}")
+        assert abs(datetime.fromisoformat(line.split()[0]).timestamp() - came_s + ago_s) < 0.1
+    assert clock.splitlines()[0] in {clock_at(came_s + ago_s, "UTC") for ago_s in range(3, 30)}
+    assert texts(eos, "show logging last 1 days | grep BGP") == [""]
+    assert len(texts(eos, "show logging last 20 seconds")[0].splitlines()) == 1
+    assert errors(eos, "show logging last 20 moons")[0] == errors(eos, "show logging last one days")[0] == 1002
+    lines = ("clock timezone Asia/Tokyo", "no logging format timestamp high-resolution")
+    result(eos, "configure session job", *lines, "interface Ethernet33/1", "no description", "commit")
+    first = texts(eos, "show logging last 1 days")[0].splitlines()[0]
+    went = datetime.fromtimestamp(came_s - 45, ZoneInfo("Asia/Tokyo"))
+    assert first == f"{went:%b %e %H:%M:%S} {head} Ethernet33/1, {tail} down"
+    assert texts(eos, "show clock")[0].splitlines()[0] in {
+        clock_at(came_s + ago_s, "Asia/Tokyo") for ago_s in range(3, 30)
+    }
+
+
+def test_without_zebra_nothing_is_logged(tmp_path: Path) -> None:
+    eos, node = switch_on(tmp_path)
+    node.answers["zebra: show interface json"] = "zebra is not running"
+    assert texts(eos, "show logging last 1 days") == [""]
+
+
+def clock_at(at_s: float, zone: str) -> str:
+    return f"{datetime.fromtimestamp(at_s, ZoneInfo(zone)):%a %b %e %H:%M:%S %Y}"
+
+
+def stamp(at_s: float) -> str:
+    """Return a moment as zebra writes it, in the time of this machine."""
+    return time.strftime("%Y/%m/%d %H:%M:%S", time.localtime(at_s)) + f".{int(at_s % 1 * 100):02}"
 
 
 def test_filters_act_on_text(tmp_path: Path) -> None:

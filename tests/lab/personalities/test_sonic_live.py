@@ -1,6 +1,7 @@
 """SONiC switches of a running lab, used as an engineer uses them: over SSH, with real FRR behind."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,9 @@ def test_a_queue_row_takes_its_port_down_and_bgp_comes_back(either: RunningLab) 
         lambda: int(either.shell(LEAF, f"sonic-db-cli APPL_DB hget PORT_TABLE:{UPLINK} flap_count")) > int(flaps),
         "the port has flapped",
     )
+    row = either.shell(LEAF, f"sonic-db-cli APPL_DB hgetall PORT_TABLE:{UPLINK}")
+    for way in ("last_down_time", "last_up_time"):
+        assert re.search(rf"'{way}': '[A-Z][a-z]{{2}} [A-Z][a-z]{{2}} \d\d \d\d:\d\d:\d\d \d{{4}}'", row), row
     until(lambda: is_converged(either), "both sessions are up again")
     either.shell(LEAF, "config rollback before")
     assert configuration(either) | {"bgpraw": ""} == before | {"bgpraw": ""}

@@ -1,9 +1,11 @@
 """What `sonic-db-cli` reads: the databases of a switch, made from its configuration and from what hardware shows."""
 
 import re
+import time
 from collections.abc import Callable, Mapping
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
+from netkit.lab.link_change import NEVER, LinkChange, link_changes
 from netkit.lab.personalities.sonic import transceiver
 from netkit.lab.personalities.sonic.buffers import buffers
 from netkit.lab.personalities.sonic.counters import (
@@ -162,6 +164,7 @@ def _modules(system: System) -> Hashes:
 
 
 def _ports(system: System) -> Hashes:
+    changes = link_changes(system.node)
     return {
         f"PORT_TABLE:{reading.name}": {
             **_configured(system, reading.name),
@@ -169,11 +172,18 @@ def _ports(system: System) -> Hashes:
             "admin_status": "up" if reading.is_enabled else "down",
             # Each way counts, up and down.
             "flap_count": str(reading.carrier_changes),
+            **_stamps(changes.get(reading.name, NEVER)),
             "speed": str(reading.speed_gbps * 1000),
             "mtu": str(reading.mtu_bytes),
         }
         for reading in system.node.ports()
     }
+
+
+def _stamps(last: LinkChange) -> Mapping[str, str]:
+    """Return when the link went and came, in UTC; there is no field before the first time."""
+    ways = (("last_down_time", last.went_s), ("last_up_time", last.came_s))
+    return {name: time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(at_s)) for name, at_s in ways if at_s is not None}
 
 
 def _configured(system: System, port: str) -> Mapping[str, str]:

@@ -26,6 +26,11 @@ READ_BY_ROUTING = ("docker_routing_config_mode", "frr_mgmt_framework_config")
 READ_AT_START = (*READ_BY_ROUTING, "buffer_model")
 """What containers read when they start, and a patch does not change before that."""
 FIRST_BOOT_FILES = frozenset({"ztp_config_db.json", "ztp.sh"})
+DOWN_S = 1.0
+"""How long ports stay down that are shut on the way; on a switch it is longer.
+
+The networkd of a host loses routes for good when its link comes back before it has let go of them.
+"""
 Taken = tuple[Tables, str, dict[str, Value | None]]
 """What runs: tables, the text FRR was brought to, and what containers read when they started."""
 
@@ -101,7 +106,7 @@ class System(Personality):
             found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode
         refuse_invalid(found, self.schema)
         if self.running:
-            self._realise(_with_ports_down(self._told(), (port.name for port in self._told().state.ports)))
+            self._shut([port.name for port in self._told().state.ports])
         before = self._taken()
         self.running, self.frr_conf = found, self.flash.frr_conf()
         self._started = {leaf: found["DEVICE_METADATA"]["localhost"].get(leaf) for leaf in READ_AT_START}
@@ -143,7 +148,7 @@ class System(Personality):
         if self.fail_apply_quietly or not planned.steps:
             return not planned.steps
         if planned.flapping_ports:
-            self._realise(_with_ports_down(self._told(), planned.flapping_ports))
+            self._shut(planned.flapping_ports)
         self._become(copy.deepcopy(planned.intended))
         return True
 
@@ -171,6 +176,11 @@ class System(Personality):
             metadata.pop(leaf, None)
             metadata |= {} if value is None else {leaf: value}
         return told({**self.running, "DEVICE_METADATA": {"localhost": metadata}}, self.frr_conf, self.branch)
+
+    def _shut(self, ports: Iterable[str]) -> None:
+        """Take ports down for a moment: who is at their other ends needs one to let go of what went with the link."""
+        self._realise(_with_ports_down(self._told(), ports))
+        time.sleep(DOWN_S)
 
     def _realise(self, found: Told) -> None:
         self.node.realise(found.state)

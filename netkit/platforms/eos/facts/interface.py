@@ -5,7 +5,9 @@ from collections.abc import Iterator, Mapping
 from netkit.facts import Absent, Facts
 from netkit.facts.system import Interface, Neighbor
 from netkit.platforms.eos.facts.command import INTERFACES, LLDP
+from netkit.platforms.eos.facts.log import last_outages
 from netkit.platforms.eos.facts.port import is_port
+from netkit.platforms.outage import told
 from netkit.platforms.shown import Shown, named, number, parsed, rows, table, text, whole
 
 FEC_WORDS = {"reedsolomon": "rs", "reedsolomon544": "rs", "firecode": "fc", "disabled": "none"}
@@ -20,15 +22,16 @@ def fec_word(shown: object) -> str:
     return FEC_WORDS.get(word.lower(), word)
 
 
-def interfaces(shown: str, corrections: str) -> Facts:
-    """Return the ports. What EOS says of error correction is another command's."""
+def interfaces(shown: str, corrections: str, log: str, clock: str) -> Facts:
+    """Return the ports. What EOS says of error correction is another command's, and of outages its log's."""
     codes = table(parsed(corrections), "interfaceErrCorrStatuses")
     found = {
         name: _interface(one, fec_word(table(codes, name).get("errCorrEncodingStatus")))
         for name, one in named(parsed(shown), "interfaces")
         if is_port(name)
     }
-    return Facts(interfaces=found or Absent(f"{INTERFACES} shows no ports"))
+    outages = last_outages(log, clock, found)
+    return Facts(interfaces=told(found, outages) if found else Absent(f"{INTERFACES} shows no ports"))
 
 
 def _interface(shown: Shown, fec: str) -> Interface:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 from netkit.facts import Absent, Facts
-from netkit.platforms.eos.facts import command, counter, interface, line, optic, qos, routing, system
+from netkit.platforms.eos.facts import command, counter, disk, interface, line, optic, qos, routing, system
 from netkit.platforms.view import Subject, View
 
 NO_LENGTHS = Absent("EOS tells queue lengths only where the queue monitor is configured")
@@ -15,7 +15,15 @@ def views(subject: Subject) -> tuple[View, ...]:
     ports, lossless = subject.ports, subject.lossless
     return (
         _view(_system, ("system", "buffers"), command.VERSION, command.HOSTNAME),
-        _view(interface.interfaces, ("interfaces",), command.INTERFACES, command.ERROR_CORRECTION),
+        _view(disk.file_systems, ("file_systems",), command.FILE_SYSTEMS),
+        _view(
+            interface.interfaces,
+            ("interfaces",),
+            command.INTERFACES,
+            command.ERROR_CORRECTION,
+            command.LOG,
+            command.CLOCK,
+        ),
         _view(interface.neighbors, ("neighbors",), command.LLDP),
         _view(
             routing.sessions,

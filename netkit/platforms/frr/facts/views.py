@@ -5,10 +5,12 @@ from functools import partial
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line
+from netkit.platforms import disk
 from netkit.platforms.frr.facts import command, link, routing
 from netkit.platforms.frr.facts.system import files_of, system
 from netkit.platforms.linux.facts import lldp, optic
 from netkit.platforms.linux.facts.reading import pairs, sections
+from netkit.platforms.outage import of_zebra, told
 from netkit.platforms.view import Subject, View
 
 NO_CHIP = Absent("Linux with FRR has no switch chip, so nothing lossless")
@@ -22,11 +24,12 @@ def views(subject: Subject) -> tuple[View, ...]:
     about, files, shown, links = command.ABOUT, command.FILES, command.ROUTING, command.LINKS
     return (
         _view(_system, ("system", *CHIP), about, shown, files),
-        _view(_interfaces, ("interfaces",), links, files, shown, command.FEC),
+        _view(_interfaces, ("interfaces",), links, files, shown, command.FEC, command.OUTAGES),
         _view(partial(_counters, in_use=subject.ports), ("counters",), links, files),
         _view(lambda text: Facts(neighbors=lldp.neighbors(text)), ("neighbors",), command.NEIGHBORS),
         _view(routing.sessions, ("sessions",), shown),
         _view(routing.routes, ("routes",), command.ROUTES),
+        _view(disk.parse, ("file_systems",), command.DISK),
         _view(_modules, ("modules",), command.MODULES, is_costly=True),
         _view(_lines, ("lines",), command.FEC),
     )
@@ -46,8 +49,9 @@ def _system(about: str, shown: str, files: str) -> Facts:
     )
 
 
-def _interfaces(links: str, files: str, shown: str, fec: str) -> Facts:
-    return Facts(interfaces=link.interfaces(link.ports(links), files_of(files), shown, _fecs(fec)))
+def _interfaces(links: str, files: str, shown: str, fec: str, outages: str) -> Facts:
+    found = link.interfaces(link.ports(links), files_of(files), shown, _fecs(fec))
+    return Facts(interfaces=told(found, of_zebra(outages)))
 
 
 def _counters(links: str, files: str, in_use: tuple[str, ...]) -> Facts:
@@ -61,8 +65,8 @@ def _modules(shown: str) -> Facts:
 
 
 def _fecs(shown: str) -> Mapping[str, str]:
-    told = {name: dict(pairs(page)).get("Active FEC encoding", "") for name, page in sections(shown).items()}
-    return {name: FECS.get(fec.lower(), fec) for name, fec in told.items() if fec}
+    said = {name: dict(pairs(page)).get("Active FEC encoding", "") for name, page in sections(shown).items()}
+    return {name: FECS.get(fec.lower(), fec) for name, fec in said.items() if fec}
 
 
 def _lines(shown: str) -> Facts:

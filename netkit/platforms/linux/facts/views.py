@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
+from netkit.platforms import disk
 from netkit.platforms.linux.facts import (
     command,
     counter,
@@ -27,6 +28,7 @@ from netkit.platforms.linux.facts.tree import cards, parse
 from netkit.platforms.view import Subject, View
 
 FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
+DISK = disk.view("/usr/local/sbin")
 
 
 def views(subject: Subject) -> tuple[View, ...]:
@@ -41,6 +43,7 @@ def _view(commands: tuple[str, ...], parse_: Callable[..., Facts], *names: str, 
 def _quick(subject: Subject) -> Iterator[View]:
     files = command.files(subject)
     yield _view((files,), lambda text: Facts(system=system(parse(text))), "system")
+    yield DISK
     yield _view((command.LLDP,), lambda text: Facts(neighbors=lldp.neighbors(text)), "neighbors")
     if subject.lookups:
         asked = subject.lookups

@@ -17,7 +17,7 @@ from netkit.platforms.napalm.facts.getter import (
 from netkit.platforms.view import Subject, View
 
 NO_GETTER = Absent("NAPALM has no getter for it")
-UNTOLD = ("routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing")
+UNTOLD = ("routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
 
 
 def views(subject: Subject) -> tuple[View, ...]:
@@ -42,6 +42,7 @@ def _system(shown: str) -> Facts:
         watchdogs=NO_GETTER,
         buffers=NO_GETTER,
         adaptive_routing=NO_GETTER,
+        file_systems=NO_GETTER,
     )
 
 

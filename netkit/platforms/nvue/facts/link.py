@@ -6,10 +6,13 @@ from collections.abc import Collection, Iterator
 from netkit.facts import Absent, Facts
 from netkit.facts.system import Interface
 from netkit.platforms.nvue.facts.shown import Shown, counted, objects, real, switched, tree, under, unread, whole, word
+from netkit.platforms.outage import of_zebra, told
 from netkit.platforms.view import View
 
 COMMAND = "nv show interface -o json"
-YIELDS = frozenset({"interfaces", "adaptive_routing", "counters"})
+OUTAGES = "date '+%Y/%m/%d %H:%M:%S'; sudo -n vtysh -d zebra -c 'show interface json'"
+"""NVUE tells when a link changed the last time, not when it went: its routing daemon knows both."""
+COUNTING = frozenset({"adaptive_routing", "counters"})
 PORT = re.compile(r"swp[0-9]{1,4}(?:s[0-9])?")
 SPEED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)([MG])")
 FEC = {"rs": "rs", "baser": "fc", "fc": "fc", "off": "none", "none": "none", "auto": ""}
@@ -28,27 +31,41 @@ COUNTED = {
 }
 
 
-def view(ports: Collection[str]) -> View:
-    """Return the view of the ports in use, and of those that are up and should not be."""
-    return View((COMMAND,), YIELDS, lambda text: parse(text, ports))
+def views(used: Collection[str]) -> tuple[View, ...]:
+    """Return the views of ports in use, and of those that are up and should not be; counters are asked for twice."""
+    return (
+        View((COMMAND, OUTAGES), frozenset({"interfaces"}), lambda text, outages: interfaces(text, outages, used)),
+        View((COMMAND,), COUNTING, lambda text: counting(text, used)),
+    )
 
 
-def parse(text: str, used: Collection[str] = ()) -> Facts:
+def interfaces(text: str, outages: str, used: Collection[str] = ()) -> Facts:
     """Return the ports that have a link, up or down."""
-    shown = tree(text)
-    if shown is None:
-        return Facts(**dict.fromkeys(YIELDS, unread(COMMAND, text)))
-    told = {name: found for name, found in objects(shown) if PORT.fullmatch(name) and _is_told(found)}
-    ports = {name: found for name, found in told.items() if name in used or _is_up(under(found, "link"))}
-    if not ports:
-        return Facts(**dict.fromkeys(YIELDS, Absent(f"{COMMAND}: shows no ports")))
+    ports = _ports(text, used)
+    found = ports if isinstance(ports, Absent) else {name: _interface(one) for name, one in ports.items()}
+    return Facts(interfaces=told(found, of_zebra(outages)))
+
+
+def counting(text: str, used: Collection[str] = ()) -> Facts:
+    """Return what ports count, and whether adaptive routing works there."""
+    ports = _ports(text, used)
+    if isinstance(ports, Absent):
+        return Facts(adaptive_routing=ports, counters=ports)
     routing = dict(_adaptive(ports))
     counters = {name: _counts(ports, key) for name, key in COUNTED.items()}
     return Facts(
-        interfaces={name: _interface(found) for name, found in ports.items()},
         adaptive_routing=routing or Absent(f"{COMMAND}: does not tell adaptive routing"),
         counters=counted(COMMAND, counters),
     )
+
+
+def _ports(text: str, used: Collection[str]) -> Shown | Absent:
+    shown = tree(text)
+    if shown is None:
+        return unread(COMMAND, text)
+    found = {name: one for name, one in objects(shown) if PORT.fullmatch(name) and _is_told(one)}
+    ports = {name: one for name, one in found.items() if name in used or _is_up(under(one, "link"))}
+    return ports or Absent(f"{COMMAND}: shows no ports")
 
 
 def _is_told(port: Shown) -> bool:
@@ -85,13 +102,13 @@ def _gbps(value: object) -> float | None:
 
 
 def _counts(ports: Shown, key: str) -> dict[str, int]:
-    told = ((name, whole(under(port, "link", "stats").get(key))) for name, port in ports.items())
-    return {name: count for name, count in told if count is not None}
+    counts = ((name, whole(under(port, "link", "stats").get(key))) for name, port in ports.items())
+    return {name: count for name, count in counts if count is not None}
 
 
 def _adaptive(ports: Shown) -> Iterator[tuple[str, bool]]:
     for name, port in ports.items():
-        told = under(port, "router", "adaptive-routing")
-        is_on = switched(told.get("state", told.get("enable")))
+        shown = under(port, "router", "adaptive-routing")
+        is_on = switched(shown.get("state", shown.get("enable")))
         if is_on is not None:
             yield name, is_on

@@ -1,5 +1,6 @@
 """Every view of a switch that runs NVUE."""
 
+from netkit.platforms import disk
 from netkit.platforms.nvue.facts import (
     device,
     line,
@@ -24,6 +25,7 @@ ASPECTS_SINCE = (5, 14)
 BFD_SINCE = (5, 15)
 PHY_HEALTH_SINCE = (5, 15)
 COUNTERS_QOS_SINCE = (5, 5)
+DISK = disk.view()
 
 
 def views(subject: Subject) -> tuple[View, ...]:
@@ -31,7 +33,8 @@ def views(subject: Subject) -> tuple[View, ...]:
     has_aspects = _is_since(subject, ASPECTS_SINCE)
     whole_switch = (
         device.VIEW,
-        link.view(subject.ports),
+        DISK,
+        *link.views(subject.ports),
         neighbor.VIEW,
         module.view(subject.ports),
         session.view(is_brief=_is_since(subject, DETAIL_SINCE), has_bfd=_is_since(subject, BFD_SINCE)),

@@ -26,6 +26,7 @@ NO_QOS = Absent("no MIB tells how QoS is set")
 NO_LINES = Absent("no MIB tells FEC or bit errors")
 NO_WATCHDOGS = Absent("no MIB tells whether a watchdog is on")
 NO_BUFFERS = Absent("no MIB tells how full queues are")
+NO_FILE_SYSTEMS = Absent("SNMP is not asked how full disks are")
 NO_ROUTING = Absent("no MIB tells adaptive routing")
 
 
@@ -49,6 +50,7 @@ def system(told_text: str, uptime_text: str, platform: str) -> Facts:
         watchdogs=NO_WATCHDOGS,
         buffers=NO_BUFFERS,
         adaptive_routing=NO_ROUTING,
+        file_systems=NO_FILE_SYSTEMS,
     )
 
 

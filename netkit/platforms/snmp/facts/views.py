@@ -8,7 +8,8 @@ from netkit.platforms.snmp.facts import counter, interface, module, system, tabl
 from netkit.platforms.view import Subject, View
 
 PORTS = (table.IF_TABLE, table.IF_NAMES)
-TOLD = ("system", "sessions", "routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing")
+OTHERS = ("sessions", "routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
+TOLD = ("system", *OTHERS)
 VENDORS: Mapping[str, tuple[Callable[..., Facts], tuple[str, ...]]] = {
     "nvue": (
         counter.cumulus,

@@ -1,10 +1,12 @@
 """Ports and who is at their other ends: APPL_DB says what was told and is so, STATE_DB what the chip runs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent, Facts
 from netkit.facts.system import Interface, Neighbor
+from netkit.platforms import outage
 from netkit.platforms.sonic.facts.dump import Database, Row, database, number, unread, whole, without, word
+from netkit.platforms.sonic.facts.system import now_s
 
 PORTS, STATES, NEIGHBORS = "PORT_TABLE:", "PORT_TABLE|", "LLDP_ENTRY_TABLE:"
 NOT_PORTS = ("PortInitDone", "PortConfigDone")
@@ -13,13 +15,25 @@ SWITCHED = {"up": True, "down": False}
 MBPS_PER_GBPS = 1000
 
 
-def interfaces(appl: str, state: str, config: str) -> Facts:
+def interfaces(appl: str, state: str, config: str, identity: str) -> Facts:
     """Return the ports. APPL_DB alone is enough; the others add what only they know."""
     told, running = database(appl), database(state) or Database({})
     if told is None:
         return Facts(interfaces=unread("APPL_DB"))
     mac = word((database(config) or Database({})).row("DEVICE_METADATA|localhost").get("mac"))
-    return Facts(interfaces=_ports(told, running, mac) or without("APPL_DB", "PORT_TABLE"))
+    found = _ports(told, running, mac) or without("APPL_DB", "PORT_TABLE")
+    return Facts(interfaces=outage.told(found, dict(_outages(told, now_s(identity)))))
+
+
+def _outages(told: Database, now: float | None) -> Iterator[tuple[str, outage.Outage]]:
+    """Yield the last outage of each port. portsorch stamps each way in UTC, and has no stamp before the first."""
+    for name, row in told.table(PORTS).items():
+        went, came = (row.get(f"last_{way}_time", "") for way in ("down", "up"))
+        found = outage.outage(outage.in_words(went), outage.in_words(came), now)
+        if found is not None:
+            yield name, found
+        elif came and not went:
+            yield name, outage.NEVER
 
 
 def _ports(told: Database, running: Database, mac: str) -> Mapping[str, Interface]:

@@ -4,14 +4,23 @@ import re
 
 from netkit.facts import Absent, Facts
 from netkit.facts.system import System
+from netkit.platforms.outage import in_words
 from netkit.platforms.sonic.facts.dump import Database, database, number, word
 from netkit.platforms.sonic.reply import fields, version_in
 
 IDENTITY = (
     "echo hostname: $(hostname); echo kernel: $(uname -r); echo boot: $(cat /proc/sys/kernel/random/boot_id); "
-    "echo uptime: $(cat /proc/uptime); cat /etc/sonic/sonic_version.yml 2>/dev/null || show version"
+    "echo uptime: $(cat /proc/uptime); echo now: $(date -u '+%a %b %d %H:%M:%S %Y'); "
+    "cat /etc/sonic/sonic_version.yml 2>/dev/null || show version"
 )
 LINE = re.compile(r"^(hostname|kernel|boot|uptime): (\S+)", re.MULTILINE)
+NOW = re.compile(r"^now: (.+)", re.MULTILINE)
+
+
+def now_s(identity: str) -> float | None:
+    """Return what the clock of the switch said, in UTC as stamps of its databases are."""
+    found = NOW.search(identity)
+    return in_words(found[1]) if found else None
 
 
 def system(identity: str, config: str, state: str) -> Facts:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from netkit.platforms import disk
 from netkit.platforms.sonic.facts import counter, gauge, module, port, qos, routing, system
 from netkit.platforms.view import Subject, View
 
@@ -21,6 +22,8 @@ STATE = dump("STATE_DB", "[CPT][HOR][AR]*")
 CONFIG = dump("CONFIG_DB", "[BCDMPQSTW][ACEFORSU][BCEFHPRV_][DEFILPTU_][CDEOPW_|]*")
 """Buffers, cables, metadata, maps, ports, queues, schedulers, watchdogs and WRED: no table that holds a secret."""
 
+DISK = disk.view("/host")
+
 
 def views(subject: Subject) -> tuple[View, ...]:
     """Return what to ask a switch, and how to read it: first what needs no database, which may hang."""
@@ -28,11 +31,12 @@ def views(subject: Subject) -> tuple[View, ...]:
     return (
         View((routing.ROUTES,), frozenset({"routes"}), routing.routes),
         View((routing.SESSIONS,), frozenset({"sessions"}), routing.sessions),
+        DISK,
         View((COUNTERS, PORTS), frozenset({"counters"}), partial(counter.counters, wanted=wanted)),
         View((COUNTERS, STATE), frozenset({"lines"}), partial(gauge.lines, wanted=wanted)),
         View((COUNTERS,), frozenset({"watchdogs"}), partial(gauge.watchdogs, wanted=wanted, lossless=subject.lossless)),
         View((COUNTERS,), frozenset({"buffers"}), partial(gauge.buffers, wanted=wanted)),
-        View((PORTS, STATE, CONFIG), frozenset({"interfaces"}), port.interfaces),
+        View((PORTS, STATE, CONFIG, system.IDENTITY), frozenset({"interfaces"}), port.interfaces),
         View((MADE,), frozenset({"neighbors"}), port.neighbors),
         View((STATE, CONFIG), frozenset({"modules"}), module.modules),
         View((CONFIG, MADE), frozenset({"qos", "adaptive_routing"}), partial(qos.qos, wanted=wanted)),

@@ -1,16 +1,27 @@
 """What the switch is told to use or to offer beside its ports: time, logs, names, accounts, SNMP, management."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from netkit.lab.link_change import link_changes
 from netkit.lab.personalities.eos.patterns import Captured
-from netkit.lab.personalities.eos.reply import Reply
-from netkit.lab.personalities.eos.switch_state import MANAGEMENT, is_vlan, management_vrf, snmp, snmp_vrfs
+from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply
+from netkit.lab.personalities.eos.switch_state import (
+    FACTORY_HOSTNAME,
+    MANAGEMENT,
+    is_vlan,
+    management_vrf,
+    snmp,
+    snmp_vrfs,
+)
 from netkit.lab.personalities.eos.tree import Section
 from netkit.lab.personalities.eos.views.lens import Lens
 from netkit.lab.personalities.eos.views.table import table
 
 DEFAULT = "default"
+UNITS_S = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 DEFAULT_AGEING_S, DEFAULT_ARP_S = 300, 14400
 
 
@@ -25,8 +36,18 @@ def is_vrf(config: Section, name: str) -> bool:
 
 
 def clock(lens: Lens, _: Captured) -> Reply:
-    """Show the time zone."""
-    return Reply(None, f"Timezone: {lens.config.word('clock', 'timezone') or 'UTC'}\n")
+    """Show the time and its zone."""
+    zone = lens.config.word("clock", "timezone") or "UTC"
+    return Reply(None, f"{local(lens, lens.now_s):%a %b %e %H:%M:%S %Y}\nTimezone: {zone}\nClock source: local\n")
+
+
+def local(lens: Lens, at_s: float) -> datetime:
+    """Return a moment by the clock of the switch; a zone this machine does not know is UTC."""
+    try:
+        zone: tzinfo = ZoneInfo(lens.config.word("clock", "timezone") or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = UTC
+    return datetime.fromtimestamp(at_s, zone)
 
 
 def ntp(lens: Lens, _: Captured) -> Reply:
@@ -57,6 +78,37 @@ def logging(lens: Lens, _: Captured) -> Reply:
         if rest[:1] == ("host",):
             lines.append(f"Logging to '{rest[1]}' {' '.join(rest[2:])} in VRF {vrf} from {sources.get(vrf, DEFAULT)}")
     return Reply(None, "".join(f"{line}\n" for line in lines))
+
+
+def logged(lens: Lens, captured: Captured) -> Reply:
+    """Show what was logged lately. All that is logged here is that links went and came, the last time each."""
+    seconds = UNITS_S.get(captured["unit"])
+    if seconds is None or not captured["count"].isdecimal():
+        raise InvalidCommandError(f"Invalid input (at token 3: '{captured['count']} {captured['unit']}')")
+    since_s = lens.now_s - seconds * int(captured["count"])
+    changes = [
+        (at_s, order, f"Line protocol on Interface {port}{_named(lens, port)}, changed state to {way}")
+        for port, last in link_changes(lens.machine.node).items()
+        for order, (way, at_s) in enumerate((("down", last.went_s), ("up", last.came_s)))
+        if at_s is not None and at_s >= since_s
+    ]
+    name = lens.config.word("hostname") or FACTORY_HOSTNAME
+    lines = (f"{_stamp(lens, at_s)} {name} Ebra: %LINEPROTO-5-UPDOWN: {text}\n" for at_s, _, text in sorted(changes))
+    return Reply(None, "".join(lines))
+
+
+def _named(lens: Lens, port: str) -> str:
+    description = " ".join(lens.section(port).one("description") or ())
+    return f" ({description})" if description else ""
+
+
+def _stamp(lens: Lens, at_s: float) -> str:
+    """Return a moment as lines of the log begin."""
+    words = lens.config.one("logging", "format", "timestamp") or ()
+    moment = local(lens, at_s)
+    if "high-resolution" in words:
+        return moment.isoformat(timespec="microseconds")
+    return f"{moment:%b %e %H:%M:%S}"
 
 
 def name_servers(lens: Lens, _: Captured) -> Reply:
@@ -200,6 +252,7 @@ VIEWS = (
     ("show clock", clock),
     ("show ntp associations", ntp),
     ("show logging", logging),
+    ("show logging last <count> <unit>", logged),
     ("show ip name-server", name_servers),
     ("show users accounts", accounts),
     ("show privilege", privilege),

@@ -1,5 +1,7 @@
-"""Version, hostname, inventory and maintenance."""
+"""Version, hostname, disks, inventory and maintenance."""
 
+import os
+from pathlib import Path
 from typing import Any
 
 from netkit.lab.personalities.eos import drains
@@ -11,6 +13,7 @@ from netkit.lab.personalities.eos.views.table import table
 
 NO_MAC = "02:00:00:00:00:00"
 NOT_PRESENT = "Not Present"
+KB = 1024
 
 
 def version(lens: Lens, _: Captured) -> Reply:
@@ -54,6 +57,31 @@ def hostname(lens: Lens, _: Captured) -> Reply:
     domain = lens.config.word("dns", "domain")
     fqdn = f"{name}.{domain}" if domain else name
     return Reply({"hostname": name, "fqdn": fqdn}, f"Hostname: {name}\nFQDN:     {fqdn}\n")
+
+
+def file_systems(lens: Lens, _: Captured) -> Reply:
+    """Show what there is to write to: what outlives a boot, and what EOS has in memory."""
+    node = lens.machine.node
+    found = [
+        _file_system("file:", node.file("/tmp"), "tmpfs", is_current=False),  # noqa: S108
+        _file_system("flash:", node.saved, "ext4", is_current=True),
+    ]
+    rows = [(one["size"], one["free"], one["fsType"], one["permission"], one["prefix"]) for one in found]
+    text = "File Systems:\n\n" + table(("Size (kb)", "Free (kb)", "Type", "Flags", "Prefixes"), rows)
+    return Reply({"fileSystems": found}, text)
+
+
+def _file_system(prefix: str, folder: Path, kind: str, *, is_current: bool) -> dict[str, Any]:
+    held = os.statvfs(folder)
+    return {
+        "prefix": prefix,
+        "currentFs": is_current,
+        "size": held.f_blocks * held.f_frsize // KB,
+        "free": held.f_bavail * held.f_frsize // KB,
+        "fsType": "flash",
+        "linuxFs": kind,
+        "permission": "ro" if held.f_flag & os.ST_RDONLY else "rw",
+    }
 
 
 def inventory(lens: Lens, captured: Captured) -> Reply:
@@ -117,6 +145,7 @@ def maintenance(lens: Lens, _: Captured) -> Reply:
 VIEWS = (
     ("show version", version),
     ("show hostname", hostname),
+    ("show file systems", file_systems),
     ("show inventory", inventory),
     ("show maintenance", maintenance),
 )

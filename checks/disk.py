@@ -1,0 +1,83 @@
+"""Disks: room for a configuration, a log and an upload, and leave to write them."""
+
+from collections.abc import Iterator, Mapping
+
+from netkit.facts import Absent
+from netkit.facts.system import FileSystem
+from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+
+ROOM_BYTES = 8 << 20
+"""A configuration, a copy of it to go back to, and what is logged meanwhile; of a small file system, a part."""
+ROOM_FILES = 100
+KB = 1024
+PART = 0.01
+"""Of a file system that is small itself, this part is room enough."""
+
+
+@device_check(layer="host", needs=["file_systems"])
+def room(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """There is room on the file systems that a device writes to.
+
+    On a full one a configuration is not saved, and a change stops half way or is gone after the next boot; nothing is
+    logged either. Look for old images, core dumps, logs and packages: `du -xh / | sort -h | tail`, on EOS `dir flash:`.
+    """
+    most = scene.limits.disk_warn_percent
+    full, filling = list[str](), list[str]()
+    for name, one in _told(seen).items():
+        left, shares = next(_too_little(one), ""), tuple(_shares(one))
+        if left:
+            full.append(f"{name} ({left})")
+        elif not shares:
+            yield skip("", f"how full {name} is was not told")
+        elif max(shares) > most:
+            filling.append(f"{name} ({max(shares):.0f} % used)")
+        else:
+            yield PASSED
+    if full:
+        yield fail("", f"no room is left on {_listed(full)}", "remove what is old there before anything is changed")
+    if filling:
+        yield warn("", f"little room is left on {_listed(filling)}", "remove what is old there", limit_percent=most)
+
+
+@device_check(layer="host", needs=["file_systems"])
+def writable(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """The file systems that a device writes to are not mounted read-only.
+
+    Linux makes a file system read-only once its disk gives errors: what runs goes on, and nothing can be saved or
+    logged. See `dmesg`; the disk may be about to fail.
+    """
+    del scene
+    told = _told(seen)
+    found = [name for name, one in told.items() if one.is_read_only]
+    if found:
+        yield fail("", f"{_listed(found)} can only be read", "dmesg tells why; see to the disk before the next boot")
+    for name, one in told.items():
+        if one.is_read_only is None:
+            yield skip("", f"whether {name} can be written to was not told")
+        elif not one.is_read_only:
+            yield PASSED
+
+
+def _told(seen: Seen) -> Mapping[str, FileSystem]:
+    found = seen.facts.file_systems
+    return {} if isinstance(found, Absent) else found
+
+
+def _too_little(one: FileSystem) -> Iterator[str]:
+    """Yield what is left, where that is not enough to save a configuration."""
+    if one.size_bytes and one.free_bytes is not None and one.free_bytes < min(ROOM_BYTES, one.size_bytes * PART):
+        yield f"{one.free_bytes / KB:,.0f} of {one.size_bytes / KB:,.0f} kB"
+    if one.files and one.free_files is not None and one.free_files < min(ROOM_FILES, one.files * PART):
+        yield f"{one.free_files:,} of {one.files:,} files"
+
+
+def _shares(one: FileSystem) -> Iterator[float]:
+    """Yield how much of a file system is used, and of the files it can hold, in percent."""
+    if one.used_bytes is not None and one.size_bytes:
+        yield 100 * one.used_bytes / one.size_bytes
+    if one.free_files is not None and one.files:
+        yield 100 * (one.files - one.free_files) / one.files
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

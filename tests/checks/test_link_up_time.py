@@ -1,0 +1,123 @@
+"""How long links took to come up: NICs tell it, and between two switches the last outage does."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from netkit.facts import Absent, Facts, Observation
+from netkit.facts.system import Interface, System
+from netkit.judge import Scene
+from tests.checks.judging import results, said, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+CHECK = "links.link-up-time"
+BUILT = fabric()
+NEAR, FAR = "leaf01", "spine01"
+PORT, PEER_PORT = next((port.name, port.peer_port) for port in BUILT.switch(NEAR).ports if port.peer == FAR)
+UP = Interface(is_up=True, outage_s=0.0)
+SLOW = replace(UP, outage_s=45.0, outage_ended_ago_s=600.0)
+DAYS_S = 864_000.0
+NONE: Mapping[str, Interface] = {}
+TEXT = f"was without a link for 45 s, until 10 min before this look; {FAR}:{PEER_PORT} is at the other end"
+
+
+def switch(name: str, ports: Mapping[str, Interface] = NONE, uptime_s: float | None = DAYS_S) -> Observation:
+    """Return a switch whose ports were never gone but for some."""
+    found = {port.name: UP for port in BUILT.switch(name).ports} | dict(ports)
+    return observation(name, Facts(system=System(uptime_s=uptime_s), interfaces=found))
+
+
+def cable(near: Interface, far: Interface, **changes: float | None) -> Scene:
+    """Return a scene of all switches, with one cable whose two ends tell what is given."""
+    uptimes: dict[str, float | None] = {NEAR: DAYS_S, FAR: DAYS_S, **changes}
+    ends = {NEAR: {PORT: near}, FAR: {PEER_PORT: far}}
+    seen = [switch(one.name, ends.get(one.name, NONE), uptimes.get(one.name, DAYS_S)) for one in BUILT.switches]
+    return scene(BUILT, *seen)
+
+
+@pytest.mark.parametrize(("near", "far"), [(SLOW, SLOW), (SLOW, UP), (UP, SLOW), (Interface(is_up=True), SLOW),
+                                           (SLOW, replace(SLOW, outage_s=1.0))])  # fmt: skip
+def test_one_cable_that_was_long_without_a_link_is_one_warning(near: Interface, far: Interface) -> None:
+    """At its lower end, whichever end saw it: an end that was disabled has a link as soon as it is enabled."""
+    assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        UP,
+        replace(SLOW, outage_s=30.0),
+        replace(SLOW, outage_s=301.0),
+        replace(SLOW, outage_ended_ago_s=86_401.0),
+    ],
+    ids=["never", "short", "somebody's work", "long ago"],
+)
+def test_what_is_no_slow_module_is_not_judged(last: Interface) -> None:
+    found = cable(last, last)
+    assert said(found, CHECK) == []
+    assert skipped(found, CHECK) == skipped(cable(UP, UP), CHECK)
+
+
+@pytest.mark.parametrize("name", [NEAR, FAR])
+def test_a_switch_that_started_meanwhile_explains_it(name: str) -> None:
+    assert said(cable(SLOW, SLOW, **{name: 640.0}), CHECK) == []
+    assert said(cable(SLOW, SLOW, **{name: 650.0}), CHECK) == [("warn", NEAR, PORT, TEXT)]
+    gone = "was without a link for 45 s"
+    unknown = (NEAR, PORT, f"{gone}; whether {name} started meanwhile is not known")
+    assert unknown in skipped(cable(SLOW, SLOW, **{name: None}), CHECK)
+
+
+@pytest.mark.parametrize("name", [NEAR, FAR])
+def test_a_switch_that_lost_all_its_links_explains_them(name: str) -> None:
+    """What drives its ports started anew; told by itself, or only by the others, which were looked at later."""
+    ports = {port.name: SLOW for port in BUILT.switch(name).ports if port.role != "host"}
+    assert len(ports) > 1
+    others = [switch(one.name) for one in BUILT.switches if one.name != name]
+    assert said(scene(BUILT, switch(name, ports), *others), CHECK) == []
+    for odd in (UP, replace(SLOW, outage_ended_ago_s=900.0), replace(SLOW, outage_s=1.0)):
+        but_one = {**ports, list(ports)[-1]: odd}
+        assert said(scene(BUILT, switch(name, but_one), *others), CHECK) != []
+    later = replace(SLOW, outage_ended_ago_s=610.0)
+    seen_by = [
+        switch(one.name, {port.name: later for port in one.ports if port.peer == name and port.role != "host"})
+        for one in BUILT.switches
+        if one.name != name
+    ]
+    assert said(scene(BUILT, switch(name), *seen_by), CHECK) == []
+
+
+def test_a_cable_is_judged_at_the_end_that_tells_its_ports() -> None:
+    deaf = observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=Absent("cannot be read")))
+    found = scene(BUILT, deaf, switch(FAR, {PEER_PORT: SLOW}), switch("leaf02"), switch("spine02"))
+    text = TEXT.replace(f"{FAR}:{PEER_PORT}", f"{NEAR}:{PORT}")
+    assert said(found, CHECK) == [("warn", FAR, PEER_PORT, text)]
+    alone = scene(BUILT, switch(NEAR, {PORT: SLOW}))
+    told = f"was without a link for 45 s; whether {FAR} started meanwhile is not known"
+    assert (NEAR, PORT, told) in skipped(alone, CHECK)
+
+
+def test_each_cable_between_switches_is_judged_once() -> None:
+    found = results(cable(UP, UP), CHECK)
+    between = sum(link.kind != "host" for link in BUILT.links())
+    assert sum(result.examined for result in found.values()) == between
+    silent = cable(Interface(is_up=True), Interface(is_up=True))
+    assert (NEAR, PORT, "neither end tells when the link was gone") in skipped(silent, CHECK)
+
+
+def test_a_port_to_a_host_is_judged_by_its_nic_only() -> None:
+    """Hosts start anew; their NICs tell how long the link took."""
+    port = next(port for port in BUILT.switch(NEAR).ports if port.role == "host")
+    nic = Interface(is_up=True, link_up_s=45.0, outage_s=45.0, outage_ended_ago_s=600.0)
+    host = observation(port.peer, Facts(interfaces={port.peer_port: nic}))
+    found = scene(BUILT, switch(NEAR, {port.name: SLOW}), host)
+    text = f"took 45 s to come up; {NEAR}:{port.name} is at the other end"
+    assert said(found, CHECK) == [("warn", port.peer, port.peer_port, text)]
+    assert (NEAR, port.name, "the device does not tell how long the link took") in skipped(found, CHECK)
+
+
+@pytest.mark.parametrize(("ago_s", "text"), [(3.0, "3 s"), (119.0, "119 s"), (7000.0, "117 min"), (80_000.0, "22 h")])
+def test_how_long_ago_it_ended_has_a_unit_that_suits_it(ago_s: float, text: str) -> None:
+    last = replace(SLOW, outage_ended_ago_s=ago_s)
+    ((_, _, _, found),) = said(cable(last, last), CHECK)
+    assert f"until {text} before this look" in found
