@@ -59,6 +59,7 @@ class RecordedNode:
         self.device: Switch | Host = switch
         self.kernel_names: Mapping[str, str] = {port.name: kernel_name(port.name) for port in switch.ports}
         self.saved = saved
+        self.file("/tmp").mkdir(exist_ok=True)  # noqa: S108 - the switch's own
         self.states: list[SwitchState] = []
         self.spawned: dict[str, tuple[str, ...]] = {}
         self.logged: list[str] = []

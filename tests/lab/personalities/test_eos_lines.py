@@ -43,7 +43,12 @@ COSMETIC: Mapping[str, str] = {
 # What is cosmetic in one place counts in another: such a line is only excused where it is.
 ONLY_SWITCHED = {r"mtu 9214"}
 ONLY_NAMED_GROUPS = {r"profile bgp GSHUT default"}
-MOVING = re.compile(r'"(uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.e+-]+')
+MOVING = re.compile(
+    r'"(?:uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.e+-]+'
+    r'|"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.e+-]+'
+    r'|"(?:size|free)": \d+|\d+ +\d+ +flash |Uptime: \d+ seconds|\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}'
+)
+"""What changes with the clock, or with the disk of the machine."""
 CONFIGURATION = ("running-config", "startup-config", "configuration")
 
 CASES = [
@@ -66,14 +71,8 @@ def seen(eos: Eos) -> dict[str, Any]:
         except CommandError as error:
             shown[form] = str(error)
             continue
-        shown[form] = steady(json.dumps(reply.data)) + steady(reply.text)
+        shown[form] = MOVING.sub("", json.dumps(reply.data)) + MOVING.sub("", reply.text)
     return shown
-
-
-def steady(text: str) -> str:
-    """Return a view without what only the clock changes."""
-    text = re.sub(r'"(?:tablesLastChangeTime|lastChange|lastStatusChangeTimestamp|upDownTime)": [\d.e+-]+', "", text)
-    return re.sub(r"Uptime: \d+ seconds", "", MOVING.sub("", text))
 
 
 def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, SwitchState] | str:
