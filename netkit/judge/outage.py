@@ -3,11 +3,12 @@
 from typing import NamedTuple
 
 from netkit.facts import Absent
-from netkit.facts.system import Interface
-from netkit.judge.scene import End, Scene
+from netkit.judge.scene import End, Scene, Seen
 
 APART_S = 30.0
 """Devices are looked at so long one after the other."""
+ASKED_APART_S = 5.0
+"""A device is asked for its sessions so long before or after it is asked for its ports."""
 
 
 class Outage(NamedTuple):
@@ -33,16 +34,32 @@ def last_outage(scene: Scene, end: End) -> Outage | None:
 
     An end that was disabled meanwhile may see none: it has a link as soon as it is enabled again.
     """
-    ends = [one for one in (end, scene.far(end.device, end.port)) if one]
-    states = [_interface(scene, one) for one in ends]
-    told = [Outage(one.outage_s, one.outage_ended_ago_s or 0) for one in states if one and one.outage_s is not None]
-    return max(told, default=None)
+    told = [_told(scene, one) for one in (end, scene.far(end.device, end.port)) if one]
+    return max((one for one in told if one is not None), default=None)
 
 
-def _interface(scene: Scene, end: End) -> Interface | None:
+def _told(scene: Scene, end: End) -> Outage | None:
+    """Return what one end tells: an outage was over at the latest when the BGP session over the port came up.
+
+    zebra stamps a link as having come up, too, whenever anything else about a port that is up changes, its MTU say.
+    """
     seen = scene.devices.get(end.device)
-    found = seen.facts.interfaces if seen else None
-    return None if found is None or isinstance(found, Absent) else found.get(end.port)
+    if seen is None or isinstance(seen.facts.interfaces, Absent):
+        return None
+    port = seen.facts.interfaces.get(end.port)
+    if port is None or port.outage_s is None:
+        return None
+    last = Outage(port.outage_s, port.outage_ended_ago_s or 0)
+    session_s = _session_s(seen, end.port)
+    if session_s <= last.ended_ago_s + ASKED_APART_S:
+        return last
+    return Outage(max(0.0, last.began_ago_s - session_s), session_s)
+
+
+def _session_s(seen: Seen, port: str) -> float:
+    """Return for how long the BGP session over a port has been up; 0 when that is not known."""
+    session = None if isinstance(seen.facts.sessions, Absent) else seen.facts.sessions.get(port)
+    return session.uptime_s or 0.0 if session is not None and session.is_established else 0.0
 
 
 def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Absent, Facts, Observation
+from netkit.facts.routing import BgpSession
 from netkit.facts.system import Interface, System
 from netkit.judge import Scene
 from tests.checks.judging import results, said, skipped
@@ -19,20 +20,30 @@ UP = Interface(is_up=True, outage_s=0.0)
 SLOW = replace(UP, outage_s=45.0, outage_ended_ago_s=600.0)
 DAYS_S = 864_000.0
 NONE: Mapping[str, Interface] = {}
+NO_SESSIONS: Mapping[str, BgpSession] = {}
 TEXT = f"was without a link for 45 s, until 10 min before this look; {FAR}:{PEER_PORT} is at the other end"
 
 
-def switch(name: str, ports: Mapping[str, Interface] = NONE, uptime_s: float | None = DAYS_S) -> Observation:
+def switch(
+    name: str,
+    ports: Mapping[str, Interface] = NONE,
+    uptime_s: float | None = DAYS_S,
+    sessions: Mapping[str, BgpSession] = NO_SESSIONS,
+) -> Observation:
     """Return a switch whose ports were never gone but for some."""
     found = {port.name: UP for port in BUILT.switch(name).ports} | dict(ports)
-    return observation(name, Facts(system=System(uptime_s=uptime_s), interfaces=found))
+    return observation(name, Facts(system=System(uptime_s=uptime_s), interfaces=found, sessions=sessions))
 
 
-def cable(near: Interface, far: Interface, **changes: float | None) -> Scene:
+def cable(near: Interface, far: Interface, session: BgpSession | None = None, /, **changes: float | None) -> Scene:
     """Return a scene of all switches, with one cable whose two ends tell what is given."""
     uptimes: dict[str, float | None] = {NEAR: DAYS_S, FAR: DAYS_S, **changes}
     ends = {NEAR: {PORT: near}, FAR: {PEER_PORT: far}}
-    seen = [switch(one.name, ends.get(one.name, NONE), uptimes.get(one.name, DAYS_S)) for one in BUILT.switches]
+    sessions = {NEAR: {PORT: session}, FAR: {PEER_PORT: session}} if session else {}
+    seen = [
+        switch(one.name, ends.get(one.name, NONE), uptimes.get(one.name, DAYS_S), sessions.get(one.name, NO_SESSIONS))
+        for one in BUILT.switches
+    ]
     return scene(BUILT, *seen)
 
 
@@ -57,6 +68,29 @@ def test_what_is_no_slow_module_is_not_judged(last: Interface) -> None:
     found = cable(last, last)
     assert said(found, CHECK) == []
     assert skipped(found, CHECK) == skipped(cable(UP, UP), CHECK)
+
+
+@pytest.mark.parametrize(
+    ("session", "verdict"),
+    [
+        (BgpSession(True, uptime_s=605.0), "warn"),  # asked for later
+        (BgpSession(True, uptime_s=643.0), ""),
+        (BgpSession(True, uptime_s=DAYS_S), ""),
+        (BgpSession(True, uptime_s=30.0), "warn"),
+        (BgpSession(True), "warn"),
+        (BgpSession(False, uptime_s=643.0), "warn"),
+    ],
+    ids=["right after", "long before", "as if never gone", "much later", "not told", "down"],
+)
+def test_a_session_over_the_port_tells_that_its_link_was_there(session: BgpSession, verdict: str) -> None:
+    """zebra stamps links that are up anew when anything else of them changes."""
+    assert [found[0] for found in said(cable(SLOW, SLOW, session), CHECK)] == ([verdict] if verdict else [])
+
+
+def test_an_outage_that_a_session_ended_is_told_so_long() -> None:
+    longer = replace(UP, outage_s=250.0, outage_ended_ago_s=400.0)
+    found = said(cable(longer, UP, BgpSession(True, uptime_s=605.0)), CHECK)
+    assert found == [("warn", NEAR, PORT, TEXT)]
 
 
 @pytest.mark.parametrize("name", [NEAR, FAR])
