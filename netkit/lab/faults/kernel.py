@@ -43,8 +43,17 @@ def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
     if fault.name in CARRIER:
         node.end(label(fault))
     do(node, noted(node, fault))
+    if fault.name in CARRIER:
+        _set_up_again(fault, fabric, nodes)
     if fault.name == "wrong-mtu":
         _forget_path_mtus(fabric, nodes)
+
+
+def _set_up_again(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+    """Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of them."""
+    port = port_of(fabric, fault)
+    if port.role == "host":
+        do(nodes[port.peer], [Step(("sh", "-c", f"networkctl reconfigure {port.peer_port} || :"))])
 
 
 def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
