@@ -42,6 +42,8 @@ class Patient:
     away_until_s: float = 0.0
     visited_s: float = -VISIT_S
     sizes: dict[str, int] = field(default_factory=dict)
+    door: threading.Lock = field(default_factory=threading.Lock)
+    """Who opens or closes its sshd: of two that start at once one is never ended."""
 
 
 class BufferedCall(WireCall):
@@ -169,7 +171,8 @@ class Trouble:
             elif is_on:
                 self._close(patient)
             else:
-                patient.restart_sshd(node)
+                with patient.door:
+                    patient.restart_sshd(node)
         elif fault.name == "refuses-auth":
             keys = node.file(f"{OWN}/authorized_keys")
             here, there = (keys, keys.with_suffix(".away")) if is_on else (keys.with_suffix(".away"), keys)
@@ -207,16 +210,19 @@ class Trouble:
         self._close(patient)
 
         def return_() -> None:
-            if not self._faults.of("unreachable", patient.node.name):
-                patient.restart_sshd(patient.node)
+            with patient.door:
+                is_cut_again = time.monotonic() < patient.away_until_s
+                if not is_cut_again and not self._faults.of("unreachable", patient.node.name):
+                    patient.restart_sshd(patient.node)
 
         timer = threading.Timer(seconds, return_)
         timer.daemon = True
         timer.start()
 
     def _close(self, patient: Patient) -> None:
-        patient.node.end("sshd")
-        self._cut_sessions(patient.node)
+        with patient.door:
+            patient.node.end("sshd")
+            self._cut_sessions(patient.node)
 
     @staticmethod
     def _cut_sessions(node: LiveNode) -> None:

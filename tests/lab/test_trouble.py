@@ -1,0 +1,64 @@
+"""The way in to a device that faults close and open again."""
+
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from netkit.lab.faults import Fault, Faults
+from netkit.lab.faults.trouble import Patient, Trouble
+from tests.lab.running import until
+
+AWAY_S = 0.2
+
+
+class Door:
+    """A node as far as its sshd goes: how many listen, and whether two were ever started at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name, self.changes = "leaf01", 0
+        self.listening, self.is_doubled = 1, False
+        self.holder = SimpleNamespace(root=folder)
+        self._starting = threading.Lock()
+
+    def end(self, _name: str) -> None:
+        self.listening = 0
+
+    def processes(self) -> list[int]:
+        return []
+
+    def start(self, _node: object = None) -> None:
+        """Start one, which takes a moment."""
+        self.is_doubled |= not self._starting.acquire(blocking=False)
+        time.sleep(AWAY_S / 2)
+        self.listening = 1  # what was there before is ended
+        self._starting.release()
+
+
+def cut_off(folder: Path) -> tuple[Trouble, Any]:
+    """Return a device that goes away for a while whenever it changes."""
+    door, trouble = Door(folder), Trouble(Faults([Fault("drops-after-commit", "leaf01", options={"seconds": AWAY_S})]))
+    personality: Any = SimpleNamespace(refreshes=False)
+    (folder / "run/netkit").mkdir(parents=True)
+    node: Any = door
+    trouble.add(Patient(node, personality, door.start, lambda _node: None))
+    return trouble, node
+
+
+def test_a_device_that_is_cut_off_twice_comes_back_once(tmp_path: Path) -> None:
+    trouble, door = cut_off(tmp_path)
+    for _ in range(3):
+        door.changes += 1
+        assert trouble.cut(door, door.changes - 1)
+        assert door.listening == 0
+        time.sleep(AWAY_S / 4)
+    until(lambda: door.listening > 0, "it comes back", 10)
+    time.sleep(4 * AWAY_S)
+    assert (door.listening, door.is_doubled) == (1, False)
+
+
+def test_a_device_that_did_not_change_is_not_cut_off(tmp_path: Path) -> None:
+    trouble, door = cut_off(tmp_path)
+    assert not trouble.cut(door, door.changes)
+    assert door.listening == 1
