@@ -14,7 +14,6 @@ ROOT = Path(__file__).parent.parent
 DEVICES = 32
 BUDGET_S = 5.0
 SECRETS = {f"NETKIT_SECRET_{name}": "bench-bench-bench" for name in ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")}
-Looks = Mapping[str, Sequence[Sample]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +24,13 @@ class Kind:
     fabric: str
     limit: str
     options: tuple[str, ...] = ()
+    is_held: bool = True
+    """Whether the budget is held against it: of hosts the lab's own tools take most of the time."""
 
 
 SWITCHES = ("--leaves", "8", "--spines", "8", "--units", "3", "--hosts-per-unit", "1")
 SCAFFOLDS = {
-    **{platform: (*SWITCHES, "--platform", platform) for platform in ("nvue", "sonic", "frr")},
+    **{platform: (*SWITCHES, "--platform", platform) for platform in ("nvue", "sonic", "eos", "frr")},
     "mixed": ("--leaves", "8", "--spines", "4", "--units", "1", "--hosts-per-unit", "20"),
 }
 KINDS = (
@@ -37,14 +38,15 @@ KINDS = (
     Kind("32 nvue, full", "nvue", "!role=host"),
     Kind("32 sonic, light", "sonic", "!role=host", ("--light",)),
     Kind("32 sonic, full", "sonic", "!role=host"),
+    Kind("32 eos, full", "eos", "!role=host"),
     Kind("32 frr, full", "frr", "!role=host"),
-    Kind("12 nvue and 20 hosts, light", "mixed", "", ("--light",)),
-    Kind("12 nvue and 20 hosts, full", "mixed", ""),
+    Kind("12 nvue and 20 hosts, light", "mixed", "", ("--light",), is_held=False),
+    Kind("12 nvue and 20 hosts, full", "mixed", "", is_held=False),
 )
 
 
 def main() -> int:
-    """Measure, and return 1 when a light look misses the budget, 3 when not all devices were seen."""
+    """Measure, and return 1 when a look at switches misses the budget, 3 when not all devices were seen."""
     parser = argparse.ArgumentParser(prog="scripts/bench collecting", description="Collect facts from 32 devices.")
     parser.add_argument("--runs", type=int, default=5, help="looks of each kind (default 5)")
     parser.add_argument("--fabrics", default=",".join(SCAFFOLDS), help=f"of {', '.join(SCAFFOLDS)}")
@@ -53,7 +55,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="nkb") as name:
         try:
             found = {
-                kind.name: samples
+                kind: samples
                 for fabric in given.fabrics.split(",")
                 for kind, samples in _measure(Path(name), fabric, given.runs)
             }
@@ -61,7 +63,7 @@ def main() -> int:
             sys.stderr.write(f"error: {error}\n")
             return 3
     given.json.parent.mkdir(parents=True, exist_ok=True)
-    rows = {name: [asdict(sample) for sample in samples] for name, samples in found.items()}
+    rows = {kind.name: [asdict(sample) for sample in samples] for kind, samples in found.items()}
     given.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     return _table(found)
 
@@ -100,15 +102,15 @@ def _netkit(home: Path, *arguments: str) -> Sample:
     return run(["env", *words, str(Path(sys.executable).with_name("netkit")), *arguments], home)
 
 
-def _table(looks: Looks) -> int:
+def _table(looks: Mapping[Kind, Sequence[Sample]]) -> int:
     is_kept = True
     print(f"{'what checks ask, one sample':<34} {'least':>8} {'median':>8} {'processor':>10} {'peak':>8}")
-    for name, samples in looks.items():
+    for kind, samples in looks.items():
         wall = spread([sample.wall_s for sample in samples])
-        is_kept = is_kept and (wall.min <= BUDGET_S or "light" not in name)
+        is_kept = is_kept and (wall.min <= BUDGET_S or not kind.is_held)
         figures = f"{wall.min:>6.2f} s {wall.median:>6.2f} s {min(sample.cpu_s for sample in samples):>8.1f} s"
-        print(f"{name:<34} {figures} {max(sample.peak_mb for sample in samples):>5.0f} MB")
-    print(f"the budget is {BUDGET_S:g} s, held against light looks")
+        print(f"{kind.name:<34} {figures} {max(sample.peak_mb for sample in samples):>5.0f} MB")
+    print(f"the budget is {BUDGET_S:g} s, held against looks at switches")
     return 0 if is_kept else 1
 
 

@@ -41,8 +41,8 @@ def _found(row: Mapping[str, Any]) -> Iterator[str]:
         limits = "".join(f", with {name} {value}" for name, value in row.get("limits", {}).items())
         deployed = ", and a change that is deployed then" if "deploys" in row else ""
         yield f"- `{row['at']}{with_options}`{deployed} ({labs}{limits}): {_said(row)}\n"
-    for platform, reason in row.get("cannot", {}).items():
-        yield f"- {platform}: not found, since {reason}\n"
+    for platform, reason in row.get("refused", {}).items():
+        yield f"- {platform}: the lab refuses it, since {reason}\n"
 
 
 def _said(row: Mapping[str, Any]) -> str:

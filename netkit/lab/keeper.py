@@ -205,6 +205,7 @@ class Keeper:
         device, interface = faults.locate(self._job.fabric, str(request["place"]))
         flows = pattern.incast(self._job.fabric, End(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
+        self._world.services.incast(End(device, interface), request["seconds"])
         return {"flows": [flow.name for flow in flows]}
 
     def _calm(self, _request: Request) -> Answer:
@@ -212,6 +213,7 @@ class Keeper:
         generator = self._generator()
         names = [name for name in generator.flows() if name.startswith("incast")]
         generator.stop(names)
+        self._world.services.calm()
         return {"stopped": names}
 
     def _load(self, request: Request) -> Answer:

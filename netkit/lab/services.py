@@ -51,6 +51,14 @@ class Services:
         elif self._traffic is not None:
             self._traffic.stop(name for name in self._traffic.flows() if name.startswith(pattern.STEADY))
 
+    def incast(self, target: End, duration_s: float) -> None:
+        """Tell the model that several NICs send to one: where nobody marks that, queues fill and pauses spread."""
+        self.model.incast(target.host, target.interface, duration_s, time.monotonic())
+
+    def calm(self) -> None:
+        """Tell the model that no NIC is crowded any more."""
+        self.model.calm(time.monotonic())
+
     @property
     def generator(self) -> TrafficProcess | None:
         """Return the traffic process once it runs."""

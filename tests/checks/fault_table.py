@@ -31,7 +31,7 @@ class Row:
     deploys: Mapping[str, object] = field(default_factory=dict)
     is_within: bool = False
     settles: bool = False
-    cannot: Mapping[str, str] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patience_s(self) -> float:

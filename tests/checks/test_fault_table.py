@@ -1,11 +1,15 @@
 """The table of faults is whole and right by the catalogue of faults, the catalogue of checks and the lab's fabric."""
 
+import re
+
 import pytest
 
+from netkit.errors import LabError
 from netkit.intent.model import Thresholds
 from netkit.judge import Verdict
-from netkit.lab.faults import CATALOG
-from tests.checks.fault_table import LABS, Row, kind_of, rows
+from netkit.lab.faults import CATALOG, check
+from tests.checks.breaking import VERSIONS
+from tests.checks.fault_table import LABS, Row, kind_of, place_of, rows
 from tests.checks.judging import shipped
 from tests.judge.scenes import fabric
 
@@ -24,20 +28,37 @@ def test_every_row_is_another() -> None:
 
 
 @pytest.mark.parametrize("name", CATALOG)
-def test_of_every_fault_each_platform_finds_it_or_says_why_it_cannot(name: str) -> None:
-    covered = {lab for row in rows() if row.fault == name for lab in (*row.labs, *row.cannot)}
+def test_of_every_fault_each_platform_finds_it_or_says_why_it_is_refused(name: str) -> None:
+    covered = {lab for row in rows() if row.fault == name for lab in (*row.labs, *row.refused)}
     if CATALOG[name].maker == "management" or "host NIC" in CATALOG[name].targets:
         assert covered
     else:
         assert covered >= SWITCHES
 
 
+@pytest.mark.parametrize(("row", "platform"), [(row, platform) for row in rows() for platform in row.refused], ids=str)
+def test_what_nobody_could_see_is_refused(row: Row, platform: str) -> None:
+    built = fabric(platform, VERSIONS[platform])
+    options = {name: str(value) for name, value in row.options.items()}
+    with pytest.raises(LabError, match=f"^{re.escape(row.refused[platform])}: {row.fault} at .* would not show"):
+        check(built, row.fault, place_of(built, row.at), options)
+
+
+@pytest.mark.parametrize(
+    ("row", "platform"), [(row, platform) for row in rows() for platform in row.labs if platform in SWITCHES], ids=str
+)
+def test_what_is_tried_is_not_refused(row: Row, platform: str) -> None:
+    built = fabric(platform, VERSIONS[platform])
+    options = {name: str(value) for name, value in row.options.items()}
+    assert check(built, row.fault, place_of(built, row.at), options).name == row.fault
+
+
 @EACH
 def test_a_row_names_what_there_is(row: Row) -> None:
     assert kind_of(FABRIC, row.at) in CATALOG[row.fault].targets
     assert set(row.labs) <= set(LABS)
-    assert set(row.cannot) <= set(LABS) - set(row.labs)
-    assert row.labs or row.cannot
+    assert set(row.refused) <= set(LABS) - set(row.labs)
+    assert row.labs or row.refused
     assert set(row.limits) <= set(Thresholds.model_fields)
     checks = [line.split()[1] for line in row.found] + [line.split()[0] for line in row.may]
     assert [check for check in checks if check not in shipped()] == []

@@ -3,6 +3,7 @@ from dataclasses import asdict
 import pytest
 
 from netkit.lab.model import KernelPort
+from netkit.lab.state import EcnState
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
@@ -114,6 +115,50 @@ def test_a_storm_ends_when_it_is_healed_and_what_it_counted_stays() -> None:
     assert 2500 * 60 <= leaf.priorities[3].rx_pause <= 2500 * 60 + 1000
     assert leaf.queues[3].peak_bytes > 4_000_000
     assert leaf.queues[3].occupancy_bytes < 100_000
+
+
+def test_an_incast_that_nobody_marks_is_held_by_pauses_until_it_ends() -> None:
+    bed = Bed(FABRIC)
+    bed.model.incast("gpu01", "rail0", 30, BROKEN_S)
+    found = stormy(bed, BROKEN_S, BROKEN_S + 10)
+
+    assert "leaf01:swp1s0" not in found
+    assert bed.ports("leaf01", BROKEN_S + 10)["swp1s0"].queues[3].occupancy_bytes > 2_000_000
+    victims = [end for end, (rx, _) in found.items() if end.startswith("gpu") and rx]
+    assert len(victims) == 4
+    for victim in victims:
+        assert origins(bed, victim, BROKEN_S, BROKEN_S + 10) == {"leaf01:swp1s0"}
+    assert stormy(bed, BROKEN_S + 30, BROKEN_S + 60) == {}
+
+
+def test_an_incast_that_is_over_before_anybody_looks_counted_as_long_as_it_lasted() -> None:
+    bed = Bed(FABRIC)
+    before = pauses(bed.nics("gpu02", BROKEN_S)["rail0"]).rx
+    bed.model.incast("gpu01", "rail0", 10, BROKEN_S)
+    bed.break_("pause-storm", "gpu05:rail1", BROKEN_S + 40, **STORM)
+    late = stormy(bed, BROKEN_S + 30, BROKEN_S + 31)
+    shown = {host.name: pauses(bed.nics(host.name, BROKEN_S + 60)["rail0"]).rx - before for host in FABRIC.hosts}
+
+    assert late == {}
+    held = [count for count in shown.values() if count > 1000]
+    assert len(held) == 4
+    assert max(held) < 2000 * 11
+
+
+def test_an_incast_is_not_held_by_pauses_where_it_is_marked_calmed_or_has_no_pfc() -> None:
+    ecn = {3: EcnState(150_000, 1_500_000, 100)}
+    marked, calmed, lossy = Bed(FABRIC), Bed(FABRIC), Bed(FABRIC)
+    marked.retell("leaf01", {"swp1s0"}, STARTED_S + 1, ecn=ecn)
+    lossy.retell("leaf01", {"swp1s0"}, STARTED_S + 1, pfc_priorities=frozenset())
+    for bed in (marked, calmed, lossy):
+        bed.model.incast("gpu01", "rail0", 30, BROKEN_S)
+    calmed.model.calm(BROKEN_S + 1)
+
+    assert stormy(marked, BROKEN_S, BROKEN_S + 10) == {}
+    assert stormy(lossy, BROKEN_S, BROKEN_S + 10) == {}
+    assert stormy(calmed, BROKEN_S + 1, BROKEN_S + 10) == {}
+    marked.break_("ecn-unmarked", "leaf01", BROKEN_S + 10)
+    assert stormy(marked, BROKEN_S + 10, BROKEN_S + 20) != {}
 
 
 def test_what_a_storm_counts_does_not_depend_on_when_it_is_read() -> None:

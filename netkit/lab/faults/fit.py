@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from netkit.design.fabric import Cable, Fabric, Port, Switch
+from netkit.design.fabric import Cable, Fabric, Host, Port, Switch
 from netkit.errors import Problem
 from netkit.hardware import Catalog
 from netkit.lab.faults.fault import Fault
@@ -10,10 +10,55 @@ from netkit.lab.faults.fault import Fault
 Judge = Callable[[Fabric, Fault], Problem | None]
 
 
+NO_PFC = "a Linux switch has no PFC"
+NO_OPTICS = "a Linux switch tells no optics"
+OWN_COUNTERS = "a Linux switch shows the kernel's own counters"
+NO_MARKS = "a Linux switch marks no congestion in a lab"
+UNSEEN: Mapping[str, Mapping[str, str]] = {
+    "frr": {
+        "pause-storm": NO_PFC,
+        "watchdog-trip": NO_PFC,
+        "pfc-off": NO_PFC,
+        "dim-optic": NO_OPTICS,
+        "dirty-lane": NO_OPTICS,
+        "hot-optic": NO_OPTICS,
+        "mixed-optic-firmware": NO_OPTICS,
+        "counter-reset": OWN_COUNTERS,
+        "counter-wrap": OWN_COUNTERS,
+        "counter-stuck": OWN_COUNTERS,
+        "adaptive-routing-half-on": "a Linux switch has no adaptive routing",
+        "ecn-unmarked": NO_MARKS,
+        "cnp-remarked": NO_MARKS,
+        "cnp-loss": NO_MARKS,
+    },
+    "sonic": {"adaptive-routing-half-on": "SONiC does not tell on which ports adaptive routing works"},
+}
+"""What nobody could see of a fault, by the platform of the switch."""
+OF_LEAVES = frozenset({"cnp-loss"})
+"""Faults of hosts that show only what leaves do."""
+OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
+"""Faults that a host at the other end tells, too."""
+
+
 def unfit(fabric: Fabric, fault: Fault) -> Problem | None:
     """Return what keeps a fault from having an effect, or None."""
+    if reason := _unseen(fabric, fault):
+        return Problem(f"{reason}: {fault.name} at {fault.place} would not show", "see docs/faults.md for what does")
     judge = JUDGES.get(fault.name)
     return judge(fabric, fault) if judge else None
+
+
+def _unseen(fabric: Fabric, fault: Fault) -> str:
+    """Return why nobody could see a fault at such a switch, or behind such a leaf; empty when somebody could."""
+    device = fabric.device(fault.device)
+    if isinstance(device, Host):
+        leaves = {nic.leaf for nic in device.nics if fault.port in {"", nic.interface}}
+        platforms = {fabric.switch(leaf).platform for leaf in leaves} if fault.name in OF_LEAVES else set()
+    else:
+        is_told = fault.name in OF_BOTH_ENDS and port_of(fabric, fault).role == "host"
+        platforms = set() if is_told else {fabric.switch(fault.device).platform}
+    reasons = [UNSEEN.get(platform, {}).get(fault.name, "") for platform in sorted(platforms)]
+    return reasons[0] if reasons and all(reasons) else ""
 
 
 def port_of(fabric: Fabric, fault: Fault) -> Port:

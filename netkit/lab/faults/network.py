@@ -70,7 +70,7 @@ NETWORK = (
         "kernel",
         (SWITCH, SWITCH_PORT),
         "A switch does not mark congestion, whatever its configuration says. No packet leaves it with CE set, so "
-        "receivers behind it send no CNPs and nobody slows down.",
+        "receivers behind it send no CNPs and nobody slows down: where many send to one, pauses are all that is left.",
     ),
     Kind(
         "cnp-remarked",

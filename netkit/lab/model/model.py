@@ -30,6 +30,8 @@ class Model:
         self._ports: dict[End, Account[PortReading]] = {}
         self._nics: dict[End, Account[NicReading]] = {}
         self._active: tuple[Fault, ...] = ()
+        self._incasts: dict[End, float] = {}
+        """NICs that everybody sends to, and until when."""
         self._seen = 0
 
     def told(self, device: str, state: SwitchState, now_s: float) -> None:
@@ -95,6 +97,20 @@ class Model:
             self._catch_up(now_s)
             self._plant.set_load(now_s, is_on=is_on)
 
+    def incast(self, host: str, interface: str, duration_s: float, now_s: float) -> None:
+        """Let several NICs send to one at line rate for a while."""
+        with self._lock:
+            self._catch_up(now_s)
+            self._incasts[End(host, interface)] = now_s + duration_s
+            self._plant.crowd(frozenset(self._incasts), now_s)
+
+    def calm(self, now_s: float) -> None:
+        """End every incast."""
+        with self._lock:
+            self._catch_up(now_s)
+            self._incasts.clear()
+            self._plant.crowd(frozenset(), now_s)
+
     def clear(self, device: str, port: str, now_s: float) -> None:
         """Reset the counters of a port, or of a whole device: the next reading shows them from zero."""
         with self._lock:
@@ -123,11 +139,12 @@ class Model:
             return side.pfc_priorities if side else frozenset()
 
     def _catch_up(self, now_s: float) -> None:
-        """Live through what became of the faults up to now, each at its own moment."""
+        """Live through what became of faults and incasts up to now, each at its own moment."""
         history = self._faults.history
         while self._seen < len(history) and history[self._seen].at_s <= now_s:
             change = history[self._seen]
             self._seen += 1
+            self._end_incasts(change.at_s)
             before, self._active = self._active, change.active
             self._plant.suffer(change.active, change.at_s)
             for fault in change.active:
@@ -136,6 +153,14 @@ class Model:
             for fault in before:
                 if fault not in change.active and fault.name == "counter-stuck":
                     self._release(fault)
+        self._end_incasts(now_s)
+
+    def _end_incasts(self, now_s: float) -> None:
+        """Let those incasts end that are over by now."""
+        for target, end_s in sorted(self._incasts.items(), key=lambda one: one[1]):
+            if end_s <= now_s:
+                del self._incasts[target]
+                self._plant.crowd(frozenset(self._incasts), end_s)
 
     def _tamper(self, fault: Fault) -> None:
         if fault.name not in TAMPERING:

@@ -37,6 +37,8 @@ class Plant:
         self._avoided: frozenset[End] = frozenset()
         """Ends that traffic goes around."""
         self._is_loaded = True
+        self._crowded: frozenset[End] = frozenset()
+        """NICs that several others send to at line rate."""
         self._active: tuple[Fault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
@@ -123,6 +125,12 @@ class Plant:
             self._is_loaded = is_on
             self._turn(self.places, now_s)
 
+    def crowd(self, targets: frozenset[End], now_s: float) -> None:
+        """Let everybody send to some NICs."""
+        if targets != self._crowded:
+            self._crowded = targets
+            self._turn((), now_s)
+
     def clear(self, end: End, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""
         way = self.wiring.way_out[end]
@@ -149,7 +157,7 @@ class Plant:
     def _turn(self, ends: Iterable[End], now_s: float) -> None:
         """Let the flows follow from what just changed at some ends; storms may carry it far."""
         self._modules.clear()
-        before, self._pressure = self._pressure, self._weather.under(self._active)
+        before, self._pressure = self._pressure, self._weather.under(self._active, self._crowded)
         indices = {way for way in (*before, *self._pressure) if before.get(way) != self._pressure.get(way)}
         for end in ends:
             way = self.wiring.way_out[end]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults.fault import Fault
@@ -16,6 +17,8 @@ SHARE_LEFT = 0.7
 """What is left of the pauses, and of the time they take, one hop further from the origin."""
 HEADROOM_IN_STORM = 0.6
 ENDLESS_MS = 1e9
+INCAST_BURST_MS = 20.0
+INCAST = Pressure(2000.0, 0.5, 1.0, HEADROOM_IN_STORM, INCAST_BURST_MS)
 SideOf = Callable[[End], Side | None]
 
 
@@ -28,14 +31,21 @@ class Weather:
     side_of: SideOf
     _spreads: dict[End, tuple[Hop, ...]] = field(default_factory=dict)
 
-    def under(self, active: Iterable[Fault]) -> Mapping[int, Pressure]:
-        """Return the pressure by way for the storms among the active faults."""
+    def under(self, active: Iterable[Fault], crowded: Iterable[End] = ()) -> Mapping[int, Pressure]:
+        """Return the pressure by way for the storms among the active faults, and where many send to one NIC."""
         found: dict[int, Pressure] = {}
-        for fault in active:
-            if fault.name in STORMS:
-                for way, pressure in self._of(fault):
-                    found[way.index] = merged(found.get(way.index), pressure)
+        storms = [self._of(fault) for fault in active if fault.name in STORMS]
+        for way, pressure in chain(*storms, *(self._of_incast(self.wiring.peer(target)) for target in crowded)):
+            found[way.index] = merged(found.get(way.index), pressure)
         return found
+
+    def _of_incast(self, egress: End) -> Iterator[tuple[Way, Pressure]]:
+        """Yield what no mark slows down: it piles up at the egress until pauses hold it."""
+        side = self.side_of(egress)
+        if side is None or side.is_marking or not side.is_lossless:
+            return
+        yield self.wiring.way_out[egress], Pressure(queue_fill=1.0)
+        yield from self._upstream(egress, INCAST)
 
     def _of(self, fault: Fault) -> Iterator[tuple[Way, Pressure]]:
         end = End(fault.device, fault.port)
