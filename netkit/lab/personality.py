@@ -55,6 +55,8 @@ class Personality(ABC):
 
     def __init__(self, node: Node) -> None:
         self.node = node
+        self.nic_changes = 0
+        """How often a command has set a NIC."""
 
     @abstractmethod
     def provision(self, files: Mapping[str, str]) -> None:

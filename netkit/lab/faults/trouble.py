@@ -18,6 +18,10 @@ from netkit.lab.system.namespace_holder import OWN
 
 REFRESH = ".refresh"
 PULSE_S = 0.2
+UNSETTLED_S = 0.3
+"""What was written to files without a command is noticed after so long, at the next one."""
+REST = 4
+"""So many times as long as it took to refresh the files of all hosts nobody does so again."""
 VISIT_S = 60.0
 """How long after a login files below /sys go on moving."""
 NONSENSE = "\x1b[?1049h\ufffd\x00{{%!#"
@@ -41,6 +45,9 @@ class Patient:
     answered: int = 0
     away_until_s: float = 0.0
     visited_s: float = -VISIT_S
+    settled_s: float = -UNSETTLED_S
+    settled_changes: int = 0
+    """How often a command had set a NIC by then."""
     sizes: dict[str, int] = field(default_factory=dict)
     door: threading.Lock = field(default_factory=threading.Lock)
     """Who opens or closes its sshd: of two that start at once one is never ended."""
@@ -68,12 +75,18 @@ class Trouble:
         self._patients: dict[str, Patient] = {}
 
     def keep_fresh(self) -> None:
-        """Bring the files of hosts somebody looks at up to date, once a second, for as long as the lab runs."""
+        """Bring the files of hosts somebody looks at up to date, for as long as the lab runs.
+
+        Once a second; where many are looked at, less often, so that answers do not wait for it.
+        """
+        took_s = 0.0
         while True:
-            time.sleep(1)
+            time.sleep(max(1.0, REST * took_s))
+            began_s = time.monotonic()
             for patient in tuple(self._patients.values()):
                 if time.monotonic() - patient.visited_s < VISIT_S:
                     self._refresh(patient)
+            took_s = time.monotonic() - began_s
 
     @staticmethod
     def _refresh(patient: Patient) -> None:
@@ -118,7 +131,10 @@ class Trouble:
             return 0
         before = node.changes
         code = self._run(node, personality, call)
-        patient.settle(node)
+        changes, now_s = personality.nic_changes, time.monotonic()
+        if changes != patient.settled_changes or now_s - patient.settled_s >= UNSETTLED_S:
+            patient.settled_changes, patient.settled_s = changes, now_s
+            patient.settle(node)
         if self.cut(node, before):
             raise HungUpError
         return code

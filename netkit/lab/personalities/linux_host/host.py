@@ -8,7 +8,7 @@ from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Done, Node
 from netkit.lab.personalities.linux_host import coldplug, declared, disk, nested, networkd, programs
 from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.settings import nic_settings, tidy, traffic_class
+from netkit.lab.personalities.linux_host.settings import nic_settings, traffic_class
 from netkit.lab.personalities.linux_host.sysctls import apply_sysctls
 from netkit.lab.personalities.linux_host.tools import TOOLS
 from netkit.lab.personalities.linux_host.tree import Tree
@@ -61,6 +61,7 @@ class LinuxHost(Personality):
         """Answer a program."""
         if call.program in TOOLS:
             return self._tool(call)
+        self.nic_changes += 1  # a unit may have set one
         return programs.answer(self, call)
 
     def settings(self, interface: str) -> NicSettings:
@@ -70,11 +71,9 @@ class LinuxHost(Personality):
 
     def data_tos(self, interface: str) -> int:
         """Return the TOS that NCCL's traffic leaves a NIC with: its own setting, or else the NIC's traffic class."""
+        found = traffic_class(self.tree, self.machine.cards[interface])
         own = declared.assignments(self.node.file("/etc/nccl.conf")).get("NCCL_IB_TC", "")
-        return int(own) if own.isdecimal() and int(own) <= 255 else self._traffic_class(interface)
-
-    def _traffic_class(self, interface: str) -> int:
-        return traffic_class(self.tree, self.machine.cards[interface])
+        return int(own) if own.isdecimal() and int(own) <= 255 else found
 
     def refresh(self) -> None:
         """Bring the files below /sys to what the hardware shows now."""
@@ -82,10 +81,13 @@ class LinuxHost(Personality):
             self.tree.refresh()
 
     def _tool(self, call: Call) -> int:
-        tidy(self.machine, self.tree)
         if call.program in SHOWS_ADDRESSES:
             self.tree.refresh_gids()
-        return TOOLS[call.program](self.machine, call)
+        before = [card.state for card in self.machine.cards.values()]
+        try:
+            return TOOLS[call.program](self.machine, call)
+        finally:
+            self.nic_changes += before != [card.state for card in self.machine.cards.values()]
 
     def _run_for_unit(self, command: list[str]) -> Done:
         with nested.answering(self.node, tuple(TOOLS), self._tool):

@@ -26,18 +26,15 @@ def nic_settings(machine: Machine, tree: Tree, card: Card) -> NicSettings:
 
 
 def traffic_class(tree: Tree, card: Card) -> int:
-    """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set."""
-    text = tree.files.read(sysfs.traffic_class_file(card)).removeprefix(sysfs.TRAFFIC_CLASS_PREFIX)
-    return int(text) if text.isdecimal() and int(text) <= 255 else 0
+    """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set.
 
-
-def tidy(machine: Machine, tree: Tree) -> None:
-    """Show what was written to files below /sys in the driver's own words."""
-    for card in machine.cards.values():
-        file = sysfs.traffic_class_file(card)
-        written = tree.files.read(file)
-        if written.isdecimal():
-            tree.files.write([(file, f"{sysfs.TRAFFIC_CLASS_PREFIX}{written}")], is_forced=True)
+    What was written to its file is shown in the driver's own words from then on.
+    """
+    file = sysfs.traffic_class_file(card)
+    text = tree.files.read(file)
+    if text.isdecimal():
+        tree.files.write([(file, f"{sysfs.TRAFFIC_CLASS_PREFIX}{text}")], is_forced=True)
+    return number(text.removeprefix(sysfs.TRAFFIC_CLASS_PREFIX), 255)
 
 
 def number(text: str, high: int) -> int:
