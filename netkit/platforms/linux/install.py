@@ -4,13 +4,14 @@ import base64
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.config import Files
 
 LIST = "install.txt"
 LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)")
+ROW = re.compile(r"([0-7]{4}) (\d{1,9}) (/\S+)", re.ASCII)
 NETPLAN, OIF = "netplan.yaml", "oif.conf"
 NETWORKD = "/etc/systemd/network"
 PLACES: Mapping[str, str] = {
@@ -29,8 +30,11 @@ PLACES: Mapping[str, str] = {
 MOST_RAILS = 16
 RAIL = re.compile(r"^    (\w+):", re.MULTILINE)
 DROP_IN = re.compile(rf"{NETWORKD}/10-netplan-(.+)\.network\.d/oif\.conf")
-READ = "for f in {places}; do if [ -f $f ]; then echo $(stat -c %04a $f) $f $(base64 -w0 $f); fi; done; echo end"
-"""Prints each file on a line, as base64: whatever is in it, it cannot be taken for another."""
+READ = """
+for f in {places}; do if [ -f $f ]; then set -- "$@" $f; fi; done
+if [ $# -gt 0 ]; then stat -L -c '%04a %s %n' "$@"; cat "$@" | base64 -w0; echo; fi; echo end
+"""
+"""Prints mode, size and name of each file, then all they hold as base64: it cannot be taken for anything else."""
 NOTHING = "# None of netkit's files is there.\n"
 """The list of a host that has nothing of netkit's: what is to be as there has no files, and lacks none."""
 
@@ -66,13 +70,10 @@ def running(printed: str, device: str) -> dict[str, str | None]:
 
     The list of where they go is among them, so that a host can be brought back to what was read, to the byte.
     """
-    lines = printed.splitlines()
     try:
-        there = dict(map(_file, lines[:-1]))
+        there = dict(_there(printed.splitlines()))
     except ValueError:
-        lines = []
-    if lines[-1:] != ["end"]:
-        raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk"))
+        raise DeviceError(Problem(f"{device}: its files cannot be read", "look at its disk")) from None
     found = _absent()
     names = _names({place: text for place, (_, text) in there.items()})
     found.update({names[place]: text for place, (_, text) in there.items()})
@@ -80,9 +81,19 @@ def running(printed: str, device: str) -> dict[str, str | None]:
     return found
 
 
-def _file(line: str) -> tuple[str, tuple[str, str]]:
-    mode, place, *text = line.split(" ")
-    return place, (mode, base64.b64decode("".join(text), validate=True).decode("utf-8", "replace"))
+def _there(lines: list[str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the place of each file, its mode and its text; ValueError when the answer is not whole."""
+    *rows, text, end = ["", *lines] if len(lines) == 1 else lines
+    held, at = base64.b64decode(text, validate=True), 0
+    for row in rows:
+        found = ROW.fullmatch(row)
+        if found is None:
+            raise ValueError(row)
+        size = int(found[2])
+        yield found[3], (found[1], held[at : at + size].decode("utf-8", "replace"))
+        at += size
+    if end != "end" or at != len(held):
+        raise ValueError(end)
 
 
 def _absent() -> dict[str, str | None]:

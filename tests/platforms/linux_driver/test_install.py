@@ -29,8 +29,9 @@ SHAPES = [
 
 
 def printed(there: dict[str, str]) -> str:
-    lines = [f"0640 {place} {base64.b64encode(text.encode()).decode()}\n" for place, text in there.items()]
-    return "".join([*lines, "end\n"])
+    rows = [f"0640 {len(text.encode())} {place}\n" for place, text in there.items()]
+    held = base64.b64encode("".join(there.values()).encode()).decode()
+    return "".join([*rows, f"{held}\n" if there else "", "end\n"])
 
 
 def places(files: dict[str, str]) -> dict[str, str]:
@@ -76,6 +77,24 @@ def test_drop_ins_that_are_missing_or_differ_show_and_can_be_brought_back() -> N
 def test_any_answer_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(DeviceError):
         assert "netplan.yaml" in install.running(f"{text}\nend\n", "gpu01")
+    with pytest.raises(DeviceError, match="its files cannot be read"):
+        install.running(text, "gpu01")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0640 4 /etc/nccl.conf\nYWJj\nend\n",
+        "0640 2 /etc/nccl.conf\nYWJj\nend\n",
+        "0640 3 /etc/nccl.conf\nYWJ\nend\n",
+        "0640 3 /etc/nccl.conf\nYWJj\n",
+        "0640 3 /etc/nccl.conf\nend\n",
+        "0640 /etc/nccl.conf\nYWJj\nend\n",
+        "0640 -1 /etc/nccl.conf\n0640 4 /etc/netkit/mlxconfig.conf\nYWJj\nend\n",
+    ],
+    ids=["longer", "shorter", "garbled", "cut", "nothing held", "no size", "less than nothing"],
+)
+def test_an_answer_that_is_not_whole_is_refused(text: str) -> None:
     with pytest.raises(DeviceError, match="its files cannot be read"):
         install.running(text, "gpu01")
 

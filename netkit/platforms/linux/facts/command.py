@@ -66,7 +66,7 @@ def counts(subject: Subject) -> str:
 
 def statistics(subject: Subject) -> str:
     """Return the command that prints the driver's counters."""
-    return _each(subject, f"timeout {PATIENCE_S} ethtool -S $n | grep -E '{COUNTED}'")
+    return f"{{ {_each(subject, f'timeout {PATIENCE_S} ethtool -S $n')}; }} | grep -E '^#|{COUNTED}'"
 
 
 def module(subject: Subject) -> str:
