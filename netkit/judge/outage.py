@@ -30,12 +30,17 @@ class Outage(NamedTuple):
 
 
 def last_outage(scene: Scene, end: End) -> Outage | None:
-    """Return the last outage of a cable by the end that saw it longer; of 0 s if there was none, None if neither tells.
+    """Return the last outage of a cable; of 0 s if there was none, None if neither end tells.
 
-    An end that was disabled meanwhile may see none: it has a link as soon as it is enabled again.
+    Of two ends that lost the link at the same moment the one is right that had it back first. Otherwise it is the end
+    that saw it longer: one that was disabled meanwhile may see none, since it has a link as soon as it is enabled.
     """
-    told = [_told(scene, one) for one in (end, scene.far(end.device, end.port)) if one]
-    return max((one for one in told if one is not None), default=None)
+    both = (_told(scene, one) for one in (end, scene.far(end.device, end.port)) if one)
+    told = [one for one in both if one is not None]
+    match told:
+        case [one, other] if one.lasted_s and other.lasted_s and abs(one.began_ago_s - other.began_ago_s) <= APART_S:
+            return min(one, other)
+    return max(told, default=None)
 
 
 def _told(scene: Scene, end: End) -> Outage | None:

@@ -54,6 +54,16 @@ def test_one_cable_that_was_long_without_a_link_is_one_warning(near: Interface, 
     assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
 
 
+def test_of_two_ends_that_lost_the_link_together_the_one_that_had_it_back_first_is_right() -> None:
+    """zebra stamps links that are up anew when anything else of them changes, at one end as a rule."""
+    stamped = replace(SLOW, outage_s=85.0, outage_ended_ago_s=565.0)
+    short = replace(SLOW, outage_s=2.0, outage_ended_ago_s=640.0)
+    for near, far in ((stamped, SLOW), (SLOW, stamped)):
+        assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
+    for near, far in ((stamped, short), (short, stamped)):
+        assert said(cable(near, far), CHECK) == []
+
+
 @pytest.mark.parametrize(
     "last",
     [
