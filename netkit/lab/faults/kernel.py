@@ -18,6 +18,8 @@ BGP_PORT = 179
 ROCE_PORT = 4791
 SWAP_S = 1
 """How long a module that is well takes to come up, and how long daemons have to see what was before."""
+SETTLED_S = 2
+"""After so long networkd has done what a link that came back asks for."""
 
 
 def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
@@ -53,7 +55,8 @@ def _set_up_again(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
     """Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of them."""
     port = port_of(fabric, fault)
     if port.role == "host":
-        do(nodes[port.peer], [Step(("sh", "-c", f"networkctl reconfigure {port.peer_port} || :"))])
+        command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
+        do(nodes[port.peer], [Step(("sh", "-c", command))])
 
 
 def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
@@ -89,11 +92,14 @@ def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
 
 
 def _train(fault: Fault, fabric: Fabric, node: Bench) -> None:
-    """Take a link down once, for as long as it takes to come up; a module that is swapped takes a second."""
+    """Take a link down once, for as long as it takes to come up; a module that is swapped takes a second.
+
+    NICs tell how long that was by themselves, so nothing is swapped at a host.
+    """
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     down, up = (f"ip link set dev {interface} {way}" for way in ("down", "up"))
-    swap = (down, f"sleep {SWAP_S}", up)
-    note(node, fault, [step(one) for one in (up, f"sleep {SWAP_S}", *swap)])
+    swap = () if port_of(fabric, fault).role == "host" else (f"sleep {SWAP_S}", down, f"sleep {SWAP_S}", up)
+    note(node, fault, [step(one) for one in (up, *swap)])
     node.spawn(label(fault), "/bin/sh", "-c", f"{down}; sleep {fault.number('seconds'):g}; {up}")
 
 

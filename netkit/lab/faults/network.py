@@ -20,7 +20,7 @@ NETWORK = (
         PORTS,
         "A module whose equalizer does not settle begins anew, once: the link is gone until it has come up. Then all "
         "is well again; a NIC tells how long it took, a switch when its link went and came. Healing swaps the module: "
-        "the link goes once more, and comes quickly.",
+        "between switches the link goes once more, and comes quickly.",
         (Option("seconds", 45.0, "how long the link takes to come up", 0.1, 3600),),
     ),
     Kind(
