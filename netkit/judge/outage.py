@@ -7,6 +7,8 @@ from netkit.judge.scene import End, Scene, Seen
 
 APART_S = 30.0
 """Devices are looked at so long one after the other."""
+TOGETHER_S = 5.0
+"""Two ends that lost the link so long apart, as they were looked at, lost it at the same moment."""
 ASKED_APART_S = 5.0
 """A device is asked for its sessions so long before or after it is asked for its ports."""
 
@@ -33,12 +35,12 @@ def last_outage(scene: Scene, end: End) -> Outage | None:
     """Return the last outage of a cable; of 0 s if there was none, None if neither end tells.
 
     Of two ends that lost the link at the same moment the one is right that had it back first. Otherwise it is the end
-    that saw it longer: one that was disabled meanwhile may see none, since it has a link as soon as it is enabled.
+    that saw it longer: one that was disabled meanwhile sees none or a moment, when it is enabled again.
     """
     both = (_told(scene, one) for one in (end, scene.far(end.device, end.port)) if one)
     told = [one for one in both if one is not None]
     match told:
-        case [one, other] if one.lasted_s and other.lasted_s and abs(one.began_ago_s - other.began_ago_s) <= APART_S:
+        case [one, other] if one.lasted_s and other.lasted_s and abs(one.began_ago_s - other.began_ago_s) <= TOGETHER_S:
             return min(one, other)
     return max(told, default=None)
 

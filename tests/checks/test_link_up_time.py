@@ -8,6 +8,7 @@ import pytest
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.routing import BgpSession
 from netkit.facts.system import Interface, System
+from netkit.intent.model import Thresholds
 from netkit.judge import Scene
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
@@ -56,12 +57,22 @@ def test_one_cable_that_was_long_without_a_link_is_one_warning(near: Interface, 
 
 def test_of_two_ends_that_lost_the_link_together_the_one_that_had_it_back_first_is_right() -> None:
     """zebra stamps links that are up anew when anything else of them changes, at one end as a rule."""
-    stamped = replace(SLOW, outage_s=85.0, outage_ended_ago_s=565.0)
+    stamped = replace(SLOW, outage_s=85.0, outage_ended_ago_s=560.0)
     short = replace(SLOW, outage_s=2.0, outage_ended_ago_s=640.0)
     for near, far in ((stamped, SLOW), (SLOW, stamped)):
         assert said(cable(near, far), CHECK) == [("warn", NEAR, PORT, TEXT)]
     for near, far in ((stamped, short), (short, stamped)):
         assert said(cable(near, far), CHECK) == []
+
+
+def test_an_end_that_was_disabled_saw_a_moment_only() -> None:
+    """zebra stamps a port that is enabled as gone once more, a hundredth of a second before it has its link."""
+    moment = replace(SLOW, outage_s=0.01)
+    short = replace(SLOW, outage_s=12.0)
+    for near, far in ((moment, short), (short, moment)):
+        found = replace(cable(near, far), limits=Thresholds(link_up_warn_s=6))
+        ((_, _, _, text),) = said(found, CHECK)
+        assert text.startswith("was without a link for 12 s")
 
 
 @pytest.mark.parametrize(
