@@ -23,17 +23,21 @@ class PinnedLine(http.client.HTTPSConnection):
     """One HTTPS connection that looks at the certificate before anything is sent."""
 
     def __init__(self, device: str, host: str, port: int, timeout_s: float, certificate: str) -> None:
-        super().__init__(host, port, timeout=timeout_s, context=_context(certificate))
+        self._tls = _context(certificate)
+        super().__init__(host, port, timeout=timeout_s, context=self._tls)
         self._device, self._certificate = device, certificate.lower()
         self._is_hung_up = False
 
     def connect(self) -> None:
         """Connect; AccessError when the certificate is not the trusted one, OSError when it was hung up meanwhile."""
         try:
-            super().connect()
+            self._agree()
         except ssl.SSLCertVerificationError as error:
             what = f"{self._device}: its certificate is not to be trusted: {error.verify_message}"
             raise AccessError(Problem(what, "run netkit trust, or give it one by a known authority")) from None
+        except OSError:
+            self._heed()
+            raise
         shown = self.sock.getpeercert(binary_form=True) or b""
         if self._certificate and not hmac.compare_digest(hashlib.sha256(shown).hexdigest(), self._certificate):
             self.close()
@@ -41,17 +45,28 @@ class PinnedLine(http.client.HTTPSConnection):
             raise AccessError(
                 Problem(what, "somebody may be listening in: find out why it changed, then run netkit trust")
             )
+        self._heed()
+
+    def _agree(self) -> None:
+        """Connect and agree on TLS, by the socket that hang_up knows from the first byte on."""
+        http.client.HTTPConnection.connect(self)
+        line = self._tls.wrap_socket(self.sock, server_hostname=self.host, do_handshake_on_connect=False)
+        self.sock = line
+        self._heed()
+        line.do_handshake()
+
+    def _heed(self) -> None:
         if self._is_hung_up:
             self.close()
-            raise ConnectionAbortedError(errno.ECONNABORTED, "it was hung up")
+            raise ConnectionAbortedError(errno.ECONNABORTED, "it was hung up") from None
 
     def hang_up(self) -> None:
         """End an answer that another thread waits for, or is about to wait for."""
-        self._is_hung_up = True  # before the socket: until TLS is agreed on it is not the one that answers
+        self._is_hung_up = True  # before the socket, which may not be there yet
         line = self.sock
         if line is not None:
             with contextlib.suppress(OSError, ValueError):
-                line.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(line, socket.SHUT_RDWR)  # of TLS nothing is told: another thread is at it
 
 
 def _context(certificate: str) -> ssl.SSLContext:
