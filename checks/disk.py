@@ -72,9 +72,9 @@ def _too_little(one: FileSystem) -> Iterator[str]:
 
 
 def _shares(one: FileSystem) -> Iterator[float]:
-    """Yield how much of a file system is used, and of the files it can hold, in percent."""
-    if one.used_bytes is not None and one.size_bytes:
-        yield 100 * one.used_bytes / one.size_bytes
+    """Yield how much of a file system is used, as `df` says it, and of the files it can hold, in percent."""
+    if one.used_bytes is not None and one.free_bytes is not None and one.used_bytes + one.free_bytes:
+        yield 100 * one.used_bytes / (one.used_bytes + one.free_bytes)
     if one.free_files is not None and one.files:
         yield 100 * (one.files - one.free_files) / one.files
 

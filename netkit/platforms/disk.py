@@ -14,8 +14,10 @@ WRITTEN = ("/etc", "/tmp", "/var", "/var/log")  # noqa: S108 - only asked about
 """Where settings, uploads, state and logs go on any of them."""
 COLUMNS = "fstype,size,used,avail,itotal,iavail,target"
 BLOCK_BYTES = 1024
-ROW = re.compile(r"(\S{1,40})((?: +(?:[0-9]{1,18}|-)){5}) (/.{0,200})", re.ASCII)
+ROW = re.compile(r"(\S{1,40})((?: +(?:-?[0-9]{1,18}|-)){5}) (/.{0,200})", re.ASCII)
 MOUNT = re.compile(r"\S+ (/\S*) \S+ (\S+) [0-9]+ [0-9]+", re.ASCII)
+READ_ONLY = frozenset({"ro", "emergency_ro", "shutdown"})
+"""After an error newer ext4 leaves `rw` where it stands, and adds what it has become."""
 NOT_SHOWN = Absent("df shows no file system")
 
 
@@ -47,14 +49,14 @@ def parse(shown: str) -> Facts:
 
 
 def _file_system(kind: str, numbers: Sequence[str], options: Sequence[str] | None) -> FileSystem:
-    size, used, free, files, free_files = (int(number) if number != "-" else None for number in numbers)
+    size, used, free, files, free_files = (max(0, int(number)) if number != "-" else None for number in numbers)
     return FileSystem(
         size_bytes=_bytes(size),
         used_bytes=_bytes(used),
         free_bytes=_bytes(free),
         files=files or None,
         free_files=free_files if files else None,
-        is_read_only=None if options is None else "ro" in options,
+        is_read_only=None if options is None else not READ_ONLY.isdisjoint(options),
         kind=kind,
     )
 

@@ -30,10 +30,11 @@ def test_a_disk_with_room_that_can_be_written_to_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("one", "verdict", "text"),
     [
-        (replace(WELL, used_bytes=90 * GB), "", ""),
-        (replace(WELL, used_bytes=91 * GB), "warn", "little room is left on / (91 % used)"),
+        (replace(WELL, used_bytes=90 * GB, free_bytes=10 * GB), "", ""),
+        (replace(WELL, used_bytes=91 * GB, free_bytes=9 * GB), "warn", "little room is left on / (91 % used)"),
+        (replace(WELL, used_bytes=90 * GB, free_bytes=5 * GB), "warn", "little room is left on / (95 % used)"),
         (replace(WELL, free_files=50_000), "warn", "little room is left on / (95 % used)"),
-        (replace(WELL, free_bytes=8 << 20), "", ""),
+        (replace(WELL, free_bytes=8 << 20), "warn", "little room is left on / (100 % used)"),
         (replace(WELL, free_bytes=(8 << 20) - 1), "fail", "no room is left on / (8,192 of 104,857,600 kB)"),
         (replace(WELL, free_bytes=0), "fail", "no room is left on / (0 of 104,857,600 kB)"),
         (replace(WELL, used_bytes=100 * GB, free_bytes=0), "fail", "no room is left on / (0 of 104,857,600 kB)"),
@@ -50,11 +51,11 @@ def test_a_disk_that_fills_is_told_before_it_is_full(one: FileSystem, verdict: s
 def test_the_share_that_warns_is_in_the_intent() -> None:
     found = leaf(_=WELL)
     less = replace(found, limits=found.limits.model_copy(update={"disk_warn_percent": 50.0}))
-    assert said(less, "disk") == [("warn", "leaf01", "", "little room is left on / (60 % used)")]
+    assert said(less, "disk") == [("warn", "leaf01", "", "little room is left on / (63 % used)")]
 
 
 def test_several_file_systems_are_one_finding_of_a_kind() -> None:
-    full, filling = replace(WELL, free_bytes=0), replace(WELL, used_bytes=95 * GB)
+    full, filling = replace(WELL, free_bytes=0), replace(WELL, used_bytes=95 * GB, free_bytes=5 * GB)
     broken = replace(WELL, is_read_only=True)
     size = "0 of 104,857,600 kB"
     assert said(leaf(_=full, _tmp=full, _var=full, _home=filling, _opt=broken, _srv=broken), "disk") == [
