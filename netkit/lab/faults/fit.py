@@ -37,7 +37,7 @@ UNSEEN: Mapping[str, Mapping[str, str]] = {
 OF_LEAVES = frozenset({"cnp-loss"})
 """Faults of hosts that show only what leaves do."""
 OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
-"""Faults that a host at the other end tells, too."""
+"""Faults that the other end tells, too."""
 
 
 def unfit(fabric: Fabric, fault: Fault) -> Problem | None:
@@ -55,8 +55,10 @@ def _unseen(fabric: Fabric, fault: Fault) -> str:
         leaves = {nic.leaf for nic in device.nics if fault.port in {"", nic.interface}}
         platforms = {fabric.switch(leaf).platform for leaf in leaves} if fault.name in OF_LEAVES else set()
     else:
-        is_told = fault.name in OF_BOTH_ENDS and port_of(fabric, fault).role == "host"
-        platforms = set() if is_told else {fabric.switch(fault.device).platform}
+        platforms = {fabric.switch(fault.device).platform}
+        if fault.name in OF_BOTH_ENDS:
+            far = fabric.device(port_of(fabric, fault).peer)
+            platforms.add(far.platform if isinstance(far, Switch) else "")
     reasons = [UNSEEN.get(platform, {}).get(fault.name, "") for platform in sorted(platforms)]
     return reasons[0] if reasons and all(reasons) else ""
 
