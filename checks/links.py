@@ -137,7 +137,7 @@ def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
     slow again, swap it. NICs tell the time themselves. Switches tell when a link went and when it came back, which also
     looks so when somebody pulled a cable or disabled a port. Judged is the last outage between two switches, unless one
-    of them started or lost all its links to switches meanwhile, it took more than five minutes, or is a day old.
+    of them started or lost most links to switches meanwhile, it took more than five minutes, or is a day old.
     """
     for port, far in _ends(scene, seen):
         state = _interface(seen, port)

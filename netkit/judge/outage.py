@@ -70,7 +70,10 @@ def _session_s(seen: Seen, port: str) -> float:
 
 
 def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:
-    """Whether the switch at an end started meanwhile, or all its ports to switches; None when it is not known."""
+    """Whether the switch at an end started meanwhile, or most of its ports to switches; None when it is not known.
+
+    All went when what drives them started anew, but one may have been down before, and be down still, or went again.
+    """
     seen = scene.devices.get(end.device)
     system = seen.facts.system if seen else None
     if seen is None or system is None or isinstance(system, Absent) or system.uptime_s is None:
@@ -78,12 +81,14 @@ def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:
     if system.uptime_s < last.began_ago_s:
         return True
     others = [port for port, one in seen.ports.items() if one.role != "host" and port != end.port]
-    return bool(others) and all(_is_long_too(scene, End(end.device, port), last) for port in others)
+    told = [found for port in others if (found := last_outage(scene, End(end.device, port))) is not None]
+    if others and not told:
+        return None
+    return sum(_went_too(scene, one, last) for one in told) > len(told) / 2
 
 
-def _is_long_too(scene: Scene, end: End, last: Outage) -> bool:
+def _went_too(scene: Scene, other: Outage, last: Outage) -> bool:
     """Whether another cable had no link for long at the same time."""
-    other = last_outage(scene, end)
-    if other is None or other.lasted_s <= scene.limits.link_up_warn_s:
+    if other.lasted_s <= scene.limits.link_up_warn_s:
         return False
     return other.ended_ago_s <= last.began_ago_s + APART_S and other.began_ago_s >= last.ended_ago_s - APART_S

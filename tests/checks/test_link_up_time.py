@@ -142,6 +142,31 @@ def test_a_switch_that_lost_all_its_links_explains_them(name: str) -> None:
     assert said(scene(BUILT, switch(name), *seen_by), CHECK) == []
 
 
+@pytest.mark.parametrize(
+    ("others", "is_told"),
+    [
+        ((SLOW, SLOW, SLOW), False),
+        ((SLOW, SLOW, replace(SLOW, outage_s=1.0, outage_ended_ago_s=20.0)), False),
+        ((SLOW, SLOW, Interface(is_up=False)), False),
+        ((SLOW, Interface(is_up=False), Interface(is_up=False)), False),
+        ((SLOW, UP, UP), True),
+        ((SLOW, UP, Interface(is_up=False)), True),
+    ],
+    ids=["all", "one went again", "one is down", "all but the dead", "a module of two ports", "half of the living"],
+)
+def test_most_links_of_a_switch_explain_each_other(others: tuple[Interface, ...], is_told: bool) -> None:
+    """A reload takes all; which of them was down before, or went again since, is not asked."""
+    built = fabric(switches={"spine": {"slots": 4}})
+    ports = [port for port in built.switch(NEAR).ports if port.role == "up"]
+    told = dict(zip((port.name for port in ports), (SLOW, *others), strict=True))
+    seen = [observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=told))]
+    for port in ports:
+        interfaces = {one.name: UP for one in built.switch(port.peer).ports} | {port.peer_port: told[port.name]}
+        seen.append(observation(port.peer, Facts(system=System(uptime_s=DAYS_S), interfaces=interfaces)))
+    found = [place for _, device, place, _ in said(scene(built, *seen), CHECK) if device == NEAR]
+    assert (ports[0].name in found) == is_told
+
+
 def test_a_cable_is_judged_at_the_end_that_tells_its_ports() -> None:
     deaf = observation(NEAR, Facts(system=System(uptime_s=DAYS_S), interfaces=Absent("cannot be read")))
     found = scene(BUILT, deaf, switch(FAR, {PEER_PORT: SLOW}), switch("leaf02"), switch("spine02"))
