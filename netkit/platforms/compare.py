@@ -10,6 +10,7 @@ from netkit.platforms.change import Change, Way
 from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
 from netkit.platforms.risk import RiskTable
+from netkit.platforms.routing import HostRoutes, Kept, Router
 from netkit.platforms.secret import has_placeholder, holds_secret, settled, without_placeholders
 
 LONGEST_SORTED = 200  # an int() of thousands of digits is refused; what follows so much text sorts as it came
@@ -40,6 +41,11 @@ class ConfigModel:
     ownership: Ownership
     risks: RiskTable
     way: Callable[[Situation], Way]
+    router: Callable[[Config], Router] | None = None
+    """Configuration → what it says about routing; None for hosts."""
+    host_routes: Callable[[Config], HostRoutes] | None = None
+    keeping: Callable[[Files, Kept], Files] | None = None
+    """Intended files, and routing that is to be kept for a while → files that say both."""
 
     def parse(self, files: Files) -> Config:
         """Return files as a configuration without secrets."""
