@@ -88,6 +88,8 @@ class Router:
     networks: tuple[IPv4Network, ...] = ()
     aggregates: tuple[Aggregate, ...] = ()
     max_paths: int = 1
+    needs_same_path: bool = False
+    """Only routes with the same AS path share load, not all that are as long (no `multipath-relax`)."""
     is_drained: bool = False
     """Graceful shutdown of the whole device."""
     requires_policy: bool = True

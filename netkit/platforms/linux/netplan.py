@@ -78,11 +78,11 @@ def _listed(node: object) -> object:
     if not isinstance(node, dict):
         return [] if node == EMPTY else node
     if node and all(key.startswith(ITEM) and (value == {} or isinstance(value, str)) for key, value in node.items()):
-        return [_read(key.removeprefix(ITEM), "" if value == {} else value) for key, value in node.items()]
+        return [read_item(key.removeprefix(ITEM), "" if value == {} else value) for key, value in node.items()]
     return {key: _listed(value) for key, value in node.items()}
 
 
-def _read(key: str, value: str) -> object:
+def read_item(key: str, value: str) -> object:
     """Return the item a key and its value stand for."""
     try:
         item = json.loads(key) if key[:1] in QUOTED else None

@@ -1,0 +1,214 @@
+"""What the readers of routing share: text to values, cached because a fabric repeats itself, and peer groups."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from types import MappingProxyType
+from typing import TypeVar
+
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Clause, Neighbor, PrefixRule
+
+EXTERNAL = 0
+GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
+ADDITIVE = frozenset({"additive"})
+CACHED = 100_000
+T = TypeVar("T")
+
+
+@lru_cache(CACHED)
+def network(text: str) -> IPv4Network | None:
+    """Return an IPv4 prefix; None for what is none."""
+    try:
+        return IPv4Network(text, strict=False)
+    except ValueError:
+        return None
+
+
+@lru_cache(CACHED)
+def interface_address(text: str) -> IPv4Interface | None:
+    """Return an IPv4 address with its length; None for what is none."""
+    try:
+        return IPv4Interface(text)
+    except ValueError:
+        return None
+
+
+@lru_cache(CACHED)
+def is_address(text: str) -> bool:
+    """Whether a neighbour is named by an address, IPv6 included."""
+    try:
+        IPv4Address(text)
+    except ValueError:
+        return ":" in text
+    return True
+
+
+def as_number(text: str) -> int | None:
+    """Return an AS number, written plain or dotted; None for what is none."""
+    high, dot, low = text.partition(".")
+    if dot and high.isdecimal() and low.isdecimal():
+        return int(high) * 65536 + int(low)
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def whole_number(text: str) -> int | None:
+    """Return a decimal number; None for what is none."""
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+@lru_cache(CACHED)
+def prefix_rule(number: int, words: str) -> PrefixRule | None:
+    """Return `permit|deny PREFIX [ge N] [le N] [eq N]`, as FRR and EOS write it; None when it says something else."""
+    action, _, rest = words.partition(" ")
+    prefix, *bounds = rest.split() or [""]
+    if action not in {"permit", "deny"} or len(bounds) % 2:
+        return None
+    lengths = dict(zip(bounds[::2], bounds[1::2], strict=True))
+    if lengths.keys() - {"ge", "le", "eq"} or not all(map(str.isdecimal, lengths.values())):
+        return None
+    if prefix == "any":
+        return PrefixRule(number, action == "permit", IPv4Network("0.0.0.0/0"), 0, LARGEST_LENGTH)
+    inside = network(prefix)
+    if inside is None:
+        return None
+    if "eq" in lengths:
+        return PrefixRule(number, action == "permit", inside, int(lengths["eq"]), int(lengths["eq"]))
+    return bounded(number, action == "permit", inside, lengths.get("ge", ""), lengths.get("le", ""))
+
+
+def bounded(number: int, is_permit: bool, inside: IPv4Network, shortest: str, longest: str) -> PrefixRule:  # noqa: FBT001
+    """Return a rule with bounds of length that may be missing: without any, the prefix itself."""
+    low = int(shortest) if shortest else inside.prefixlen
+    high = int(longest) if longest else LARGEST_LENGTH if shortest else inside.prefixlen
+    return PrefixRule(number, is_permit, inside, low, high)
+
+
+def rule_words(rule: PrefixRule) -> str:
+    """Return a rule as FRR and EOS read it, without its number."""
+    own = rule.prefix.prefixlen
+    bounds = f" ge {rule.shortest}" if rule.shortest != own else ""
+    if (rule.shortest, rule.longest) != (own, own):
+        bounds += f" le {rule.longest}"
+    return f"{'permit' if rule.is_permit else 'deny'} {rule.prefix}{bounds}"
+
+
+def in_order(lists: Mapping[str, Iterable[PrefixRule]]) -> Mapping[str, tuple[PrefixRule, ...]]:
+    """Return prefix lists with their rules in the order in which they are tried."""
+    return MappingProxyType({name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()})
+
+
+def clauses_in_order(maps: Mapping[str, Iterable[Clause]]) -> Mapping[str, tuple[Clause, ...]]:
+    """Return route maps with their clauses in the order in which they are tried."""
+    return MappingProxyType({name: tuple(sorted(clauses, key=_number)) for name, clauses in maps.items()})
+
+
+def _number(item: PrefixRule | Clause) -> int:
+    return item.number
+
+
+@dataclass(slots=True)
+class ClauseDraft:
+    """A clause while it is being read."""
+
+    prefix_lists: tuple[str, ...] = ()
+    has_graceful_shutdown: bool = False
+    matches_graceful_shutdown: bool = False
+    local_preference: int | None = None
+    prepends: int = 0
+    unknown: list[str] = field(default_factory=list)
+
+    def set_community(self, words: Iterable[str], line: str) -> None:
+        """Read the communities a clause sets."""
+        wanted = {word.lower() for word in words}
+        self.has_graceful_shutdown |= bool(wanted & GRACEFUL_SHUTDOWN)
+        if wanted - GRACEFUL_SHUTDOWN - ADDITIVE:
+            self.unknown.append(line)
+
+    def set_preference(self, text: str, line: str) -> None:
+        """Read the local preference; what is relative to another is not known."""
+        self.local_preference = whole_number(text)
+        if self.local_preference is None:
+            self.unknown.append(line)
+
+    def done(self, number: int, *, is_permit: bool) -> Clause:
+        """Return the clause."""
+        return Clause(
+            number,
+            is_permit,
+            self.prefix_lists,
+            self.has_graceful_shutdown,
+            self.matches_graceful_shutdown,
+            self.local_preference,
+            self.prepends,
+            tuple(sorted(self.unknown)),
+        )
+
+
+@dataclass(slots=True)
+class Peer:
+    """What a configuration says of a neighbour, or of a group of them; None: nothing."""
+
+    name: str
+    is_group: bool = False
+    is_interface: bool = False
+    group: str | None = None
+    remote: str | None = None
+    inbound: str | None = None
+    outbound: str | None = None
+    is_activated: bool | None = None
+    is_shut_down: bool | None = None
+    allowas_in: int | None = None
+    is_drained: bool | None = None
+
+
+class Peers:
+    """The neighbours and groups of one BGP instance while they are being read."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._found: dict[str, Peer] = {}
+
+    def of(self, name: str) -> Peer:
+        """Return what is known of a neighbour or group so far."""
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = Peer(name)
+        return found
+
+    def groups(self) -> Iterator[Peer]:
+        """Yield the groups."""
+        return (peer for peer in self._found.values() if peer.is_group)
+
+    def unknown(self) -> Iterator[str]:
+        """Yield the neighbours that are not interfaces."""
+        return (f"neighbor {peer.name}" for peer in self._found.values() if not peer.is_group and not peer.is_interface)
+
+    def neighbors(self, asn: int, *, is_active: bool) -> tuple[Neighbor, ...]:
+        """Return the neighbours, with what their groups say; `is_active`: activated without being told so."""
+        nobody = Peer("")
+        found = []
+        for peer in self._found.values():
+            if peer.is_group or not peer.is_interface:
+                continue
+            group = nobody if peer.group is None else self._found.get(peer.group, nobody)
+            remote = _first(peer.remote, group.remote)
+            number = asn if remote == "internal" else EXTERNAL if remote == "external" else as_number(remote or "")
+            is_activated = _first(peer.is_activated, group.is_activated)
+            is_up = (is_active if is_activated is None else is_activated) and number is not None
+            found.append(
+                Neighbor(
+                    peer.name,
+                    number or EXTERNAL,
+                    _first(peer.inbound, group.inbound) or NO_MAP,
+                    _first(peer.outbound, group.outbound) or NO_MAP,
+                    is_up and not _first(peer.is_shut_down, group.is_shut_down),
+                    _first(peer.allowas_in, group.allowas_in) or 0,
+                    bool(_first(peer.is_drained, group.is_drained)),
+                )
+            )
+        return tuple(sorted(found, key=lambda neighbor: neighbor.interface))
+
+
+def _first(own: T | None, inherited: T | None) -> T | None:
+    return inherited if own is None else own

@@ -1,0 +1,362 @@
+"""What frr.conf and netplan say about routing."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Interface, IPv4Network
+
+from netkit.platforms.bgp_reader import (
+    GRACEFUL_SHUTDOWN,
+    ClauseDraft,
+    Peer,
+    Peers,
+    as_number,
+    clauses_in_order,
+    in_order,
+    interface_address,
+    network,
+    prefix_rule,
+    whole_number,
+)
+from netkit.platforms.config import Config, Path
+from netkit.platforms.linux.netplan import ITEM, read_item
+from netkit.platforms.routing import NO_MAP, Aggregate, Clause, PrefixRule, Router
+
+FRR_CONF, NETPLAN = "frr.conf", "netplan.yaml"
+MAIN_TABLE = frozenset({"", "254", "main"})
+IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
+DEFAULT_PATHS = 256  # what Debian's FRR is compiled with, and takes when `maximum-paths` is not there
+DEFAULT_ALLOWAS_IN = 3
+COMMUNITY_LIST = re.compile(r"bgp community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(?:permit|deny) (.+)")
+
+# What says nothing about which routes there are, as beginnings of lines. Whatever is not named here or read is reported.
+# fmt: off
+HARMLESS = (
+    "frr ", "hostname", "domainname", "log ", "no log ", "service ", "no service ", "debug ", "password", "enable ",
+    "line ", "agentx", "banner ", "fpm ", "no fpm ", "no zebra nexthop", "zebra nexthop", "zebra route-map",
+    "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ipv6 prefix-list", "ip nht resolve-via-default",
+    "bgp community-list", "bgp as-path access-list", "bgp large-community-list", "bgp extcommunity-list", "bfd", "end",
+    "access-list", "ipv6 access-list", "key chain", "username ", "mgmt ", "no ip prefix-list sequence-number",
+)
+HARMLESS_TO_BGP = (
+    "bgp log-neighbor-changes", "no bgp log-neighbor-changes", "timers bgp", "bgp graceful-restart",
+    "no bgp graceful-restart", "bgp bestpath compare-routerid", "coalesce-time", "bgp suppress-fib-pending",
+    "bgp default show-", "no bgp default show-", "read-quanta", "write-quanta", "bgp update-delay",
+    "bgp minimum-holdtime", "no bgp default ipv6-unicast", "bgp default ipv4-unicast",
+)
+HARMLESS_TO_NEIGHBOR = (
+    "description", "bfd", "timers", "capability extended-nexthop", "capability dynamic", "advertisement-interval",
+    "next-hop-self", "soft-reconfiguration", "send-community", "enforce-first-as", "sender-as-path-loop-detection",
+)
+HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
+# fmt: on
+
+
+def router(config: Config) -> Router:
+    """Return what a Linux switch says about routing."""
+    return bgp(config, *addresses(config))
+
+
+Wiring = tuple[dict[str, list[IPv4Interface]], dict[str, str], set[str], list[str]]
+Section = list[tuple[Path, str]]
+
+
+def addresses(config: Config) -> Wiring:
+    """Return netplan's addresses, the bridge of each port, the interfaces that stay down, and what is not understood."""
+    found: dict[str, list[IPv4Interface]] = {}
+    members: dict[str, str] = {}
+    down: set[str] = set()
+    elsewhere: set[str] = set()
+    routes: list[tuple[str, str]] = []
+    for path, value in config.items():
+        if path[0] != NETPLAN or len(path) < 5 or path[1] != "network":
+            continue
+        kind, name, key = path[2:5]
+        item = path[5].removeprefix(ITEM) if len(path) > 5 else ""
+        if key == "addresses" and item:
+            address = interface_address(item)
+            if address is not None:
+                found.setdefault(name, []).append(address)
+        elif key == "interfaces" and item and kind == "vrfs":
+            elsewhere.add(item)
+        elif key == "interfaces" and item and kind == "bridges":
+            members[item] = name
+        elif key == "activation-mode" and value in {"off", "manual"}:
+            down.add(name)
+        elif key == "routes" and item:
+            routes.append((name, f"{item} {value}".strip()))
+    for name in elsewhere:
+        found.pop(name, None)
+    members = {port: bridge for port, bridge in members.items() if bridge not in elsewhere}
+    unknown = [f"{name}: route {words}" for name, words in routes if name not in elsewhere and _is_main(words)]
+    return found, members, down, unknown
+
+
+def _is_main(words: str) -> bool:
+    route = read_item(words, "")
+    return not isinstance(route, dict) or str(route.get("table", "")) in MAIN_TABLE
+
+
+def bgp(
+    config: Config,
+    wired: Mapping[str, Iterable[IPv4Interface]],
+    members: Mapping[str, str],
+    down: Iterable[str],
+    unknown: Iterable[str],
+) -> Router:
+    """Return what frr.conf says about routing, on interfaces that something else configures."""
+    top: list[tuple[str, str]] = []
+    sections: dict[str, Section] = {}
+    for path, value in config.items():
+        if path[0] != FRR_CONF:
+            continue
+        if len(path) == 2:
+            top.append((path[1], value))
+        else:
+            sections.setdefault(path[1], []).append((path[2:], value))
+    lines = [(f"{head} {value}" if value else head, head) for head, value in top]
+    reader = _Reader(sections, [line for line, _ in lines])
+    reader.unknown.extend(unknown)
+    reader.down.update(down)
+    reader.wired.update((name, list(found)) for name, found in wired.items())
+    for line, head in lines:
+        reader.top(line, head)
+    return reader.done(members)
+
+
+class _Reader:
+    """Reads frr.conf, section by section."""
+
+    def __init__(self, sections: Mapping[str, Section], lines: Iterable[str]) -> None:
+        self.sections = sections
+        self.unknown: list[str] = []
+        self.down: set[str] = set()
+        self.wired: dict[str, list[IPv4Interface]] = {}
+        self.lists: dict[str, list[PrefixRule]] = {}
+        self.maps: dict[str, list[Clause]] = {}
+        self.peers = Peers()
+        self.router_id = ""
+        self.has_policy = True
+        self.is_drained = self.is_shut_down = self.is_relaxed = False
+        self.is_active = True
+        self.redistributed: str | None = None
+        self.networks: list[IPv4Network] = []
+        self.aggregates: list[Aggregate] = []
+        self.max_paths = DEFAULT_PATHS
+        self.install_map = ""
+        own = (line.split(" ") for line in lines if line.startswith("router bgp "))
+        self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
+        lists = [found for found in map(COMMUNITY_LIST.fullmatch, lines) if found]
+        others = {found[1] for found in lists if found[2] not in GRACEFUL_SHUTDOWN}
+        self.leaving = {found[1] for found in lists} - others
+
+    def top(self, line: str, head: str) -> None:
+        """Read a line of the top level, and what stands below it."""
+        inner = self.sections.get(head, ())
+        if line.startswith("ip prefix-list "):
+            self._prefix_list(line)
+        elif line.startswith("route-map "):
+            self._route_map(line, inner)
+        elif line.startswith("interface "):
+            self._interface(line, inner)
+        elif line.startswith("router bgp ") and line.count(" ") == 2:
+            self._bgp(inner)
+        elif line.startswith("ip protocol bgp route-map "):
+            self.install_map = line
+        elif line.startswith("vrf "):
+            is_management = line.split()[1].lower() in {"mgmt", "management"}
+            rows = [_line(path, value) for path, value in inner]
+            self.unknown.extend(f"{line}: {row}" for row in rows if row.startswith("ip ") and not is_management)
+        elif line == "frr defaults datacenter":
+            self.has_policy = False  # unless it was turned on again, which looks the same as what netkit leaves out
+            self.unknown.append(line)
+        elif not line.startswith(HARMLESS):
+            self.unknown.append(line)
+
+    def _prefix_list(self, line: str) -> None:
+        _, _, name, *rest = line.split(" ")
+        rules = self.lists.setdefault(name, [])
+        has_number = rest[:1] == ["seq"] and len(rest) > 2
+        number = whole_number(rest[1]) if has_number else 5 + max((rule.number for rule in rules), default=0)
+        rule = None if number is None else prefix_rule(number, " ".join(rest[2:] if has_number else rest))
+        if rule is not None:
+            rules.append(rule)
+        elif rest[:1] != ["description"]:
+            self.unknown.append(line)
+
+    def _route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        words = line.split(" ")
+        number = whole_number(words[3]) if len(words) == 4 else None
+        if number is None:
+            self.unknown.append(line)
+            return
+        draft = ClauseDraft()
+        for path, value in inner:
+            self._of_clause(draft, _line(path, value))
+        self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
+
+    def _of_clause(self, draft: ClauseDraft, line: str) -> None:
+        match line.split(" "):
+            case ["match", "ip", "address", "prefix-list", name]:
+                draft.prefix_lists = (*draft.prefix_lists, name)
+            case ["match", "community", name] if name in self.leaving:
+                draft.matches_graceful_shutdown = True
+            case ["set", "community", *words]:
+                draft.set_community(words, line)
+            case ["set", "local-preference", text]:
+                draft.set_preference(text, line)
+            case ["set", "as-path", "prepend", "last-as", times] if times.isdecimal():
+                draft.prepends += int(times)
+            case ["set", "as-path", "prepend", *numbers]:
+                draft.prepends += len(numbers)
+                if any(as_number(number) != self.asn for number in numbers):
+                    draft.unknown.append(line)
+            case _:
+                if not line.startswith(HARMLESS_TO_ROUTES):
+                    draft.unknown.append(line)
+
+    def _interface(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        words = line.split(" ")
+        if len(words) > 2:  # in a VRF
+            return
+        for path, value in inner:
+            row = _line(path, value)
+            match row.split(" "):
+                case ["shutdown"]:
+                    self.down.add(words[1])
+                case ["ip", "address", text, *_] if (address := interface_address(text)) is not None:
+                    self.wired.setdefault(words[1], []).append(address)
+                case ["ip", *_]:
+                    self.unknown.append(f"{line}: {row}")
+
+    def _bgp(self, inner: Iterable[tuple[Path, str]]) -> None:
+        for path, value in inner:
+            line = _line(path, value)
+            if len(path) == 1 and line.startswith("address-family "):
+                if line not in IPV4_UNICAST:
+                    self.unknown.append(line)
+            elif len(path) > 1 and path[0] not in IPV4_UNICAST:
+                continue
+            elif line.startswith("neighbor "):
+                self._neighbor(line)
+            elif len(path) > 1:
+                self._of_family(line)
+            else:
+                self._of_instance(line)
+
+    def _of_instance(self, line: str) -> None:
+        match line.split(" "):
+            case ["bgp", "router-id", text]:
+                self.router_id = text
+            case ["bgp", "graceful-shutdown"]:
+                self.is_drained = True
+            case ["bgp", "shutdown", *_]:
+                self.is_shut_down = True
+            case ["no", "bgp", "ebgp-requires-policy"]:
+                self.has_policy = False
+            case ["no", "bgp", "default", "ipv4-unicast"]:
+                self.is_active = False
+            case ["bgp", "bestpath", "as-path", "multipath-relax", *_]:
+                self.is_relaxed = True
+            case _:
+                if not line.startswith(HARMLESS_TO_BGP):
+                    self.unknown.append(line)
+
+    def _of_family(self, line: str) -> None:
+        match line.split(" "):
+            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
+                self.aggregates.append(Aggregate(prefix, "summary-only" in options))
+                if options not in ([], ["summary-only"]):
+                    self.unknown.append(line)
+            case ["redistribute", "connected", *options]:
+                has_map = options[:1] == ["route-map"] and len(options) == 2
+                self.redistributed = options[1] if has_map else NO_MAP
+                if options and not has_map:
+                    self.unknown.append(line)
+            case ["network", text, *options] if (prefix := network(text)) is not None:
+                self.networks.append(prefix)
+                if options:
+                    self.unknown.append(line)
+            case ["maximum-paths", text] if text.isdecimal():
+                self.max_paths = int(text)
+            case ["maximum-paths", "ibgp", *_]:
+                pass
+            case ["no", "neighbor", name, "activate"]:
+                self.peers.of(name).is_activated = False
+            case _:
+                self.unknown.append(line)
+
+    def _neighbor(self, line: str) -> None:
+        _, name, *words = line.split(" ")
+        peer = self.peers.of(name)
+        match words:
+            case ["peer-group"]:
+                peer.is_group = True
+            case ["peer-group", group]:
+                peer.group = group
+            case ["interface", *options]:
+                peer.is_interface = True
+                _of_interface(peer, [word for word in options if word != "v6only"])
+            case ["remote-as", text]:
+                peer.remote = text
+            case ["shutdown"] | ["shutdown", "message", *_]:
+                peer.is_shut_down = True
+            case ["graceful-shutdown"]:
+                peer.is_drained = True
+            case ["activate"]:
+                peer.is_activated = True
+            case ["route-map", route_map, "in"]:
+                peer.inbound = route_map
+            case ["route-map", route_map, "out"]:
+                peer.outbound = route_map
+            case ["allowas-in"]:
+                peer.allowas_in = DEFAULT_ALLOWAS_IN
+            case ["allowas-in", times] if times.isdecimal():
+                peer.allowas_in = int(times)
+            case _:
+                if not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
+                    self.unknown.append(line)
+
+    def done(self, members: Mapping[str, str]) -> Router:
+        """Return what was read, in an order that does not depend on the file's."""
+        maps = clauses_in_order(self.maps)
+        if self.install_map and not _lets_all_pass(maps.get(self.install_map.split(" ")[4], ())):
+            self.unknown.append(self.install_map)
+        neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
+        if self.is_shut_down:
+            neighbors = tuple(replace(neighbor, is_active=False) for neighbor in neighbors)
+        return Router(
+            asn=self.asn,
+            router_id=self.router_id,
+            addresses=tuple(sorted((name, address) for name, found in self.wired.items() for address in found)),
+            members=tuple(sorted((port, bridge) for port, bridge in members.items())),
+            down=frozenset(self.down),
+            prefix_lists=in_order(self.lists),
+            route_maps=maps,
+            neighbors=neighbors,
+            redistributed=self.redistributed,
+            networks=tuple(sorted(self.networks)),
+            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            max_paths=self.max_paths,
+            needs_same_path=bool(self.asn) and not self.is_relaxed,
+            is_drained=self.is_drained,
+            requires_policy=self.has_policy,
+            unknown=tuple(sorted({*self.unknown, *self.peers.unknown()})),
+        )
+
+
+def _of_interface(peer: Peer, words: list[str]) -> None:
+    for key, value in zip(words[::2], words[1::2], strict=False):
+        if key == "peer-group":
+            peer.group = value
+        elif key == "remote-as":
+            peer.remote = value
+
+
+def _lets_all_pass(clauses: Iterable[Clause]) -> bool:
+    first = next(iter(clauses), None)
+    return first is not None and first == Clause(first.number, is_permit=True)
+
+
+def _line(path: Path, value: str) -> str:
+    return f"{path[-1]} {value}" if value else path[-1]
