@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Clause, Neighbor, PrefixRule
 
+ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
@@ -68,16 +69,16 @@ def prefix_rule(number: int, words: str) -> PrefixRule | None:
     if lengths.keys() - {"ge", "le", "eq"} or not all(map(str.isdecimal, lengths.values())):
         return None
     if prefix == "any":
-        return PrefixRule(number, action == "permit", IPv4Network("0.0.0.0/0"), 0, LARGEST_LENGTH)
+        return PrefixRule(number, action == "permit", ANY, 0, LARGEST_LENGTH)
     inside = network(prefix)
     if inside is None:
         return None
     if "eq" in lengths:
         return PrefixRule(number, action == "permit", inside, int(lengths["eq"]), int(lengths["eq"]))
-    return bounded(number, action == "permit", inside, lengths.get("ge", ""), lengths.get("le", ""))
+    return bounded(number, inside, lengths.get("ge", ""), lengths.get("le", ""), is_permit=action == "permit")
 
 
-def bounded(number: int, is_permit: bool, inside: IPv4Network, shortest: str, longest: str) -> PrefixRule:  # noqa: FBT001
+def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is_permit: bool) -> PrefixRule:
     """Return a rule with bounds of length that may be missing: without any, the prefix itself."""
     low = int(shortest) if shortest else inside.prefixlen
     high = int(longest) if longest else LARGEST_LENGTH if shortest else inside.prefixlen

@@ -1,0 +1,338 @@
+"""What an NVUE tree says about routing."""
+
+from dataclasses import replace
+from ipaddress import IPv4Interface, IPv4Network
+
+from netkit.platforms.bgp_reader import (
+    ANY,
+    GRACEFUL_SHUTDOWN,
+    ClauseDraft,
+    Peers,
+    as_number,
+    bounded,
+    clauses_in_order,
+    in_order,
+    interface_address,
+    is_address,
+    network,
+    whole_number,
+)
+from netkit.platforms.config import Config, Path
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, PrefixRule, Router
+
+ON = frozenset({"on", "enabled", "enable", "true"})
+SWITCH = frozenset({"state", "enable"})
+"""What turns an object on: `enable: on` up to 5.14, `state: enabled` since."""
+DEFAULT_PATHS = 64
+DEFAULT_ALLOWAS_IN = 3
+FAMILY = ("address-family", "ipv4-unicast")
+
+# What says nothing about which routes there are, by the first key below each object.
+HARMLESS = frozenset({"adaptive-routing", "bfd", "nexthop"})
+HARMLESS_EVERYWHERE = frozenset({"convergence-wait", "graceful-restart", "policy-update-timer", "wait-for-install"})
+HARMLESS_TO_BGP = frozenset({"route-reflection", "timers"})
+HARMLESS_TO_NEIGHBOR = frozenset({"bfd", "capabilities", "description", "timers", "type"})
+HARMLESS_TO_FAMILY = frozenset({"community-advertise", "nexthop-setting", "soft-reconfiguration"})
+
+
+def router(config: Config) -> Router:
+    """Return what a tree says about routing."""
+    reader = _Reader()
+    readers = {
+        "interface": reader.interface,
+        "router": reader.everywhere,
+        "vrf": reader.vrf,
+        "maintenance": reader.maintenance,
+    }
+    for path, value in config.items():
+        read = readers.get(path[0])
+        if read is not None and len(path) > 2 and not read(path, value):
+            reader.unknown.add(".".join(path) + (f": {value}" if value else ""))
+    return reader.done()
+
+
+class _Reader:
+    """Reads a tree leaf by leaf, in any order; each reader returns whether it understood the leaf."""
+
+    def __init__(self) -> None:
+        self.unknown: set[str] = set()
+        self.addresses: dict[str, list[IPv4Interface]] = {}
+        self.vrfs: dict[str, str] = {}
+        self.access: dict[str, str] = {}
+        self.svis: dict[str, str] = {}
+        self.down: set[str] = set()
+        self.rules: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+        self.actions: dict[tuple[str, str], str] = {}
+        self.clauses: dict[tuple[str, str], ClauseDraft] = {}
+        self.prepended: list[tuple[ClauseDraft, str, set[int | None]]] = []
+        self.denied: set[tuple[str, str]] = set()
+        self.community_matches: dict[tuple[str, str], str] = {}
+        self.communities: dict[str, set[str]] = {}
+        self.bgp: dict[str, str] = {}
+        self.peers = Peers()
+        self.is_on: dict[str, bool] = {}
+        self.is_relaxed = self.is_drained = False
+        self.redistributes: dict[str, str] = {}
+        self.networks: set[IPv4Network] = set()
+        self.aggregates: dict[IPv4Network, bool] = {}
+        self.max_paths = DEFAULT_PATHS
+
+    def interface(self, path: Path, value: str) -> bool:
+        """Read a leaf of an interface."""
+        name, key = path[1], path[2]
+        if key == "ipv4" or key == "ip":
+            if path[3:4] == ("address",) and len(path) > 4:
+                address = interface_address(path[4])
+                if address is not None:
+                    self.addresses.setdefault(name, []).append(address)
+            elif path[3:] == ("vrf",):
+                self.vrfs[name] = value
+            elif path[3:4] == ("vrr",):
+                return False
+        elif key == "link":
+            if path[3:] == ("state", "down") or (path[3:] == ("state",) and value == "down"):
+                self.down.add(name)
+        elif key == "vrf":
+            self.vrfs[name] = value
+        elif key == "vlan":
+            self.svis[value] = name
+        elif key == "bridge" and path[3:4] == ("domain",) and path[5:] in {("access",), ("untagged",)}:
+            self.access[name] = value
+        return True
+
+    def maintenance(self, path: Path, value: str) -> bool:
+        """Read a leaf of a maintenance unit."""
+        if path[1:] == ("unit", "all-protocols", "mode"):
+            self.is_drained |= value in ON
+            return True
+        return value not in ON
+
+    def everywhere(self, path: Path, value: str) -> bool:
+        """Read a leaf of what holds in every VRF."""
+        if path[1] == "bgp":
+            if path[2] in SWITCH:
+                self.is_on["everywhere"] = value in ON
+            elif path[2] == "graceful-shutdown":
+                self.is_drained |= value in ON
+            elif path[2] in {"autonomous-system", "router-id"}:
+                self.bgp.setdefault(path[2], value)
+            else:
+                return path[2] in HARMLESS_EVERYWHERE
+            return True
+        return self._policy(path[2:], value) if path[1] == "policy" else path[1] in HARMLESS
+
+    def _policy(self, path: Path, value: str) -> bool:
+        kind, name, *rest = path
+        if kind == "as-path-list":
+            return True  # counts where a route map matches it, which is not understood there
+        if len(rest) < 3:
+            return rest == ["type"]
+        number, key, *inner = rest[1:]
+        if kind == "prefix-list":
+            return self._prefix_rule((name, number), key, inner, value)
+        if kind == "community-list" and key == "community":
+            self.communities.setdefault(name, set()).add(inner[0] if inner else value)
+            return True
+        if kind == "route-map":
+            draft = self.clauses.setdefault((name, number), ClauseDraft())
+            if not self._clause((name, number), draft, (key, *inner), value):
+                draft.unknown.append(".".join((key, *inner)) + (f": {value}" if value else ""))
+            return True
+        return kind == "community-list" and key == "action"
+
+    def _prefix_rule(self, place: tuple[str, str], key: str, inner: list[str], value: str) -> bool:
+        if key == "action":
+            self.actions[place] = inner[0] if inner else value
+        elif key == "match" and inner:
+            bounds = self.rules.setdefault(place, {}).setdefault(inner[0], {})
+            if len(inner) > 1:
+                bounds[inner[1]] = value
+        else:
+            return False
+        return True
+
+    def _clause(self, place: tuple[str, str], draft: ClauseDraft, path: Path, value: str) -> bool:
+        line = ".".join(path)
+        match path:
+            case ("action",) | ("action", _):
+                if "deny" in {value, path[-1]}:
+                    self.denied.add(place)
+            case ("match", "type"):
+                return value == "ipv4"
+            case ("match", "ip-prefix-list"):
+                draft.prefix_lists = (*draft.prefix_lists, value)
+            case ("match", "community-list"):
+                self.community_matches[place] = value
+            case ("set", "local-preference"):
+                draft.set_preference(value, f"{line}: {value}")
+            case ("set", "community", word):
+                draft.set_community([word], line)
+            case ("set", "community"):
+                draft.set_community(value.split(), f"{line}: {value}")
+            case ("set", "as-path-prepend", "last-as") if value.isdecimal():
+                draft.prepends += int(value)
+            case ("set", "as-path-prepend", "as"):
+                numbers = value.replace(",", " ").split()
+                draft.prepends += len(numbers)
+                self.prepended.append((draft, f"{line}: {value}", {as_number(number) for number in numbers}))
+            case ("set", "metric" | "origin"):
+                pass
+            case _:
+                return False
+        return True
+
+    def vrf(self, path: Path, value: str) -> bool:
+        """Read a leaf of a VRF; what other VRFs than the default one route is only named."""
+        if path[1] == "mgmt" or path[2] != "router":
+            return True
+        if path[1] != "default" or path[3:4] != ("bgp",) or len(path) < 5:
+            return len(path) < 5 or path[3] not in {"bgp", "static", "ospf", "pbr", "eigrp"}
+        key = path[4]
+        if key == "neighbor" or key == "peer-group":
+            return len(path) < 6 or self._peer(path[4], path[5], path[6:], value)
+        if key == "address-family":
+            if path[5:6] != ("ipv4-unicast",):
+                return not (path[-1] in SWITCH and value in ON)
+            return self._family(path[6:], value)
+        if key in SWITCH:
+            self.is_on["default"] = value in ON
+        elif key in {"autonomous-system", "router-id"}:
+            self.bgp[key] = value
+        elif path[4:] == ("path-selection", "multipath", "aspath-ignore"):
+            self.is_relaxed = value in ON
+        else:
+            return key in HARMLESS_TO_BGP
+        return True
+
+    def _family(self, path: Path, value: str) -> bool:
+        match path:
+            case ("aggregate-route", text, *option) if (prefix := network(text)) is not None:
+                is_summary = option == ["summary-only"] and value in ON
+                self.aggregates[prefix] = self.aggregates.get(prefix, False) or is_summary
+                return not option or option == ["summary-only"]
+            case ("multipaths", "ebgp") if value.isdecimal():
+                self.max_paths = int(value)
+            case ("multipaths", "ibgp"):
+                pass
+            case ("redistribute", "connected", *key):
+                self.redistributes[key[0] if key else ""] = value
+                return not key or key[0] in {*SWITCH, "route-map"}
+            case ("redistribute", _, key):
+                return key in SWITCH and value not in ON
+            case ("network", text, *option) if (prefix := network(text)) is not None:
+                self.networks.add(prefix)
+                return not option
+            case (key,) if key in SWITCH:
+                self.is_on["family"] = value in ON
+            case _:
+                return False
+        return True
+
+    def _peer(self, kind: str, name: str, path: Path, value: str) -> bool:
+        peer = self.peers.of(name)
+        peer.is_group = kind == "peer-group"
+        peer.is_interface = kind == "neighbor" and not is_address(name)
+        if path[:2] == FAMILY:
+            return self._peer_family(name, path[2:], value)
+        match path:
+            case () | ("address-family", _):
+                pass
+            case ("peer-group",):
+                peer.group = value
+            case ("remote-as",):
+                peer.remote = value
+            case ("graceful-shutdown",):
+                peer.is_drained = value in ON
+            case ("shutdown",):
+                peer.is_shut_down = value in ON
+            case (key,) if key in SWITCH:
+                peer.is_shut_down = value not in ON
+            case ("address-family", *_):
+                return not (path[-1] in SWITCH and value in ON)
+            case _:
+                return path[0] in HARMLESS_TO_NEIGHBOR
+        return True
+
+    def _peer_family(self, name: str, path: Path, value: str) -> bool:
+        peer = self.peers.of(name)
+        match path:
+            case ():
+                pass
+            case ("policy", "inbound", "route-map"):
+                peer.inbound = value
+            case ("policy", "outbound", "route-map"):
+                peer.outbound = value
+            case ("aspath", "allow-my-asn", "occurrences") if value.isdecimal():
+                peer.allowas_in = int(value)
+            case ("aspath", "allow-my-asn", key) if key in SWITCH:
+                if value not in ON:
+                    peer.allowas_in = 0
+                elif peer.allowas_in is None:
+                    peer.allowas_in = DEFAULT_ALLOWAS_IN
+            case (key,) if key in SWITCH:
+                peer.is_activated = value in ON
+            case _:
+                return path[0] in HARMLESS_TO_FAMILY
+        return True
+
+    def done(self) -> Router:
+        """Return what was read, in an order that does not depend on the file's."""
+        asn = as_number(self.bgp.get("autonomous-system", "")) or 0
+        is_on = self.is_on.get("everywhere", False) and self.is_on.get("default", False)
+        neighbors = self.peers.neighbors(asn, is_active=True)
+        if not self.is_on.get("family", True):
+            neighbors = tuple(replace(neighbor, is_active=False) for neighbor in neighbors)
+        if is_on:
+            self.unknown.update(self.peers.unknown())
+        for draft, line, numbers in self.prepended:
+            if numbers != {asn}:
+                draft.unknown.append(line)
+        wired = {name: found for name, found in self.addresses.items() if self.vrfs.get(name, "default") == "default"}
+        connected = self.redistributes
+        is_connected = "" in connected or any(connected.get(key, "") in ON for key in SWITCH)
+        return Router(
+            asn=asn if is_on else 0,
+            router_id=self.bgp.get("router-id", ""),
+            addresses=tuple(sorted((name, address) for name, found in wired.items() for address in found)),
+            members=tuple(sorted((port, self.svis[vlan]) for port, vlan in self.access.items() if vlan in self.svis)),
+            down=frozenset(self.down),
+            prefix_lists=in_order(self._prefix_lists()),
+            route_maps=clauses_in_order(self._route_maps()),
+            neighbors=neighbors if is_on else (),
+            redistributed=connected.get("route-map", NO_MAP) if is_connected else None,
+            networks=tuple(sorted(self.networks)),
+            aggregates=tuple(Aggregate(prefix, is_only) for prefix, is_only in sorted(self.aggregates.items())),
+            max_paths=self.max_paths,
+            needs_same_path=not self.is_relaxed,
+            is_drained=self.is_drained,
+            requires_policy=False,
+            unknown=tuple(sorted(self.unknown)),
+        )
+
+    def _prefix_lists(self) -> dict[str, list[PrefixRule]]:
+        lists: dict[str, list[PrefixRule]] = {}
+        for (name, number), matches in self.rules.items():
+            is_permit = self.actions.get((name, number)) == "permit"
+            for text, bounds in matches.items():
+                inside = ANY if text == "any" else network(text)
+                low, high = bounds.get("min-prefix-len", ""), bounds.get("max-prefix-len", "")
+                if inside is None or whole_number(number) is None:
+                    if ":" not in text:
+                        self.unknown.add(f"prefix-list {name} rule {number}")
+                    continue
+                if text == "any" and not bounds:
+                    low, high = "0", str(LARGEST_LENGTH)
+                lists.setdefault(name, []).append(bounded(int(number), inside, low, high, is_permit=is_permit))
+        return lists
+
+    def _route_maps(self) -> dict[str, list[Clause]]:
+        maps: dict[str, list[Clause]] = {}
+        for place, draft in self.clauses.items():
+            wanted = self.community_matches.get(place)
+            if wanted is not None:
+                draft.matches_graceful_shutdown = self.communities.get(wanted, {""}) <= GRACEFUL_SHUTDOWN
+                if not draft.matches_graceful_shutdown:
+                    draft.unknown.append(f"match.community-list: {wanted}")
+            is_permit = place not in self.denied
+            maps.setdefault(place[0], []).append(draft.done(whole_number(place[1]) or 0, is_permit=is_permit))
+        return maps
