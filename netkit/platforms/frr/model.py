@@ -7,8 +7,8 @@ from netkit.platforms import section
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr.ownership import OWNERSHIP
-from netkit.platforms.frr.routing import router
 from netkit.platforms.frr.risks import RISKS
+from netkit.platforms.frr.routing import router
 from netkit.platforms.frr.way import way
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.files import Kind

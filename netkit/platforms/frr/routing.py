@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface, IPv4Network
 
 from netkit.platforms.bgp_reader import (
@@ -19,17 +19,17 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Path
+from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.routing import NO_MAP, Aggregate, Clause, PrefixRule, Router
 
-FRR_CONF, NETPLAN = "frr.conf", "netplan.yaml"
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
 DEFAULT_PATHS = 256  # what Debian's FRR is compiled with, and takes when `maximum-paths` is not there
 DEFAULT_ALLOWAS_IN = 3
 COMMUNITY_LIST = re.compile(r"bgp community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(?:permit|deny) (.+)")
 
-# What says nothing about which routes there are, as beginnings of lines. Whatever is not named here or read is reported.
+# What says nothing about which routes there are, as beginnings of lines. What is neither here nor read is reported.
 # fmt: off
 HARMLESS = (
     "frr ", "hostname", "domainname", "log ", "no log ", "service ", "no service ", "debug ", "password", "enable ",
@@ -52,22 +52,29 @@ HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
 # fmt: on
 
 
-def router(config: Config) -> Router:
-    """Return what a Linux switch says about routing."""
-    return bgp(config, *addresses(config))
-
-
-Wiring = tuple[dict[str, list[IPv4Interface]], dict[str, str], set[str], list[str]]
 Section = list[tuple[Path, str]]
 
 
-def addresses(config: Config) -> Wiring:
-    """Return netplan's addresses, the bridge of each port, the interfaces that stay down, and what is not understood."""
-    found: dict[str, list[IPv4Interface]] = {}
-    members: dict[str, str] = {}
-    down: set[str] = set()
+@dataclass(slots=True)
+class Wiring:
+    """What something else than FRR says about the interfaces of the default VRF."""
+
+    addresses: dict[str, list[IPv4Interface]] = field(default_factory=dict)
+    members: dict[str, str] = field(default_factory=dict)
+    """Port → the bridge or VLAN it is a member of."""
+    down: set[str] = field(default_factory=set)
+    unknown: list[str] = field(default_factory=list)
+
+
+def router(config: Config) -> Router:
+    """Return what a Linux switch says about routing."""
+    return bgp(config, _netplan(config))
+
+
+def _netplan(config: Config) -> Wiring:
+    wired = Wiring()
     elsewhere: set[str] = set()
-    routes: list[tuple[str, str]] = []
+    routes: list[tuple[str, str, str]] = []
     for path, value in config.items():
         if path[0] != NETPLAN or len(path) < 5 or path[1] != "network":
             continue
@@ -76,62 +83,58 @@ def addresses(config: Config) -> Wiring:
         if key == "addresses" and item:
             address = interface_address(item)
             if address is not None:
-                found.setdefault(name, []).append(address)
+                wired.addresses.setdefault(name, []).append(address)
         elif key == "interfaces" and item and kind == "vrfs":
             elsewhere.add(item)
         elif key == "interfaces" and item and kind == "bridges":
-            members[item] = name
+            wired.members[item] = name
         elif key == "activation-mode" and value in {"off", "manual"}:
-            down.add(name)
+            wired.down.add(name)
         elif key == "routes" and item:
-            routes.append((name, f"{item} {value}".strip()))
+            routes.append((name, item, value))
     for name in elsewhere:
-        found.pop(name, None)
-    members = {port: bridge for port, bridge in members.items() if bridge not in elsewhere}
-    unknown = [f"{name}: route {words}" for name, words in routes if name not in elsewhere and _is_main(words)]
-    return found, members, down, unknown
+        wired.addresses.pop(name, None)
+    wired.members = {port: bridge for port, bridge in wired.members.items() if bridge not in elsewhere}
+    for name, item, value in routes:
+        route = read_item(item, value)
+        table = str(route.get("table", "")) if isinstance(route, dict) else ""
+        if name not in elsewhere and table in MAIN_TABLE:
+            wired.unknown.append(f"{name}: route {item} {value}".strip())
+    return wired
 
 
-def _is_main(words: str) -> bool:
-    route = read_item(words, "")
-    return not isinstance(route, dict) or str(route.get("table", "")) in MAIN_TABLE
-
-
-def bgp(
-    config: Config,
-    wired: Mapping[str, Iterable[IPv4Interface]],
-    members: Mapping[str, str],
-    down: Iterable[str],
-    unknown: Iterable[str],
-) -> Router:
+def bgp(config: Config, wired: Wiring) -> Router:
     """Return what frr.conf says about routing, on interfaces that something else configures."""
-    top: list[tuple[str, str]] = []
+    top: list[str] = []
     sections: dict[str, Section] = {}
+    heads: dict[str, str] = {}
     for path, value in config.items():
         if path[0] != FRR_CONF:
             continue
         if len(path) == 2:
-            top.append((path[1], value))
+            line = f"{path[1]} {value}" if value else path[1]
+            top.append(line)
+            heads[line] = path[1]
         else:
             sections.setdefault(path[1], []).append((path[2:], value))
-    lines = [(f"{head} {value}" if value else head, head) for head, value in top]
-    reader = _Reader(sections, [line for line, _ in lines])
-    reader.unknown.extend(unknown)
-    reader.down.update(down)
-    reader.wired.update((name, list(found)) for name, found in wired.items())
-    for line, head in lines:
-        reader.top(line, head)
-    return reader.done(members)
+    return read(top, {line: sections[head] for line, head in heads.items() if head in sections}, wired)
+
+
+def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -> Router:
+    """Return what lines of the top level, and the sections below some of them, say about routing."""
+    lines = tuple(lines)
+    reader = _Reader(lines, wired)
+    for line in lines:
+        reader.top(line, sections.get(line, ()))
+    return reader.done()
 
 
 class _Reader:
     """Reads frr.conf, section by section."""
 
-    def __init__(self, sections: Mapping[str, Section], lines: Iterable[str]) -> None:
-        self.sections = sections
-        self.unknown: list[str] = []
-        self.down: set[str] = set()
-        self.wired: dict[str, list[IPv4Interface]] = {}
+    def __init__(self, lines: Iterable[str], wired: Wiring) -> None:
+        self.wired = wired
+        self.unknown = list(wired.unknown)
         self.lists: dict[str, list[PrefixRule]] = {}
         self.maps: dict[str, list[Clause]] = {}
         self.peers = Peers()
@@ -150,9 +153,8 @@ class _Reader:
         others = {found[1] for found in lists if found[2] not in GRACEFUL_SHUTDOWN}
         self.leaving = {found[1] for found in lists} - others
 
-    def top(self, line: str, head: str) -> None:
+    def top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         """Read a line of the top level, and what stands below it."""
-        inner = self.sections.get(head, ())
         if line.startswith("ip prefix-list "):
             self._prefix_list(line)
         elif line.startswith("route-map "):
@@ -223,9 +225,9 @@ class _Reader:
             row = _line(path, value)
             match row.split(" "):
                 case ["shutdown"]:
-                    self.down.add(words[1])
+                    self.wired.down.add(words[1])
                 case ["ip", "address", text, *_] if (address := interface_address(text)) is not None:
-                    self.wired.setdefault(words[1], []).append(address)
+                    self.wired.addresses.setdefault(words[1], []).append(address)
                 case ["ip", *_]:
                     self.unknown.append(f"{line}: {row}")
 
@@ -303,8 +305,13 @@ class _Reader:
                 peer.is_shut_down = True
             case ["graceful-shutdown"]:
                 peer.is_drained = True
-            case ["activate"]:
-                peer.is_activated = True
+            case _:
+                self._neighbor_policy(peer, words, line)
+
+    def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
+        match words:
+            case ["activate"] | ["no-activate"]:
+                peer.is_activated = words == ["activate"]
             case ["route-map", route_map, "in"]:
                 peer.inbound = route_map
             case ["route-map", route_map, "out"]:
@@ -317,9 +324,9 @@ class _Reader:
                 if not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
                     self.unknown.append(line)
 
-    def done(self, members: Mapping[str, str]) -> Router:
+    def done(self) -> Router:
         """Return what was read, in an order that does not depend on the file's."""
-        maps = clauses_in_order(self.maps)
+        wired, maps = self.wired, clauses_in_order(self.maps)
         if self.install_map and not _lets_all_pass(maps.get(self.install_map.split(" ")[4], ())):
             self.unknown.append(self.install_map)
         neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
@@ -328,9 +335,9 @@ class _Reader:
         return Router(
             asn=self.asn,
             router_id=self.router_id,
-            addresses=tuple(sorted((name, address) for name, found in self.wired.items() for address in found)),
-            members=tuple(sorted((port, bridge) for port, bridge in members.items())),
-            down=frozenset(self.down),
+            addresses=tuple(sorted((name, address) for name, found in wired.addresses.items() for address in found)),
+            members=tuple(sorted(wired.members.items())),
+            down=frozenset(wired.down),
             prefix_lists=in_order(self.lists),
             route_maps=maps,
             neighbors=neighbors,

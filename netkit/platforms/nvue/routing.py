@@ -80,7 +80,7 @@ class _Reader:
     def interface(self, path: Path, value: str) -> bool:
         """Read a leaf of an interface."""
         name, key = path[1], path[2]
-        if key == "ipv4" or key == "ip":
+        if key in {"ipv4", "ip"}:
             if path[3:4] == ("address",) and len(path) > 4:
                 address = interface_address(path[4])
                 if address is not None:
@@ -183,17 +183,16 @@ class _Reader:
 
     def vrf(self, path: Path, value: str) -> bool:
         """Read a leaf of a VRF; what other VRFs than the default one route is only named."""
-        if path[1] == "mgmt" or path[2] != "router":
+        if path[1] == "mgmt" or path[2] != "router" or len(path) < 5:
             return True
-        if path[1] != "default" or path[3:4] != ("bgp",) or len(path) < 5:
-            return len(path) < 5 or path[3] not in {"bgp", "static", "ospf", "pbr", "eigrp"}
-        key = path[4]
-        if key == "neighbor" or key == "peer-group":
-            return len(path) < 6 or self._peer(path[4], path[5], path[6:], value)
+        kind, key = path[3], path[4]
+        if kind != "bgp" or path[1] != "default":
+            return kind not in {"bgp", "eigrp", "ospf", "pbr", "static"}
+        if key in {"neighbor", "peer-group"}:
+            return len(path) < 6 or self._peer(key, path[5], path[6:], value)
         if key == "address-family":
-            if path[5:6] != ("ipv4-unicast",):
-                return not (path[-1] in SWITCH and value in ON)
-            return self._family(path[6:], value)
+            is_ours = path[5:6] == ("ipv4-unicast",)
+            return self._family(path[6:], value) if is_ours else not (path[-1] in SWITCH and value in ON)
         if key in SWITCH:
             self.is_on["default"] = value in ON
         elif key in {"autonomous-system", "router-id"}:

@@ -1,0 +1,235 @@
+"""What a SONiC switch says about routing: frr.conf in split mode, the BGP tables in unified mode.
+
+The tables are read as the lines of FRR that frrcfgd makes of them; a field it makes another line of is reported.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+
+from netkit.platforms.bgp_reader import interface_address, is_address
+from netkit.platforms.config import Config
+from netkit.platforms.frr import routing as frr
+from netkit.platforms.frr.files import FRR_CONF
+from netkit.platforms.routing import Router
+
+DEFAULT_VRF = "default"
+MANAGEMENT_VRF = "mgmt"
+SPLIT_MODES = frozenset({"split", "split-unified"})
+INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "LOOPBACK_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
+LINKS = ("PORT", "PORTCHANNEL", "VLAN")
+PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
+FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
+FAMILY = "address-family ipv4 unicast"
+IPV4 = "ipv4_unicast"
+
+Row = Mapping[str, str]
+Lines = Mapping[str, str | Mapping[str, str]]
+"""Field → the line it becomes, with its value at `{}`, or the line of each value."""
+Tables = dict[str, dict[str, dict[str, str]]]
+NOTHING: dict[str, dict[str, str]] = {}
+NO_ROW: Row = {}
+SWITCH = {"true": "", "false": ""}
+
+INSTANCE: Lines = {
+    "local_asn": "",
+    "router_id": "bgp router-id {}",
+    "default_ipv4_unicast": {"true": "", "false": "no bgp default ipv4-unicast"},
+    "graceful_shutdown": {"true": "bgp graceful-shutdown", "false": ""},
+    "load_balance_mp_relax": {"true": "bgp bestpath as-path multipath-relax", "false": ""},
+    "ebgp_requires_policy": {"true": "", "false": "no bgp ebgp-requires-policy"},
+    "log_nbr_state_changes": SWITCH,
+    "graceful_restart_enable": SWITCH,
+    "keepalive": "",
+    "holdtime": "",
+}
+PATHS: Lines = {"max_ebgp_paths": "maximum-paths {}", "max_ibgp_paths": ""}
+SESSION: Lines = {
+    "peer_type": "remote-as {}",
+    "asn": "remote-as {}",
+    "peer_group_name": "peer-group {}",
+    "admin_status": {"up": "", "down": "shutdown", "true": "", "false": "shutdown"},
+    "shutdown_message": "",
+    "name": "",
+    "bfd": SWITCH,
+    "capability_ext_nexthop": SWITCH,
+    "conn_retry": "",
+    "keepalive": "",
+    "holdtime": "",
+}
+ACTIVATION: Lines = {
+    "admin_status": {"up": "activate", "true": "activate", "down": "no-activate", "false": "no-activate"},
+    "route_map_in": "route-map {} in",
+    "route_map_out": "route-map {} out",
+    "allow_as_in": {"true": "allowas-in", "false": ""},
+    "allow_as_count": "allowas-in {}",
+    "soft_reconfiguration_in": SWITCH,
+}
+SUMMARY: Lines = {"summary_only": {"true": "summary-only", "false": ""}, "as_set": {"true": "as-set", "false": ""}}
+NETWORKS: tuple[tuple[str, str, Lines], ...] = (
+    ("BGP_GLOBALS_AF_AGGREGATE_ADDR", "aggregate-address", SUMMARY),
+    ("BGP_GLOBALS_AF_NETWORK", "network", {"policy": "route-map {}", "backdoor": {"true": "backdoor", "false": ""}}),
+)
+CLAUSE: Lines = {
+    "route_operation": "",
+    "match_prefix_set": "match ip address prefix-list {}",
+    "match_community": "match community {}",
+    "set_local_pref": "set local-preference {}",
+    "set_community_inline": "set community {}",
+    "set_asn_list": "set as-path prepend {}",
+    "set_metric": "set metric {}",
+    "set_origin": "set origin {}",
+}
+READ = frozenset(
+    {
+        "DEVICE_METADATA", "BGP_DEVICE_GLOBAL", "VLAN_MEMBER", "STATIC_ROUTE", "BGP_GLOBALS", "BGP_GLOBALS_AF",
+        "BGP_GLOBALS_AF_AGGREGATE_ADDR", "BGP_GLOBALS_AF_NETWORK", "ROUTE_REDISTRIBUTE", "PREFIX_SET", "PREFIX",
+        "COMMUNITY_SET", "ROUTE_MAP", *INTERFACES, *LINKS, *PEERS, *FAMILIES,
+    }
+)  # fmt: skip
+
+
+def router(config: Config) -> Router:
+    """Return what a switch says about routing."""
+    tables: Tables = {}
+    is_split = False
+    for path, value in config.items():
+        if path[0] in READ:
+            row = tables.setdefault(path[0], {}).setdefault(path[1], {})
+            if len(path) > 2:
+                row[path[2]] = value
+        elif path[0] == FRR_CONF:
+            is_split = True
+    wired = _wired(tables)
+    mode = tables.get("DEVICE_METADATA", NOTHING).get("localhost", NO_ROW).get("docker_routing_config_mode", "")
+    if is_split or mode in SPLIT_MODES:
+        return frr.bgp(config, wired)
+    if mode != "unified":  # bgpcfgd makes FRR's configuration, from templates of its own
+        wired.unknown.extend(f"BGP_NEIGHBOR|{key}" for key in tables.get("BGP_NEIGHBOR", NOTHING))
+        return frr.read((), {}, wired)
+    return _unified(tables, wired)
+
+
+def _wired(tables: Tables) -> frr.Wiring:
+    """Return the addresses, the VLAN of each access port, and what is shut down."""
+    wired = frr.Wiring()
+    elsewhere = set()
+    for table in INTERFACES:
+        for key, row in tables.get(table, NOTHING).items():
+            name, _, text = key.partition("|")
+            address = interface_address(text) if text else None
+            if address is not None:
+                wired.addresses.setdefault(name, []).append(address)
+            elif row.get("vrf_name", DEFAULT_VRF) != DEFAULT_VRF:
+                elsewhere.add(name)
+    for name in elsewhere:
+        wired.addresses.pop(name, None)
+    for key, row in tables.get("VLAN_MEMBER", NOTHING).items():
+        vlan, _, port = key.partition("|")
+        if row.get("tagging_mode") == "untagged" and vlan not in elsewhere:
+            wired.members[port] = vlan
+    for table in LINKS:
+        wired.down.update(name for name, row in tables.get(table, NOTHING).items() if row.get("admin_status") == "down")
+    routes = (key for key in tables.get("STATIC_ROUTE", NOTHING) if not key.startswith(f"{MANAGEMENT_VRF}|"))
+    wired.unknown.extend(f"STATIC_ROUTE|{key}" for key in routes)
+    if tables.get("BGP_DEVICE_GLOBAL", NOTHING).get("STATE", NO_ROW).get("tsa_enabled", "false") != "false":
+        wired.unknown.append("BGP_DEVICE_GLOBAL|STATE|tsa_enabled: true")
+    return wired
+
+
+def _unified(tables: Tables, wired: frr.Wiring) -> Router:
+    """Return what the BGP tables say, which frrcfgd makes FRR's configuration of."""
+    unknown = wired.unknown
+    top: list[str] = []
+    sections: dict[str, frr.Section] = {}
+    for key, row in tables.get("PREFIX", NOTHING).items():
+        name, number, prefix, lengths = (*key.split("|"), "", "", "")[:4]
+        low, _, high = lengths.partition("..")
+        bounds = f" ge {low} le {high}" if high else ""
+        if ":" not in prefix:
+            top.append(f"ip prefix-list {name} seq {number} {row.get('action', '')} {prefix}{bounds}")
+    for key, row in tables.get("COMMUNITY_SET", NOTHING).items():
+        top.append(f"bgp community-list standard {key} permit {_words(row.get('community_member', ''))}")
+    for key, row in tables.get("ROUTE_MAP", NOTHING).items():
+        name, _, number = key.partition("|")
+        head = f"route-map {name} {row.get('route_operation', 'permit')} {number}"
+        top.append(head)
+        sections[head] = [((line,), "") for line in _lines(row, CLAUSE, "", "", [])]
+        sections[head] += [((f"{field}: {row[field]}",), "") for field in row.keys() - CLAUSE.keys()]
+    for key, row in tables.get("BGP_GLOBALS", NOTHING).items():
+        if key == DEFAULT_VRF and "local_asn" in row:
+            head = f"router bgp {row['local_asn']}"
+            top.append(head)
+            instance = [((line,), "") for line in _instance(tables, unknown)]
+            sections[head] = instance + [((FAMILY, line), "") for line in _family(tables, unknown)]
+        else:
+            unknown.append(f"BGP_GLOBALS|{key}")
+    return frr.read(top, sections, wired)
+
+
+def _instance(tables: Tables, unknown: list[str]) -> Iterator[str]:
+    yield from _lines(tables["BGP_GLOBALS"][DEFAULT_VRF], INSTANCE, "", "BGP_GLOBALS|default", unknown)
+    for table in PEERS:
+        for key, row in tables.get(table, NOTHING).items():
+            vrf, _, name = key.partition("|")
+            if vrf != DEFAULT_VRF:
+                unknown.append(f"{table}|{key}")
+                continue
+            if table == "BGP_PEER_GROUP":
+                yield f"neighbor {name} peer-group"
+            elif not is_address(name):
+                yield f"neighbor {name} interface"
+            yield from _lines(row, SESSION, f"neighbor {name} ", f"{table}|{key}", unknown)
+
+
+def _family(tables: Tables, unknown: list[str]) -> Iterator[str]:
+    for key, row in tables.get("BGP_GLOBALS_AF", NOTHING).items():
+        if key == f"{DEFAULT_VRF}|{IPV4}":
+            yield from _lines(row, PATHS, "", f"BGP_GLOBALS_AF|{key}", unknown)
+        else:
+            unknown.append(f"BGP_GLOBALS_AF|{key}")
+    yield from _networks(tables, unknown)
+    for table in FAMILIES:
+        for key, row in tables.get(table, NOTHING).items():
+            vrf, name, family = (*key.split("|"), "", "")[:3]
+            if (vrf, family) != (DEFAULT_VRF, IPV4):
+                unknown.append(f"{table}|{key}")
+                continue
+            yield from _lines(row, ACTIVATION, f"neighbor {name} ", f"{table}|{key}", unknown)
+
+
+def _networks(tables: Tables, unknown: list[str]) -> Iterator[str]:
+    """Yield what the switch announces of itself."""
+    for table, line, fields in NETWORKS:
+        for key, row in tables.get(table, NOTHING).items():
+            vrf, _, family_prefix = key.partition("|")
+            family, _, prefix = family_prefix.partition("|")
+            if (vrf, family) == (DEFAULT_VRF, IPV4):
+                yield " ".join([line, prefix, *_lines(row, fields, "", f"{table}|{key}", unknown)])
+            else:
+                unknown.append(f"{table}|{key}")
+    for key, row in tables.get("ROUTE_REDISTRIBUTE", NOTHING).items():
+        vrf, protocol = (*key.split("|"), "")[:2]
+        if vrf == DEFAULT_VRF and key.endswith("|ipv4"):
+            options = _lines(row, {"route_map": "route-map {}"}, "", f"ROUTE_REDISTRIBUTE|{key}", unknown)
+            yield " ".join([f"redistribute {protocol}", *options])
+        else:
+            unknown.append(f"ROUTE_REDISTRIBUTE|{key}")
+
+
+def _lines(row: Row, fields: Lines, start: str, place: str, unknown: list[str]) -> Iterator[str]:
+    """Yield what the fields of a row become, in the order of the fields; a value of no known line is reported."""
+    for field, lines in fields.items():
+        value = _words(row[field]) if field in row else ""
+        line = lines if isinstance(lines, str) else lines.get(value)
+        if not value or (field == "allow_as_count" and row.get("allow_as_in") != "true"):
+            continue
+        if line is None:
+            unknown.append(f"{place}|{field}: {value}")
+        elif line:
+            yield f"{start}{line}".format(value)
+    unknown.extend(f"{place}|{field}: {row[field]}" for field in row.keys() - fields.keys())
+
+
+def _words(value: str) -> str:
+    """Return a value, or the items of one that is a list."""
+    return " ".join(json.loads(value)) if value.startswith("[") else value.replace(",", " ")
