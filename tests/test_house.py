@@ -21,6 +21,7 @@ STAGES = (
     "platforms",
     "intent",
     "design",
+    "routing",
     "render",
     "plan",
     "access",
@@ -87,7 +88,7 @@ def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
 TALKING = re.compile(r"(driver|ssh|transport\w*|shell\w*|rest\w*)\.py")
 
 
-@pytest.mark.parametrize("stage", ["intent", "design", "render", "facts", "platforms", "hardware", "judge"])
+@pytest.mark.parametrize("stage", ["intent", "design", "routing", "render", "facts", "platforms", "hardware", "judge"])
 def test_pure_stages_touch_no_clock_network_or_environment(stage: str) -> None:
     forbidden = {"time", "datetime", "random", "socket", "subprocess", "urllib", "http", "uuid", "secrets"}
     for path in (PACKAGE / stage).rglob("*.py"):

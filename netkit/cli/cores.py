@@ -37,13 +37,15 @@ class Work:
     names: Names
     sides: Callable[[Names], Sides]
     known: Known
+    before: tuple[Fabric, ...] = ()
+    """Fabrics whose cables may still be there."""
 
     def answer(self, names: Names) -> "Answer":
         """Return the part of the plan that is about some devices."""
         pairs: dict[str, str] = {}
         try:
             running, intended = self.sides(names)
-            plan = planning.make(self.fabric, running, intended, known=ChainMap(pairs, self.known))
+            plan = planning.make(self.fabric, running, intended, known=ChainMap(pairs, self.known), is_part=True)
         except NetkitError as error:
             return Answer(None, {}, type(error), error.problems)
         return Answer(plan, pairs)
@@ -133,10 +135,15 @@ def _together(work: Work, plans: list[Plan]) -> Plan:
     """Return plans of parts as the plan of all, in the order of the devices."""
     devices = {device.name: device for plan in plans for device in plan.devices}
     missed = {one.name: one for plan in plans for one in plan.unreachable}
-    ordered = tuple(devices[name] for name in work.names if name in devices)
-    return replace(
+    in_turn = tuple(devices[name] for name in work.names if name in devices)
+    plan = replace(
         plans[0],
-        devices=ordered,
+        devices=in_turn,
         unreachable=tuple(missed[name] for name in work.names if name in missed),
-        groups=grouped(work.fabric, ordered),
+        groups=grouped(work.fabric, in_turn),
     )
+
+    def sides(name: str) -> planning.Sides:
+        return planning.sides_of(*work.sides((name,)))(name)
+
+    return planning.ordered(work.fabric, plan, sides, work.before)

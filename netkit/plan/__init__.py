@@ -1,7 +1,22 @@
 """Running and intended configurations → what has to change, and what that risks."""
 
-from netkit.plan.make import make, rollback
+from netkit.plan.make import Sides, keeping, make, ordered, rollback, sides_of
 from netkit.plan.serial import read, write
 from netkit.plan.shape import Blast, DevicePlan, Missed, Plan, Running, Unreachable
 
-__all__ = ["Blast", "DevicePlan", "Missed", "Plan", "Running", "Unreachable", "make", "read", "rollback", "write"]
+__all__ = [
+    "Blast",
+    "DevicePlan",
+    "Missed",
+    "Plan",
+    "Running",
+    "Sides",
+    "Unreachable",
+    "keeping",
+    "make",
+    "ordered",
+    "read",
+    "rollback",
+    "sides_of",
+    "write",
+]

@@ -62,6 +62,7 @@ def of_switch(
         hosts=tuple(dict.fromkeys(host for host, _ in nics)),
         gpus=tuple(f"{host}:{interface}" for host, interface in nics),
         is_disruptive=bool(nics),
+        ports=tuple(port.name for port in hit if port.name in reach.down and port.role != "host"),
     )
 
 

@@ -1,22 +1,36 @@
 """Running and intended configurations → a plan. Pure: what was read is handed in."""
 
 import hashlib
-from collections.abc import Mapping, MutableMapping
+import re
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from netkit import __version__
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
-from netkit.plan.shape import Blast, DevicePlan, Missed, Plan, Running, Unreachable
-from netkit.platforms.change import NOTHING, Risk, Way
-from netkit.platforms.compare import Comparison, ConfigModel, Situation, compare
+from netkit.plan.order import Order
+from netkit.plan.shape import Blast, Bridge, DevicePlan, Missed, Plan, Routing, Running, Unreachable
+from netkit.platforms.change import NOTHING, Change, Risk, Way
+from netkit.platforms.compare import Comparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
+from netkit.platforms.routing import Kept
 
 Known = MutableMapping[str, str]
 """Pairs of texts already seen to be equal, and the digest of what they say: see netkit.plan.cache."""
 
+ROUTING_WORDS = re.compile(
+    r"addr|aggregate|bgp|bridge|graceful|interface|ipv4|loopback|maint|member|neighbor|netplan|network|path"
+    r"|prefix|quiesce|redistribute|route|routing|shutdown|vlan",
+    re.IGNORECASE,
+)
+"""Words in the paths of everything that decides about routes on any NOS; that more fit only takes time."""
+NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
+Kinds = Mapping[str, Routing]
+EMPTY: Kinds = MappingProxyType({})
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
 
@@ -28,10 +42,12 @@ def make(
     *,
     owner: Mapping[str, Files] | None = None,
     known: Known | None = None,
+    is_part: bool = False,
 ) -> Plan:
-    """Return what has to change on each device that has intended files.
+    """Return what has to change on each device that has intended files, and in which order.
 
     A device nobody could read is listed, never taken for unchanged. `owner`: see netkit.platforms.compare.compare.
+    Of a part of a plan the order is left to `netkit.plan.ordered`, once all parts are there.
     """
     strange = sorted(set(devices) - set(intended)) or sorted(name for name in intended if fabric.device(name) is None)
     if strange:
@@ -49,8 +65,71 @@ def make(
             missed.append(Missed(name, planned.reason))
         else:
             plans.append(planned)
-    groups = grouped(fabric, plans)
-    return Plan(fabric.name, tuple(plans), tuple(missed), groups, __version__)
+    plan = Plan(fabric.name, tuple(plans), tuple(missed), grouped(fabric, plans), __version__)
+    return plan if is_part else ordered(fabric, plan, sides_of(devices, intended, owner))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What a device runs, and what it should."""
+
+    running: Running
+    intended: Files
+    owner: Files | None = None
+
+
+def sides_of(
+    devices: Mapping[str, Running | Unreachable],
+    intended: Mapping[str, Files],
+    owner: Mapping[str, Files] | None = None,
+) -> Callable[[str], Sides]:
+    """Return what gives the sides of a device."""
+
+    def sides(name: str) -> Sides:
+        running = devices[name]
+        if isinstance(running, Unreachable):
+            raise PlanError(Problem(f"{name}: {running.reason}", "make the plan again"))
+        return Sides(running, intended[name], owner[name] if owner else None)
+
+    return sides
+
+
+def ordered(
+    fabric: Fabric, plan: Plan, sides: Callable[[str], Sides], before: Sequence[Fabric] = (), *, beside: Kinds = EMPTY
+) -> Plan:
+    """Return a plan with the order of its devices.
+
+    `sides` is asked for devices that change in two stages only. `before` are fabrics whose cables may still be there,
+    `beside` the routing of devices that are not in the plan and do not run what is intended.
+    """
+    if not plan.changed:
+        return plan
+    routing = {device.name: device.routing for device in plan.changed if device.routing is not None}
+    order = Order(fabric, plan.changed, {**beside, **routing}, before)
+    steps = order.steps()
+    staged = {name for step in steps if step.stage for name in step.devices}
+    bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
+    devices = tuple(replace(device, routing=None) for device in plan.devices)
+    return replace(plan, devices=devices, steps=steps, bridges=bridges, gone=order.gone())
+
+
+def keeping(fabric: Fabric, name: str, intended: Files, kept: Kept) -> Files:
+    """Return the files of a device that say what is intended, and what is kept beside it."""
+    device = fabric.device(name)
+    keep = MODELS[device.platform].keeping if isinstance(device, Switch) else None
+    if keep is None:
+        raise PlanError(Problem(f"{name}: cannot keep routes", "make the plan again"))
+    return keep(intended, kept)
+
+
+def _bridge(fabric: Fabric, name: str, kept: Kept, sides: Sides) -> Bridge:
+    both = keeping(fabric, name, sides.intended, kept)
+    between = Running({file: both.get(file) for file in sides.running.files}, sides.running.version)
+    first = _device(fabric, name, sides.running, both, sides.owner, None)
+    then = _device(fabric, name, between, sides.intended, sides.owner or both, None)
+    if isinstance(first, Unreachable) or isinstance(then, Unreachable):
+        raise PlanError(Problem(f"{name}: {NOTHING_READ}", "make the plan again"))
+    return Bridge(name, kept, replace(first, routing=None), replace(then, routing=None))
 
 
 def rollback(
@@ -117,7 +196,24 @@ def _planned(
         intended_digest=found.intended_digest,
         not_read=found.not_read,
         warnings=warnings,
+        routing=_routing(model, found, touched),
     )
+
+
+def _routing(model: ConfigModel, found: Comparison, touched: Blast) -> Routing | None:
+    """Return what a change does to routing; None when it does nothing."""
+    if not (touched.ports or any(map(_is_about_routing, found.changes))):
+        return None
+    read = model.router or model.host_routes
+    if read is None:
+        return None
+    running, intended = read(found.whole), read(apply(found.whole, found.changes))
+    return Routing(running, intended) if running != intended else None
+
+
+def _is_about_routing(change: Change) -> bool:
+    place = " ".join(change.path)
+    return bool(ROUTING_WORDS.search(place)) and not NO_ROUTING.search(change.path[-1])
 
 
 def _unchanged(

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
+from ipaddress import IPv4Network
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -37,6 +38,9 @@ def read(text: str, file: str = "") -> Plan:
     schema = document.get("schema") if isinstance(document, dict) else None
     if type(schema) is not int:
         raise PlanError(Problem("is not a plan", AGAIN, file=file))
+    if schema < SCHEMA:
+        message = f"is of an older netkit: schema {schema}, which has no order of its devices"
+        raise PlanError(Problem(message, AGAIN, file=file))
     if schema > SCHEMA:
         message = f"is of a newer netkit: schema {schema}, this one reads up to {SCHEMA}"
         raise PlanError(Problem(message, "use that netkit, or make the plan again with this one", file=file))
@@ -58,7 +62,8 @@ def _adapter() -> TypeAdapter[Plan]:
 def _plan(document: Document) -> Plan | None:
     """Return the plan of a document; None when it lacks something or has it wrong."""
     try:
-        for device in document["devices"]:
+        staged = [one[stage] for one in document["bridges"] for stage in ("first", "then")]
+        for device in (*document["devices"], *staged):
             for judged in (device, device["way"], *device["changes"]):
                 judged["risk"] = risk_of(judged["risk"])
         return _adapter().validate_python(document)
@@ -100,7 +105,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Risk):
         return value.word
     if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
+        return {item.name: _plain(getattr(value, item.name)) for item in fields(value) if item.compare}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
+    if isinstance(value, IPv4Network):
+        return str(value)
     return value

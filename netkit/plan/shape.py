@@ -1,11 +1,13 @@
 """What a plan is: frozen, free of secrets, and the same read back from its file."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from netkit.platforms.change import Change, Risk, Way
+from netkit.platforms.routing import HostRoutes, Kept, Router
 
-SCHEMA = 1
+SCHEMA = 2
 """Raised when a field changes meaning; a plan of a newer netkit is refused."""
 
 
@@ -35,6 +37,59 @@ class Blast:
     gpus: tuple[str, ...] = ()
     is_disruptive: bool = False
     """Hosts lose traffic, and no other path could take it over."""
+    ports: tuple[str, ...] = ()
+    """Of one device: its ports towards switches whose session goes away for a moment."""
+
+
+Stage = Literal["", "both", "finish"]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """What a device's routing is before and after a change."""
+
+    running: Router | HostRoutes
+    intended: Router | HostRoutes
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Pairs of host addresses that do not reach each other although they did before and will again."""
+
+    pairs: int = 0
+    hosts: tuple[str, ...] = ()
+    rails: tuple[str, ...] = ()
+    seconds: int = 0
+    """About how long; 0: until a later step."""
+
+    def __bool__(self) -> bool:
+        """Whether anything is lost."""
+        return self.pairs > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Devices that may change at the same time, and what that costs by the model of the routing."""
+
+    number: int
+    devices: tuple[str, ...]
+    stage: Stage = ""
+    """`both`: what ran before stays accepted and announced beside what is intended; `finish`: it goes."""
+    paths: int = 0
+    """The least number of equal paths any leaf has left, while it changes and after it; 0 when there is none."""
+    paths_before: int = 0
+    during: Loss = Loss()
+    after: Loss = Loss()
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """A device that is changed in two stages: first to both, then to what is intended alone."""
+
+    device: str
+    kept: Kept
+    first: "DevicePlan"
+    then: "DevicePlan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +108,8 @@ class DevicePlan:
     intended_digest: str
     not_read: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    routing: Routing | None = field(default=None, compare=False, repr=False)
+    """Only where the change matters to routing, and only until the order is known: it is not part of a plan's file."""
 
     @property
     def is_unchanged(self) -> bool:
@@ -79,6 +136,11 @@ class Plan:
     """Devices with the same changes, apart from names and addresses."""
     netkit: str
     schema: int = SCHEMA
+    steps: tuple[Step, ...] = ()
+    """The order of the devices."""
+    bridges: tuple[Bridge, ...] = ()
+    gone: Loss = Loss()
+    """What the intended fabric does not connect any more."""
 
     @property
     def changed(self) -> tuple[DevicePlan, ...]:
@@ -107,6 +169,12 @@ class Plan:
             gpus=_together(*(blast.gpus for blast in blasts)),
             is_disruptive=any(blast.is_disruptive for blast in blasts),
         )
+
+    @property
+    def worst(self) -> Loss:
+        """The greatest loss of any state on the way."""
+        losses = [loss for step in self.steps for loss in (step.during, step.after)]
+        return max(losses, key=lambda loss: (not loss.seconds and bool(loss), loss.pairs), default=Loss())
 
     def device(self, name: str) -> DevicePlan | None:
         """Return the plan of a device."""

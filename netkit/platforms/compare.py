@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -67,6 +67,8 @@ class Comparison:
     running_digest: str
     intended_digest: str
     not_read: tuple[str, ...] = ()
+    whole: Config = field(default_factory=dict, repr=False)
+    """All that runs, netkit's or not."""
 
 
 def compare(
@@ -88,13 +90,15 @@ def compare(
     wanted = read({name: text for name, text in intended.items() if name in running and model.reads(name)})
     claims = model.ownership.claims(wanted if owner is None else read(owner))
     found = {name: text for name, text in running.items() if text is not None and model.reads(name)}
-    have = model.ownership.restrict(model.parse(found), claims)
+    whole = model.parse(found)
+    have = model.ownership.restrict(whole, claims)
     wanted = model.ownership.restrict(wanted, claims)
     if have != wanted:
         have, wanted = _settled(have, wanted)
     changes = () if have == wanted else diff(model, have, wanted)
     running_digest = digest(have)
-    return Comparison(have, wanted, changes, running_digest, digest(wanted) if changes else running_digest, not_read)
+    intended_digest = digest(wanted) if changes else running_digest
+    return Comparison(have, wanted, changes, running_digest, intended_digest, not_read, whole)
 
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:

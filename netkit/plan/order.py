@@ -1,0 +1,296 @@
+"""In which order devices change, and in how many steps, so that no two hosts lose each other on the way.
+
+The order is derived, not assumed: each candidate is tried in the model of the fabric's routing (`netkit.routing`), from
+what every device runs to what it is to run. Where no order of single changes is safe, each device first gets a
+configuration that still accepts and announces what ran before, beside what is intended; what is left over goes last.
+What no order avoids is named in the step that costs it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from netkit.design.fabric import Fabric, Switch
+from netkit.design.hosts import RoutePlan
+from netkit.plan.shape import DevicePlan, Loss, Routing, Step
+from netkit.platforms.change import Risk
+from netkit.platforms.compare import natural
+from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router
+from netkit.routing import Cabling, Network, Outlook, State
+from netkit.routing.designed import host_of, router_of
+
+ROLES = ("leaf", "spine", "core", "host")
+"""The order to begin with. Hosts come last: a switch must know a traffic class before somebody uses it."""
+RUNNING, INTENDED, BOTH = range(3)
+"""The configurations of a device, as `netkit.routing.Network` numbers them."""
+SECONDS = {Risk.SESSION: 10, Risk.BUFFER: 2, Risk.PORT: 20, Risk.REBOOT: 300}
+"""About how long traffic stays away when nothing else carries it. Estimates, not measured on hardware."""
+NOTHING_LOST = Loss()
+
+
+class Order:
+    """The states of one plan, and the search among its orders."""
+
+    def __init__(
+        self, fabric: Fabric, devices: Sequence[DevicePlan], routing: Mapping[str, Routing], before: Sequence[Fabric]
+    ) -> None:
+        self._fabric = fabric
+        self._devices = {device.name: device for device in devices}
+        self._routing = routing
+        self.kept = dict(self._all_kept())
+        self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
+        self._base = self._network.outlook(State())
+        self._goal = self._network.outlook(State(dict.fromkeys(self._devices, INTENDED)))
+        self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
+        self._carriers = self._network.carriers(State())
+
+    def steps(self) -> tuple[Step, ...]:
+        """Return the best order: with each device changed once where that is safe, else with both for a while."""
+        once = self._sequence(dict.fromkeys(self._devices, INTENDED))
+        if not any(step.after for step in once) or not self.kept:
+            return _numbered(once)
+        there = self._sequence({name: BOTH if name in self.kept else INTENDED for name in self._devices})
+        phases = {name: BOTH if name in self.kept else INTENDED for name in self._devices}
+        twice = [*there, *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
+        return _numbered(twice if _weight(twice) < _weight(once) else once)
+
+    def gone(self) -> Loss:
+        """Return what the intended fabric does not connect any more."""
+        return self._loss(self._base.rows, self._goal)
+
+    # Configurations
+
+    def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
+        for switch in self._fabric.switches:
+            found = self._routing.get(switch.name)
+            if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
+                yield switch.name, (router_of(self._fabric, switch),)
+            elif switch.name in self.kept:
+                yield switch.name, (found.running, found.intended, holding(found.intended, self.kept[switch.name]))
+            else:
+                yield switch.name, (found.running, found.intended)
+
+    def _hosts(self) -> Iterator[tuple[str, Sequence[HostRoutes]]]:
+        plan = RoutePlan(self._fabric)
+        for host in self._fabric.hosts:
+            found = self._routing.get(host.name)
+            if found is None or not isinstance(found.running, HostRoutes) or not isinstance(found.intended, HostRoutes):
+                yield host.name, (host_of(plan, host),)
+            else:
+                yield host.name, (found.running, found.intended)
+
+    def _all_kept(self) -> Iterator[tuple[str, Kept]]:
+        for name, found in self._routing.items():
+            if isinstance(found.running, Router) and isinstance(found.intended, Router):
+                kept = to_keep(found.running, found.intended)
+                if kept and name in self._devices:
+                    yield name, kept
+
+    # Sequences
+
+    def _sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
+        """Return steps that lead all devices to their targets: at each point the first group that loses nothing."""
+        state = dict(phases or {})
+        waiting = {role: self._groups(role, targets) for role in ROLES}
+        steps: list[Step] = []
+        while roles := [role for role in ROLES if waiting[role]]:
+            best: tuple[Step, str] | None = None
+            for role in roles:
+                step = self._step(state, waiting[role][0], targets)
+                if best is None or step.after.pairs < best[0].after.pairs:
+                    best = step, role
+                if not step.after:
+                    break
+            if best is None:
+                break
+            step, role = best
+            del waiting[role][0]
+            state |= {name: targets[name] for name in step.devices}
+            steps.append(step)
+        return steps
+
+    def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
+        """Return the devices of a tier in groups that may change together; what carries nothing is one group."""
+        idle: list[str] = []
+        groups: list[tuple[list[str], set[str]]] = []
+        of_role = [name for name in names if self._devices[name].role == role]
+        for name in sorted(of_role, key=lambda one: natural((one,))):
+            if name not in self._carriers:
+                idle.append(name)
+                continue
+            served = depends_on(self._devices[name], self._fabric)
+            free = next((group for group in groups if not group[1] & served), None)
+            if free is None:
+                free = [], set()
+                groups.append(free)
+            free[0].append(name)
+            free[1].update(served)
+        found = [tuple(group) for group, _ in groups]
+        return [tuple(idle), *found] if idle else found
+
+    def _step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
+        """Return what changing a group costs, while it changes and once it has."""
+        during, paths = self._while_changing(phases, names)
+        after = NOTHING_LOST
+        for some in self._parts(names):
+            outlook = self._network.outlook(State({**phases, **{name: targets[name] for name in some}}))
+            after = max(after, self._loss(self._wanted, outlook), key=lambda loss: loss.pairs)
+            paths = min(paths, _narrowest(outlook))
+        return Step(0, names, _stage(phases, names, targets), paths, _narrowest(self._base), during, after)
+
+    def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Loss, int]:
+        down: set[tuple[str, str]] = set()
+        drained: set[str] = set()
+        risk = Risk.NONE
+        for name in names:
+            planned = self._devices[name]
+            down |= {(name, port) for port in planned.blast.ports}
+            if planned.blast.ports:
+                risk = max(risk, planned.risk)
+                drained |= {name} if is_drained_first(planned, self._fabric) else set()
+        if not down:
+            return NOTHING_LOST, _narrowest(self._base)
+        outlook = self._network.outlook(State(phases, frozenset(down), frozenset(drained)))
+        loss = self._loss(self._wanted, outlook)
+        return (replace(loss, seconds=SECONDS.get(risk, 0)) if loss else loss), _narrowest(outlook)
+
+    def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        """Yield which of a group may have changed before the others: each end of it, and all."""
+        moving = [name for name in names if name in self._routing and (name in self._carriers or len(names) == 1)]
+        if not any(name in self._routing for name in names):
+            return
+        if len(moving) > 1:
+            yield (moving[0],)
+            yield tuple(name for name in names if name != moving[0])
+        yield names
+
+    def _loss(self, wanted: Sequence[int], outlook: Outlook) -> Loss:
+        """Return the pairs that were to reach each other and do not."""
+        groups = self._network.groups
+        pairs = 0
+        hosts: set[str] = set()
+        rails: set[str] = set()
+        for index, (want, has) in enumerate(zip(wanted, outlook.rows, strict=True)):
+            lost = want & ~has
+            while lost:
+                other = (lost & -lost).bit_length() - 1
+                lost &= lost - 1
+                if not wanted[other] >> index & 1:
+                    continue  # it never came back
+                is_seen_twice = other < index and not outlook.rows[other] >> index & 1
+                if not is_seen_twice:
+                    pairs += len(groups[index].nics) * len(groups[other].nics)
+                    for group in (groups[index], groups[other]):
+                        hosts.update(nic.host for nic in group.nics)
+                        rails.update(nic.interface for nic in group.nics)
+        return Loss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+
+
+def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
+    """Return what a device serves: two devices that share one of these never change together.
+
+    For a leaf these are its hosts, for a spine or core what hangs below it and its plane, for a host itself.
+    """
+    found = fabric.device(device.name)
+    if not isinstance(found, Switch):
+        return frozenset({device.name})
+    below = {port.peer for port in found.ports if port.role != "up"}
+    if found.role == "leaf":
+        return frozenset(below.union(device.blast.hosts))
+    return frozenset(below | {f"{found.role} plane {found.plane}"})
+
+
+def is_drained_first(device: DevicePlan, fabric: Fabric) -> bool:
+    """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
+    found = fabric.device(device.name)
+    if not isinstance(found, Switch) or found.role not in {"spine", "core"}:
+        return False
+    is_felt = device.risk >= Risk.SESSION and bool(device.blast.sessions or device.blast.links)
+    if not is_felt or device.blast.is_disruptive:
+        return False
+    below = {port.peer for port in found.ports if port.role == "down"}
+    return bool(below) and all(_has_another_way(fabric.switch(peer), device.name) for peer in below)
+
+
+def _has_another_way(switch: Switch, without: str) -> bool:
+    return any(port.role == "up" and port.peer != without for port in switch.ports)
+
+
+def to_keep(running: Router, intended: Router) -> Kept:
+    """Return what an intended configuration needs beside it to accept and announce what the running one does."""
+    rules: dict[str, list[PrefixRule]] = {}
+    for was, now in _filters(running, intended):
+        names = _plain_lists(intended.route_maps.get(now, ()))
+        old = [
+            rule
+            for name in _plain_lists(running.route_maps.get(was, ()))
+            for rule in running.prefix_lists.get(name, ())
+        ]
+        if not names:
+            continue
+        known = [rule for name in names for rule in intended.prefix_lists.get(name, ())]
+        into = rules.setdefault(names[0], [])
+        for rule in old:
+            is_known = any(_allows(one, rule) for one in (*known, *into))
+            if rule.is_permit and not is_known:
+                number = max((one.number for one in (*intended.prefix_lists.get(names[0], ()), *into)), default=0)
+                into.append(replace(rule, number=number + 10))
+    known_prefixes = {one.prefix for one in intended.aggregates}
+    aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
+    return Kept(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
+
+
+def holding(intended: Router, kept: Kept) -> Router:
+    """Return an intended router with what is kept."""
+    lists = dict(intended.prefix_lists)
+    for name, rule in kept.rules:
+        lists[name] = (*lists.get(name, ()), rule)
+    return replace(intended, prefix_lists=lists, aggregates=(*intended.aggregates, *kept.aggregates))
+
+
+def _filters(running: Router, intended: Router) -> Iterator[tuple[str, str]]:
+    """Yield the route maps at the same place: of connected routes, and of each neighbour in and out."""
+    found: dict[tuple[str, str], None] = {}
+    if running.redistributed and intended.redistributed:
+        found[running.redistributed, intended.redistributed] = None
+    before = {one.interface: one for one in running.neighbors}
+    for now in intended.neighbors:
+        was = before.get(now.interface)
+        if was is not None:
+            found[was.inbound, now.inbound] = None
+            found[was.outbound, now.outbound] = None
+    yield from found
+
+
+def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
+    """Return the prefix lists of a route map that does nothing but permit what they hold; none of any other."""
+    names: list[str] = []
+    for clause in clauses:
+        if not clause.is_permit or clause.unknown or clause.matches_graceful_shutdown or not clause.prefix_lists:
+            return ()
+        names += clause.prefix_lists
+    return tuple(dict.fromkeys(names))
+
+
+def _allows(one: PrefixRule, other: PrefixRule) -> bool:
+    """Whether a rule permits all that another one does."""
+    is_wide = one.shortest <= other.shortest and other.longest <= one.longest
+    return one.is_permit and is_wide and other.prefix.subnet_of(one.prefix)
+
+
+def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str, int]) -> Stage:
+    if any(targets[name] == BOTH for name in names):
+        return "both"
+    return "finish" if any(phases.get(name) == BOTH for name in names) else ""
+
+
+def _narrowest(outlook: Outlook) -> int:
+    return min((width for width in outlook.widths.values() if width), default=0)
+
+
+def _weight(steps: Sequence[Step]) -> tuple[int, int]:
+    """Return how bad an order is: pairs lost between steps, then pairs lost while something changes."""
+    return sum(step.after.pairs for step in steps), sum(step.during.pairs for step in steps)
+
+
+def _numbered(steps: Iterable[Step]) -> tuple[Step, ...]:
+    return tuple(replace(step, number=number) for number, step in enumerate(steps, 1))

@@ -1,0 +1,86 @@
+"""The routing a design stands for, without its files: for devices that run what is intended, or were not read.
+
+`tests/platforms/test_routing.py` holds it against what each platform reads from the rendered files.
+"""
+
+from functools import lru_cache
+from ipaddress import IPv4Interface, IPv4Network
+
+from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.design.hosts import RoutePlan
+from netkit.design.policy import announced, prefix_lists
+from netkit.platforms.routing import Aggregate, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+
+IN, OUT, CONNECTED, LOOPBACK, VLAN = "IN", "OUT", "CONNECTED", "loopback", "vlan"
+
+
+def router_of(fabric: Fabric, switch: Switch) -> Router:
+    """Return the routing of a switch."""
+    lists: dict[str, tuple[PrefixRule, ...]] = {
+        found.name: tuple(
+            PrefixRule(rule.number, True, _network(rule.prefix), rule.length, rule.length) for rule in found.rules
+        )
+        for found in prefix_lists(fabric, switch)
+    }
+    outbound = announced(fabric, switch)
+    return Router(
+        asn=switch.asn,
+        router_id=switch.loopback,
+        addresses=tuple(_addresses(switch)),
+        members=tuple((port.name, VLAN) for port in switch.host_ports) if switch.vlan else (),
+        prefix_lists=lists,
+        route_maps={
+            CONNECTED: (Clause(10, is_permit=True, prefix_lists=("CONNECTED",)),),
+            IN: (Clause(10, is_permit=True, prefix_lists=("FABRIC",)),),
+            OUT: (Clause(10, is_permit=True, prefix_lists=(outbound,)),),
+        },
+        neighbors=tuple(
+            Neighbor(
+                port.name,
+                port.peer_asn,
+                IN,
+                OUT,
+                allowas_in=int(fabric.routing.allowas_in),
+                is_drained=port.peer in switch.drain_neighbors,
+            )
+            for port in switch.fabric_ports
+        ),
+        redistributed=CONNECTED,
+        aggregates=tuple(Aggregate(_network(prefix), is_summary_only=True) for prefix in switch.aggregates),
+        max_paths=fabric.routing.max_paths,
+        is_drained=switch.drain,
+    )
+
+
+def host_of(plan: RoutePlan, host: Host) -> HostRoutes:
+    """Return the routing of a host."""
+    return HostRoutes(tuple(_rail(plan, nic) for nic in host.nics))
+
+
+def _rail(plan: RoutePlan, nic: Nic) -> Rail:
+    address = _interface(f"{nic.address}/{nic.prefix_length}")
+    routes = tuple(
+        Route(_network(route.prefix), route.via, route.table, is_unreachable=route.kind == "unreachable")
+        for route in plan.routes(nic)
+    )
+    return Rail(nic.interface, (address,), routes, ((_network(nic.address), nic.table),))
+
+
+def _addresses(switch: Switch) -> list[tuple[str, IPv4Interface]]:
+    found = [(LOOPBACK, _interface(f"{switch.loopback}/32"))]
+    if switch.vlan:
+        length = switch.vlan.subnet.partition("/")[2]
+        found.append((VLAN, _interface(f"{switch.vlan.gateway.partition('/')[0]}/{length}")))
+    else:
+        found += [(port.name, _interface(port.address)) for port in switch.host_ports if port.address]
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _network(prefix: str) -> IPv4Network:
+    return IPv4Network(prefix)
+
+
+@lru_cache(maxsize=4096)
+def _interface(address: str) -> IPv4Interface:
+    return IPv4Interface(address)

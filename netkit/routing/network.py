@@ -1,0 +1,606 @@
+"""The routes of a whole fabric in one state: who reaches whom, and over how many paths.
+
+The rules are those of FRR: sessions need both ends, a filter that is not there denies, an AS path with one's own number
+is refused, a drained route is the last resort, equal paths share the traffic, the longest prefix wins. What is computed
+is the state after everything has settled; how long that takes is not part of it.
+
+Addresses of hosts that no state can tell apart are one destination, and a set of destinations is an integer with a bit
+for each. Routes are computed for all destinations at once: a filter is a mask, and a session costs a few operations on
+integers whatever the number of destinations.
+"""
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+
+from netkit.platforms.routing import NO_MAP, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+from netkit.routing.cabling import Cabling, End
+
+MAIN_TABLE = 254
+USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0
+MOST_TURNS = 64
+"""How often a router may change its mind on average; more means that the routes chase each other."""
+ADDRESS_BITS, LINK_LENGTH = 32, 31
+PERMIT_ALL = (Clause(0, is_permit=True),)
+
+Prefix = tuple[int, int]
+"""Network address and length, as integers: `ipaddress` is too slow for the inner loops."""
+Table = tuple[tuple[tuple[Prefix, str], ...], ...]
+"""The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
+Quality = tuple[int, int]
+"""Minus the local preference, and the length of the AS path: the lowest wins."""
+Link = tuple[str, Neighbor, Neighbor]
+"""A session as its receiver sees it: the sender, its side of the session, and the receiver's."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Which configuration each device runs, by its number in `Network`, and what is down or drained for the moment."""
+
+    phases: Mapping[str, int] = field(default_factory=dict)
+    """Devices that are not named run their first configuration."""
+    down: frozenset[End] = frozenset()
+    """Ports towards switches whose session is down."""
+    drained: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """Who reaches whom in a state. Rows and bits are the groups of the network."""
+
+    rows: tuple[int, ...]
+    """For each group, the groups it can send to: a pair reaches each other when both directions work."""
+    widths: Mapping[str, int]
+    """For each leaf, the least number of equal paths to a destination that it can send to behind another leaf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """An address of a host, and what each configuration of its leaf and its host makes of it."""
+
+    host: str
+    interface: str
+    address: str
+    leaf: str
+    is_on_leaf: tuple[bool, ...]
+    tables: tuple[Table | None, ...]
+    """None where the host does not have the address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Addresses of hosts at one leaf that no state can tell apart."""
+
+    nics: tuple[Nic, ...]
+
+    @property
+    def leaf(self) -> str:
+        """The leaf all of them are connected to."""
+        return self.nics[0].leaf
+
+
+@dataclass(frozen=True, slots=True)
+class _Advert:
+    """Routes of one quality that a router announces over a session."""
+
+    mask: int
+    length: int
+    asns: frozenset[int]
+    """The numbers in the AS path that several routers have: only they can make a loop."""
+    is_drained: bool
+
+
+@dataclass(slots=True)
+class _Rib:
+    """What one router knows in a layer."""
+
+    own: int = 0
+    known: int = 0
+    hops: tuple[tuple[str, int], ...] = ()
+    """(next hop, destinations it is used for), one for each session."""
+    adverts: tuple[_Advert, ...] = ()
+
+
+@dataclass(slots=True)
+class _Tables:
+    """All routes in a state, kept for the next one, which differs in few routers."""
+
+    state: State
+    links: dict[str, tuple[Link, ...]]
+    layers: list[dict[str, _Rib]]
+
+
+class Network:
+    """Every configuration of a transition, and the states between them.
+
+    `routers` and `hosts` hold, for each device, the configurations it may run: what runs, then what is intended, then
+    any between them.
+    """
+
+    def __init__(
+        self, cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
+    ) -> None:
+        self._ends = cabling.ends
+        self._routers = routers
+        self._names = sorted(routers, key=lambda name: (routers[name][0].router_id, name))
+        self._shared = _shared_asns(routers)
+        self._origins = {
+            (name, phase): frozenset(_originated(router))
+            for name, variants in routers.items()
+            for phase, router in enumerate(variants)
+        }
+        self.groups = tuple(_grouped(_nics(cabling, routers, hosts), self._origins))
+        self._layers = _layers(self.groups, self._origins)
+        self._at_leaf: dict[str, int] = defaultdict(int)
+        for index, group in enumerate(self.groups):
+            self._at_leaf[group.leaf] |= 1 << index
+        self._filtered: dict[object, tuple[tuple[int, Clause], ...]] = {}
+        self._sent: dict[Table, tuple[int, int]] = {}
+        self._last: _Tables | None = None
+
+    def outlook(self, state: State) -> Outlook:
+        """Return who reaches whom in a state, once its routes have settled."""
+        tables = self._tables(state)
+        hops = self._hops(tables)
+        attached = self._attached(state)
+        delivered = self._delivered(hops, attached)
+        rows = tuple(
+            self._row(state, index, delivered, attached) if attached >> index & 1 else 0
+            for index in range(len(self.groups))
+        )
+        widths = {leaf: _narrowest(hops[leaf], delivered[leaf] & ~here) for leaf, here in self._at_leaf.items()}
+        return Outlook(rows, widths)
+
+    def carriers(self, state: State) -> frozenset[str]:
+        """Return the devices that traffic between hosts depends on in a state."""
+        rows = self.outlook(state).rows
+        hops = self._hops(self._tables(state))
+        found = {nic.host for row, group in zip(rows, self.groups, strict=True) if row for nic in group.nics}
+        at = {group.leaf for row, group in zip(rows, self.groups, strict=True) if row}
+        while at:
+            found |= at
+            at = {hop for name in at for hop, mask in hops[name] if mask} - found
+        return frozenset(found)
+
+    def router(self, state: State, name: str) -> Router:
+        """Return what a device runs in a state."""
+        return self._routers[name][self._phase(state, name)]
+
+    def _phase(self, state: State, name: str) -> int:
+        return min(state.phases.get(name, 0), len(self._routers[name]) - 1)
+
+    # Routes
+
+    def _tables(self, state: State) -> _Tables:
+        last = self._last
+        if last is not None:
+            changed = self._changed(last.state, state)
+            links = dict(last.links)
+            dirty = changed.union(*(self._peers(name) for name in changed))
+            links |= {name: tuple(self._sessions(state, name)) for name in dirty}
+            tables = _Tables(state, links, [dict(layer) for layer in last.layers])
+            if not dirty or all(self._settle(tables, number, dirty) for number in range(len(self._layers))):
+                self._last = tables
+                return tables
+        dirty = set(self._names)
+        links = {name: tuple(self._sessions(state, name)) for name in self._names}
+        tables = _Tables(state, links, [{} for _ in self._layers])
+        for number, layer in enumerate(tables.layers):
+            layer.update({name: _Rib() for name in self._names})
+            self._settle(tables, number, dirty)
+        self._last = tables
+        return tables
+
+    def _changed(self, one: State, other: State) -> set[str]:
+        """Return the routers that are not the same in two states."""
+        names = {name for name in one.phases.keys() | other.phases.keys() if name in self._routers}
+        changed = {name for name in names if self.router(one, name) != self.router(other, name)}
+        changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
+        return changed | (one.drained ^ other.drained)
+
+    def _peers(self, name: str) -> set[str]:
+        """Return the routers that have a session with a router in any state."""
+        ports = {one.interface for router in self._routers[name] for one in router.neighbors}
+        ends = (self._ends.get((name, port), ("", "")) for port in ports)
+        return {peer for peer, _ in ends if peer in self._routers}
+
+    def _sessions(self, state: State, name: str) -> Iterator[Link]:
+        """Yield the established sessions of a router."""
+        router = self.router(state, name)
+        for near in router.neighbors:
+            end = self._ends.get((name, near.interface))
+            if end is None or end[0] not in self._routers:
+                continue
+            peer = self.router(state, end[0])
+            far = next((one for one in peer.neighbors if one.interface == end[1]), None)
+            if far is None or {(name, near.interface), end} & state.down:
+                continue
+            if _is_up(router, near, peer) and _is_up(peer, far, router):
+                yield end[0], far, near
+
+    def _settle(self, tables: _Tables, number: int, dirty: Iterable[str]) -> bool:
+        """Let routes travel until nothing changes; False when they do not come to rest."""
+        layer = tables.layers[number]
+        queue = deque(name for name in self._names if name in dirty)
+        waiting = set(queue)
+        turns = MOST_TURNS * max(1, len(self._names))
+        while queue:
+            name = queue.popleft()
+            waiting.discard(name)
+            turns -= 1
+            if turns < 0:
+                return False
+            before = layer[name]
+            layer[name] = after = self._rib(tables, number, name)
+            if after.adverts != before.adverts:
+                for sender, _, _ in tables.links[name]:
+                    if sender not in waiting:
+                        waiting.add(sender)
+                        queue.append(sender)
+        return True
+
+    def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
+        """Return what a router knows from what its neighbours announce now."""
+        state, layer = tables.state, tables.layers[number]
+        router, index = self.router(state, name), self._layers[number]
+        own = 0
+        for prefix in self._origins[name, self._phase(state, name)]:
+            own |= index.get(prefix, 0)
+        is_drained = router.is_drained or name in state.drained
+        offers: dict[Quality, list[tuple[str, _Advert]]] = {}
+        for sender, far, near in tables.links[name]:
+            for advert in self._announced(tables, layer[sender], sender, far, number):
+                if router.asn in advert.asns and not near.allowas_in:
+                    continue
+                is_last_resort = is_drained or near.is_drained or advert.is_drained
+                for permitted, clause in self._filter(state, name, near.inbound, number, is_drained=advert.is_drained):
+                    mask = advert.mask & permitted
+                    if not mask:
+                        continue
+                    preference = clause.local_preference
+                    if preference is None:
+                        preference = DRAINED_PREFERENCE if is_last_resort else USUAL_PREFERENCE
+                    quality = (-preference, advert.length + clause.prepends)
+                    kept = _Advert(mask, quality[1], advert.asns, advert.is_drained or clause.has_graceful_shutdown)
+                    offers.setdefault(quality, []).append((sender, kept))
+        known = own
+        adverts = [_Advert(own, 0, frozenset(), is_drained=False)] if own else []
+        hops: list[tuple[str, int]] = []
+        for quality in sorted(offers):
+            equal = offers[quality]
+            best = 0
+            for sender, advert in equal:
+                used = advert.mask & ~known
+                if not used:
+                    continue
+                hops.append((sender, used))
+                if chosen := used & ~best:
+                    adverts.append(_Advert(chosen, advert.length, advert.asns, advert.is_drained))
+                    best |= chosen
+            known |= best
+        return _Rib(own, known, tuple(hops), tuple(_merged(adverts)))
+
+    def _announced(self, tables: _Tables, rib: _Rib, sender: str, far: Neighbor, number: int) -> Iterator[_Advert]:
+        """Yield what a router announces over one of its sessions."""
+        state = tables.state
+        router = self.router(state, sender)
+        own_asn = frozenset({router.asn}) & self._shared
+        is_drained = router.is_drained or sender in state.drained or far.is_drained
+        for advert in rib.adverts:
+            for permitted, clause in self._filter(state, sender, far.outbound, number, is_drained=advert.is_drained):
+                if mask := advert.mask & permitted:
+                    yield _Advert(
+                        mask,
+                        advert.length + 1 + clause.prepends,
+                        advert.asns | own_asn,
+                        is_drained or advert.is_drained or clause.has_graceful_shutdown,
+                    )
+
+    def _filter(
+        self, state: State, name: str, route_map: str, number: int, *, is_drained: bool
+    ) -> tuple[tuple[int, Clause], ...]:
+        """Return what a route map permits in a layer: destinations, and the entry that permits them."""
+        key = (name, self._phase(state, name), route_map, number, is_drained)
+        found = self._filtered.get(key)
+        if found is None:
+            router = self.router(state, name)
+            clauses = _clauses(router, route_map)
+            lists = tuple((one, router.prefix_lists.get(one, ())) for clause in clauses for one in clause.prefix_lists)
+            content = (clauses, lists, number, is_drained)
+            found = self._filtered.get(content)
+            if found is None:
+                found = self._filtered[content] = _permitted(clauses, dict(lists), self._layers[number], is_drained)
+            self._filtered[key] = found
+        return found
+
+    # Packets
+
+    def _hops(self, tables: _Tables) -> dict[str, tuple[tuple[str, int], ...]]:
+        return {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
+
+    def _attached(self, state: State) -> int:
+        """Return the groups whose address is on the host, and on its leaf."""
+        found = 0
+        for index, group in enumerate(self.groups):
+            nic = group.nics[0]
+            is_on_leaf = nic.is_on_leaf[self._phase(state, nic.leaf)]
+            if is_on_leaf and nic.tables[min(state.phases.get(nic.host, 0), len(nic.tables) - 1)] is not None:
+                found |= 1 << index
+        return found
+
+    def _delivered(self, hops: Mapping[str, tuple[tuple[str, int], ...]], attached: int) -> dict[str, int]:
+        """Return, for each router, the groups that a packet reaches whichever of the equal paths it takes."""
+        here = {name: self._at_leaf.get(name, 0) & attached for name in self._names}
+        good = dict(here)
+        is_moving = True
+        while is_moving:
+            is_moving = False
+            for name in self._names:
+                routed = lost = 0
+                for hop, mask in hops[name]:
+                    routed |= mask
+                    lost |= mask & ~good[hop]
+                found = here[name] | (routed & ~lost & ~self._at_leaf.get(name, 0))
+                if found != good[name]:
+                    good[name] = found
+                    is_moving = True
+        return good
+
+    def _row(self, state: State, index: int, delivered: Mapping[str, int], attached: int) -> int:
+        """Return the groups that a group can send to."""
+        nic = self.groups[index].nics[0]
+        table = nic.tables[min(state.phases.get(nic.host, 0), len(nic.tables) - 1)] or ()
+        if table not in self._sent:
+            self._sent[table] = self._sent_by(table)
+        to_leaf, on_link = self._sent[table]
+        return (to_leaf & delivered[nic.leaf]) | (on_link & self._at_leaf[nic.leaf] & attached)
+
+    def _sent_by(self, table: Table) -> tuple[int, int]:
+        """Return the groups a host sends to its leaf, and those it takes to be on its own link."""
+        to_leaf = on_link = 0
+        stages = [(dict(rows), sorted({length for (_, length), _ in rows}, reverse=True)) for rows in table]
+        for index, group in enumerate(self.groups):
+            number = int(IPv4Address(group.nics[-1].address))
+            found = (rows.get((_start(number, length), length)) for rows, lengths in stages for length in lengths)
+            does = next((one for one in found if one), "drop")
+            to_leaf |= (does == "leaf") << index
+            on_link |= (does == "link") << index
+        return to_leaf, on_link
+
+
+def _is_up(router: Router, side: Neighbor, peer: Router) -> bool:
+    """Whether one end of a session takes the other for what it is."""
+    is_expected = side.remote_asn == peer.asn if side.remote_asn else router.asn != peer.asn
+    return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
+
+
+def _shared_asns(routers: Mapping[str, Sequence[Router]]) -> frozenset[int]:
+    users: dict[int, set[str]] = defaultdict(set)
+    for name, variants in routers.items():
+        for router in variants:
+            users[router.asn].add(name)
+    return frozenset(asn for asn, names in users.items() if len(names) > 1)
+
+
+def _prefix(network: IPv4Network) -> Prefix:
+    return int(network.network_address), network.prefixlen
+
+
+def _originated(router: Router) -> Iterator[Prefix]:
+    """Yield the prefixes a router puts into BGP itself."""
+    connected = {one.network for interface, one in router.addresses if interface not in router.down}
+    announced = set(connected & set(router.networks))
+    if router.redistributed is not None:
+        clauses = _clauses(router, router.redistributed) if router.redistributed else PERMIT_ALL
+        announced |= {one for one in connected if _permits(clauses, router.prefix_lists, one)}
+    active = [one for one in router.aggregates if any(_is_inside(each, one.prefix) for each in announced)]
+    for network in announced:
+        if not any(one.is_summary_only and _is_inside(network, one.prefix) for one in active):
+            yield _prefix(network)
+    yield from (_prefix(one.prefix) for one in active)
+
+
+def _is_inside(network: IPv4Network, summary: IPv4Network) -> bool:
+    """Whether a prefix is a more specific one of another."""
+    return network.prefixlen > summary.prefixlen and network.subnet_of(summary)
+
+
+def _clauses(router: Router, route_map: str) -> tuple[Clause, ...]:
+    """Return the entries of a route map; one that does not exist denies, as does none where a policy is required."""
+    if route_map == NO_MAP:
+        return () if router.requires_policy else PERMIT_ALL
+    return tuple(router.route_maps.get(route_map, ()))
+
+
+def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixRule]], network: IPv4Network) -> bool:
+    """Whether a route of the router's own passes a route map; with none, everything does."""
+    for clause in clauses:
+        if clause.matches_graceful_shutdown:
+            continue
+        if not clause.prefix_lists or any(_is_listed(lists.get(one, ()), network) for one in clause.prefix_lists):
+            return clause.is_permit
+    return False
+
+
+def _is_listed(rules: Iterable[PrefixRule], network: IPv4Network) -> bool:
+    return next((rule.is_permit for rule in rules if rule.matches(network)), False)
+
+
+def _permitted(
+    clauses: Sequence[Clause], lists: Mapping[str, Sequence[PrefixRule]], index: Mapping[Prefix, int], is_drained: bool
+) -> tuple[tuple[int, Clause], ...]:
+    """Return the destinations of a layer that a route map permits, by the entry that does."""
+    masks: dict[int, int] = defaultdict(int)
+    rules = {
+        name: [
+            (int(one.prefix.network_address), int(one.prefix.netmask), one.shortest, one.longest, one.is_permit)
+            for one in found
+        ]
+        for name, found in lists.items()
+    }
+    for (number, length), mask in index.items():
+        for place, clause in enumerate(clauses):
+            if clause.matches_graceful_shutdown and not is_drained:
+                continue
+            if clause.prefix_lists and not any(_fits(rules[one], number, length) for one in clause.prefix_lists):
+                continue
+            if clause.is_permit:
+                masks[place] |= mask
+            break
+    return tuple((mask, clauses[place]) for place, mask in masks.items())
+
+
+def _fits(rules: Sequence[tuple[int, int, int, int, bool]], number: int, length: int) -> bool:
+    for start, netmask, shortest, longest, is_permit in rules:
+        if shortest <= length <= longest and number & netmask == start:
+            return is_permit
+    return False
+
+
+def _merged(adverts: Iterable[_Advert]) -> Iterator[_Advert]:
+    """Yield announcements with those of the same quality joined."""
+    masks: dict[tuple[int, frozenset[int], bool], int] = {}
+    for advert in adverts:
+        key = (advert.length, advert.asns, advert.is_drained)
+        masks[key] = masks.get(key, 0) | advert.mask
+    for (length, asns, is_drained), mask in masks.items():
+        yield _Advert(mask, length, asns, is_drained)
+
+
+def _forwarding(ribs: Sequence[_Rib]) -> tuple[tuple[str, int], ...]:
+    """Return the next hops of a router over all layers: the longest prefix wins."""
+    if len(ribs) == 1:
+        return ribs[0].hops
+    found: list[tuple[str, int]] = []
+    covered = 0
+    for rib in ribs:
+        found += [(hop, mask & ~covered) for hop, mask in rib.hops if mask & ~covered]
+        covered |= rib.known
+    return tuple(found)
+
+
+def _narrowest(hops: Iterable[tuple[str, int]], wanted: int) -> int:
+    """Return the least number of equal paths to any of the wanted destinations; 0 when none is wanted."""
+    counts: dict[int, int] = defaultdict(int)
+    for _, mask in hops:
+        counts[mask & wanted] += 1
+    least = 0
+    rest, level = wanted, sum(counts.values()) + 1
+    by_mask = [(mask, number) for mask, number in counts.items() if mask]
+    while rest:
+        # All destinations that are in exactly the same sets of next hops have the same number of them.
+        bit = rest & -rest
+        alike, number = rest, 0
+        for mask, times in by_mask:
+            if mask & bit:
+                alike, number = alike & mask, number + times
+            else:
+                alike &= ~mask
+        level = min(level, number)
+        rest &= ~alike
+        least = level
+    return least
+
+
+# Addresses
+
+
+def _nics(
+    cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
+) -> Iterator[Nic]:
+    ports = {name: [_on_ports(router) for router in variants] for name, variants in routers.items()}
+    for host, variants in hosts.items():
+        named = dict.fromkeys(
+            (rail.interface, str(one.ip)) for routes in variants for rail in routes.rails for one in rail.addresses
+        )
+        for interface, address in named:
+            leaf, port = cabling.ends.get((host, interface), ("", ""))
+            if leaf not in routers:
+                continue
+            ip = IPv4Address(address)
+            found = [on.get(port, ()) for on in ports[leaf]]
+            is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
+            gateways = {str(one.ip) for each in found for one in each}
+            tables = tuple(_table(routes, interface, ip, gateways) for routes in variants)
+            yield Nic(host, interface, address, leaf, is_on_leaf, tables)
+
+
+def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
+    """Return the addresses a host at each port sees: those of the port, or of the VLAN it is in."""
+    found: dict[str, tuple[IPv4Interface, ...]] = defaultdict(tuple)
+    for interface, address in router.addresses:
+        if interface not in router.down:
+            found[interface] += (address,)
+    for port, vlan in router.members:
+        if port not in router.down and vlan in found:
+            found[port] += found[vlan]
+    return found
+
+
+def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[str]) -> Table | None:
+    """Return what a host does with what it sends from one of its addresses; None when it does not have it."""
+    rail = next((one for one in routes.rails if one.interface == interface), None)
+    own = next((one for one in rail.addresses if one.ip == ip), None) if rail else None
+    if rail is None or own is None:
+        return None
+    looked_up = [*(table for source, table in rail.tables if ip in source), MAIN_TABLE]
+    return tuple(tuple(sorted(_rows(routes, rail, table, gateways).items())) for table in looked_up)
+
+
+def _rows(routes: HostRoutes, rail: Rail, table: int, gateways: set[str]) -> dict[Prefix, str]:
+    """Return one routing table: what leads over another rail is lost to this one."""
+    rows: dict[Prefix, str] = {}
+    for other in sorted(routes.rails, key=lambda one: one is not rail):
+        for route in other.routes:
+            # A link of two addresses leads to the leaf alone; without it, hosts at one leaf are alike.
+            if route.table == table and (route.gateway or route.prefix.prefixlen < LINK_LENGTH):
+                rows.setdefault(_prefix(route.prefix), _verdict(route, gateways) if other is rail else "drop")
+        if table == MAIN_TABLE:
+            for address in (one for one in other.addresses if one.network.prefixlen < LINK_LENGTH):
+                rows.setdefault(_prefix(address.network), "link" if other is rail else "drop")
+    return rows
+
+
+def _verdict(route: Route, gateways: set[str]) -> str:
+    if route.is_unreachable or (route.gateway and route.gateway not in gateways):
+        return "drop"
+    return "leaf" if route.gateway else "link"
+
+
+# Groups
+
+
+def _grouped(nics: Iterable[Nic], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> Iterator[Group]:
+    """Yield addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
+    covers: dict[str, set[Prefix]] = defaultdict(set)
+    for (name, _), prefixes in origins.items():
+        covers[name] |= prefixes
+    found: dict[object, list[Nic]] = defaultdict(list)
+    for nic in nics:
+        number = int(IPv4Address(nic.address))
+        cover = frozenset(one for one in covers[nic.leaf] if _start(number, one[1]) == one[0])
+        # Hosts change one after another: those that change are told apart.
+        host = nic.host if len(set(nic.tables)) > 1 else ""
+        found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
+    return (Group(tuple(members)) for members in found.values())
+
+
+def _layers(groups: Sequence[Group], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> list[dict[Prefix, int]]:
+    """Return, layer by layer, which groups each prefix covers: in the first layer by the longest prefix there is."""
+    prefixes = {prefix for found in origins.values() for prefix in found}
+    lengths = sorted({length for _, length in prefixes}, reverse=True)
+    layers: list[dict[Prefix, int]] = []
+    for index, group in enumerate(groups):
+        number = int(IPv4Address(group.nics[0].address))
+        covering = [(_start(number, length), length) for length in lengths]
+        for depth, prefix in enumerate(one for one in covering if one in prefixes):
+            if depth == len(layers):
+                layers.append({})
+            layers[depth][prefix] = layers[depth].get(prefix, 0) | 1 << index
+    return layers
+
+
+def _start(number: int, length: int) -> int:
+    """Return the network address of an address."""
+    return number >> (ADDRESS_BITS - length) << (ADDRESS_BITS - length)
