@@ -1,6 +1,7 @@
 """What the readers of routing share: text to values, cached because a fabric repeats itself, and peer groups."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
@@ -13,6 +14,8 @@ ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
+COMMUNITY_LIST = re.compile(r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?permit (.+)")
+HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
 CACHED = 100_000
 T = TypeVar("T")
 
@@ -94,6 +97,13 @@ def rule_words(rule: PrefixRule) -> str:
     return f"{'permit' if rule.is_permit else 'deny'} {rule.prefix}{bounds}"
 
 
+def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
+    """Return the community lists that hold graceful shutdown and nothing else."""
+    found = [match for match in map(COMMUNITY_LIST.fullmatch, lines) if match]
+    others = {match[1] for match in found if match[2].lower() not in GRACEFUL_SHUTDOWN}
+    return frozenset(match[1] for match in found if match[1] not in others)
+
+
 def in_order(lists: Mapping[str, Iterable[PrefixRule]]) -> Mapping[str, tuple[PrefixRule, ...]]:
     """Return prefix lists with their rules in the order in which they are tried."""
     return MappingProxyType({name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()})
@@ -118,6 +128,27 @@ class ClauseDraft:
     local_preference: int | None = None
     prepends: int = 0
     unknown: list[str] = field(default_factory=list)
+
+    def read(self, line: str, asn: int, leaving: Collection[str]) -> None:
+        """Read a line as FRR and EOS write it, of a switch with an AS; `leaving`: lists of graceful shutdown."""
+        match line.split(" "):
+            case ["match", "ip", "address", "prefix-list", name]:
+                self.prefix_lists = (*self.prefix_lists, name)
+            case ["match", "community", name] if name in leaving:
+                self.matches_graceful_shutdown = True
+            case ["set", "community", *words]:
+                self.set_community(words, line)
+            case ["set", "local-preference", text]:
+                self.set_preference(text, line)
+            case ["set", "as-path", "prepend", "last-as", times] if times.isdecimal():
+                self.prepends += int(times)
+            case ["set", "as-path", "prepend", *numbers]:
+                self.prepends += len(numbers)
+                if any(as_number(number) != asn for number in numbers):
+                    self.unknown.append(line)
+            case _:
+                if not line.startswith(HARMLESS_TO_ROUTES):
+                    self.unknown.append(line)
 
     def set_community(self, words: Iterable[str], line: str) -> None:
         """Read the communities a clause sets."""
@@ -177,9 +208,9 @@ class Peers:
             found = self._found[name] = Peer(name)
         return found
 
-    def groups(self) -> Iterator[Peer]:
-        """Yield the groups."""
-        return (peer for peer in self._found.values() if peer.is_group)
+    def all(self) -> Iterable[Peer]:
+        """Return the neighbours and the groups."""
+        return self._found.values()
 
     def unknown(self) -> Iterator[str]:
         """Yield the neighbours that are not interfaces."""

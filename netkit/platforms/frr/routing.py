@@ -1,12 +1,10 @@
 """What frr.conf and netplan say about routing."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Interface, IPv4Network
 
 from netkit.platforms.bgp_reader import (
-    GRACEFUL_SHUTDOWN,
     ClauseDraft,
     Peer,
     Peers,
@@ -14,6 +12,7 @@ from netkit.platforms.bgp_reader import (
     clauses_in_order,
     in_order,
     interface_address,
+    leaving_lists,
     network,
     prefix_rule,
     whole_number,
@@ -27,7 +26,6 @@ MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
 DEFAULT_PATHS = 256  # what Debian's FRR is compiled with, and takes when `maximum-paths` is not there
 DEFAULT_ALLOWAS_IN = 3
-COMMUNITY_LIST = re.compile(r"bgp community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(?:permit|deny) (.+)")
 
 # What says nothing about which routes there are, as beginnings of lines. What is neither here nor read is reported.
 # fmt: off
@@ -48,7 +46,6 @@ HARMLESS_TO_NEIGHBOR = (
     "description", "bfd", "timers", "capability extended-nexthop", "capability dynamic", "advertisement-interval",
     "next-hop-self", "soft-reconfiguration", "send-community", "enforce-first-as", "sender-as-path-loop-detection",
 )
-HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
 # fmt: on
 
 
@@ -63,6 +60,8 @@ class Wiring:
     members: dict[str, str] = field(default_factory=dict)
     """Port → the bridge or VLAN it is a member of."""
     down: set[str] = field(default_factory=set)
+    without_ipv6: set[str] = field(default_factory=set)
+    """Interfaces without a link-local address, on which no neighbour is found."""
     unknown: list[str] = field(default_factory=list)
 
 
@@ -74,6 +73,7 @@ def router(config: Config) -> Router:
 def _netplan(config: Config) -> Wiring:
     wired = Wiring()
     elsewhere: set[str] = set()
+    with_ipv6: set[str] = set()
     routes: list[tuple[str, str, str]] = []
     for path, value in config.items():
         if path[0] != NETPLAN or len(path) < 5 or path[1] != "network":
@@ -90,8 +90,11 @@ def _netplan(config: Config) -> Wiring:
             wired.members[item] = name
         elif key == "activation-mode" and value in {"off", "manual"}:
             wired.down.add(name)
+        elif key == "link-local":
+            (with_ipv6 if item == "ipv6" else wired.without_ipv6).add(name)
         elif key == "routes" and item:
             routes.append((name, item, value))
+    wired.without_ipv6 -= with_ipv6
     for name in elsewhere:
         wired.addresses.pop(name, None)
     wired.members = {port: bridge for port, bridge in wired.members.items() if bridge not in elsewhere}
@@ -149,9 +152,7 @@ class _Reader:
         self.install_map = ""
         own = (line.split(" ") for line in lines if line.startswith("router bgp "))
         self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
-        lists = [found for found in map(COMMUNITY_LIST.fullmatch, lines) if found]
-        others = {found[1] for found in lists if found[2] not in GRACEFUL_SHUTDOWN}
-        self.leaving = {found[1] for found in lists} - others
+        self.leaving = leaving_lists(lines)
 
     def top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         """Read a line of the top level, and what stands below it."""
@@ -194,28 +195,8 @@ class _Reader:
             return
         draft = ClauseDraft()
         for path, value in inner:
-            self._of_clause(draft, _line(path, value))
+            draft.read(_line(path, value), self.asn, self.leaving)
         self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
-
-    def _of_clause(self, draft: ClauseDraft, line: str) -> None:
-        match line.split(" "):
-            case ["match", "ip", "address", "prefix-list", name]:
-                draft.prefix_lists = (*draft.prefix_lists, name)
-            case ["match", "community", name] if name in self.leaving:
-                draft.matches_graceful_shutdown = True
-            case ["set", "community", *words]:
-                draft.set_community(words, line)
-            case ["set", "local-preference", text]:
-                draft.set_preference(text, line)
-            case ["set", "as-path", "prepend", "last-as", times] if times.isdecimal():
-                draft.prepends += int(times)
-            case ["set", "as-path", "prepend", *numbers]:
-                draft.prepends += len(numbers)
-                if any(as_number(number) != self.asn for number in numbers):
-                    draft.unknown.append(line)
-            case _:
-                if not line.startswith(HARMLESS_TO_ROUTES):
-                    draft.unknown.append(line)
 
     def _interface(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         words = line.split(" ")
@@ -330,8 +311,9 @@ class _Reader:
         if self.install_map and not _lets_all_pass(maps.get(self.install_map.split(" ")[4], ())):
             self.unknown.append(self.install_map)
         neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
-        if self.is_shut_down:
-            neighbors = tuple(replace(neighbor, is_active=False) for neighbor in neighbors)
+        if self.is_shut_down or wired.without_ipv6:
+            dead = {one.interface for one in neighbors if self.is_shut_down or one.interface in wired.without_ipv6}
+            neighbors = tuple(replace(one, is_active=one.is_active and one.interface not in dead) for one in neighbors)
         return Router(
             asn=self.asn,
             router_id=self.router_id,

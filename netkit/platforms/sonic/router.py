@@ -119,8 +119,14 @@ def _wired(tables: Tables) -> frr.Wiring:
             address = interface_address(text) if text else None
             if address is not None:
                 wired.addresses.setdefault(name, []).append(address)
-            elif row.get("vrf_name", DEFAULT_VRF) != DEFAULT_VRF:
+                continue
+            if not text and ":" not in key and row.get("ipv6_use_link_local_only") != "enable":
+                wired.without_ipv6.add(name)
+            if row.get("vrf_name", DEFAULT_VRF) != DEFAULT_VRF:
                 elsewhere.add(name)
+    wired.without_ipv6 -= {
+        key.partition("|")[0] for table in INTERFACES for key in tables.get(table, NOTHING) if ":" in key
+    }
     for name in elsewhere:
         wired.addresses.pop(name, None)
     for key, row in tables.get("VLAN_MEMBER", NOTHING).items():

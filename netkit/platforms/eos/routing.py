@@ -1,0 +1,301 @@
+"""What an EOS configuration says about routing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Interface, IPv4Network
+
+from netkit.platforms.bgp_reader import (
+    ClauseDraft,
+    Peer,
+    Peers,
+    as_number,
+    clauses_in_order,
+    in_order,
+    interface_address,
+    leaving_lists,
+    network,
+    prefix_rule,
+    whole_number,
+)
+from netkit.platforms.config import Config, Path
+from netkit.platforms.routing import NO_MAP, Aggregate, Clause, PrefixRule, Router
+
+DEFAULT_PATHS = 1
+DEFAULT_ALLOWAS_IN = 3
+IPV4_UNICAST = "address-family ipv4"
+MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
+READ = (
+    "interface ", "ip prefix-list ", "route-map ", "router ", "ip route ", "ip routing", "no ip routing", "maintenance",
+    "group ", "ip community-list ", "ipv6 unicast-routing", "vrf instance ",
+)  # fmt: skip
+
+# What says nothing about which routes there are, as beginnings of lines.
+HARMLESS_ROUTERS = ("router bfd", "router multicast", "router igmp", "router pim", "router traffic-engineering")
+HARMLESS_TO_BGP = (
+    "router-id", "timers bgp", "bgp log-neighbor-changes", "no bgp log-neighbor-changes", "graceful-restart",
+    "distance bgp", "update wait-", "bgp default ipv4-unicast", "bgp bestpath as-path multipath-relax",
+    "bgp bestpath tie-break", "bgp bestpath ecmp-fast", "no bgp default ipv6-unicast",
+)  # fmt: skip
+HARMLESS_TO_NEIGHBOR = (
+    "bfd", "description", "graceful-restart", "next-hop-self", "rib-in pre-policy retain", "send-community", "timers",
+    "idle-restart-timer", "auto-local-addr", "maximum-routes 0",
+)  # fmt: skip
+Section = list[tuple[Path, str]]
+
+
+def router(config: Config) -> Router:
+    """Return what a configuration says about routing."""
+    top: dict[str, str] = {}
+    sections: dict[str, Section] = {}
+    for path, value in config.items():
+        head = path[0]
+        if len(path) > 1:
+            sections.setdefault(head, []).append((path[1:], value))
+        elif head.startswith(READ):
+            top[head] = f"{head} {value}" if value else head
+    return _Reader(top, sections).done()
+
+
+class _Reader:
+    """Reads a configuration, section by section."""
+
+    def __init__(self, top: Mapping[str, str], sections: Mapping[str, Section]) -> None:
+        self.lines = frozenset(top.values())
+        self.sections = sections
+        self.unknown: list[str] = []
+        self.addresses: dict[str, list[IPv4Interface]] = {}
+        self.members: dict[str, str] = {}
+        self.down: set[str] = set()
+        self.with_ipv6: set[str] = set()
+        self.lists: dict[str, list[PrefixRule]] = {}
+        self.maps: dict[str, list[Clause]] = {}
+        self.peers = Peers()
+        self.carrying: set[str] = set()
+        """Groups that take routes whose next hop is IPv6."""
+        self.guarded: dict[str, set[str]] = {}
+        """Group → directions in which nothing passes without a route map; "" is every group."""
+        self.router_id = ""
+        self.is_active = self.is_relaxed = True
+        self.is_shut_down = False
+        self.redistributed: str | None = None
+        self.networks: list[IPv4Network] = []
+        self.aggregates: list[Aggregate] = []
+        self.max_paths = DEFAULT_PATHS
+        own = (line.split(" ") for line in self.lines if line.startswith("router bgp "))
+        self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
+        self.leaving = leaving_lists(self.lines)
+        for head, line in top.items():
+            self._top(line, sections.get(head, ()))
+
+    def _top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        if line.startswith("interface "):
+            self._interface(line.removeprefix("interface "), inner)
+        elif line.startswith("ip prefix-list "):
+            self._prefix_list(line, inner)
+        elif line.startswith("route-map "):
+            self._route_map(line, inner)
+        elif line.startswith("router bgp "):
+            for path, value in inner:
+                self._of_bgp(path, _line(path, value))
+        elif line.startswith("ip route "):
+            words = line.split(" ")
+            if words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:
+                self.unknown.append(line)
+        elif (line.startswith("router ") and not line.startswith(HARMLESS_ROUTERS)) or line == "no ip routing":
+            self.unknown.append(line)
+
+    def _interface(self, name: str, inner: Iterable[tuple[Path, str]]) -> None:
+        found: list[IPv4Interface] = []
+        vrf = ""
+        for path, value in inner:
+            if len(path) > 1:
+                continue
+            match path[0].split(" "):
+                case ["shutdown"]:
+                    self.down.add(name)
+                case ["vrf"]:
+                    vrf = value
+                case ["ip", "address", *words] if (address := interface_address(words[-1])) is not None:
+                    found.append(address)
+                case ["ip", "address", *words] if (address := interface_address(words[0])) is not None:
+                    found.append(address)
+                case ["ip", "address", *_]:
+                    self.unknown.append(f"interface {name}: {path[0]}")
+                case ["switchport", "access", "vlan"]:
+                    self.members[name] = f"Vlan{value}"
+                case ["ipv6", "enable"] | ["ipv6", "address", *_]:
+                    self.with_ipv6.add(name)
+        if found and not vrf:
+            self.addresses[name] = found
+
+    def _prefix_list(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        _, _, name, *rest = line.split(" ")
+        rules = self.lists.setdefault(name, [])
+        rows = [" ".join(rest)] if rest else [_line(path, value) for path, value in inner]
+        for row in rows:
+            words = row.split(" ", 2)
+            number = whole_number(words[1]) if words[0] == "seq" and len(words) > 2 else None
+            rule = None if number is None else prefix_rule(number, words[2])
+            if rule is not None:
+                rules.append(rule)
+            elif words[0] not in {"remark", "description"}:
+                self.unknown.append(f"ip prefix-list {name}: {row}")
+
+    def _route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        words = line.split(" ")
+        number = whole_number(words[3]) if len(words) == 4 else None
+        if number is None:
+            self.unknown.append(line)
+            return
+        draft = ClauseDraft()
+        for path, value in inner:
+            draft.read(_line(path, value), self.asn, self.leaving)
+        self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
+
+    def _of_bgp(self, path: Path, line: str) -> None:
+        if len(path) > 1:
+            if path[0] == IPV4_UNICAST:
+                self._of_instance(line)
+            elif not path[0].startswith(tuple(f"vrf {name}" for name in MANAGEMENT_VRFS)):
+                self.unknown.append(f"{path[0]}: {line}")
+        elif not line.startswith(("address-family ", "vrf ")):
+            self._of_instance(line)
+
+    def _of_instance(self, line: str) -> None:
+        match line.split(" "):
+            case ["neighbor", "interface", name, *options]:
+                peer = self.peers.of(name)
+                peer.is_interface = True
+                for key, value in zip(options[::2], options[1::2], strict=False):
+                    if key == "peer-group":
+                        peer.group = value
+                    elif key == "remote-as":
+                        peer.remote = value
+            case ["neighbor", name, *words]:
+                self._neighbor(self.peers.of(name), words, line)
+            case ["no", "neighbor", name, "activate"]:
+                self.peers.of(name).is_activated = False
+            case ["router-id", text]:
+                self.router_id = text
+            case ["shutdown", *_]:
+                self.is_shut_down = True
+            case ["no", "bgp", "default", "ipv4-unicast"]:
+                self.is_active = False
+            case ["no", "bgp", "bestpath", "as-path", "multipath-relax"]:
+                self.is_relaxed = False
+            case ["bgp", "missing-policy", *words] if "direction" in words and words[-1] == "deny":
+                self.guarded.setdefault("", set()).add(words[words.index("direction") + 1])
+            case ["maximum-paths", paths, *_] if paths.isdecimal():
+                self.max_paths = int(paths)
+            case _:
+                self._origin(line)
+
+    def _origin(self, line: str) -> None:
+        """Read what the switch announces of itself."""
+        match line.split(" "):
+            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
+                self.aggregates.append(Aggregate(prefix, "summary-only" in options))
+                if options not in ([], ["summary-only"]):
+                    self.unknown.append(line)
+            case ["redistribute", "connected", *options]:
+                has_map = options[:1] == ["route-map"] and len(options) == 2
+                self.redistributed = options[1] if has_map else NO_MAP
+                if options and not has_map:
+                    self.unknown.append(line)
+            case ["network", text, *options] if (prefix := network(text)) is not None:
+                self.networks.append(prefix)
+                if options:
+                    self.unknown.append(line)
+            case _:
+                if not line.startswith(HARMLESS_TO_BGP):
+                    self.unknown.append(line)
+
+    def _neighbor(self, peer: Peer, words: list[str], line: str) -> None:
+        match words:
+            case ["peer", "group"]:
+                peer.is_group = True
+            case ["peer", "group", group]:
+                peer.group = group
+            case ["remote-as", text]:
+                peer.remote = text
+            case ["shutdown", *_]:
+                peer.is_shut_down = True
+            case ["activate"]:
+                peer.is_activated = True
+            case ["route-map", route_map, "in"]:
+                peer.inbound = route_map
+            case ["route-map", route_map, "out"]:
+                peer.outbound = route_map
+            case ["allowas-in", *times] if len(times) < 2:
+                peer.allowas_in = whole_number(times[0]) if times else DEFAULT_ALLOWAS_IN
+            case ["missing-policy", "address-family", "all" | "ipv4", "direction", direction, "action", action]:
+                if action == "deny":
+                    self.guarded.setdefault(peer.name, set()).add(direction)
+            case ["next-hop", "address-family", "ipv6", "originate"]:
+                self.carrying.add(peer.name)
+            case _:
+                is_warning = words[0] == "maximum-routes" and words[-1] == "warning-only"
+                if not is_warning and not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
+                    self.unknown.append(line)
+
+    def done(self) -> Router:
+        """Return what was read, in an order that does not depend on the file's."""
+        over_ipv6 = "ip routing ipv6 interfaces" in self.lines
+        is_routing = over_ipv6 or "ip routing" in self.lines
+        has_ipv6 = over_ipv6 and "ipv6 unicast-routing" in self.lines
+        neighbors = self.peers.neighbors(self.asn, is_active=self.is_active)
+        groups = {peer.name: peer.group or peer.name for peer in self.peers.all()}
+        is_drained, drained = self._maintenance()
+        every = self.guarded.get("", set())
+        guards = {
+            one.interface: len(every | self.guarded.get(groups[one.interface], set()) & {"in", "out"}) == 2
+            for one in neighbors
+        }
+        if len(set(guards.values())) > 1:
+            self.unknown.extend(f"neighbor {name}: no missing-policy" for name, is_on in guards.items() if not is_on)
+        return Router(
+            asn=self.asn if is_routing else 0,
+            router_id=self.router_id,
+            addresses=tuple(sorted((name, address) for name, found in self.addresses.items() for address in found)),
+            members=tuple(sorted((port, vlan) for port, vlan in self.members.items() if vlan in self.addresses)),
+            down=frozenset(self.down),
+            prefix_lists=in_order(self.lists),
+            route_maps=clauses_in_order(self.maps),
+            neighbors=tuple(
+                replace(
+                    one,
+                    is_active=one.is_active
+                    and has_ipv6
+                    and not self.is_shut_down
+                    and one.interface in self.with_ipv6
+                    and not self.carrying.isdisjoint({one.interface, groups[one.interface]}),
+                    is_drained=one.is_drained or one.interface in drained or groups[one.interface] in drained,
+                )
+                for one in neighbors
+            )
+            if is_routing
+            else (),
+            redistributed=self.redistributed,
+            networks=tuple(sorted(self.networks)),
+            aggregates=tuple(sorted(self.aggregates, key=lambda aggregate: aggregate.prefix)),
+            max_paths=self.max_paths,
+            needs_same_path=not self.is_relaxed,
+            is_drained=is_drained,
+            requires_policy=bool(guards) and all(guards.values()),
+            unknown=tuple(sorted({*self.unknown, *self.peers.unknown()})),
+        )
+
+    def _maintenance(self) -> tuple[bool, set[str]]:
+        """Return whether the whole switch is in maintenance, and the interfaces and groups of neighbours that are."""
+        inside = self.sections.get("maintenance", ())
+        quiesced = {path[0] for path, _ in inside if path[1:] == ("quiesce",)}
+        drained = {unit.split(" ", 1)[1] for unit in quiesced if not unit.startswith("unit ")}
+        for path, _ in inside:
+            if path[0] in quiesced and len(path) == 2 and path[1].startswith("group "):
+                rows = (_line(inner, value) for inner, value in self.sections.get(path[1], ()))
+                drained.update(row.split(" ")[-1] for row in rows if row.startswith(("interface ", "neighbor ")))
+        return "unit System" in quiesced, drained
+
+
+def _line(path: Path, value: str) -> str:
+    return f"{path[-1]} {value}" if value else path[-1]
