@@ -1,6 +1,6 @@
 """The ways into a deploy: do it, finish one that was killed, take one back, or only try it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Job
-from netkit.deploy.journal import FINISHED, Entry, Journal, JournalError, Orders
+from netkit.deploy.journal import FINISHED, STAGE, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
-from netkit.deploy.look import Task
+from netkit.deploy.look import Task, stages_of
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, State, Tell
 from netkit.design.fabric import Fabric
@@ -52,13 +52,13 @@ def apply(
     DeployError when the plan must not be deployed, or somebody else deploys on this fabric: then nothing happened.
     """
     orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options)
-    tasks = _tasks(orders)
-    refusal.check(plan, fabric, intended, tasks, options)
-    job = _job(orders, tasks, fabric, connect, gate, journal, tell, runner, clock, is_stopping)
+    stages = stages_of(plan, orders.intended, orders.owner, options.limit, fabric)
+    refusal.check(plan, fabric, intended, stages[0], options)
+    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
         journal.start(orders)
         try:
-            return _rolled(job, untouched(plan, options.limit))
+            return _rolled(Rollout(job, stages, untouched(plan, options.limit)))
         finally:
             journal.close()
 
@@ -76,15 +76,16 @@ def resume(
 ) -> Outcome:
     """Finish a run that was killed or interrupted: first the devices it left half done, then those it never came to."""
     orders = journal.orders()
-    tasks = _tasks(orders)
-    job = _job(orders, tasks, fabric, connect, gate, journal, tell, runner, clock, is_stopping)
+    stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
+    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
         if journal.outcome() is not None:
             raise DeployError(Problem(f"run {journal.run} has finished", "make a new plan for what is left to do"))
-        refusal.check(orders.plan, fabric, orders.intended, tasks, orders.options)
+        refusal.check(orders.plan, fabric, orders.intended, stages[0], orders.options)
         try:
-            earlier = _left_behind(job, journal.entries())
-            return _rolled(job, [*untouched(orders.plan, orders.options.limit), *earlier])
+            number, earlier = _left_behind(job, stages, journal.entries())
+            found = [*untouched(orders.plan, orders.options.limit), *earlier]
+            return _rolled(Rollout(job, stages, found, first=number))
         finally:
             journal.close()
 
@@ -125,29 +126,23 @@ def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files]
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit deploy --resume {undone.run}"))
-    names = [device.device for device in outcome.devices if device.state is not State.AS_BEFORE]
-    found = {name: running for name in names if (running := undone.before(name)) is not None}
+    states = {one.device: one.state for one in outcome.devices if one.state is not State.AS_BEFORE}
+    found = {name: running for name in states if (running := undone.before(name)) is not None}
     if not found:
         raise DeployError(Problem(f"run {undone.run} changed nothing that could be taken back", "netkit history"))
     before = {
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in found.items()
     }
-    there = {
-        name: Running({file: orders.intended[name].get(file) for file in running.files}, running.version)
-        for name, running in found.items()
-    }
+    both = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
+    there: dict[str, Running] = {}
+    for name, running in found.items():
+        files = orders.intended[name]
+        if states[name] is State.BOTH:
+            files = planning.keeping(fabric, name, files, both[name])
+        there[name] = Running({file: files.get(file) for file in running.files}, running.version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     return planning.make(fabric, there, before, owner=owner), before, owner
-
-
-def _tasks(orders: Orders) -> dict[str, Task]:
-    limit = orders.options.limit
-    return {
-        device.name: Task(device, orders.intended.get(device.name, {}), (orders.owner or {}).get(device.name))
-        for device in orders.plan.changed
-        if limit is None or device.name in limit
-    }
 
 
 def _of(plan: Plan, files: Mapping[str, Files]) -> dict[str, Files]:
@@ -182,10 +177,10 @@ def _job(
     )
 
 
-def _rolled(job: Job, earlier: Iterable[DeviceOutcome]) -> Outcome:
-    rollout = Rollout(job, earlier)
+def _rolled(rollout: Rollout) -> Outcome:
     with _while_written(rollout):
         rollout.run()
+    job = rollout.job
     ended = {**{one.device: one for one in not_started(job.plan, rollout.ended)}, **rollout.ended}
     names = [*(device.name for device in job.plan.devices), *(missed.name for missed in job.plan.unreachable)]
     outcome = Outcome(job.journal.run, job.plan.fabric, tuple(ended[name] for name in names), rollout.stopped)
@@ -205,11 +200,22 @@ def _while_written(rollout: Rollout) -> Iterator[None]:
         rollout.stopped = str(error)
 
 
-def _left_behind(job: Job, entries: Iterable[Entry]) -> list[DeviceOutcome]:
-    """Return how the devices came out that a killed run had begun with; those as before have their turn again."""
+def _left_behind(
+    job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[Entry]
+) -> tuple[int, list[DeviceOutcome]]:
+    """Return the stage a killed run was in, and how the devices came out that it had begun with.
+
+    Those as before have their turn again.
+    """
+    number = 0
     open_entries: dict[str, list[Entry]] = {}
     ended: dict[str, DeviceOutcome] = {}
     for entry in entries:
+        if entry.step == STAGE:
+            number = min(int(entry.note), len(stages) - 1)
+            for name in stages[number]:
+                ended.pop(name, None)
+                open_entries.pop(name, None)
         if entry.step == FINISHED or not entry.device:
             continue
         if entry.step == Phase.PREFLIGHT:
@@ -218,10 +224,12 @@ def _left_behind(job: Job, entries: Iterable[Entry]) -> list[DeviceOutcome]:
             ended[entry.device] = entry.outcome
             continue
         open_entries.setdefault(entry.device, []).append(entry)
-    left = [name for name in open_entries if name not in ended and name in job.tasks]
+    tasks = stages[number]
+    in_stage = replace(job, tasks=tasks)
+    left = [name for name in open_entries if name not in ended and name in tasks]
 
     def in_order(name: str) -> DeviceOutcome | None:
-        return leftover.bring_in_order(job, job.tasks[name], open_entries[name])
+        return leftover.bring_in_order(in_stage, tasks[name], open_entries[name])
 
     found = each(job.runner, left, in_order)
-    return [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]
+    return number, [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]

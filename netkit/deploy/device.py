@@ -116,7 +116,8 @@ class Device:
         check(seen, self._task)
         if is_rehearsal:
             return
-        self._job.journal.keep(self._name, seen.running)
+        if not self._task.is_finish:
+            self._job.journal.keep(self._name, seen.running)
         self._turn.ending = ending(seen)
         self._turn.sample = self._turn.ask(driver, Moment.BEFORE, 0.0).sample
         self._job.journal.step(SAMPLE, self._name, wave=self._turn.wave, note=self._turn.sample)

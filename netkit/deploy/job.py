@@ -14,6 +14,7 @@ from netkit.deploy.wave import Wave
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import AccessError, NetkitError
 from netkit.plan import Plan
+from netkit.plan.order import is_drained_first
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver
 
@@ -52,14 +53,7 @@ class Job:
 
     def is_drained_first(self, name: str) -> bool:
         """Whether a device is drained before its change: it takes down sessions, and all it serves have another way."""
-        planned, found = self.tasks[name].plan, self.fabric.device(name)
-        if not self.options.has_drain or not isinstance(found, Switch) or found.role not in {"spine", "core"}:
-            return False
-        is_felt = planned.risk >= Risk.SESSION and bool(planned.blast.sessions or planned.blast.links)
-        if not is_felt or planned.blast.is_disruptive:
-            return False
-        below = {port.peer for port in found.ports if port.role == "down"}
-        return bool(below) and all(_has_another_way(self.fabric.switch(peer), name) for peer in below)
+        return self.options.has_drain and is_drained_first(self.tasks[name].plan, self.fabric)
 
 
 def is_disruptive(task: Task) -> bool:
@@ -84,7 +78,3 @@ def text_of(error: BaseException) -> str:
 def is_access(error: BaseException) -> bool:
     """Whether a device could not be reached or understood."""
     return isinstance(error, AccessError)
-
-
-def _has_another_way(switch: Switch, without: str) -> bool:
-    return any(port.role == "up" and port.peer != without for port in switch.ports)

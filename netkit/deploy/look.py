@@ -1,11 +1,12 @@
 """Looking at a device before and after a change; nothing here can change one."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Problem
-from netkit.plan import DevicePlan, Running
+from netkit.plan import DevicePlan, Plan, Running, keeping
 from netkit.plan.blast import words
 from netkit.platforms.change import Change
 from netkit.platforms.compare import Comparison, compare, diff
@@ -28,6 +29,8 @@ class Task:
     intended: Files
     owner: Files | None = None
     """See netkit.platforms.compare.compare: of an undo, what the run that is undone intended."""
+    is_finish: bool = False
+    """Whether this is the second stage of a device: what ran before the first one is what there is to go back to."""
 
     @property
     def name(self) -> str:
@@ -49,6 +52,31 @@ class Seen:
     def is_as_before(self, task: Task) -> bool:
         """Whether the device runs what the plan was made from."""
         return self.comparison.running_digest == task.plan.running_digest
+
+
+def stages_of(
+    plan: Plan,
+    intended: Mapping[str, Files],
+    owner: Mapping[str, Files] | None,
+    limit: Collection[str] | None,
+    fabric: Fabric,
+) -> tuple[dict[str, Task], ...]:
+    """Return what is done to each device, first and, where devices change in two stages, then."""
+    bridges = {bridge.device: bridge for bridge in plan.bridges}
+    first: dict[str, Task] = {}
+    then: dict[str, Task] = {}
+    for device in plan.changed:
+        name, files = device.name, intended.get(device.name, {})
+        if limit is not None and name not in limit:
+            continue
+        own = None if owner is None else owner.get(name)
+        if name in bridges and fabric.device(name) is not None:
+            both = keeping(fabric, name, files, bridges[name].kept)
+            first[name] = Task(bridges[name].first, both, own)
+            then[name] = Task(bridges[name].then, files, own or both, is_finish=True)
+        else:
+            first[name] = Task(device, files, own)
+    return (first, then) if then else (first,)
 
 
 def look(reader: Reader, task: Task) -> Seen:

@@ -27,13 +27,9 @@ def rehearse(
 ) -> Outcome:
     """Return how a deploy would begin. It is handed nothing that could change a device, and writes no journal."""
     limit = options.limit
-    tasks = {
-        device.name: look.Task(device, intended.get(device.name, {}))
-        for device in plan.changed
-        if limit is None or device.name in limit
-    }
+    tasks = look.stages_of(plan, intended, None, limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)
-    turns = {name: wave.number for wave in waves(plan, fabric, options) for name in wave.devices}
+    turns = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
 
     def looked_at(name: str) -> DeviceOutcome:
         try:

@@ -1,11 +1,14 @@
 """Wave after wave, until all is done or the deploy has to stop."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from netkit.deploy import in_step
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
+from netkit.deploy.journal import STAGE
+from netkit.deploy.look import Task
 from netkit.deploy.shape import FAILED, DeviceOutcome, Result, State
 from netkit.deploy.wave import Wave, waves
 from netkit.plan import Plan
@@ -18,42 +21,85 @@ INTERRUPTED = "interrupted"
 class Rollout:
     """What became of the devices so far, and whether to go on."""
 
-    def __init__(self, job: Job, earlier: Iterable[DeviceOutcome] = ()) -> None:
-        self._job = job
+    def __init__(
+        self,
+        job: Job,
+        stages: Sequence[Mapping[str, Task]],
+        earlier: Iterable[DeviceOutcome] = (),
+        *,
+        first: int = 0,
+    ) -> None:
+        self.job, self._stages, self._first = job, stages, first
         self.ended: dict[str, DeviceOutcome] = {outcome.device: outcome for outcome in earlier}
         self.stopped = ""
 
     def run(self) -> None:
-        """Change every device that has its turn."""
+        """Change every device that has its turn; the second stage begins once the first is done everywhere."""
+        for number in range(self._first, len(self._stages)):
+            tasks = self._stages[number]
+            if number > self._first:
+                self.ended = {name: outcome for name, outcome in self.ended.items() if name not in tasks}
+                self.job.journal.step(STAGE, note=str(number))
+            self.job = replace(self.job, tasks=tasks)
+            self._run_stage(is_first=number == 0)
+            left = [name for name in self._stages[-1] if number == 0 and len(self._stages) > 1 and self._is_left(name)]
+            if left and not self.stopped:
+                self.stopped = f"{', '.join(left)}: not changed, so what ran before stays accepted everywhere"
+            if self.stopped:
+                break
+        self._name_both()
+
+    def _run_stage(self, *, is_first: bool) -> None:
         self._weigh()
-        self._plan_waves()
-        if len(self._job.waves) > 1 and not self.stopped:
+        self._plan_waves(is_first=is_first)
+        if len(self.job.waves) > 1 and is_first and not self.stopped:
             self._look_at_all()
-            self._plan_waves()
-        for wave in tuple(self._job.waves):
-            if self._job.is_stopping():
+            self._plan_waves(is_first=is_first)
+        for wave in tuple(self.job.waves):
+            if self.job.is_stopping():
                 self.stopped = self.stopped or INTERRUPTED
             if self.stopped:
                 return
             self._run_wave(wave)
 
-    def _plan_waves(self) -> None:
-        todo = {name for name in self._job.tasks if name not in self.ended}
-        changed = tuple(device for device in self._job.plan.devices if device.name in todo)
-        self._job.waves[:] = waves(_with(self._job.plan, changed), self._job.fabric, self._job.options)
+    def _is_left(self, name: str) -> bool:
+        found = self.ended.get(name)
+        return found is None or found.state is not State.INTENDED
+
+    def _name_both(self) -> None:
+        """Say of devices whose second stage was not done that they run both."""
+        if len(self._stages) == 1:
+            return
+        is_second = self.job.tasks is self._stages[1]
+        for name in self._stages[1]:
+            outcome = self.ended.get(name)
+            if is_second and outcome is None:
+                self.ended[name] = DeviceOutcome(name, Result.NOT_STARTED, State.BOTH, exit_code=FAILED)
+            elif outcome is not None and outcome.state is (State.AS_BEFORE if is_second else State.INTENDED):
+                self.ended[name] = replace(outcome, state=State.BOTH)
+
+    def _plan_waves(self, *, is_first: bool) -> None:
+        job = self.job
+        todo = {name for name in job.tasks if name not in self.ended}
+        part = replace(
+            job.plan,
+            devices=tuple(device for device in job.plan.devices if device.name in todo),
+            steps=tuple(step for step in job.plan.steps if (step.stage == "finish") is not is_first),
+        )
+        job.waves[:] = waves(part, job.fabric, replace(job.options, has_canary=job.options.has_canary and is_first))
 
     def _look_at_all(self) -> None:
         """Find out what stands in the way of any device before the first one is changed."""
-        names = [name for wave in self._job.waves for name in wave.devices]
-        found = each(self._job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
+        names = [name for wave in self.job.waves for name in wave.devices]
+        found = each(self.job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
         self._take(found)
 
     def _run_wave(self, wave: Wave) -> None:
         for name in wave.devices:
-            self._job.journal.step("wave", name, wave=wave.number)
+            self.job.journal.step("wave", name, wave=wave.number)
         devices = {name: self._device(name, wave.number) for name in wave.devices}
         try:
-            self._take(each(self._job.runner, wave.devices, lambda name: devices[name].prepare()))
+            self._take(each(self.job.runner, wave.devices, lambda name: devices[name].prepare()))
             ready = {name: device for name, device in devices.items() if name not in self.ended}
             self._change(ready)
         finally:
@@ -69,12 +115,12 @@ class Rollout:
         together = {name: device for name, device in ready.items() if in_step.is_in_step(device)}
         alone = {name: device for name, device in ready.items() if name not in together}
         if not self.stopped:
-            self._take(each(self._job.runner, alone, lambda name: alone[name].change()))
+            self._take(each(self.job.runner, alone, lambda name: alone[name].change()))
         if together and not self.stopped:
-            self._take(in_step.change(self._job, together))
+            self._take(in_step.change(self.job, together))
 
     def _device(self, name: str, wave: int) -> Device:
-        return Device(self._job, self._job.tasks[name], wave)
+        return Device(self.job, self.job.tasks[name], wave)
 
     def _take(self, found: Mapping[str, DeviceOutcome | None]) -> None:
         self.ended.update({name: outcome for name, outcome in found.items() if outcome is not None})
@@ -86,9 +132,9 @@ class Rollout:
         unhealthy = next((outcome for outcome in failures if outcome.stops_all), None)
         if unhealthy is not None:
             self.stopped = self.stopped or f"{unhealthy.device} is not healthy"
-        elif len(failures) > self._job.options.max_fail:
+        elif len(failures) > self.job.options.max_fail:
             names = ", ".join(outcome.device for outcome in failures)
-            self.stopped = self.stopped or f"{len(failures)} failed, {self._job.options.max_fail} may: {names}"
+            self.stopped = self.stopped or f"{len(failures)} failed, {self.job.options.max_fail} may: {names}"
         if any(outcome.result is Result.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED
 
@@ -123,7 +169,3 @@ def not_started(plan: Plan, ended: Mapping[str, DeviceOutcome]) -> list[DeviceOu
     """Return the outcomes of devices that did not have their turn."""
     names = [device.name for device in plan.devices if device.name not in ended]
     return [DeviceOutcome(name, Result.NOT_STARTED, State.AS_BEFORE, exit_code=FAILED) for name in names]
-
-
-def _with(plan: Plan, devices: tuple[DevicePlan, ...]) -> Plan:
-    return Plan(plan.fabric, devices, plan.unreachable, plan.groups, plan.netkit)

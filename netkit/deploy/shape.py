@@ -67,6 +67,8 @@ class State(StrEnum):
 
     INTENDED = "intended"
     AS_BEFORE = "as before"
+    BOTH = "both"
+    """It runs what is intended, and still accepts and announces what ran before: the first of two stages."""
     UNKNOWN = "unknown"
 
 

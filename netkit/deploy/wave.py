@@ -1,15 +1,15 @@
 """Which devices change together. Pure: a plan and a fabric go in, waves come out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.deploy.shape import Options
-from netkit.design.fabric import Fabric, Switch
+from netkit.design.fabric import Fabric
 from netkit.plan import DevicePlan, Plan
+from netkit.plan.order import ROLES, depends_on
+from netkit.plan.shape import Stage, Step
 from netkit.platforms.compare import natural
 
-ROLES = ("leaf", "spine", "core", "host")
-"""Tiers never change together. Hosts come last: a switch must know a traffic class before somebody uses it."""
 MOST_HOSTS = 16
 """Hosts that change together, rail by rail: as many as Ansible works on at once, since their timers run on."""
 
@@ -21,33 +21,34 @@ class Wave:
     number: int
     devices: tuple[str, ...]
     is_canary: bool = False
+    stage: Stage = ""
 
 
 def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
-    """Return the devices that have something to do, in the order they have their turn."""
-    todo = [device for device in plan.changed if options.limit is None or device.name in options.limit]
-    groups: list[tuple[str, ...]] = []
-    has_canary = options.has_canary and bool(todo)
-    if has_canary:
-        first = min(todo, key=_weight)
-        groups.append((first.name,))
-        todo.remove(first)
-    groups += _together(todo, options) if options.is_together else _apart(todo, fabric, options)
-    return tuple(Wave(number, names, has_canary and number == 1) for number, names in enumerate(groups, 1))
+    """Return the devices that have something to do, in the order they have their turn.
 
-
-def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
-    """Return whom a device serves: two devices that share one of these never change together.
-
-    For a leaf these are its hosts, for a spine or core what hangs below it and its plane, for a host itself.
+    The order is that of the plan's steps; a plan without steps goes tier by tier.
     """
-    found = fabric.device(device.name)
-    if not isinstance(found, Switch):
-        return frozenset({device.name})
-    below = {port.peer for port in found.ports if port.role != "up"}
-    if found.role == "leaf":
-        return frozenset(below.union(device.blast.hosts))
-    return frozenset(below | {f"{found.role} plane {found.plane}"})
+    devices = {one.name: one for one in plan.changed if options.limit is None or one.name in options.limit}
+    groups = [
+        (step.stage, [devices[name] for name in step.devices if name in devices])
+        for step in plan.steps or _tiers(devices.values(), fabric)
+    ]
+    groups = [(stage, todo) for stage, todo in groups if todo]
+    found: list[tuple[Stage, tuple[str, ...]]] = []
+    has_canary = options.has_canary and bool(groups)
+    if has_canary:
+        stage, first_group = groups[0]
+        first = min(first_group, key=_weight)
+        found.append((stage, (first.name,)))
+        first_group.remove(first)
+    for stage, todo in _joined(groups) if options.is_together else groups:
+        most = min(options.parallel, MOST_HOSTS) if any(one.role == "host" for one in todo) else options.parallel
+        names = [one.name for one in todo]
+        found += [(stage, tuple(names[start : start + most])) for start in range(0, len(names), most)]
+    return tuple(
+        Wave(number, names, has_canary and number == 1, stage) for number, (stage, names) in enumerate(found, 1)
+    )
 
 
 def _weight(device: DevicePlan) -> tuple[object, ...]:
@@ -58,28 +59,30 @@ def _weight(device: DevicePlan) -> tuple[object, ...]:
     return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
-def _together(todo: list[DevicePlan], options: Options) -> Iterator[tuple[str, ...]]:
-    """Yield as many devices as fit, whoever depends on them; hosts wait for all switches even so."""
-    hosts = [device for device in todo if device.role == "host"]
-    switches = [device for device in todo if device.role != "host"]
-    for group, most in ((switches, options.parallel), (hosts, min(options.parallel, MOST_HOSTS))):
-        for start in range(0, len(group), most):
-            yield tuple(device.name for device in group[start : start + most])
+def _joined(groups: list[tuple[Stage, list[DevicePlan]]]) -> Iterator[tuple[Stage, list[DevicePlan]]]:
+    """Yield groups of as many devices as fit, whatever depends on them; hosts wait for all switches even so."""
+    for is_last in (False, True):
+        for is_host in (False, True):
+            chosen = [
+                (stage, one)
+                for stage, todo in groups
+                for one in todo
+                if (stage == "finish", one.role == "host") == (is_last, is_host)
+            ]
+            if chosen:
+                yield chosen[0][0], [one for _, one in chosen]
 
 
-def _apart(todo: list[DevicePlan], fabric: Fabric, options: Options) -> Iterator[tuple[str, ...]]:
-    """Yield groups of one tier in which nobody depends on two devices."""
+def _tiers(todo: Iterable[DevicePlan], fabric: Fabric) -> Iterator[Step]:
+    """Yield steps of one tier in which nothing depends on two devices."""
     for role in ROLES:
-        most = min(options.parallel, MOST_HOSTS) if role == "host" else options.parallel
         groups: list[tuple[list[str], set[str]]] = []
         for device in sorted((device for device in todo if device.role == role), key=lambda one: natural((one.name,))):
             served = depends_on(device, fabric)
-            for names, taken in groups:
-                if len(names) < most and not taken & served:
-                    break
-            else:
-                names, taken = [], set()
-                groups.append((names, taken))
-            names.append(device.name)
-            taken |= served
-        yield from (tuple(names) for names, _ in groups)
+            group = next((group for group in groups if not group[1] & served), None)
+            if group is None:
+                group = [], set()
+                groups.append(group)
+            group[0].append(device.name)
+            group[1].update(served)
+        yield from (Step(0, tuple(names)) for names, _ in groups)

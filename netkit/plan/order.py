@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from netkit.design.fabric import Fabric, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import DevicePlan, Loss, Routing, Step
+from netkit.plan.shape import DevicePlan, Loss, Routing, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router

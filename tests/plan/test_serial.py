@@ -34,7 +34,7 @@ def test_risks_are_words() -> None:
 
 
 def test_a_newer_plan_is_refused() -> None:
-    with pytest.raises(PlanError, match=r"plan\.json: is of a newer netkit: schema 2, this one reads up to 1"):
+    with pytest.raises(PlanError, match=r"plan\.json: is of a newer netkit: schema 3, this one reads up to 2"):
         plan.read(changed({"schema": SCHEMA + 1}), "plan.json")
 
 

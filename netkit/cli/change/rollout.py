@@ -17,7 +17,7 @@ from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Options, Outcome, Result, refusal
 from netkit.deploy.lock import held_for_all
-from netkit.deploy.look import Task
+from netkit.deploy.look import stages_of
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
@@ -111,8 +111,7 @@ def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
 
 def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
     """Raise DeployError for what could not be deployed anyway, before anybody is asked."""
-    chosen = (device for device in plan.changed if options.limit is None or device.name in options.limit)
-    tasks = {device.name: Task(device, intended.get(device.name, {})) for device in chosen}
+    tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)
 
 
