@@ -8,7 +8,8 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from types import MappingProxyType
 from typing import TypeVar
 
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Clause, Neighbor, PrefixRule
+from netkit.errors import ConfigError, Problem
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, Neighbor, PrefixRule
 
 ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
@@ -91,10 +92,26 @@ def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is
 def rule_words(rule: PrefixRule) -> str:
     """Return a rule as FRR and EOS read it, without its number."""
     own = rule.prefix.prefixlen
-    bounds = f" ge {rule.shortest}" if rule.shortest != own else ""
-    if (rule.shortest, rule.longest) != (own, own):
-        bounds += f" le {rule.longest}"
-    return f"{'permit' if rule.is_permit else 'deny'} {rule.prefix}{bounds}"
+    longer = f" ge {rule.shortest}" if rule.shortest != own else ""
+    shorter = f" le {rule.longest}" if {rule.shortest, rule.longest} != {own} else ""
+    return f"{'permit' if rule.is_permit else 'deny'} {rule.prefix}{longer}{shorter}"
+
+
+def aggregate_words(aggregate: Aggregate) -> str:
+    """Return an aggregate as FRR and EOS read it."""
+    return f"aggregate-address {aggregate.prefix}{' summary-only' if aggregate.is_summary_only else ''}"
+
+
+def inserted(lines: list[str], place: int, line: str) -> None:
+    """Add a line to lines that keep their ends."""
+    if place and not lines[place - 1].endswith("\n"):
+        lines[place - 1] += "\n"
+    lines.insert(place, f"{line}\n")
+
+
+def no_place(file: str, what: str) -> ConfigError:
+    """Return the error for something that is to be kept where there is no place for it."""
+    return ConfigError(Problem(f"has no {what} to keep routing in", "deploy what adds it first", file=file))
 
 
 def leaving_lists(lines: Iterable[str]) -> frozenset[str]:

@@ -117,6 +117,8 @@ class Rail:
     routes: tuple[Route, ...]
     tables: tuple[tuple[IPv4Network, int], ...] = ()
     """Policy rules by source: (source, table)."""
+    bound_table: int | None = None
+    """The table of what is bound to the interface, as RoCE is before it has a source address; None: the main table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class HostRoutes:
     """A GPU host as its routing tables see the world."""
 
     rails: tuple[Rail, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Routes and rules that do not fit this shape."""
 
 
 @dataclass(frozen=True, slots=True)

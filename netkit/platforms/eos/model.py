@@ -8,7 +8,7 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.eos.ownership import OWNERSHIP
 from netkit.platforms.eos.risks import RISKS
-from netkit.platforms.eos.routing import router
+from netkit.platforms.eos.routing import keeping, router
 from netkit.platforms.eos.way import way
 from netkit.platforms.secret import SECRET
 
@@ -164,4 +164,4 @@ def text(config: Config) -> dict[str, str]:
     return {FILE: section.text(config, GRAMMAR)} if config else {}
 
 
-MODEL = ConfigModel("eos", (FILE,), parse, text, OWNERSHIP, RISKS, way, router)
+MODEL = ConfigModel("eos", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)

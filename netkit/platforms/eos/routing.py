@@ -1,4 +1,4 @@
-"""What an EOS configuration says about routing."""
+"""What an EOS configuration says about routing, and how it says more."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -8,18 +8,23 @@ from netkit.platforms.bgp_reader import (
     ClauseDraft,
     Peer,
     Peers,
+    aggregate_words,
     as_number,
     clauses_in_order,
     in_order,
+    inserted,
     interface_address,
     leaving_lists,
     network,
+    no_place,
     prefix_rule,
+    rule_words,
     whole_number,
 )
-from netkit.platforms.config import Config, Path
-from netkit.platforms.routing import NO_MAP, Aggregate, Clause, PrefixRule, Router
+from netkit.platforms.config import Config, Files, Path
+from netkit.platforms.routing import NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
 
+FILE = "eos.cfg"
 DEFAULT_PATHS = 1
 DEFAULT_ALLOWAS_IN = 3
 IPV4_UNICAST = "address-family ipv4"
@@ -54,6 +59,41 @@ def router(config: Config) -> Router:
         elif head.startswith(READ):
             top[head] = f"{head} {value}" if value else head
     return _Reader(top, sections).done()
+
+
+def keeping(files: Files, kept: Kept) -> Files:
+    """Return intended files in which eos.cfg also says what is to be kept; all else stays as it is written."""
+    lines = files[FILE].splitlines(keepends=True)
+    for name, rule in kept.rules:
+        inserted(lines, _after(lines, f"ip prefix-list {name}"), f"   seq {rule.number} {_rule_words(rule)}")
+    for aggregate in kept.aggregates:
+        found = [place for place, line in enumerate(lines, start=1) if line.startswith("router bgp ")]
+        if not found:
+            raise no_place(FILE, "router bgp")
+        inserted(lines, found[0], f"   {aggregate_words(aggregate)}")
+    return {**files, FILE: "".join(lines)}
+
+
+def _after(lines: list[str], header: str) -> int:
+    """Return where the lines below a header end; without one it is added at the end."""
+    found = [place for place, line in enumerate(lines) if line.strip() == header and not line.startswith(" ")]
+    if not found:
+        place = len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
+        inserted(lines, place, header)
+        inserted(lines, place + 1, "!")
+        return place + 1
+    place = found[0] + 1
+    while place < len(lines) and lines[place].startswith(" "):
+        place += 1
+    return place
+
+
+def _rule_words(rule: PrefixRule) -> str:
+    """Return a rule as EOS prints it: one length has a word of its own."""
+    words = rule_words(rule)
+    if rule.shortest != rule.longest:
+        return words
+    return words.replace(f"ge {rule.shortest} le {rule.longest}", f"eq {rule.shortest}")
 
 
 class _Reader:
@@ -183,15 +223,13 @@ class _Reader:
                 self.is_active = False
             case ["no", "bgp", "bestpath", "as-path", "multipath-relax"]:
                 self.is_relaxed = False
-            case ["bgp", "missing-policy", *words] if "direction" in words and words[-1] == "deny":
-                self.guarded.setdefault("", set()).add(words[words.index("direction") + 1])
             case ["maximum-paths", paths, *_] if paths.isdecimal():
                 self.max_paths = int(paths)
             case _:
-                self._origin(line)
+                self._routes(line)
 
-    def _origin(self, line: str) -> None:
-        """Read what the switch announces of itself."""
+    def _routes(self, line: str) -> None:
+        """Read what the switch announces of itself, and what passes without a route map."""
         match line.split(" "):
             case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
                 self.aggregates.append(Aggregate(prefix, "summary-only" in options))
@@ -206,6 +244,8 @@ class _Reader:
                 self.networks.append(prefix)
                 if options:
                     self.unknown.append(line)
+            case ["bgp", "missing-policy", *words] if "direction" in words and words[-1] == "deny":
+                self.guarded.setdefault("", set()).add(words[words.index("direction") + 1])
             case _:
                 if not line.startswith(HARMLESS_TO_BGP):
                     self.unknown.append(line)
@@ -222,6 +262,11 @@ class _Reader:
                 peer.is_shut_down = True
             case ["activate"]:
                 peer.is_activated = True
+            case _:
+                self._neighbor_policy(peer, words, line)
+
+    def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
+        match words:
             case ["route-map", route_map, "in"]:
                 peer.inbound = route_map
             case ["route-map", route_map, "out"]:

@@ -1,4 +1,4 @@
-"""What frr.conf and netplan say about routing."""
+"""What frr.conf and netplan say about routing, and how frr.conf says more."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,19 +8,23 @@ from netkit.platforms.bgp_reader import (
     ClauseDraft,
     Peer,
     Peers,
+    aggregate_words,
     as_number,
     clauses_in_order,
     in_order,
+    inserted,
     interface_address,
     leaving_lists,
     network,
+    no_place,
     prefix_rule,
+    rule_words,
     whole_number,
 )
-from netkit.platforms.config import Config, Path
+from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.routing import NO_MAP, Aggregate, Clause, PrefixRule, Router
+from netkit.platforms.routing import NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
@@ -80,30 +84,32 @@ def _netplan(config: Config) -> Wiring:
             continue
         kind, name, key = path[2:5]
         item = path[5].removeprefix(ITEM) if len(path) > 5 else ""
-        if key == "addresses" and item:
-            address = interface_address(item)
-            if address is not None:
-                wired.addresses.setdefault(name, []).append(address)
-        elif key == "interfaces" and item and kind == "vrfs":
+        if key == "addresses" and (address := interface_address(item)) is not None:
+            wired.addresses.setdefault(name, []).append(address)
+        elif key == "interfaces" and kind == "vrfs":
             elsewhere.add(item)
-        elif key == "interfaces" and item and kind == "bridges":
+        elif key == "interfaces" and kind == "bridges":
             wired.members[item] = name
         elif key == "activation-mode" and value in {"off", "manual"}:
             wired.down.add(name)
         elif key == "link-local":
             (with_ipv6 if item == "ipv6" else wired.without_ipv6).add(name)
-        elif key == "routes" and item:
+        elif key == "routes":
             routes.append((name, item, value))
     wired.without_ipv6 -= with_ipv6
     for name in elsewhere:
         wired.addresses.pop(name, None)
     wired.members = {port: bridge for port, bridge in wired.members.items() if bridge not in elsewhere}
-    for name, item, value in routes:
-        route = read_item(item, value)
-        table = str(route.get("table", "")) if isinstance(route, dict) else ""
-        if name not in elsewhere and table in MAIN_TABLE:
-            wired.unknown.append(f"{name}: route {item} {value}".strip())
+    wired.unknown = [
+        f"{name}: route {item} {value}".strip()
+        for name, item, value in routes
+        if name not in elsewhere and _is_main(read_item(item, value))
+    ]
     return wired
+
+
+def _is_main(route: object) -> bool:
+    return not isinstance(route, dict) or str(route.get("table", "")) in MAIN_TABLE
 
 
 def bgp(config: Config, wired: Wiring) -> Router:
@@ -130,6 +136,34 @@ def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -
     for line in lines:
         reader.top(line, sections.get(line, ()))
     return reader.done()
+
+
+def keeping(files: Files, kept: Kept) -> Files:
+    """Return intended files in which frr.conf also says what is to be kept; all else stays as it is written."""
+    lines = files[FRR_CONF].splitlines(keepends=True)
+    for name, rule in kept.rules:
+        found = [place for place, line in enumerate(lines) if line.startswith(f"ip prefix-list {name} ")]
+        place = found[-1] + 1 if found else _end(lines)
+        inserted(lines, place, f"ip prefix-list {name} seq {rule.number} {rule_words(rule)}")
+    for aggregate in kept.aggregates:
+        inserted(lines, _in_family(lines), f"  {aggregate_words(aggregate)}")
+    return {**files, FRR_CONF: "".join(lines)}
+
+
+def _end(lines: list[str]) -> int:
+    """Return where a line of the top level may be added."""
+    return len(lines) - 1 if lines and lines[-1].strip() == "end" else len(lines)
+
+
+def _in_family(lines: Iterable[str]) -> int:
+    """Return where the settings of IPv4 in the default VRF begin."""
+    is_ours = False
+    for place, line in enumerate(lines, start=1):
+        if not line.startswith((" ", "!")):
+            is_ours = line.startswith("router bgp ") and len(line.split()) == 3
+        elif is_ours and line.strip() in IPV4_UNICAST:
+            return place
+    raise no_place(FRR_CONF, IPV4_UNICAST[0])
 
 
 class _Reader:

@@ -4,6 +4,7 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.risks import RISKS
+from netkit.platforms.linux.routing import host_routes
 from netkit.platforms.linux.way import way
 from netkit.platforms.ownership import Ownership
 
@@ -33,4 +34,4 @@ def text(config: Config) -> dict[str, str]:
 
 # Each is a file of netkit's own, beside those of the system: all of it is owned.
 OWNERSHIP = Ownership(owned=tuple((pattern,) for pattern in KINDS))
-MODEL = ConfigModel("linux", tuple(KINDS), parse, text, OWNERSHIP, RISKS, way)
+MODEL = ConfigModel("linux", tuple(KINDS), parse, text, OWNERSHIP, RISKS, way, host_routes=host_routes)

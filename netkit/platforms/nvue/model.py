@@ -11,7 +11,7 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files, Path, flat, nested
 from netkit.platforms.nvue.ownership import OWNERSHIP
 from netkit.platforms.nvue.risks import RISKS
-from netkit.platforms.nvue.routing import router
+from netkit.platforms.nvue.routing import keeping, router
 from netkit.platforms.nvue.way import way
 from netkit.platforms.plain_yaml import plain
 from netkit.platforms.secret import SECRET, is_secret_name
@@ -106,4 +106,4 @@ def _typed(node: object) -> object:
     return int(str(node)) if is_number and len(str(node)) < 20 else node
 
 
-MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way, router)
+MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)

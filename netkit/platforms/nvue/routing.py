@@ -1,7 +1,11 @@
-"""What an NVUE tree says about routing."""
+"""What an NVUE tree says about routing, and how it says more."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
+from typing import Any
+
+import yaml
 
 from netkit.platforms.bgp_reader import (
     ANY,
@@ -15,16 +19,19 @@ from netkit.platforms.bgp_reader import (
     interface_address,
     is_address,
     network,
+    no_place,
     whole_number,
 )
-from netkit.platforms.config import Config, Path
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, PrefixRule, Router
+from netkit.platforms.config import Config, Files, Path
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
 
 ON = frozenset({"on", "enabled", "enable", "true"})
 SWITCH = frozenset({"state", "enable"})
 """What turns an object on: `enable: on` up to 5.14, `state: enabled` since."""
 DEFAULT_PATHS = 64
 DEFAULT_ALLOWAS_IN = 3
+FILE = "startup.yaml"
+BGP = ("vrf", "default", "router", "bgp")
 FAMILY = ("address-family", "ipv4-unicast")
 
 # What says nothing about which routes there are, by the first key below each object.
@@ -49,6 +56,70 @@ def router(config: Config) -> Router:
         if read is not None and len(path) > 2 and not read(path, value):
             reader.unknown.add(".".join(path) + (f": {value}" if value else ""))
     return reader.done()
+
+
+def keeping(files: Files, kept: Kept) -> Files:
+    """Return intended files in which the tree also says what is to be kept; all else stays as it is written."""
+    text = files[FILE]
+    root = _root(yaml.compose(text, Loader=yaml.CSafeLoader))
+    if root is None:
+        raise no_place(FILE, "`- set:`")
+    added: dict[str, Any] = {}
+    for name, rule in kept.rules:
+        bounds = {"max-prefix-len": rule.longest, "min-prefix-len": rule.shortest}
+        branch = _at(added, "router", "policy", "prefix-list", name)
+        if _below(root, "router", "policy", "prefix-list", name) is None:
+            branch["type"] = "ipv4"
+        action = "permit" if rule.is_permit else "deny"
+        _at(branch, "rule")[str(rule.number)] = {"action": action, "match": {str(rule.prefix): bounds}}
+    is_new = _below(root, *BGP, "state") is not None
+    for aggregate in kept.aggregates:
+        option = {"summary-only": "enabled" if is_new else "on"} if aggregate.is_summary_only else {}
+        _at(added, *BGP, *FAMILY, "aggregate-route")[str(aggregate.prefix)] = option
+    lines = text.splitlines(keepends=True)
+    for place, column, missing in sorted(_insertions(root, added), key=lambda found: -found[0]):
+        block = yaml.dump(missing, Dumper=yaml.CSafeDumper, default_flow_style=False)
+        lines[place:place] = [f"{' ' * column}{line}\n" for line in block.splitlines()]
+    return {**files, FILE: "".join(lines)}
+
+
+def _root(document: yaml.Node | None) -> yaml.MappingNode | None:
+    items = document.value if isinstance(document, yaml.SequenceNode) else [document]
+    found = (_below(item, "set") for item in items if isinstance(item, yaml.MappingNode))
+    return next((node for node in found if isinstance(node, yaml.MappingNode)), None)
+
+
+def _below(node: yaml.Node, *path: str) -> yaml.Node | None:
+    """Return the node at a path; None when there is none."""
+    for key in path:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        found = next((inner for name, inner in pairs if name.value == key), None)
+        if found is None:
+            return None
+        node = found
+    return node
+
+
+def _at(tree: dict[str, Any], *path: str) -> dict[str, Any]:
+    """Return the branch at a path, made when it is not there."""
+    for key in path:
+        tree = tree.setdefault(key, {})
+    return tree
+
+
+def _insertions(node: yaml.MappingNode, added: dict[str, Any]) -> Iterator[tuple[int, int, dict[str, Any]]]:
+    """Yield what to insert: the line it stands before, its column, and the branch."""
+    missing = {}
+    for key, branch in added.items():
+        inner = _below(node, key)
+        if inner is None:
+            missing[key] = branch
+        elif isinstance(inner, yaml.MappingNode) and not inner.flow_style:
+            yield from _insertions(inner, branch)
+        elif branch:
+            raise no_place(FILE, f"block of lines at {key}, line {inner.start_mark.line + 1},")
+    if missing:
+        yield node.start_mark.line, node.start_mark.column, missing
 
 
 class _Reader:

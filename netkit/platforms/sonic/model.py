@@ -9,7 +9,7 @@ from netkit.platforms.frr.model import FRR_CONF, ROUTING
 from netkit.platforms.secret import SECRET, is_secret_name
 from netkit.platforms.sonic.ownership import OWNERSHIP
 from netkit.platforms.sonic.risks import RISKS
-from netkit.platforms.sonic.router import router
+from netkit.platforms.sonic.router import keeping, router
 from netkit.platforms.sonic.way import way
 
 CONFIG_DB = "config_db.json"
@@ -102,4 +102,4 @@ def _listed(value: str) -> object:
     return found if is_list else value
 
 
-MODEL = ConfigModel("sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way, router)
+MODEL = ConfigModel("sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)

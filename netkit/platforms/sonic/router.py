@@ -4,13 +4,14 @@ The tables are read as the lines of FRR that frrcfgd makes of them; a field it m
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from netkit.platforms.bgp_reader import interface_address, is_address
-from netkit.platforms.config import Config
+from netkit.platforms.config import Config, Files
 from netkit.platforms.frr import routing as frr
 from netkit.platforms.frr.files import FRR_CONF
-from netkit.platforms.routing import Router
+from netkit.platforms.routing import Kept, Router
 
 DEFAULT_VRF = "default"
 MANAGEMENT_VRF = "mgmt"
@@ -21,6 +22,8 @@ PEERS = ("BGP_PEER_GROUP", "BGP_NEIGHBOR")
 FAMILIES = ("BGP_PEER_GROUP_AF", "BGP_NEIGHBOR_AF")
 FAMILY = "address-family ipv4 unicast"
 IPV4 = "ipv4_unicast"
+AGGREGATES = "BGP_GLOBALS_AF_AGGREGATE_ADDR"
+CONFIG_DB = "config_db.json"
 
 Row = Mapping[str, str]
 Lines = Mapping[str, str | Mapping[str, str]]
@@ -66,7 +69,7 @@ ACTIVATION: Lines = {
 }
 SUMMARY: Lines = {"summary_only": {"true": "summary-only", "false": ""}, "as_set": {"true": "as-set", "false": ""}}
 NETWORKS: tuple[tuple[str, str, Lines], ...] = (
-    ("BGP_GLOBALS_AF_AGGREGATE_ADDR", "aggregate-address", SUMMARY),
+    (AGGREGATES, "aggregate-address", SUMMARY),
     ("BGP_GLOBALS_AF_NETWORK", "network", {"policy": "route-map {}", "backdoor": {"true": "backdoor", "false": ""}}),
 )
 CLAUSE: Lines = {
@@ -82,7 +85,7 @@ CLAUSE: Lines = {
 READ = frozenset(
     {
         "DEVICE_METADATA", "BGP_DEVICE_GLOBAL", "VLAN_MEMBER", "STATIC_ROUTE", "BGP_GLOBALS", "BGP_GLOBALS_AF",
-        "BGP_GLOBALS_AF_AGGREGATE_ADDR", "BGP_GLOBALS_AF_NETWORK", "ROUTE_REDISTRIBUTE", "PREFIX_SET", "PREFIX",
+        AGGREGATES, "BGP_GLOBALS_AF_NETWORK", "ROUTE_REDISTRIBUTE", "PREFIX_SET", "PREFIX",
         "COMMUNITY_SET", "ROUTE_MAP", *INTERFACES, *LINKS, *PEERS, *FAMILIES,
     }
 )  # fmt: skip
@@ -107,6 +110,39 @@ def router(config: Config) -> Router:
         wired.unknown.extend(f"BGP_NEIGHBOR|{key}" for key in tables.get("BGP_NEIGHBOR", NOTHING))
         return frr.read((), {}, wired)
     return _unified(tables, wired)
+
+
+def keeping(files: Files, kept: Kept) -> Files:
+    """Return intended files that also say what is to be kept; all else stays as it is written."""
+    if FRR_CONF in files:
+        return frr.keeping(files, kept)
+    text = files[CONFIG_DB]
+    sets = json.loads(text).get("PREFIX_SET", {})
+    for name, rule in kept.rules:
+        is_itself = rule.shortest == rule.longest == rule.prefix.prefixlen
+        lengths = "exact" if is_itself else f"{rule.shortest}..{rule.longest}"
+        if name not in sets:
+            text = _with_row(text, "PREFIX_SET", name, {"mode": "IPv4"})
+            sets[name] = {}
+        action = {"action": "permit" if rule.is_permit else "deny"}
+        text = _with_row(text, "PREFIX", f"{name}|{rule.number}|{rule.prefix}|{lengths}", action)
+    for aggregate in kept.aggregates:
+        summary = {"summary_only": "true" if aggregate.is_summary_only else "false"}
+        text = _with_row(text, AGGREGATES, f"{DEFAULT_VRF}|{IPV4}|{aggregate.prefix}", summary)
+    return {**files, CONFIG_DB: text}
+
+
+def _with_row(text: str, table: str, key: str, row: Row) -> str:
+    """Return CONFIG_DB with a row more: as text where the table is there, so that all else stays as it is written."""
+    wanted = json.loads(text)
+    wanted.setdefault(table, {})[key] = row
+    name = re.search(rf'"{table}"\s*:\s*{{(?=\s*")', text)
+    if name:
+        added = f"\n  {json.dumps(key)}: {json.dumps(row)},"
+        longer = text[: name.end()] + added + text[name.end() :]
+        if json.loads(longer) == wanted:
+            return longer
+    return json.dumps(wanted, indent=1) + "\n"
 
 
 def _wired(tables: Tables) -> frr.Wiring:
