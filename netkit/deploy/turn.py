@@ -1,5 +1,6 @@
 """A device's turn: what has happened to it so far, the steps every way through shares, and how it came out."""
 
+import re
 from contextlib import suppress
 from dataclasses import replace
 
@@ -17,6 +18,11 @@ MARGIN_PART = 0.1
 """How much of the time to confirm is kept in reserve."""
 LOOKS = 2
 """How often a device is read before what it runs is held against it."""
+
+
+POLICY = re.compile(r"prefix-list|route-map|redistribute|aggregate|PREFIX_|ROUTE_MAP")
+POLICY_DELAY_S = 7.0
+"""FRR's `bgp route-map delay-timer` is 5 s by default (docs.frrouting.org, BGP); Cumulus Linux and SONiC run FRR."""
 
 
 class UnhealthyError(DeviceError):
@@ -68,6 +74,7 @@ class Turn:
         self.step(Phase.VERIFY)
         foresee(fresh, self.task.plan.version)
         self._verify(fresh)
+        self._await_policy(window)
         self.step(Phase.GATE)
         self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
         if self.left_s(window) <= 0:
@@ -84,6 +91,12 @@ class Turn:
         if is_late or self.is_drained:
             self._verify(fresh)
         self.is_drained = False
+
+    def _await_policy(self, window: Window) -> None:
+        """Wait until a changed filter is in force: FRR takes it up only some seconds after the commit."""
+        if any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
+            committed_s = window.earliest_s - self.job.options.revert_s
+            self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.wall_s()))
 
     def left_s(self, window: Window) -> float:
         """Return how long the change can still be confirmed, with some time in reserve."""

@@ -1,7 +1,8 @@
 """The signs by which one device is compared with itself: what it loses, pauses, and reaches, at one moment."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Network
 
 from netkit.facts import Absent, Facts, Sample
 from netkit.facts.optic import Module
@@ -39,11 +40,25 @@ def vitals(facts: Facts, samples: Sequence[Sample], prefixes: frozenset[str], lo
     light = {} if isinstance(modules, Absent) else dict(_light(modules))
     return Vitals(
         dict(_rates(tuple(samples), lossless)),
-        None
-        if isinstance(routes, Absent)
-        else {prefix: len(ways) for prefix, ways in routes.items() if prefix in prefixes},
+        None if isinstance(routes, Absent) else dict(_widths(routes, prefixes)),
         light or None,
     )
+
+
+def _widths(routes: Mapping[str, Collection[object]], prefixes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Yield how many ports lead to each prefix; by a route of another length where a change of lengths is under way."""
+    known: dict[IPv4Network, int] | None = None
+    for prefix in prefixes:
+        if prefix in routes:
+            yield prefix, len(routes[prefix])
+            continue
+        if known is None:
+            known = {IPv4Network(one): len(ways) for one, ways in routes.items() if "." in one}
+        wanted = IPv4Network(prefix)
+        wider = [one for one in known if one.prefixlen and wanted.subnet_of(one)]
+        inside = [width for one, width in known.items() if one.subnet_of(wanted)]
+        if wider or inside:
+            yield prefix, known[max(wider, key=lambda one: one.prefixlen)] if wider else min(inside)
 
 
 def _rates(samples: tuple[Sample, ...], lossless: tuple[int, ...]) -> Iterator[tuple[str, float]]:

@@ -230,10 +230,9 @@ def to_keep(running: Router, intended: Router) -> Kept:
         known = [rule for name in names for rule in intended.prefix_lists.get(name, ())]
         into = rules.setdefault(names[0], [])
         for rule in old:
-            is_known = any(_allows(one, rule) for one in (*known, *into))
-            if rule.is_permit and not is_known:
-                number = max((one.number for one in (*intended.prefix_lists.get(names[0], ()), *into)), default=0)
-                into.append(replace(rule, number=number + 10))
+            parts = _apart(rule, known) if rule.is_permit else ()
+            missing = [part for part in parts if not any(_allows(one, part) for one in (*known, *into))]
+            into += _numbered_after((*known, *into), missing)
     known_prefixes = {one.prefix for one in intended.aggregates}
     aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
     return Kept(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
@@ -269,6 +268,22 @@ def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
             return ()
         names += clause.prefix_lists
     return tuple(dict.fromkeys(names))
+
+
+def _apart(rule: PrefixRule, known: Iterable[PrefixRule]) -> tuple[PrefixRule, ...]:
+    """Return rules that permit the same, none with a prefix that another rule has.
+
+    Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix
+    table for route maps holds one node for them): the halves of the prefix have nodes of their own.
+    """
+    if rule.shortest == rule.prefix.prefixlen or all(one.prefix != rule.prefix for one in known):
+        return (rule,)
+    return tuple(replace(rule, prefix=half) for half in rule.prefix.subnets())
+
+
+def _numbered_after(known: Iterable[PrefixRule], rules: Iterable[PrefixRule]) -> list[PrefixRule]:
+    last = max((one.number for one in known), default=0)
+    return [replace(rule, number=last + 10 * place) for place, rule in enumerate(rules, 1)]
 
 
 def _allows(one: PrefixRule, other: PrefixRule) -> bool:

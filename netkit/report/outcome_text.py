@@ -8,6 +8,7 @@ from netkit.report.plan_view import counted, listed, shown
 RUNS = {
     State.INTENDED: "runs what is intended",
     State.AS_BEFORE: "runs what it ran before",
+    State.BOTH: "runs what is intended, and still accepts what ran before",
     State.UNKNOWN: "what it runs is not known",
 }
 QUIET = frozenset({Result.DONE, Result.UNCHANGED, Result.READY, Result.EXCLUDED})
@@ -37,9 +38,11 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             yield f"  {device_text(device)}"
     for note, names in _notes(outcome).items():
         yield f"  {listed(names)}: {note}"
-    waiting = [device.device for device in outcome.devices if device.result is Result.NOT_STARTED]
-    if waiting:
-        yield f"  not started, they run what they ran before: {listed(waiting)}"
+    waiting = [device for device in outcome.devices if device.result is Result.NOT_STARTED]
+    if both := [device.device for device in outcome.devices if device.state is State.BOTH]:
+        yield f"  what ran before is still accepted and announced, beside what is intended: {listed(both)}"
+    if before := [device.device for device in waiting if device.state is not State.BOTH]:
+        yield f"  not started, they run what they ran before: {listed(before)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
 
