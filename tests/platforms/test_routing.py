@@ -23,6 +23,7 @@ from netkit.platforms.routing import (
     Aggregate,
     Clause,
     HostRoutes,
+    Kept,
     Neighbor,
     PrefixRule,
     Rail,
@@ -30,6 +31,7 @@ from netkit.platforms.routing import (
     Router,
 )
 from netkit.render import Engine, render
+from tests import intents as small
 from tests.random_intents import Values, intents
 
 ROOT = Path(__file__).parent.parent.parent
@@ -240,3 +242,72 @@ def test_a_device_without_configuration_routes_nothing() -> None:
     host = MODELS["linux"]
     assert host.host_routes is not None
     assert host.host_routes({}) == HostRoutes()
+
+
+def written(platform: str, version: str, role: str = "leaf") -> Files:
+    """The files of a switch of the small fabric; the mode of SONiC stands for its version."""
+    is_unified = version == "unified"
+    changes = {"switches": {role: {"routing_mode": "unified"} for role in ("leaf", "spine")}} if is_unified else {}
+    fabric = small.fabric(small.on_platform(platform, "202511" if is_unified else version, changes))
+    return next(files for _, files in files_of(fabric, fabric.tier("leaf" if role == "leaf" else "spine")[0]))
+
+
+EVERY_WRITTEN = [(platform, version) for platform in SWITCHES for version in VERSIONS[platform]]
+
+
+@st.composite
+def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> Kept:
+    """Rules with numbers and prefixes nobody has, and aggregates."""
+    numbers = st.lists(st.integers(21, 900), unique=True, max_size=4)
+    found = []
+    for number in draw(numbers):
+        length = draw(st.integers(8, 32))
+        shortest = draw(st.integers(length, 32))
+        longest = draw(st.integers(shortest, 32))
+        prefix = IPv4Network((draw(st.integers(0, 2**32 - 1)), length), strict=False)
+        found.append((draw(st.sampled_from(lists)), PrefixRule(number, draw(st.booleans()), prefix, shortest, longest)))
+    prefixes = draw(st.sets(st.integers(0, 255), max_size=3))
+    return Kept(
+        tuple(found),
+        tuple(Aggregate(IPv4Network(f"172.16.{third}.0/28"), draw(st.booleans())) for third in sorted(prefixes)),
+    )
+
+
+def entries_of(platform: str, kept: Kept) -> int:
+    """How many entries a platform needs for what is kept."""
+    if platform == "nvue":  # an action and two bounds
+        return 3 * len(kept.rules) + len(kept.aggregates)
+    return len(kept.rules) + len(kept.aggregates)
+
+
+@pytest.mark.parametrize("role", ["leaf", "spine"])
+@pytest.mark.parametrize(("platform", "version"), EVERY_WRITTEN)
+@given(data=st.data())
+@settings(MANY, max_examples=12)
+def test_what_is_kept_is_added_and_nothing_else_changes(
+    platform: str, version: str, role: str, data: st.DataObject
+) -> None:
+    model, files = MODELS[platform], written(platform, version, role)
+    assert model.keeping is not None
+    before = router_of(platform, files)
+    kept = data.draw(kept_routing(tuple(sorted(before.prefix_lists))))
+    longer = model.keeping(files, kept)
+    plain, config = model.parse(files), model.parse(longer)
+    assert {path: config[path] for path in plain if path in config} == {
+        path: value for path, value in plain.items() if path in config
+    }
+    assert all(value == "" for path, value in plain.items() if path not in config)
+    assert len(config.keys() - plain.keys()) == entries_of(platform, kept)
+    rows = {file: text.splitlines() for file, text in longer.items()}
+    for file, text in files.items():
+        left = iter(rows[file])
+        assert all(any(line == other for other in left) for line in text.splitlines()), file
+    after = router_of(platform, longer)
+    lists = {name: list(found) for name, found in before.prefix_lists.items()}
+    for name, rule in kept.rules:
+        lists[name].append(rule)
+    assert after == replace(
+        before,
+        prefix_lists={name: tuple(sorted(found, key=lambda rule: rule.number)) for name, found in lists.items()},
+        aggregates=tuple(sorted({*before.aggregates, *kept.aggregates}, key=lambda one: one.prefix)),
+    )
