@@ -137,12 +137,21 @@ def _with_row(text: str, table: str, key: str, row: Row) -> str:
     wanted = json.loads(text)
     wanted.setdefault(table, {})[key] = row
     name = re.search(rf'"{table}"\s*:\s*{{(?=\s*")', text)
-    if name:
-        added = f"\n  {json.dumps(key)}: {json.dumps(row)},"
-        longer = text[: name.end()] + added + text[name.end() :]
-        if json.loads(longer) == wanted:
+    line = f"\n  {json.dumps(key)}: {json.dumps(row)}"
+    place = name.end() if name else text.find("{") + 1
+    added = f"{line}," if name else f'\n "{table}": {{{line}\n }},'
+    if place:
+        longer = text[:place] + added + text[place:]
+        if _is_json(longer, wanted):
             return longer
     return json.dumps(wanted, indent=1) + "\n"
+
+
+def _is_json(text: str, wanted: object) -> bool:
+    try:
+        return bool(json.loads(text) == wanted)
+    except ValueError:
+        return False
 
 
 def _wired(tables: Tables) -> frr.Wiring:

@@ -1,0 +1,313 @@
+"""What the platforms read of routing is what the fabric was designed to be, and what somebody added by hand."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import IPv4Interface, IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netkit import design, intent
+from netkit.design import Fabric, Host, Switch, policy
+from netkit.design.hosts import RoutePlan
+from netkit.errors import DesignError
+from netkit.hardware import Catalog
+from netkit.intent import Intent
+from netkit.platforms.compare import ConfigModel
+from netkit.platforms.config import Files
+from netkit.platforms.models import MODELS
+from netkit.platforms.routing import (
+    Aggregate,
+    Clause,
+    HostRoutes,
+    Kept,
+    Neighbor,
+    PrefixRule,
+    Rail,
+    Route,
+    Router,
+)
+from netkit.render import Engine, render
+from tests import intents as small
+from tests.random_intents import Values, intents
+
+ROOT = Path(__file__).parent.parent.parent
+CATALOG, ENGINE = Catalog(), Engine()
+SWITCHES = ("eos", "frr", "nvue", "sonic")
+MANY = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+# By platform: the names of the loopback and of a VLAN's interface.
+NAMES = {
+    "eos": ("Loopback0", "Vlan{}"),
+    "frr": ("lo", "vlan{}"),
+    "nvue": ("lo", "vlan{}"),
+    "sonic": ("Loopback0", "Vlan{}"),
+}
+OWN_AS_TIMES = {"eos": 1, "frr": 3, "nvue": 3, "sonic": 3}
+SONIC_SOURCE = "RM_SET_SRC"  # chooses a source address only, for routes that are there anyway
+VERSIONS = {
+    "nvue": ("5.9.0", "5.14.0", "5.16.1"),
+    "sonic": ("202411", "202511", "unified"),
+    "eos": ("4.32.3F", "4.35.1F"),
+    "frr": ("8.4.4", "10.2", "10.6.0"),
+}
+
+
+def model_of(device: Switch | Host) -> ConfigModel:
+    return MODELS[device.platform if isinstance(device, Switch) else "linux"]
+
+
+def files_of(fabric: Fabric, *devices: Switch | Host) -> Iterator[tuple[Switch | Host, Files]]:
+    wanted = devices or (*fabric.switches, *fabric.hosts)
+    for device, found in zip(wanted, render(fabric, wanted, ENGINE), strict=True):
+        assert found.device == device.name
+        yield device, {name: text for name, text in found.files.items() if model_of(device).reads(name)}
+
+
+def router_of(platform: str, files: Files) -> Router:
+    model = MODELS[platform]
+    assert model.router is not None
+    return model.router(model.parse(files))
+
+
+def rules(found: policy.PrefixList) -> tuple[PrefixRule, ...]:
+    return tuple(
+        PrefixRule(rule.number, True, IPv4Network(rule.prefix), rule.length, rule.length) for rule in found.rules
+    )
+
+
+def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[PrefixRule, ...], ...]], ...]]:
+    """Each route map with the rules of the lists it names, so that names of lists are no matter."""
+    return {
+        name: tuple(
+            (replace(one, prefix_lists=()), tuple(router.prefix_lists[each] for each in one.prefix_lists))
+            for one in clauses
+        )
+        for name, clauses in router.route_maps.items()
+    }
+
+
+def expected_maps(fabric: Fabric, switch: Switch) -> dict[str, Any]:
+    """What passes: into BGP, from each kind of neighbour, and to it; with `-DRAINED` for what route maps drain."""
+    lists = {found.name: rules(found) for found in policy.prefix_lists(fabric, switch)}
+    through = {"in": lists["FABRIC"], "out": lists[policy.announced(fabric, switch)]}
+    plain = Clause(10, is_permit=True)
+    maps: dict[str, Any] = {"connected": ((plain, (lists["CONNECTED"],)),)}
+    maps |= {way: ((plain, (found,)),) for way, found in through.items()}
+    maps["in drained"] = ((replace(plain, local_preference=0), (through["in"],)),)
+    maps["out drained"] = ((replace(plain, has_graceful_shutdown=True), (through["out"],)),)
+    return maps
+
+
+def drains_by_route_map(switch: Switch) -> bool:
+    return switch.platform == "sonic" or (switch.platform == "frr" and not switch.version.startswith("10.6"))
+
+
+def check(fabric: Fabric, switch: Switch, files: Files) -> None:
+    found = router_of(switch.platform, files)
+    loopback, svi = NAMES[switch.platform]
+    maps = with_rules(found)
+    maps.pop(SONIC_SOURCE, None)
+    has_bgp = bool(switch.fabric_ports) or switch.platform == "nvue"
+    wanted = expected_maps(fabric, switch)
+    for neighbor in found.neighbors:
+        port = next(port for port in switch.fabric_ports if port.name == neighbor.interface)
+        is_drained = port.peer in switch.drain_neighbors
+        drained = " drained" if is_drained and drains_by_route_map(switch) else ""
+        assert maps[neighbor.inbound] == wanted[f"in{drained}"]
+        assert maps[neighbor.outbound] == wanted[f"out{drained}"]
+    if found.redistributed:
+        assert maps[found.redistributed] == wanted["connected"]
+    assert all(clauses in wanted.values() for clauses in maps.values() if clauses != gshut())
+    addresses = [(loopback, IPv4Interface(f"{switch.loopback}/32"))]
+    addresses += [(port.name, IPv4Interface(port.address)) for port in switch.host_ports if port.address]
+    addresses += [(svi.format(vlan.number), IPv4Interface(vlan.gateway)) for vlan in [switch.vlan] if vlan]
+    assert found.down.isdisjoint(port.name for port in switch.ports)
+    assert replace(found, prefix_lists={}, route_maps={}, down=frozenset()) == Router(
+        asn=switch.asn if has_bgp else 0,
+        router_id=switch.loopback if has_bgp else "",
+        addresses=tuple(sorted(addresses)),
+        members=tuple(sorted((port.name, svi.format(switch.vlan.number)) for port in switch.host_ports if switch.vlan)),
+        prefix_lists={},
+        route_maps={},
+        neighbors=tuple(
+            Neighbor(
+                port.name,
+                port.peer_asn,
+                next(one.inbound for one in found.neighbors if one.interface == port.name),
+                next(one.outbound for one in found.neighbors if one.interface == port.name),
+                is_active=True,
+                allowas_in=OWN_AS_TIMES[switch.platform] if fabric.routing.allowas_in else 0,
+                is_drained=port.peer in switch.drain_neighbors and not drains_by_route_map(switch),
+            )
+            for port in sorted(switch.fabric_ports, key=lambda port: port.name)
+        ),
+        redistributed=found.redistributed if has_bgp else None,
+        aggregates=tuple(Aggregate(IPv4Network(prefix), True) for prefix in switch.aggregates if has_bgp),
+        max_paths=fabric.routing.max_paths if has_bgp else found.max_paths,
+        is_drained=(switch.drain and has_bgp) or (switch.drain and switch.platform == "eos"),
+        requires_policy=found.requires_policy if not switch.fabric_ports else switch.platform != "nvue",
+        unknown=(),
+    )
+    assert found.redistributed is not None or not has_bgp
+
+
+def gshut() -> Any:
+    return ((Clause(10, is_permit=True, has_graceful_shutdown=True, local_preference=0), ()),)
+
+
+def check_host(fabric: Fabric, host: Host, files: Files) -> None:
+    plan, read = RoutePlan(fabric), MODELS["linux"].host_routes
+    assert read is not None
+    rails = [
+        Rail(
+            nic.interface,
+            (IPv4Interface(f"{nic.address}/{nic.prefix_length}"),),
+            tuple(
+                sorted(
+                    (
+                        Route(IPv4Network(route.prefix), route.via, route.table, route.kind == "unreachable")
+                        for route in plan.routes(nic)
+                    ),
+                    key=lambda route: (route.table, route.prefix, route.gateway),
+                )
+            ),
+            ((IPv4Network(nic.address), nic.table),),
+            nic.table,
+        )
+        for nic in sorted(host.nics, key=lambda nic: nic.interface)
+    ]
+    assert read(MODELS["linux"].parse(files)) == HostRoutes(tuple(rails))
+
+
+def check_all(fabric: Fabric) -> None:
+    for device, files in files_of(fabric):
+        if isinstance(device, Switch):
+            check(fabric, device, files)
+        else:
+            check_host(fabric, device, files)
+
+
+@st.composite
+def drained_intents(draw: st.DrawFn) -> Values:
+    """Random intents on random versions, with switches and sessions drained, and routes that may pass a leaf."""
+    values: Values = draw(intents())
+    for tier in values["switches"].values():
+        tier["version"] = draw(st.sampled_from(VERSIONS[tier["platform"]]))
+        if tier["version"] == "unified":
+            tier.update(version="202511", routing_mode="unified")
+    values["routing"] |= {"allowas_in": draw(st.booleans()), "max_paths": draw(st.integers(2, 128))}
+    values["hosts"]["backend"] = draw(st.sampled_from(["netplan", "networkd"]))
+    try:
+        plain = design.build(Intent.model_validate(values), CATALOG)
+    except DesignError:  # routes that come back through their own AS make a valley
+        values["routing"]["allowas_in"] = False
+        plain = design.build(Intent.model_validate(values), CATALOG)
+    overrides: dict[str, Values] = {}
+    for switch in plain.switches:
+        peers = sorted({port.peer for port in switch.fabric_ports})
+        if draw(st.integers(0, 3)) == 0 and peers:
+            overrides[switch.name] = {"drain_neighbors": sorted(draw(st.sets(st.sampled_from(peers), min_size=1)))}
+        elif draw(st.integers(0, 5)) == 0:
+            overrides[switch.name] = {"drain": True}
+    return {**values, "overrides": overrides}
+
+
+@MANY
+@given(drained_intents())
+def test_what_is_read_is_what_was_designed(values: Values) -> None:
+    check_all(design.build(Intent.model_validate(values), CATALOG))
+
+
+@pytest.mark.parametrize("name", ["mixed", "reference"])
+def test_what_is_read_of_the_shipped_fabrics_is_what_was_designed(name: str) -> None:
+    check_all(design.build(intent.load(ROOT / "inventory" / name).intent, CATALOG))
+
+
+@pytest.mark.parametrize("platform", sorted(MODELS))
+def test_every_platform_reads_routing(platform: str) -> None:
+    model = MODELS[platform]
+    is_host = platform == "linux"
+    assert [model.router is None, model.host_routes is None, model.keeping is None] == [is_host, not is_host, is_host]
+
+
+def test_a_device_without_configuration_routes_nothing() -> None:
+    for platform in SWITCHES:
+        found = router_of(platform, {})
+        assert (found.asn, found.neighbors, found.addresses, found.unknown) == (0, (), (), ())
+    host = MODELS["linux"]
+    assert host.host_routes is not None
+    assert host.host_routes({}) == HostRoutes()
+
+
+def written(platform: str, version: str, role: str = "leaf") -> Files:
+    """The files of a switch of the small fabric; the mode of SONiC stands for its version."""
+    is_unified = version == "unified"
+    changes = {"switches": {role: {"routing_mode": "unified"} for role in ("leaf", "spine")}} if is_unified else {}
+    fabric = small.fabric(small.on_platform(platform, "202511" if is_unified else version, changes))
+    return next(files for _, files in files_of(fabric, fabric.tier("leaf" if role == "leaf" else "spine")[0]))
+
+
+EVERY_WRITTEN = [(platform, version) for platform in SWITCHES for version in VERSIONS[platform]]
+
+
+@st.composite
+def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> Kept:
+    """Rules with numbers and prefixes nobody has, and aggregates."""
+    numbers = st.lists(st.integers(21, 900), unique=True, max_size=4)
+    found = []
+    for number in draw(numbers):
+        length = draw(st.integers(8, 32))
+        shortest = draw(st.integers(length, 32))
+        longest = draw(st.integers(shortest, 32))
+        prefix = IPv4Network((draw(st.integers(0, 2**32 - 1)), length), strict=False)
+        found.append((draw(st.sampled_from(lists)), PrefixRule(number, draw(st.booleans()), prefix, shortest, longest)))
+    prefixes = draw(st.sets(st.integers(0, 255), max_size=3))
+    return Kept(
+        tuple(found),
+        tuple(Aggregate(IPv4Network(f"172.16.{third}.0/28"), draw(st.booleans())) for third in sorted(prefixes)),
+    )
+
+
+def entries_of(platform: str, kept: Kept) -> int:
+    """How many entries a platform needs for what is kept."""
+    if platform == "nvue":  # an action and two bounds
+        return 3 * len(kept.rules) + len(kept.aggregates)
+    return len(kept.rules) + len(kept.aggregates)
+
+
+@pytest.mark.parametrize("role", ["leaf", "spine"])
+@pytest.mark.parametrize(("platform", "version"), EVERY_WRITTEN)
+@given(data=st.data())
+@settings(MANY, max_examples=12)
+def test_what_is_kept_is_added_and_nothing_else_changes(
+    platform: str, version: str, role: str, data: st.DataObject
+) -> None:
+    model, files = MODELS[platform], written(platform, version, role)
+    assert model.keeping is not None
+    before = router_of(platform, files)
+    kept = data.draw(kept_routing(tuple(sorted(before.prefix_lists))))
+    longer = model.keeping(files, kept)
+    plain, config = model.parse(files), model.parse(longer)
+    assert {path: config[path] for path in plain if path in config} == {
+        path: value for path, value in plain.items() if path in config
+    }
+    assert all(value == "" for path, value in plain.items() if path not in config)
+    assert len(config.keys() - plain.keys()) == entries_of(platform, kept)
+    rows = {file: text.splitlines() for file, text in longer.items()}
+    for file, text in files.items():
+        left = iter(rows[file])
+        assert all(any(line == other for other in left) for line in text.splitlines()), file
+    after = router_of(platform, longer)
+    lists = {name: list(found) for name, found in before.prefix_lists.items()}
+    for name, rule in kept.rules:
+        lists[name].append(rule)
+    assert after == replace(
+        before,
+        prefix_lists={name: tuple(sorted(found, key=lambda rule: rule.number)) for name, found in lists.items()},
+        aggregates=tuple(sorted({*before.aggregates, *kept.aggregates}, key=lambda one: one.prefix)),
+    )
