@@ -39,6 +39,10 @@ class Work:
     known: Known
     before: tuple[Fabric, ...] = ()
     """Fabrics whose cables may still be there."""
+    others: Callable[[], Plan] | None = None
+    """The part of the plan that a limit leaves out; asked where routing changes."""
+    is_part: bool = False
+    """Whether the order is left to others."""
 
     def answer(self, names: Names) -> "Answer":
         """Return the part of the plan that is about some devices."""
@@ -146,4 +150,4 @@ def _together(work: Work, plans: list[Plan]) -> Plan:
     def sides(name: str) -> planning.Sides:
         return planning.sides_of(*work.sides((name,)))(name)
 
-    return planning.ordered(work.fabric, plan, sides, work.before)
+    return plan if work.is_part else planning.ordered(work.fabric, plan, sides, before=work.before, others=work.others)

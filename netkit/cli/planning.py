@@ -55,18 +55,31 @@ def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
 
     files = intended(project, select(project.fabric, limit))
     found = read(devices, tuple(files))
-    return Planned(compared(project, found, files), files)
+
+    def others() -> Plan:
+        rest = intended(project, [one for one in select(project.fabric, "") if one.name not in files])
+        return compared(project, read(devices, tuple(rest)), rest, is_part=True)
+
+    return Planned(compared(project, found, files, others=others if limit else None), files)
 
 
-def compared(project: Project, found: Read, files: Mapping[str, Files]) -> Plan:
+def compared(
+    project: Project,
+    found: Read,
+    files: Mapping[str, Files],
+    *,
+    others: Callable[[], Plan] | None = None,
+    is_part: bool = False,
+) -> Plan:
     """Return what differs between what devices run and what is intended.
 
     Of a device whose answers make no sense nothing is known; the others are none the worse for it.
     """
     try:
-        return _made(project, tuple(files), _known_sides(found, files))
+        return _made(project, tuple(files), _known_sides(found, files), others, is_part=is_part)
     except ConfigError:
-        return _made(project, tuple(files), _known_sides(_legible(project, found), files))
+        sides = _known_sides(_legible(project, found), files)
+        return _made(project, tuple(files), sides, others, is_part=is_part)
 
 
 def _known_sides(found: Read, files: Mapping[str, Files]) -> Callable[[Names], Sides]:
@@ -76,11 +89,18 @@ def _known_sides(found: Read, files: Mapping[str, Files]) -> Callable[[Names], S
     return sides
 
 
-def _made(project: Project, names: Names, sides: Callable[[Names], Sides]) -> Plan:
+def _made(
+    project: Project,
+    names: Names,
+    sides: Callable[[Names], Sides],
+    others: Callable[[], Plan] | None = None,
+    *,
+    is_part: bool = False,
+) -> Plan:
     folder = cache_folder()
     known = cache.load(folder)
     before = len(known)
-    plan = cores.make(Work(project.fabric, names, sides, known))
+    plan = cores.make(Work(project.fabric, names, sides, known, others=others, is_part=is_part))
     if len(known) > before:
         cache.save(folder, known)
     return plan

@@ -1,6 +1,6 @@
 """The ways into a deploy: do it, finish one that was killed, take one back, or only try it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -104,7 +104,7 @@ def undo(
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
     """Take back what a run changed: the same deploy, with the sides of the plan swapped."""
-    plan, before, owner = way_back(undone, fabric)
+    plan, before, owner = way_back(undone, fabric, options.limit)
     return apply(
         plan,
         fabric,
@@ -121,7 +121,9 @@ def undo(
     )
 
 
-def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
+def way_back(
+    undone: Journal, fabric: Fabric, limit: Collection[str] | None = None
+) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
     """Return the plan that takes a run back, the files it leads to, and those that say what is netkit's."""
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
@@ -142,7 +144,9 @@ def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files]
             files = planning.keeping(fabric, name, files, both[name])
         there[name] = Running({file: files.get(file) for file in running.files}, running.version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
-    return planning.make(fabric, there, before, owner=owner), before, owner
+    whole = planning.make(fabric, there, before, owner=owner, is_part=True)
+    names = set(found) if limit is None else set(limit)
+    return planning.limited(fabric, whole, names, planning.sides_of(there, before, owner)), before, owner
 
 
 def _of(plan: Plan, files: Mapping[str, Files]) -> dict[str, Files]:

@@ -35,9 +35,27 @@ def _problems(
     for device in plan.changed:
         if fabric.device(device.name) is None or device.name not in intended:
             yield Problem(f"{device.name}: in the plan, but not in fabric {fabric.name} as it is intended now", again)
+    if plan.partial is not None:
+        lost = f"{plan.partial.loss.pairs} pairs of addresses, of hosts {_some(plan.partial.loss.hosts)}"
+        what = f"this leaves the fabric worse than it was: {lost} do not reach each other any more"
+        remedy = f"change these with it: {','.join(plan.partial.missing)}"
+        yield Problem(what, remedy)
+    if not options.is_disruptive_allowed:
+        yield from _outages(plan, tasks)
     for task in tasks.values():
         if fabric.device(task.name) is not None:
             yield from _against(task, fabric, options)
+
+
+def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
+    """Yield what no order of the devices avoids, but for what is said of each device."""
+    for step in plan.steps:
+        named = [tasks[name] for name in step.devices if name in tasks]
+        lost = step.after or (step.during if not any(map(is_disruptive, named)) else step.after)
+        if named and lost:
+            when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
+            what = f"{lost.pairs} pairs of addresses of {_some(lost.hosts)} do not reach each other {when}"
+            yield Problem(f"step {step.number}, {_some(step.devices)}: outage: {what}", "deploy with --disruptive")
 
 
 def _against(task: Task, fabric: Fabric, options: Options) -> Iterator[Problem]:

@@ -1,6 +1,6 @@
 """Running and intended configurations → what has to change, and what that risks."""
 
-from netkit.plan.make import Sides, keeping, make, ordered, rollback, sides_of
+from netkit.plan.make import Sides, keeping, limited, make, ordered, rollback, sides_of
 from netkit.plan.serial import read, write
 from netkit.plan.shape import Blast, DevicePlan, Missed, Plan, Running, Unreachable
 
@@ -13,6 +13,7 @@ __all__ = [
     "Sides",
     "Unreachable",
     "keeping",
+    "limited",
     "make",
     "ordered",
     "read",

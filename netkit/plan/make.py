@@ -2,9 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 
 from netkit import __version__
 from netkit.design.fabric import Fabric, Host, Switch
@@ -29,8 +28,6 @@ ROUTING_WORDS = re.compile(
 )
 """Words in the paths of everything that decides about routes on any NOS; that more fit only takes time."""
 NO_ROUTING = re.compile(r"description|qos|mtu|ecn|pfc|buffer|queue", re.IGNORECASE)
-Kinds = Mapping[str, Routing]
-EMPTY: Kinds = MappingProxyType({})
 NOT_ASKED = "its configuration was not read"
 NOTHING_READ = "none of its files was read"
 
@@ -95,22 +92,44 @@ def sides_of(
 
 
 def ordered(
-    fabric: Fabric, plan: Plan, sides: Callable[[str], Sides], before: Sequence[Fabric] = (), *, beside: Kinds = EMPTY
+    fabric: Fabric,
+    plan: Plan,
+    sides: Callable[[str], Sides],
+    *,
+    before: Sequence[Fabric] = (),
+    others: Callable[[], Plan] | None = None,
 ) -> Plan:
     """Return a plan with the order of its devices.
 
-    `sides` is asked for devices that change in two stages only. `before` are fabrics whose cables may still be there,
-    `beside` the routing of devices that are not in the plan and do not run what is intended.
+    `sides` is asked for devices that change in two stages only. `before` are fabrics whose cables may still be there.
+    `others` is asked where routing changes: the part of the plan that a limit leaves out.
     """
     if not plan.changed:
         return plan
-    routing = {device.name: device.routing for device in plan.changed if device.routing is not None}
+    routing = _routing_of(plan)
+    beside = _routing_of(others()) if others and routing else {}
     order = Order(fabric, plan.changed, {**beside, **routing}, before)
     steps = order.steps()
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
-    return replace(plan, devices=devices, steps=steps, bridges=bridges, gone=order.gone())
+    return replace(plan, devices=devices, steps=steps, bridges=bridges, gone=order.gone(), partial=order.partial())
+
+
+def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:
+    """Return the part of a plan without an order that is about some devices, with the order of these."""
+    part = replace(
+        plan,
+        devices=tuple(device for device in plan.devices if device.name in names),
+        unreachable=tuple(one for one in plan.unreachable if one.name in names),
+    )
+    rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
+    part = replace(part, groups=grouped(fabric, part.devices))
+    return ordered(fabric, part, sides, others=lambda: rest)
+
+
+def _routing_of(plan: Plan) -> dict[str, Routing]:
+    return {device.name: device.routing for device in plan.changed if device.routing is not None}
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: Kept) -> Files:

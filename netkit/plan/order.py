@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from netkit.design.fabric import Fabric, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import DevicePlan, Loss, Routing, Stage, Step
+from netkit.plan.shape import DevicePlan, Loss, Partial, Routing, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router
@@ -24,6 +24,8 @@ RUNNING, INTENDED, BOTH = range(3)
 """The configurations of a device, as `netkit.routing.Network` numbers them."""
 SECONDS = {Risk.SESSION: 10, Risk.BUFFER: 2, Risk.PORT: 20, Risk.REBOOT: 300}
 """About how long traffic stays away when nothing else carries it. Estimates, not measured on hardware."""
+MOST_TRIED = 40
+"""Devices that a limit leaves out of which each is tried, whether it is needed."""
 NOTHING_LOST = Loss()
 
 
@@ -35,6 +37,7 @@ class Order:
     ) -> None:
         self._fabric = fabric
         self._devices = {device.name: device for device in devices}
+        self._others = [name for name in routing if name not in self._devices]
         self._routing = routing
         self.kept = dict(self._all_kept())
         self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
@@ -52,6 +55,25 @@ class Order:
         phases = {name: BOTH if name in self.kept else INTENDED for name in self._devices}
         twice = [*there, *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
+
+    def partial(self) -> Partial | None:
+        """Return what is lost while other devices stay as they are; None when nothing is, or none does."""
+        if not self._others:
+            return None
+        missing = sorted(self._others, key=lambda one: natural((one,)))
+        whole = self._whole(missing)
+        wanted = tuple(map(int.__and__, self._base.rows, whole.rows))
+        loss = self._loss(wanted, self._goal)
+        if not loss:
+            return None
+        for name in missing[:MOST_TRIED]:
+            rest = [one for one in missing if one != name]
+            if not self._loss(wanted, self._whole(rest)):
+                missing = rest
+        return Partial(loss, tuple(missing))
+
+    def _whole(self, others: Iterable[str]) -> Outlook:
+        return self._network.outlook(State(dict.fromkeys([*self._devices, *others], INTENDED)))
 
     def gone(self) -> Loss:
         """Return what the intended fabric does not connect any more."""

@@ -83,6 +83,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """What is lost for good when only a part of the devices changes, and what else has to change with it."""
+
+    loss: Loss
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Bridge:
     """A device that is changed in two stages: first to both, then to what is intended alone."""
 
@@ -141,6 +149,8 @@ class Plan:
     bridges: tuple[Bridge, ...] = ()
     gone: Loss = Loss()
     """What the intended fabric does not connect any more."""
+    partial: Partial | None = None
+    """Only of a plan with a limit that leaves the fabric worse than it was."""
 
     @property
     def changed(self) -> tuple[DevicePlan, ...]:

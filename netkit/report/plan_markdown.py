@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator
 
 from netkit.plan.shape import Missed, Plan
-from netkit.report.plan_view import MOST_LINES, GroupView, groups, headline, listed, shown, why_not
+from netkit.report import steps_text
+from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, why_not
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 FENCE = "```"
@@ -23,6 +24,7 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
         yield ""
         yield from HEADS
         yield from (row(group) for group in found)
+    yield from steps(plan)
     for group in found:
         yield ""
         yield from unfolded(group)
@@ -33,6 +35,23 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if plan.unreachable:
         yield ""
         yield from _unreachable(plan.unreachable)
+
+
+def steps(plan: Plan) -> Iterator[str]:
+    """Yield the worst state on the way, and the order of the devices, folded."""
+    worst, lines = steps_text.worst(plan), list(steps_text.lines(plan))
+    if worst:
+        yield ""
+        yield f"{'⚠ ' if plan.worst or plan.partial else ''}On the way: {plain(worst)}."
+    if lines:
+        yield ""
+        yield "<details>"
+        yield f"<summary>{counted(len(plan.steps), 'step')}</summary>"
+        yield ""
+        yield FENCE
+        yield from map(_fenced, lines)
+        yield FENCE
+        yield "</details>"
 
 
 def plain(text: str) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from netkit.plan.shape import Plan
+from netkit.report import steps_text
 from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, touched, why_not
 
 
@@ -29,6 +30,9 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
     if len(plan.groups) > 1 and touched(plan.blast):
         yield ""
         yield f"Touched in all: {touched(plan.blast)}"
+    if order := list(steps_text.lines(plan)):
+        yield ""
+        yield from order
 
 
 def _group(group: GroupView) -> Iterator[str]:

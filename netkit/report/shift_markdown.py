@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from netkit.plan.shape import DevicePlan
 from netkit.plan.shift import Newcomer, Shift, approval
-from netkit.report.plan_markdown import HEADS, plain, row, unfolded
+from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
 from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
 from netkit.report.shift_view import NOTHING, Aside, headline, newcomers, sorts, where
 
@@ -51,6 +51,7 @@ def _head(shift: Shift, aside: Aside, found: Sequence[GroupView]) -> Iterator[st
         yield from (row(group) for group in found[:MOST_ROWS])
         if len(found) > MOST_ROWS:
             yield f"| … and {len(found) - MOST_ROWS} more groups | | | | |"
+    yield from steps(shift.plan)
     for what, devices in sorts(shift):
         yield from _newcomers(what, devices)
     if shift.warnings:

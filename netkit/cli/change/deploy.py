@@ -15,7 +15,6 @@ from netkit.cli.change.rollout import (
     Told,
     agreed,
     changing,
-    limited,
     refuse,
     runs_of,
     show,
@@ -52,18 +51,20 @@ def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: st
     if resume:
         return _resume(told, project, devices, resume)
     warn(project)
-    planned = _from_file(project, file) if file else from_devices(project, told.limit, devices)
+    planned = from_devices(project, told.limit, devices) if told.limit or not file else _from_file(project, file)
+    if file and told.limit:
+        _refuse_moved(planned.plan, _from_file(project, file).plan)
     if digest and file is None and (done := finished(planned.plan, runs_of(project, devices), digest)):
         say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
         refuse_unapproved(planned.plan, digest)
-    return _roll_out(told, project, planned, devices, limit=told.limit if file else "", dry=dry)
+    return _roll_out(told, project, planned, devices, dry=dry)
 
 
-def _roll_out(told: Told, project: Project, planned: Planned, devices: Fleet, *, limit: str, dry: bool) -> int:
+def _roll_out(told: Told, project: Project, planned: Planned, devices: Fleet, *, dry: bool) -> int:
     """Show a plan, ask, and deploy it, or try it without writing anything."""
-    options = limited(told.options, project, limit, planned.plan)
+    options = told.options
     show(told, project.fabric, planned.plan, options)
     if dry:
         return _rehearse(told, project, planned, devices, options)
@@ -85,6 +86,14 @@ def _from_file(project: Project, file: Path) -> Planned:
         raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
     names = {device.name for device in plan.devices}
     return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+
+
+def _refuse_moved(now: Plan, planned: Plan) -> None:
+    """Raise PlanError when a part of a plan is not what it was: an order of that part needs all devices read again."""
+    for device in now.changed:
+        was = planned.device(device.name)
+        if was is None or was.changes != device.changes:
+            raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
 
 
 def _refuse_unread(plan: Plan, options: Options) -> None:

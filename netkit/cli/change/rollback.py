@@ -24,6 +24,8 @@ def run(folder: Path, name: str, **how: Any) -> int:
     undone = found_run(runs, name)
     plan, before, _ = deploy.way_back(undone, project.fabric)
     options = limited(told.options, project, told.limit, plan)
+    if options.limit is not None:
+        plan, before, _ = deploy.way_back(undone, project.fabric, options.limit)
     show(told, project.fabric, plan, options)
     refuse(plan, project.fabric, before, options)
     if not agreed(told, plan, options, f"Take back run {undone.run} on"):

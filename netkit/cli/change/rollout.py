@@ -31,6 +31,7 @@ from netkit.report.plan_view import counted, listed
 DECLINED = 1
 UNREACHED = 4
 FEW_LINES = 10
+STAGES = {"": "", "both": ", accept and announce both", "finish": ", only the new"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,10 @@ def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
     part = _within(plan, options.limit)
     say(stream, text(part, most_lines=FEW_LINES) if told.yes else text(part))
     waves = deploy.waves(plan, fabric, options)
-    lines = [f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}\n" for wave in waves]
+    lines = [
+        f"wave {wave.number}{', canary' * wave.is_canary}: {listed(wave.devices)}{STAGES[wave.stage]}\n"
+        for wave in waves
+    ]
     say(stream, "".join(["\n", *lines] if lines else []))
 
 

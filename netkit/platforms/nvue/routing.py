@@ -1,5 +1,6 @@
 """What an NVUE tree says about routing, and how it says more."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
@@ -76,11 +77,28 @@ def keeping(files: Files, kept: Kept) -> Files:
     for aggregate in kept.aggregates:
         option = {"summary-only": "enabled" if is_new else "on"} if aggregate.is_summary_only else {}
         _at(added, *BGP, *FAMILY, "aggregate-route")[str(aggregate.prefix)] = option
+    if text.lstrip().startswith(("[", "{")):  # what a switch says it runs
+        return {**files, FILE: _in_json(text, added)}
     lines = text.splitlines(keepends=True)
     for place, column, missing in sorted(_insertions(root, added), key=lambda found: -found[0]):
         block = yaml.dump(missing, Dumper=yaml.CSafeDumper, default_flow_style=False)
         lines[place:place] = [f"{' ' * column}{line}\n" for line in block.splitlines()]
     return {**files, FILE: "".join(lines)}
+
+
+def _in_json(text: str, added: dict[str, Any]) -> str:
+    document = json.loads(text)
+    items = document if isinstance(document, list) else [document]
+    _merge(next((item["set"] for item in items if "set" in item), items[0]), added)
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _merge(tree: dict[str, Any], added: dict[str, Any]) -> None:
+    for key, branch in added.items():
+        if isinstance(tree.get(key), dict) and isinstance(branch, dict):
+            _merge(tree[key], branch)
+        else:
+            tree[key] = branch
 
 
 def _root(document: yaml.Node | None) -> yaml.MappingNode | None:
