@@ -118,7 +118,9 @@ def test_what_the_user_gives_is_reserved(name: str, length_m: float) -> None:
         assert (given.origin, given.xoff_bytes) == ("intent", 500_000)
         if not usual:
             assert (given.size_bytes, given.xon_bytes) == (500_000, 0)
-        elif model.asic == "Tomahawk 5" and model.headroom_rows:  # xoff comes from a pool the ports share; size is what a port has of its own
+        elif (
+            model.asic == "Tomahawk 5" and model.headroom_rows
+        ):  # xoff comes from a pool the ports share; size is what a port has of its own
             assert (given.size_bytes, given.xon_offset_bytes) == (usual.size_bytes, usual.xon_offset_bytes)
         else:  # SONiC: without a shared pool, size is xon + xoff, and one frame more on a port of eight lanes
             assert given.size_bytes - given.xoff_bytes == usual.size_bytes - usual.xoff_bytes >= given.xon_bytes

@@ -68,6 +68,11 @@ def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) ->
     return Computation(method, terms, occupancy, extra, xoff, xon, size)
 
 
+def least_bytes(model: SwitchModel, speed_gbps: int, cable_m: float, mtu_bytes: int) -> int:
+    """Return what arrives after a pause whatever the chips do: two lengths of cable, and a frame already begun."""
+    return math.ceil(2 * cable_m * pfc.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
+
+
 def _terms(
     model: SwitchModel, method: pfc.Method, speed_gbps: int, cable_m: float, mtu_bytes: int
 ) -> tuple[Term, ...] | None:

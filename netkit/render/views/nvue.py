@@ -129,6 +129,7 @@ class View:
     bfd_profile: tuple[bool, ...]
     service: tuple[ServiceTree, ...]
     system: ServiceTree
+    date_time_zone: tuple[str, ...]
     timezone: tuple[str, ...]
 
 
@@ -186,7 +187,8 @@ def build(fabric: Fabric, switch: Switch) -> View:
         bfd_profile=when(bool(sessions) and not words.bfd_on_peer_group),
         service=service,
         system=system,
-        timezone=(fabric.services.timezone,) if words.has_date_time else (),
+        date_time_zone=(fabric.services.timezone,) if words.has_date_time else (),
+        timezone=() if words.has_date_time else (fabric.services.timezone,),
     )
 
 
