@@ -138,7 +138,7 @@ def _unknown_versions(fabric: Fabric) -> Iterator[Problem]:
     for (name, version), switch in seen.items():
         title, last = PLATFORMS[name].title, PLATFORMS[name].newest_version
         newest = version_key(last)
-        if version_key(version)[: len(newest)] > newest:
+        if newest and version_key(version)[: len(newest)] > newest:
             yield _warning(
                 f"{title} {version} is newer than all that was checked, and rendered as {last}",
                 "read its release notes, and try the configuration on one switch first",

@@ -145,6 +145,7 @@ def fabric(designed: Fabric, premises: Premises) -> Iterator[Problem]:
         yield from _ecn(designed, premises.intent)
     yield from _adaptive_routing(designed, premises.intent)
     yield from _watchdog(designed)
+    yield from _vlans(designed, premises.intent)
     found = list(valleys(designed))
     if found:
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
@@ -313,6 +314,20 @@ def _ecn(designed: Fabric, intent: Intent) -> Iterator[Problem]:
             message = f"{ecn.min_bytes:,} bytes are more than {switch.model.name} has for the lossless class, {limit:,}"
             path = ("lossless", "ecn", speed, "min_bytes")
             yield Problem(message, "no queue grows so long, and nothing is ever marked: lower it", path)
+
+
+def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield the first host VLAN in a range that its switch keeps for itself."""
+    for switch in designed.switches:
+        reserved = PLATFORMS[switch.platform].reserved_vlans
+        if switch.vlan and switch.vlan.number in reserved:
+            yield Problem(
+                f"{switch.name} would have VLAN {switch.vlan.number}:"
+                f" {PLATFORMS[switch.platform].title} keeps {reserved[0]} to {reserved[-1]} for itself",
+                f"{intent.rails} rails take the numbers from first_vlan on: choose one that keeps clear",
+                ("pools", "first_vlan"),
+            )
+            return
 
 
 def _length_path(intent: Intent, kind: str, length_m: float) -> Path:

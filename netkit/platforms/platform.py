@@ -48,14 +48,16 @@ class Platform:
     name: str
     title: str
     tested_versions: tuple[str, ...]
-    newest_version: str
-    """The newest release whose syntax was read; what is newer is rendered in its words."""
     max_mtu_bytes: int
     port_name: PortName
     capabilities: Mapping[str, Capability]
     missing_data: Callable[[SwitchModel], tuple[str, ...]] = lambda _model: ()
+    newest_version: str = ""
+    """The newest release whose syntax was read; what is newer is rendered in its words. Empty: all."""
     longest_detection_ms: int | None = None
     longest_restoration_ms: int | None = None
+    reserved_vlans: range = range(0)
+    """VLAN numbers the NOS keeps for itself."""
     ignored: tuple[Ignored, ...] = ()
 
     def not_expressed(self, model: SwitchModel, version: str) -> Mapping[str, str]:

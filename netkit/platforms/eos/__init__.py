@@ -5,6 +5,11 @@ from netkit.platforms.eos.hardware import hardware
 from netkit.platforms.platform import Ignored, Platform, capabilities
 
 
+# Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for
+# every port a chip has, and never changes, since ports in use keep the VLAN they have.
+INTERNAL_VLANS = range(1006, 2000)
+
+
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     """Return Ethernet1/5: the cage and the first lane of the port."""
     return f"Ethernet{cage}/{1 + port * split.lanes_per_port}"
@@ -21,6 +26,7 @@ EOS = Platform(
     newest_version="4.35",
     max_mtu_bytes=9214,
     port_name=port_name,
+    reserved_vlans=INTERNAL_VLANS,
     longest_detection_ms=60_000,
     longest_restoration_ms=60_000,
     ignored=(

@@ -16,6 +16,8 @@ NVUE = Platform(
     newest_version="5.17",
     max_mtu_bytes=9216,
     port_name=port_name,
+    # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.
+    reserved_vlans=range(3725, 4000),
     ignored=(
         Ignored("lossless.headroom", "NVUE computes headroom from the cable length"),
         Ignored("lossless.best_effort.priority", "all but RoCE and CNP is traffic class 0 of the RoCE mode"),
