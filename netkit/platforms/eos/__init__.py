@@ -4,7 +4,6 @@ from netkit.hardware import Split, SwitchModel
 from netkit.platforms.eos.hardware import hardware
 from netkit.platforms.platform import Ignored, Platform, capabilities
 
-
 # Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for
 # every port a chip has, and never changes, since ports in use keep the VLAN they have.
 INTERNAL_VLANS = range(1006, 2000)

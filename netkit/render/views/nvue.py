@@ -144,11 +144,15 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
     if switch.management:
+        words = dialect(switch.version)
         context = {
             "switch": switch,
             "management": switch.management,
             "fabric": fabric,
-            "words": dialect(switch.version),
+            "words": words,
+            # The factory's DHCP client would give eth0 a second address, a name and a default route.
+            "dhcp_is_address": when(words.vrf_is_under_ip),
+            "dhcp_is_client": when(not words.vrf_is_under_ip),
         }
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
