@@ -19,7 +19,7 @@ from netkit.lab.personalities.nvue.schema import merged, schema
 from netkit.lab.personalities.nvue.set_command import change
 from netkit.lab.personalities.nvue.show_command import show
 from netkit.lab.personalities.nvue.system import CommandError, System
-from netkit.lab.personalities.nvue.tree import child, without
+from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.personality import Call, Elem, Personality, Told
 
 VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}
@@ -64,7 +64,7 @@ class Nvue(Personality):
         except CommandError as error:
             raise RefusedError(str(error).strip()) from error
         is_given = bool(child(changes.set, "interface", "eth0"))
-        base = without(self.factory, ("interface", "eth0")) if is_given else self.factory
+        base: Tree = {**self.factory, **({"interface": {"eth0": {"type": "eth"}}} if is_given else {})}
         tree = merged(system.known, base, changes.set)
         issues = broken(tree, system.chassis)
         if issues:
