@@ -70,6 +70,9 @@ def test_first_boot_files_equal_golden(golden: Golden) -> None:
         golden(f"sonic-202411/ztp/leaf01/{file}", text)
     alone = sonic.parse(first_boot["ztp_config_db.json"])
     running = tables(designed)
+    (row,) = running["MGMT_INTERFACE"].values()
+    # The resolver has no VRF of its own, and no name is asked for before the first deploy.
+    assert row.pop("forced_mgmt_routes") == ["192.0.2.3/32"]
     assert {name: running[name] for name in alone if name != "DEVICE_METADATA"} == {
         name: rows for name, rows in alone.items() if name != "DEVICE_METADATA"
     }
