@@ -103,3 +103,25 @@ def test_the_formula_serves_what_is_longer_than_the_table() -> None:
     assert longest
     assert chosen.origin == "formula"
     assert chosen.xoff_bytes > longest.xoff_bytes
+
+
+@pytest.mark.parametrize("length_m", [5, 30, 300, 450])
+@pytest.mark.parametrize("name", CATALOG.names("switches"))
+def test_what_the_user_gives_is_reserved(name: str, length_m: float) -> None:
+    model = CATALOG.switch(name)
+    for split in model.splits:
+        usual, given = (
+            headroom.choose(model, split, Cable("400G-DR4", "optical", length_m), PORT_MTU_BYTES, xoff)
+            for xoff in (None, 500_000)
+        )
+        assert given
+        assert (given.origin, given.xoff_bytes) == ("intent", 500_000)
+        if not usual:
+            assert (given.size_bytes, given.xon_bytes) == (500_000, 0)
+        elif (
+            model.asic == "Tomahawk 5" and model.headroom_rows
+        ):  # xoff comes from a pool the ports share; size is what a port has of its own
+            assert (given.size_bytes, given.xon_offset_bytes) == (usual.size_bytes, usual.xon_offset_bytes)
+        else:  # SONiC: without a shared pool, size is xon + xoff, and one frame more on a port of eight lanes
+            assert given.size_bytes - given.xoff_bytes == usual.size_bytes - usual.xoff_bytes >= given.xon_bytes
+            assert given.xon_bytes == usual.xon_bytes

@@ -70,6 +70,9 @@ def test_first_boot_files_equal_golden(golden: Golden) -> None:
         golden(f"sonic-202411/ztp/leaf01/{file}", text)
     alone = sonic.parse(first_boot["ztp_config_db.json"])
     running = tables(designed)
+    (row,) = running["MGMT_INTERFACE"].values()
+    # The resolver has no VRF of its own, and no name is asked for before the first deploy.
+    assert row.pop("forced_mgmt_routes") == ["192.0.2.3/32"]
     assert {name: running[name] for name in alone if name != "DEVICE_METADATA"} == {
         name: rows for name, rows in alone.items() if name != "DEVICE_METADATA"
     }
@@ -216,13 +219,20 @@ def test_dynamic_model_asks_for_the_row_of_the_vendor_table() -> None:
     assert found["LOSSLESS_TRAFFIC_PATTERN"] == {"AZURE": {"mtu": "1024", "small_packet_percentage": "100"}}
 
 
-def test_dynamic_model_keeps_a_headroom_the_user_gives() -> None:
-    found = tables(fabric("202411", {"lossless": {"headroom": {400: {"xoff_bytes": 300_000}}}}))
+@pytest.mark.parametrize("model", ["SN5600", "SN4700"])
+def test_dynamic_model_reserves_a_headroom_the_user_gives(model: str) -> None:
+    split = {"SN5600": "2x400G", "SN4700": "1x400G"}[model]
+    leaf = {"model": model, "host_breakout": split, "uplink_breakout": split}
+    spine = {"model": model, "breakout": split}
+    cables = {kind: {"media": "400G-DR4", "length_m": 30} for kind in ("host", "spine")} if model == "SN4700" else {}
+    changes = {"switches": {"leaf": leaf, "spine": spine}, "lossless": {"headroom": {400: {"xoff_bytes": 500_000}}}}
+    found = tables(fabric("202411", changes, {"cables": cables} if cables else {}))
     name = found["BUFFER_PG"]["Ethernet0|3"]["profile"]
-    assert (found["BUFFER_PROFILE"][name]["xoff"], found["BUFFER_PROFILE"][name]["headroom_type"]) == (
-        "300000",
-        "static",
-    )
+    profile = found["BUFFER_PROFILE"][name]
+    # A port of eight lanes has one frame of the largest size more, as in SONiC's own table.
+    frame = 9216 if model == "SN4700" else 0
+    assert (profile["xoff"], profile["headroom_type"]) == ("500000", "static")
+    assert int(profile["size"]) == int(profile["xon"]) + int(profile["xoff"]) + frame
 
 
 def test_headroom_nobody_tells_is_refused_where_it_must_be_written_out() -> None:

@@ -59,6 +59,9 @@ def _headroom(fabric: Fabric, switch: Switch, port: Port) -> Iterator[Number]:
         yield Number(
             "headroom xoff", f"{room.xoff_bytes:,} B", f"lossless.headroom.{port.speed_gbps} in the intent", ""
         )
+        if room.size_bytes > room.xoff_bytes:
+            size = f"xoff, and beside it what {'the vendor table' if row else 'the formula'} reserves"
+            yield Number("headroom size", f"{room.size_bytes:,} B", size, row.source if row else "")
     elif room.origin == "vendor" and row:
         formula = f"vendor table at {port.speed_gbps}G and {row.cable_m:g} m, the shortest listed that is long enough"
         yield Number("headroom xoff", f"{room.xoff_bytes:,} B", formula, row.source)

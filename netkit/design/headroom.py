@@ -68,6 +68,11 @@ def compute(model: SwitchModel, split: Split, cable_m: float, mtu_bytes: int) ->
     return Computation(method, terms, occupancy, extra, xoff, xon, size)
 
 
+def least_bytes(model: SwitchModel, speed_gbps: int, cable_m: float, mtu_bytes: int) -> int:
+    """Return what arrives after a pause whatever the chips do: two lengths of cable, and a frame already begun."""
+    return math.ceil(2 * cable_m * pfc.method(model.asic).ns_per_m * speed_gbps / 8) + mtu_bytes
+
+
 def _terms(
     model: SwitchModel, method: pfc.Method, speed_gbps: int, cable_m: float, mtu_bytes: int
 ) -> tuple[Term, ...] | None:
@@ -114,8 +119,12 @@ def choose(model: SwitchModel, split: Split, cable: Cable, mtu_bytes: int, given
     longest = max(model.headroom_rows, key=lambda row: row.cable_m, default=None)
     reserve = row or (longest if computed and computed.is_pooled else None)
     if given_bytes is not None:
-        size, xon = (reserve.size_bytes, reserve.xon_bytes) if reserve else (given_bytes, 0)
-        return Headroom(size, given_bytes, xon, reserve.xon_offset_bytes if reserve else None, "intent", None)
+        if reserve and reserve.size_bytes < reserve.xoff_bytes:  # xoff lives in a pool, size is only what is reserved
+            offset = reserve.xon_offset_bytes
+            return Headroom(reserve.size_bytes, given_bytes, reserve.xon_bytes, offset, "intent", None)
+        base = row or computed
+        beside_xoff = base.size_bytes - base.xoff_bytes if base else 0
+        return Headroom(given_bytes + beside_xoff, given_bytes, base.xon_bytes if base else 0, None, "intent", None)
     if computed is None:
         return None
     if reserve:

@@ -2,13 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 
-from netkit.design.fabric import Fabric
-from netkit.design.verify import headroom_total
+from pydantic import BaseModel
+
+from netkit.design import headroom
+from netkit.design.fabric import Fabric, Switch
+from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
 from netkit.errors import Path, Problem
-from netkit.intent.model import Intent
-from netkit.platforms import PLATFORMS
+from netkit.intent.model import Intent, Thresholds
+from netkit.platforms import PLATFORMS, Ignored, version_key
 
 CONTROL_DSCP = 48
+THRESHOLD_PAIRS = tuple(
+    (name, name.replace("_warn", "_fail"))
+    for name in Thresholds.model_fields
+    if "_warn" in name and name.replace("_warn", "_fail") in Thresholds.model_fields
+)
+FALLING = {"busbw_fail_percent", "scaling_fail_percent", "line_rate_fail_percent"}
+"""Thresholds of what is better the more of it there is."""
 ROLES = ("leaf", "spine", "core")
 
 
@@ -16,6 +26,7 @@ def notes(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
     """Yield the warnings and notes of a design that stands."""
     yield from _secrets(intent)
     yield from _headroom(fabric)
+    yield from _numbers(fabric, intent)
     yield from _platforms(fabric, intent)
     yield from _idle(fabric, intent)
     if fabric.lossless.dscp_to_priority[CONTROL_DSCP] == fabric.lossless.cnp.priority:
@@ -52,21 +63,117 @@ def _headroom(fabric: Fabric) -> Iterator[Problem]:
             )
 
 
+def _numbers(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield numbers of the intent that work, but not as they read."""
+    if intent.lossless.headroom:
+        yield from _little_headroom(fabric)
+    for speed, ecn in intent.lossless.ecn.items():
+        if ecn.min_bytes < ROCE_PACKET_BYTES <= ecn.max_bytes:
+            path: Path = ("lossless", "ecn", speed, "min_bytes")
+            message = f"marking starts below one RoCE packet of {ROCE_PACKET_BYTES} bytes: in an empty queue"
+            yield _warning(message, "3 µs at line rate are usual: speed in Gb/s × 375", path)
+        for role in ROLES:
+            switch = next(iter(fabric.tier(role)), None)  # type: ignore[arg-type]  # the names of ROLES are roles
+            limit = headroom_limit(switch, intent.lossless.pool_percent) if switch else None
+            if switch and limit is not None and ecn.min_bytes <= limit < ecn.max_bytes:
+                path = ("lossless", "ecn", speed, "max_bytes")
+                message = f"marking is never certain: {switch.model.name} has {limit:,} bytes for the lossless class"
+                yield _warning(message, "lower it", path)
+    ways = max(sum(port.profile.role == "up" for port in switch.ports) for switch in fabric.switches)
+    if ways > intent.routing.max_paths:
+        message = f"{ways} ways lead up from a switch, {intent.routing.max_paths} of them carry traffic"
+        yield _warning(message, f"use {ways} or more", ("routing", "max_paths"))
+    for warns, fails in THRESHOLD_PAIRS:
+        worse, better = (fails, warns) if fails not in FALLING else (warns, fails)
+        low, high = getattr(intent.thresholds, better), getattr(intent.thresholds, worse)
+        if low > high:
+            message = (
+                f"{warns} {getattr(intent.thresholds, warns):g} is beyond {fails} {getattr(intent.thresholds, fails):g}"
+            )
+            yield _warning(message, "what warns should come before what fails", ("thresholds", warns))
+
+
+def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
+    """Yield, for each speed, the port whose usual headroom is furthest above what the intent gives."""
+    worst: dict[int, tuple[int, str]] = {}
+    for switch, profile in profiles(fabric):
+        room, cable, speed = profile.headroom, profile.cable, profile.speed_gbps
+        usual = headroom.choose(switch.model, profile.split, cable, profile.mtu_bytes, None)
+        if room and room.origin == "intent" and usual and room.xoff_bytes < usual.xoff_bytes:
+            origin = "the vendor's table" if usual.origin == "vendor" else "the formula"
+            message = f"{room.xoff_bytes:,} bytes are less than {origin} has for {cable.length_m:g} m,"
+            if usual.xoff_bytes > worst.get(speed, (0, ""))[0]:
+                worst[speed] = usual.xoff_bytes, f"{switch.model.name}: {message} {usual.xoff_bytes:,}"
+    for speed, (_, message) in sorted(worst.items()):
+        path: Path = ("lossless", "headroom", speed, "xoff_bytes")
+        yield _warning(message, "packets may be lost in a pause", path)
+
+
 def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
     for role in ROLES:
         tier = getattr(intent.switches, role)
         if tier is None:
             continue
-        platform, path = PLATFORMS[tier.platform], ("switches", role, "platform")
-        if tier.platform == "nvue" and intent.lossless.headroom:
-            yield _warning("lossless.headroom is not pushed: NVUE computes headroom from the cable length", "", path)
+        platform = PLATFORMS[tier.platform]
         if fabric.lossless.cnp.shape_percent and platform.lacks("cnp_shaping") and not platform.lacks("cnp_strict"):
             yield Problem(
                 f"{platform.title} cannot shape the strict CNP queue",
                 platform.capabilities["cnp_shaping"].note,
-                path,
+                ("switches", role, "platform"),
                 severity="note",
             )
+        if tier.routing_mode != "split" and tier.platform != "sonic":
+            path: Path = ("switches", role, "routing_mode")
+            yield _warning(f"{platform.title} has one way to configure routing", "only SONiC has two: remove it", path)
+    yield from _unknown_versions(fabric)
+    if fabric.purpose == "production":
+        yield from _ignored(fabric, intent)
+
+
+def _unknown_versions(fabric: Fabric) -> Iterator[Problem]:
+    """Yield the releases that came after all whose syntax was read."""
+    seen: dict[tuple[str, str], Switch] = {}
+    for switch in fabric.switches:
+        seen.setdefault((switch.platform, switch.version), switch)
+    for (name, version), switch in seen.items():
+        title, last = PLATFORMS[name].title, PLATFORMS[name].newest_version
+        newest = version_key(last)
+        if newest and version_key(version)[: len(newest)] > newest:
+            yield _warning(
+                f"{title} {version} is newer than all that was checked, and rendered as {last}",
+                "read its release notes, and try the configuration on one switch first",
+                ("switches", switch.role, "version"),
+            )
+
+
+def _ignored(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield what the intent gives and switches of it have no use for."""
+    kinds = {(switch.role, switch.platform, switch.model.name, switch.version): switch for switch in fabric.switches}
+    found: dict[tuple[Path, Ignored], list[str]] = {}
+    for switch in kinds.values():
+        for ignored in PLATFORMS[switch.platform].ignored:
+            if ignored.when(switch.model, switch.version):
+                for path in _given(intent, tuple(ignored.key.split("."))):
+                    found.setdefault((path, ignored), []).append(switch.role)
+    for (path, ignored), roles in found.items():
+        who = f"{' and '.join(dict.fromkeys(roles))} switches"
+        yield Problem(f"has no effect on {who}", ignored.note, path, severity=ignored.severity)
+
+
+def _given(part: BaseModel, key: Path) -> Iterator[Path]:
+    """Yield where a key is written with another value than its default."""
+    name, *rest = key
+    if str(name) not in part.model_fields_set:
+        return
+    value, default = getattr(part, str(name)), type(part).model_fields[str(name)].default
+    if not rest:
+        if value and value != default:
+            yield (name,)
+    elif isinstance(value, BaseModel):
+        yield from ((name, *path) for path in _given(value, tuple(rest)))
+    elif isinstance(value, Mapping):
+        for entry, inner in value.items():
+            yield from ((name, entry, *path) for path in _given(inner, tuple(rest)))
 
 
 def _idle(fabric: Fabric, intent: Intent) -> Iterator[Problem]:

@@ -3,8 +3,8 @@
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 
-from netkit.design import overrides
-from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design import headroom, overrides
+from netkit.design.fabric import Fabric, Host, PortProfile, Switch
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
 from netkit.design.premises import Premises
 from netkit.design.valley import valleys
@@ -13,6 +13,7 @@ from netkit.intent.model import Intent
 from netkit.platforms import PLATFORMS
 
 EXAMPLES = 3
+ROCE_PACKET_BYTES = 4096  # the largest RDMA MTU; headers come on top
 LAST_ASN = 4_294_967_294
 _REMEDIES = {
     "name": "put enough fields such as {number:02} into the pattern, or give the device another name",
@@ -138,8 +139,13 @@ def fabric(designed: Fabric, premises: Premises) -> Iterator[Problem]:
     yield from _duplicates(designed, premises.intent)
     yield from overrides.problems(designed, premises.intent)
     yield from _headroom(designed, premises.intent)
+    if premises.intent.lossless.headroom:
+        yield from _given_headroom(designed)
+    if premises.intent.lossless.ecn:
+        yield from _ecn(designed, premises.intent)
     yield from _adaptive_routing(designed, premises.intent)
     yield from _watchdog(designed)
+    yield from _vlans(designed, premises.intent)
     found = list(valleys(designed))
     if found:
         more = f" (and {len(found) - 1} more switches)" if len(found) > 1 else ""
@@ -259,6 +265,69 @@ def _headroom(designed: Fabric, intent: Intent) -> Iterator[Problem]:
                 "shorten the cables, use fewer ports, or lower lossless.headroom",
                 ("switches", switch.role, "model"),
             )
+
+
+def profiles(designed: Fabric) -> Iterator[tuple[Switch, PortProfile]]:
+    """Yield every kind of port there is, each with the first switch that has it."""
+    seen: set[int] = set()
+    for switch in designed.switches:
+        for port in switch.ports:
+            if id(port.profile) not in seen:
+                seen.add(id(port.profile))
+                yield switch, port.profile
+
+
+def _given_headroom(designed: Fabric) -> Iterator[Problem]:
+    """Yield the headrooms of the intent that cannot hold what the cable alone delivers after a pause."""
+    worst: dict[int, tuple[int, Switch, PortProfile]] = {}
+    for switch, profile in profiles(designed):
+        room, speed = profile.headroom, profile.speed_gbps
+        least = headroom.least_bytes(switch.model, speed, profile.cable.length_m, profile.mtu_bytes)
+        if room and room.origin == "intent" and room.xoff_bytes < least > worst.get(speed, (0,))[0]:
+            worst[speed] = least, switch, profile
+    for speed, (least, switch, profile) in sorted(worst.items()):
+        over = f"over {profile.cable.length_m:g} m at {speed}G"
+        yield Problem(
+            f"{least:,} bytes still arrive at {switch.name} after a pause, {over}",
+            "give more than that, and what both ends take to react; or remove the line, and netkit computes it",
+            ("lossless", "headroom", speed, "xoff_bytes"),
+        )
+
+
+def _ecn(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield ECN thresholds of the intent that mark always, or never."""
+    told: set[int] = set()
+    for switch, profile in profiles(designed):
+        speed, ecn = profile.speed_gbps, profile.ecn
+        if speed not in intent.lossless.ecn or speed in told:
+            continue
+        limit = headroom_limit(switch, designed.lossless.pool_percent)
+        if ecn.max_bytes < ROCE_PACKET_BYTES:
+            told.add(speed)
+            message = (
+                f"{ecn.max_bytes} bytes are less than one RoCE packet of {ROCE_PACKET_BYTES}: every packet is marked"
+            )
+            path: Path = ("lossless", "ecn", speed, "max_bytes")
+            yield Problem(message, "microseconds × Gb/s × 125 are bytes: 30 µs at 400G are 1500000", path)
+        elif limit is not None and ecn.min_bytes > limit:
+            told.add(speed)
+            message = f"{ecn.min_bytes:,} bytes are more than {switch.model.name} has for the lossless class, {limit:,}"
+            path = ("lossless", "ecn", speed, "min_bytes")
+            yield Problem(message, "no queue grows so long, and nothing is ever marked: lower it", path)
+
+
+def _vlans(designed: Fabric, intent: Intent) -> Iterator[Problem]:
+    """Yield the first host VLAN in a range that its switch keeps for itself."""
+    for switch in designed.switches:
+        reserved = PLATFORMS[switch.platform].reserved_vlans
+        if switch.vlan and switch.vlan.number in reserved:
+            yield Problem(
+                f"{switch.name} would have VLAN {switch.vlan.number}:"
+                f" {PLATFORMS[switch.platform].title} keeps {reserved[0]} to {reserved[-1]} for itself",
+                f"{intent.rails} rails take the numbers from first_vlan on: choose one that keeps clear",
+                ("pools", "first_vlan"),
+            )
+            return
 
 
 def _length_path(intent: Intent, kind: str, length_m: float) -> Path:

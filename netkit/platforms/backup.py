@@ -17,7 +17,7 @@ FIELD = re.compile(
 )
 VALUE_OF = frozenset({"NTP_KEY", "key"})
 """Below these, by number, `value` is a key."""
-NAMED = frozenset({"community-password"})
+NAMED = frozenset({"community-password", "auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"})
 """Below these a name is itself the secret."""
 LINES = (
     re.compile(r"\b(key-string|authentication-key|authentication string|message-digest-key \S+ \S+)( \d+)? \S+$"),

@@ -53,6 +53,8 @@ def _sonic() -> Iterator[Limit]:
 def _eos() -> Iterator[Limit]:
     for section, cost in eos.COSTS.items():
         yield Limit(section, cost)
+    for form in ("no seq N permit", "no maintenance"):
+        yield Limit(form, "a form of patches that no public source shows; try it on one switch first")
 
 
 def _frr() -> Iterator[Limit]:

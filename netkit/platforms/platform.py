@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal
 
 from netkit.hardware import Split, SwitchModel
 
@@ -24,6 +25,22 @@ class Capability:
         return bool(self.how)
 
 
+def _always(_model: SwitchModel, _version: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A key of the intent, or all keys below it, that a NOS has no use for, and why."""
+
+    key: str
+    note: str
+    when: Callable[[SwitchModel, str], bool] = _always
+    """Whether that holds for a model and version of the NOS."""
+    severity: Literal["warning", "note"] = "warning"
+    """How a design that gives the key says so: a note where it takes effect in another way."""
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
     """A network operating system: names, limits and abilities, as data."""
@@ -35,8 +52,22 @@ class Platform:
     port_name: PortName
     capabilities: Mapping[str, Capability]
     missing_data: Callable[[SwitchModel], tuple[str, ...]] = lambda _model: ()
+    newest_version: str = ""
+    """The newest release whose syntax was read; what is newer is rendered in its words. Empty: all."""
     longest_detection_ms: int | None = None
     longest_restoration_ms: int | None = None
+    reserved_vlans: range = range(0)
+    """VLAN numbers the NOS keeps for itself."""
+    ignored: tuple[Ignored, ...] = ()
+
+    def not_expressed(self, model: SwitchModel, version: str) -> Mapping[str, str]:
+        """Return what a switch cannot be given: the key of the intent, or the feature, with the reason."""
+        lacking = {
+            FEATURE_KEYS.get(feature, feature): capability.note
+            for feature, capability in self.capabilities.items()
+            if not capability.is_available
+        }
+        return lacking | {ignored.key: ignored.note for ignored in self.ignored if ignored.when(model, version)}
 
     def lacks(self, feature: str) -> bool:
         """Whether the NOS cannot express a feature."""
@@ -70,6 +101,8 @@ FEATURES = (
     "timed_revert",
     "drain_in_place",
 )
+FEATURE_KEYS = {"cnp_shaping": "lossless.cnp.shape_percent"}
+"""Features that are one key of the intent."""
 LOSSLESS_FEATURES = ("dscp_map", "pfc", "pfc_headroom", "pfc_watchdog", "ecn", "ets", "cnp_strict")
 
 

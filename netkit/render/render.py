@@ -43,9 +43,7 @@ def _about(device: Switch | Host) -> dict[str, Any]:
     if isinstance(device, Host):
         return {"role": "host", "platform": "linux", "model": device.model.name}
     platform = PLATFORMS[device.platform]
-    lacks = {
-        feature: capability.note for feature, capability in platform.capabilities.items() if not capability.is_available
-    }
+    lacks = platform.not_expressed(device.model, device.version)
     return {
         "role": device.role,
         "platform": device.platform,

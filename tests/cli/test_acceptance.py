@@ -94,6 +94,9 @@ def test_a_job_for_kubernetes_has_a_worker_for_each_host_and_every_rail(place: P
     )
     spec = job["spec"]
     launcher, worker = (spec["mpiReplicaSpecs"][role] for role in ("Launcher", "Worker"))
+    # The replica's policy overrides that of its pod: only there does it keep a failed launcher, and its log.
+    assert launcher["restartPolicy"] == "Never"
+    assert "restartPolicy" not in launcher["template"]["spec"]
     assert (spec["slotsPerWorker"], worker["replicas"], launcher["replicas"]) == (2, 4, 1)
     annotations = worker["template"]["metadata"]["annotations"]
     assert annotations == {"k8s.v1.cni.cncf.io/networks": "rail0,rail1"}

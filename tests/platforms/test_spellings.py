@@ -72,23 +72,25 @@ def test_nvue_takes_a_null_for_nothing() -> None:
 def test_nvue_masks_what_the_switch_hides_or_hashes() -> None:
     shown = nvue(
         "- set: {system: {aaa: {user: {a: {hashed-password: '*'}, b: {hashed-password: $nvsec$x}}},"
-        " snmp-server: {readonly-community: {public: {access: any}}, username: {u: {auth-sha: hidden}}}}}"
+        " snmp-server: {readonly-community: {public: {access: any}},"
+        " username: {u: {auth-sha: {hidden: {encrypt-aes: {too: {}}}}}}}}}"
     )
     user = ("system", "aaa", "user")
     assert shown == {
         (*user, "a", "hashed-password"): SECRET,
         (*user, "b", "hashed-password"): SECRET,
         ("system", "snmp-server", "readonly-community", SECRET, "access"): "any",
-        ("system", "snmp-server", "username", "u", "auth-sha"): SECRET,
+        ("system", "snmp-server", "username", "u", "auth-sha", SECRET, "encrypt-aes", SECRET): "",
     }
 
 
 def test_a_rotated_secret_is_no_difference_and_a_missing_one_is() -> None:
     rotated = {"startup.yaml": LEAF["startup.yaml"].replace("@secret:SNMP_AUTH@", "another")}
     assert compare(NVUE, rotated, LEAF).changes == ()
-    gone = {"startup.yaml": LEAF["startup.yaml"].replace("            auth-sha: '@secret:SNMP_AUTH@'\n", "")}
-    (change,) = compare(NVUE, gone, LEAF).changes
-    assert (change.running, change.intended) == (None, SECRET)
+    gone = {"startup.yaml": LEAF["startup.yaml"].replace("'@secret:SNMP_PRIV@': {}", "{}")}
+    assert gone != LEAF
+    removed, added = sorted(compare(NVUE, gone, LEAF).changes, key=lambda change: len(change.path))
+    assert (removed.is_removal, added.path[-2:], added.running) == (True, ("encrypt-aes", SECRET), None)
 
 
 def test_a_secret_of_a_users_own_template_is_masked_on_the_device_too() -> None:

@@ -49,9 +49,10 @@ TAKEN: list[tuple[str, Callable[[Tables], object]]] = [
 ]
 
 
+@pytest.mark.parametrize("hwsku", ["Mellanox-SN5600-O128", "ACS-MSN4700"])
 @pytest.mark.parametrize("edit", [edit for _, edit in TAKEN], ids=[name for name, _ in TAKEN])
-def test_sonic_patches_what_the_updater_takes(edit: Callable[[Tables], object]) -> None:
-    way = sonic(edit)
+def test_sonic_patches_what_the_updater_takes(edit: Callable[[Tables], object], hwsku: str) -> None:
+    way = sonic(edit, hwsku=hwsku)
     assert (way.method, way.reasons, way.costs, way.risk) == ("patch", (), (), Risk.NONE)
 
 

@@ -325,6 +325,12 @@ def _sessions(lines: list[Line]) -> Iterator[str]:
 
 def _vlan(lines: list[Line]) -> Iterator[str]:
     ageing = _last_number([line.text for line in lines], "mac address-table aging-time")
+    (order,) = section(lines, "vlan internal order")
+    first, last = map(int, order.text.split()[-2:])
+    for vlan in section(lines, "vlan "):
+        number = vlan.text.removeprefix("vlan ")
+        if number.isdigit() and first <= int(number) <= last:
+            yield f"{vlan.text}: a routed port may have this VLAN"
     for svi in section(lines, "interface Vlan"):
         arp = _last_number([line.text for line in svi.below], "arp aging timeout")
         if arp is None or ageing is None or arp >= ageing:

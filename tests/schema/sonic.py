@@ -208,7 +208,9 @@ def _is_lossless(tables: Tables, name: str | None) -> bool:
         needed = ("DEFAULT_LOSSLESS_BUFFER_PARAMETER", "LOSSLESS_TRAFFIC_PATTERN")
         return is_dynamic and all(table in tables for table in needed)
     profile = tables["BUFFER_PROFILE"].get(name or "", {})
-    return profile.get("pool") == "ingress_lossless_pool" and int(profile.get("xoff", 0)) > 0
+    size, xon, xoff = (int(profile.get(field, 0)) for field in ("size", "xon", "xoff"))
+    is_shared = "xoff" in tables["BUFFER_POOL"]["ingress_lossless_pool"]
+    return profile.get("pool") == "ingress_lossless_pool" and xoff > 0 and (is_shared or size >= xon + xoff)
 
 
 def _watchdog(tables: Tables) -> Iterator[str]:

@@ -59,6 +59,9 @@ def _sections(name: str) -> Iterator[str]:
         yield f"{name}: {platform.title}, rendered and checked for {', '.join(platform.tested_versions)}\n"
         table = ((feature, platform.capabilities[feature]) for feature in FEATURES)
         yield columns(((feature, one.how or "–", one.note) for feature, one in table), ("FEATURE", "HOW", "NOTE"))
+        if platform.ignored:
+            yield "Keys of the intent that have no effect, always or on some models and versions:\n"
+            yield columns((ignored.key, ignored.note) for ignored in platform.ignored)
     yield "What a change costs beside itself, or why it takes another way:\n"
     yield columns((limit.what, limit.effect) for limit in limits(name))
     yield "What a change puts at risk; the first line that fits holds:\n"
@@ -75,7 +78,9 @@ def _entry(platform: Platform) -> dict[str, Any]:
     return {
         "title": platform.title,
         "tested_versions": platform.tested_versions,
+        "newest_version": platform.newest_version,
         "max_mtu_bytes": platform.max_mtu_bytes,
+        "ignored": [{"key": ignored.key, "note": ignored.note} for ignored in platform.ignored],
         "features": {
             feature: {"how": capability.how or None, "note": capability.note or None}
             for feature, capability in platform.capabilities.items()

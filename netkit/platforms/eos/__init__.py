@@ -1,7 +1,12 @@
 """Arista EOS."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Platform, capabilities
+from netkit.platforms.eos.hardware import hardware
+from netkit.platforms.platform import Ignored, Platform, capabilities
+
+# Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for
+# every port a chip has, and never changes, since ports in use keep the VLAN they have.
+INTERNAL_VLANS = range(1006, 2000)
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -9,14 +14,28 @@ def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     return f"Ethernet{cage}/{1 + port * split.lanes_per_port}"
 
 
+def _lacks_mmu_profile(model: SwitchModel, _version: str) -> bool:
+    return not hardware(model).has_mmu_profile
+
+
 EOS = Platform(
     name="eos",
     title="Arista EOS",
     tested_versions=("4.32.3F", "4.35.1F"),
+    newest_version="4.35",
     max_mtu_bytes=9214,
     port_name=port_name,
+    reserved_vlans=INTERNAL_VLANS,
     longest_detection_ms=60_000,
     longest_restoration_ms=60_000,
+    ignored=(
+        Ignored("routing.connect_s", "EOS has no such timer"),
+        Ignored("overrides.system_mac", "EOS takes it from the switch"),
+        *(
+            Ignored(key, "EOS configures the packet buffer of Strata chips only", _lacks_mmu_profile)
+            for key in ("lossless.headroom", "lossless.pool_percent")
+        ),
+    ),
     capabilities=capabilities(
         breakout=("native", "the interface speed selects the split"),
         bgp_unnumbered="native",

@@ -55,6 +55,7 @@ KEYED = (
     "speed",
     "error-correction encoding",
     "service-profile",
+    "vlan internal order",
     "switchport access vlan",
     "switchport mode",
     "vrf(?! instance)",

@@ -15,6 +15,7 @@ OWNERSHIP = Ownership(
         ("no snmp-server *",),
         ("clock timezone",),
         ("vlan [0-9]*",),
+        ("vlan internal order",),
         ("interface Ethernet*",),
         ("interface Loopback0",),
         ("interface Vlan*",),

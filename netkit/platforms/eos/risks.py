@@ -37,6 +37,7 @@ RISKS = RiskTable(
         Rule(("interface Vlan*",), Risk.SESSION, "the gateway moves", OURS),
         Rule(("interface Loopback0",), Risk.SESSION, "the router ID and its address", OURS),
         Rule(("interface Management*",), Risk.LOW, MANAGEMENT, OURS),
+        Rule(("vlan internal order",), Risk.LOW, "ports that have a VLAN keep it until they are made again", OURS),
         Rule(("vlan *", "name"), Risk.NONE, source=OURS),
         Rule(("vlan *",), Risk.LOW, "a VLAN nobody is in yet", OURS, when="added"),
         Rule(("vlan *",), Risk.PORT, "hosts lose their VLAN", OURS),

@@ -1,7 +1,7 @@
 """Plain Linux with FRR: routing only. It has no switch chip, so nothing lossless; fit for a lab."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Platform, capabilities
+from netkit.platforms.platform import Ignored, Platform, capabilities
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -13,8 +13,15 @@ FRR = Platform(
     name="frr",
     title="Linux and FRR",
     tested_versions=("8.4.4", "10.2"),
+    newest_version="10.6",
     max_mtu_bytes=9216,
     port_name=port_name,
+    ignored=(
+        Ignored("lossless", "no switch chip"),
+        Ignored("services.login", "cloud-init makes it at the first boot (netkit render --ztp)"),
+        Ignored("services.timezone", "cloud-init sets it at the first boot (netkit render --ztp)"),
+        Ignored("overrides.system_mac", "Linux takes it from the NIC"),
+    ),
     capabilities=capabilities(
         breakout=("", "Linux has no cages; ports only carry the names"),
         bgp_unnumbered="native",

@@ -1,7 +1,7 @@
 """NVIDIA Cumulus Linux 5.x, configured through NVUE."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Platform, capabilities
+from netkit.platforms.platform import Ignored, Platform, capabilities
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -13,8 +13,18 @@ NVUE = Platform(
     name="nvue",
     title="NVIDIA Cumulus Linux (NVUE)",
     tested_versions=("5.14.0", "5.16.1"),
+    newest_version="5.17",
     max_mtu_bytes=9216,
     port_name=port_name,
+    # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.
+    reserved_vlans=range(3725, 4000),
+    ignored=(
+        Ignored("lossless.headroom", "NVUE computes headroom from the cable length"),
+        Ignored("lossless.best_effort.priority", "all but RoCE and CNP is traffic class 0 of the RoCE mode"),
+        Ignored("lossless.watchdog.action", "the watchdog drops, and cannot forward"),
+        Ignored("lossless.watchdog.restoration_polls", "a queue is lossless again after one poll without pauses"),
+        Ignored("overrides.system_mac", "NVUE takes it from the switch"),
+    ),
     capabilities=capabilities(
         breakout="native",
         bgp_unnumbered="native",
@@ -35,7 +45,7 @@ NVUE = Platform(
         ntp="native",
         dns="native",
         syslog="native",
-        snmpv3=("native", "the user form is derived from the CLI, not seen on a switch"),
+        snmpv3=("native", "the form of users follows the list of commands; not seen on a switch"),
         management_vrf="native",
         change_in_place=("native", "nv config patch, one transaction; ports go away before their cage is split anew"),
         replace_whole=("native", "deletes what is not intended: refused unless accounts, API, SSH and management are"),

@@ -22,6 +22,7 @@ class Dialect:
     ecn_on: str = "enable"
     ecn_off: str = "disable"
     has_date_time: bool = False
+    """The time zone is `system date-time timezone`; before, `system timezone`."""
 
 
 _5_9 = Dialect(since="5.9")

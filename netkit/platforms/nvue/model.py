@@ -20,7 +20,12 @@ FILE = "startup.yaml"
 
 # Below these keys NVUE may write ranges: `swp1-4,swp6`, `10,20-30`; below these a name is itself the secret.
 RANGED = frozenset({"interface", "neighbor", "vlan", "member"})
-SECRET_KEYS = frozenset({"readonly-community", "readwrite-community", "readonly-community-v6"})
+# NVIDIA's list of commands has `username <username-id> auth-sha <auth-id> encrypt-aes <encrypt-id>`: each ID is the
+# name of an object, as those of communities are.
+SECRET_KEYS = frozenset(
+    {"readonly-community", "readwrite-community", "readonly-community-v6"}
+    | {"auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"}
+)
 RANGE = re.compile(r"(.*?)(\d+)-(\d+)")
 LONGEST_RANGE = 4096
 

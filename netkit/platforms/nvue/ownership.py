@@ -25,6 +25,7 @@ OWNERSHIP = Ownership(
         ("system", "ntp"),
         ("system", "snmp-server"),
         ("system", "syslog"),
+        ("system", "timezone"),
         ("vrf", "default", "router", "bgp"),
     ),
     # How the switch is reached must not depend on what netkit was not told.

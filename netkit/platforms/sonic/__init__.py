@@ -1,7 +1,7 @@
 """Community SONiC: config_db.json plus FRR."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Platform, capabilities
+from netkit.platforms.platform import Ignored, Platform, capabilities, version_key
 from netkit.platforms.sonic.hardware import missing
 
 
@@ -16,11 +16,27 @@ SONIC = Platform(
     name="sonic",
     title="SONiC (community)",
     tested_versions=("202411", "202505", "202511"),
+    newest_version="202511",
     max_mtu_bytes=9216,
     port_name=port_name,
     missing_data=missing,
     longest_detection_ms=5_000,
     longest_restoration_ms=60_000,
+    ignored=(
+        Ignored(
+            "lossless.pool_percent",
+            "the pools of the traditional buffer model have the sizes of the image",
+            lambda model, _: model.platforms["sonic"]["buffer_model"] == "traditional",
+        ),
+        Ignored(
+            "lossless.pool_percent",
+            "before 202405 the dynamic buffer model divides the pools itself",
+            lambda model, version: (
+                model.platforms["sonic"]["buffer_model"] == "dynamic" and version_key(version) < (202405,)
+            ),
+        ),
+        Ignored("services.login", "CONFIG_DB has none; the first boot makes it (netkit render --ztp)", severity="note"),
+    ),
     capabilities=capabilities(
         breakout="native",
         bgp_unnumbered=("native", "split: netkit's own frr.conf; unified: frrcfgd, from 202511 for eBGP with policy"),

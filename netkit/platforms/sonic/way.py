@@ -15,7 +15,7 @@ from netkit.platforms.platform import version_key
 from netkit.platforms.sonic.risks import FLAPPING
 
 # hwsku → the first branch whose list of ASICs has it.
-LISTED = {"Mellanox-SN5600*": "202405", "ACS-SN5600*": "202405", "Arista-7060X6*": "202411"}
+LISTED = {"Mellanox-SN5600*": "202405", "ACS-SN5600*": "202405", "ACS-MSN4700": "202305", "Arista-7060X6*": "202411"}
 BY_ASIC = ("PFC_WD", "BUFFER_POOL", "BUFFER_PROFILE")
 FREE_SINCE = (202511,)  # WRED profiles and buffer profiles of any name; pools not at all
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
 from netkit.design.policy import PrefixList, announced, prefix_lists
+from netkit.platforms.eos import INTERNAL_VLANS
 from netkit.platforms.eos.dialects import Dialect, dialect
 from netkit.platforms.eos.hardware import EosHardware, hardware
 from netkit.render.artifact import Artifact
@@ -129,6 +130,7 @@ class View:
     bgp: tuple[Bgp, ...]
     maintenance: tuple[Maintenance, ...]
     pfc_is_own_section: tuple[bool, ...]
+    internal_vlans: range = INTERNAL_VLANS
     mac_ageing_s: int = MAC_AGEING_S
     arp_timeout_s: int = ARP_TIMEOUT_S
     unknown_unicast_percent: str = UNKNOWN_UNICAST_PERCENT
@@ -187,6 +189,7 @@ def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.Qos) -> Iterator
     """Yield what an engineer should check on the first switch of a kind before trusting the file."""
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
+    yield f"unverified on {switch.model.name}: qos map traffic-class to priority-group; check: show qos maps"
     for mmu in qos.mmu:
         yield f"unverified on {switch.model.name}: the MMU profile; check: show platform trident mmu queue status"
         wanted = mmu.headroom_bytes * len(switch.ports)

@@ -129,6 +129,7 @@ class View:
     bfd_profile: tuple[bool, ...]
     service: tuple[ServiceTree, ...]
     system: ServiceTree
+    date_time_zone: tuple[str, ...]
     timezone: tuple[str, ...]
 
 
@@ -143,11 +144,15 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
     if switch.management:
+        words = dialect(switch.version)
         context = {
             "switch": switch,
             "management": switch.management,
             "fabric": fabric,
-            "words": dialect(switch.version),
+            "words": words,
+            # The factory's DHCP client would give eth0 a second address, a name and a default route.
+            "dhcp_is_address": when(words.vrf_is_under_ip),
+            "dhcp_is_client": when(not words.vrf_is_under_ip),
         }
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
@@ -186,7 +191,8 @@ def build(fabric: Fabric, switch: Switch) -> View:
         bfd_profile=when(bool(sessions) and not words.bfd_on_peer_group),
         service=service,
         system=system,
-        timezone=(fabric.services.timezone,) if words.has_date_time else (),
+        date_time_zone=(fabric.services.timezone,) if words.has_date_time else (),
+        timezone=() if words.has_date_time else (fabric.services.timezone,),
     )
 
 

@@ -21,6 +21,7 @@ COSMETIC: Mapping[str, str] = {
     r"!.*": "a mark or a comment",
     r"end": "the end of the file, which ends by itself",
     r"exit": "the next line is no line of this mode and ends it",
+    r"vlan internal order ascending range 1006 1999": "the lab gives routed ports no VLAN of their own",
     r"service routing protocols model multi-agent": "the only model of these releases that is left",
     r"lldp (timer 30|hold-time 120)": "the default",
     r"logging trap informational": "the default",

@@ -359,5 +359,5 @@ def test_files_that_are_none_of_its_own_are_refused(tmp_path: Path) -> None:
     with pytest.raises(RefusedError, match=r"eos\.cfg"):
         Eos(node).provision({"startup.yaml": ""})
     wrong = config_of(eos_fabric(), "leaf01").replace("mtu 9214", "mtu lots")
-    with pytest.raises(RefusedError, match="line 73: mtu lots: Invalid input"):
+    with pytest.raises(RefusedError, match="line 76: mtu lots: Invalid input"):
         Eos(node).provision({"eos.cfg": wrong})

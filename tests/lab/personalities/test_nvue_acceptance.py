@@ -1,5 +1,6 @@
 """NVUE in the lab: what netkit renders is accepted, and every leaf of it counts."""
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -12,10 +13,13 @@ import pytest
 from netkit.lab.personalities.nvue import rules
 from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.document import change
-from netkit.lab.personalities.nvue.schema import Issue, checked, merged, schema
+from netkit.lab.personalities.nvue.factory import factory
+from netkit.lab.personalities.nvue.schema import BREAK, Issue, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Path as TreePath
-from netkit.lab.personalities.nvue.tree import Tree, Value, leaves, load, without
+from netkit.lab.personalities.nvue.tree import Tree, Value, child, is_on, leaves, load, without
+from netkit.platforms.compare import compare
+from netkit.platforms.nvue.model import MODEL as NVUE
 from netkit.render import render
 from tests import intents
 from tests.lab.personalities.nvue.bench import ENGINE, VERSIONS, desk, rendered
@@ -43,13 +47,14 @@ SHOWN = (
     r"interface vlan\d+ description rail\d",
     r"interface eth0 (ip|ipv4) address \S+ \{\}",
     r"interface eth0 (ip )?vrf mgmt",
+    r"interface eth0 ipv4 dhcp-client state disabled",
     r"qos traffic-pool roce-lossless memory-percent \d+",
     r"service (dns|ntp) mgmt server \S+.*",
     r"service lldp dot1-tlv on",
     r"service syslog mgmt server \S+ (port|protocol) \S+",
     r"(service|system) snmp-server listening-address \S+ vrf mgmt",
     r"system aaa user netkit (hashed-password|role) \S+",
-    r"system date-time timezone \S+",
+    r"system (date-time )?timezone \S+",
     r"system dns server \S+ vrf mgmt",
     r"system lldp dot1-tlv enabled",
     r"system ntp (server \S+ (iburst|state) enabled|vrf mgmt)",
@@ -118,12 +123,41 @@ def test_what_is_rendered_is_accepted(version: str, change_index: int, name: str
 def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
     fabric = intents.fabric(intents.on_platform("nvue", version))
     (device,) = render(fabric, [fabric.switch("leaf01")], ENGINE, ztp=True)
-    known = schema(Chassis(fabric.switch("leaf01").model, version).version)
+    chassis = Chassis(fabric.switch("leaf01").model, version)
+    known = schema(chassis.version)
     lines = [line for line in device.files["ztp.sh"].splitlines() if line.startswith("nv set")]
     tree: Tree = {}
     for line in lines:
         tree = merged(known, tree, change(known, "set", shlex.split(line)[2:]).set)
-    assert len(list(leaves(tree))) == len(lines) == 5
+    assert len(list(leaves(tree))) == len(lines)
+    # What the factory has eth0 ask a DHCP server for must be gone: a second address, a second default route.
+    running = factory(known, chassis)
+    for line in device.files["ztp.sh"].splitlines():
+        _, verb, *words = shlex.split(line, comments=True) if line.startswith("nv ") else ("", "")
+        if verb == "set":
+            running = merged(known, running, change(known, "set", words).set)
+        elif verb == "unset":
+            running = without(running, tuple(words))
+    assert "dhcp" in str(factory(known, chassis))
+    assert not is_on(running, "interface", "eth0", "ipv4", "dhcp-client")
+    eth0 = child(running, "interface", "eth0")
+    given = child(eth0, "ip", "address") or child(eth0, "ipv4", "address")
+    assert list(given) == ["192.0.2.10/24"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_deploy_to_a_factory_switch_takes_its_dhcp_client_away(version: str) -> None:
+    fabric = intents.fabric(intents.on_platform("nvue", version))
+    chassis = Chassis(fabric.switch("leaf01").model, version)
+    before = factory(schema(chassis.version), chassis)
+    changes = compare(NVUE, {"startup.yaml": json.dumps([{"set": before}])}, rendered(fabric, "leaf01")).changes
+    gone = {change.path for change in changes if change.is_removal}
+    made = {change.path: change.intended for change in changes if not change.is_removal}
+    if chassis.version < BREAK:
+        assert gone == {("interface", "eth0", "ip", "address", "dhcp")}
+    else:
+        assert gone == {("interface", "eth0", "ipv4", "dhcp-client", "set-hostname")}
+        assert made["interface", "eth0", "ipv4", "dhcp-client", "state"] == "disabled"
 
 
 def said(path: TreePath, value: Value) -> str:

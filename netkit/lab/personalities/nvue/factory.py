@@ -14,7 +14,15 @@ def factory(known: Node, chassis: Chassis) -> Tree:
     items = load(SOURCE.read_text(encoding="utf-8"))
     given = items[0]["set"] if isinstance(items, list) else {}
     on: Tree = {"state": "enabled"} if chassis.version >= BREAK else {"enable": "on"}
-    words: Tree = {"system": {"api": on, "config": {"auto-save": on}, "ssh-server": on}}
+    dhcp: Tree = (
+        {"ipv4": {"dhcp-client": {"state": "enabled", "set-hostname": "enabled"}}, "vrf": "mgmt"}
+        if chassis.version >= BREAK
+        else {"ip": {"address": {"dhcp": {}}, "vrf": "mgmt"}}
+    )
+    words: Tree = {
+        "interface": {"eth0": dhcp},
+        "system": {"api": on, "config": {"auto-save": on}, "ssh-server": on},
+    }
     issues: list[Issue] = []
     tree = checked(known, given, issues)
     if issues or not isinstance(tree, dict):

@@ -102,9 +102,10 @@ def _snmp(tree: Tree) -> SnmpState | None:
     users = child(agent, "username")
     return SnmpState(
         users=tuple(
-            SnmpUser(name, text(users, name, "auth-sha"), text(users, name, "encrypt-aes"))
+            SnmpUser(name, auth, priv)
             for name in sorted(users)
-            if is_set_both(users, name)
+            for auth, below in child(users, name, "auth-sha").items()
+            for priv in (child(below, "encrypt-aes") if isinstance(below, dict) else ())
         ),
         communities=tuple(sorted(child(agent, "readonly-community"))),
         location=text(agent, "system-location"),
@@ -117,11 +118,6 @@ def _gnmi(tree: Tree) -> GnmiState | None:
     if not is_on(server) or not child(server, "listening-address"):
         return None
     return GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)
-
-
-def is_set_both(users: Tree, name: str) -> bool:
-    """Whether a user has both secrets."""
-    return bool(text(users, name, "auth-sha") and text(users, name, "encrypt-aes"))
 
 
 def has_dot1(tree: Tree) -> bool:

@@ -19,6 +19,7 @@ from netkit.lab.personalities.nvue.schema import merged, schema
 from netkit.lab.personalities.nvue.set_command import change
 from netkit.lab.personalities.nvue.show_command import show
 from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.personality import Call, Elem, Personality, Told
 
 VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}
@@ -52,14 +53,19 @@ class Nvue(Personality):
         self.system.applier.fails_quietly = is_wanted
 
     def provision(self, files: Mapping[str, str]) -> None:
-        """Make startup.yaml, over what the factory set, the saved configuration."""
+        """Make startup.yaml, over what the factory set, the saved configuration.
+
+        Such a switch was set up before: of eth0 it keeps nothing of the factory's, which had it ask a DHCP server.
+        """
         system = self.system
         system.store.load(self.factory)
         try:
             changes = read(system, files["startup.yaml"])
         except CommandError as error:
             raise RefusedError(str(error).strip()) from error
-        tree = merged(system.known, self.factory, changes.set)
+        is_given = bool(child(changes.set, "interface", "eth0"))
+        base: Tree = {**self.factory, **({"interface": {"eth0": {"type": "eth"}}} if is_given else {})}
+        tree = merged(system.known, base, changes.set)
         issues = broken(tree, system.chassis)
         if issues:
             raise RefusedError("\n".join(issue.message for issue in issues))

@@ -1,0 +1,501 @@
+"""Every field of the intent, changed on every NOS: what is rendered changes, or the manifest says why it does not.
+
+The table of changes is as long as the schema: a field that is added to the intent needs a row here.
+"""
+
+import copy
+import fnmatch
+import re
+import typing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from netkit.design import Fabric
+from netkit.design.fabric import Host, Switch
+from netkit.errors import NetkitError
+from netkit.intent import Intent
+from netkit.render import Engine, render
+from tests import intents
+from tests.command import ROOT
+
+ENGINE = Engine()
+Changes = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A NOS in one of the forms in which it reads different fields."""
+
+    platform: str
+    version: str
+    changes: Changes
+    other_version: str
+    other_model: Changes
+    other_platform: Changes
+
+    def values(self, *changes: Changes) -> Changes:
+        together: Changes = {}
+        for change in (self.changes, *changes):
+            merge(together, change)
+        return intents.on_platform(self.platform, self.version, together)
+
+    def fabric(self, *changes: Changes) -> Fabric:
+        return intents.fabric(self.values(*changes))
+
+
+def merge(base: Changes, change: Changes) -> None:
+    for key, value in change.items():
+        if isinstance(value, dict) and isinstance(base.get(key), dict):
+            base[key] = dict(base[key])
+            merge(base[key], value)
+        else:
+            base[key] = value
+
+
+def both(**tier: Any) -> Changes:
+    return {"switches": {"leaf": tier, "spine": tier}}
+
+
+SN4700 = {"model": "SN4700", "host_breakout": "1x400G", "uplink_breakout": "1x400G"}
+ARISTA = {"model": "DCS-7060X6-64PE-B"}
+NVUE = {"platform": "nvue", "version": "5.16.1"}
+SONIC = {"platform": "sonic", "version": "202411"}
+EOS = {"platform": "eos", "version": "4.35.1F"}
+TARGETS = {
+    "nvue-5.14": Target("nvue", "5.14.0", {}, "5.16.1", SN4700, SONIC),
+    "nvue-5.16": Target("nvue", "5.16.1", {}, "5.14.0", SN4700, SONIC),
+    "sonic-202305": Target("sonic", "202305", {}, "202411", SN4700, NVUE),
+    "sonic-dynamic": Target("sonic", "202411", {}, "202505", SN4700, NVUE),
+    "sonic-traditional": Target("sonic", "202505", both(model="DCS-7060X6-64PE"), "202411", ARISTA, EOS),
+    "sonic-unified": Target("sonic", "202511", both(routing_mode="unified"), "202511.1", SN4700, NVUE),
+    "eos": Target("eos", "4.32.3F", {}, "4.35.1F", ARISTA, SONIC),
+    "frr": Target("frr", "10.2", {}, "8.4.4", SN4700, NVUE),
+}
+
+VLAN: Changes = {"attachment": "vlan"}
+WIDE: Changes = {  # three tiers, so that there is a core layer and more than one pod
+    "topology": "three-tier",
+    "ceilings": {"pods": 2, "units": 4, "hosts_per_unit": 4, "spines": 4, "cores": 2},
+    "switches": {
+        "spine": {"uplink_breakout": "2x400G"},
+        "core": {"model": "SN5600", "breakout": "2x400G", "slots": 1, "planes": 2},
+    },
+    "cables": {"core": {"media": "800G-2xDR4", "length_m": 40}},
+    "names": {"spine": "spine{number:02}", "core": "core{number:02}"},
+}
+
+
+def lossless(**given: Any) -> Changes:
+    return {"lossless": given}
+
+
+def services(**given: Any) -> Changes:
+    return {"services": given}
+
+
+def leaf(**given: Any) -> Changes:
+    return {"switches": {"leaf": given}}
+
+
+def spine(**given: Any) -> Changes:
+    return {"switches": {"spine": given}}
+
+
+def core(**given: Any) -> Changes:
+    return {"switches": {"core": given}}
+
+
+def hosts(**given: Any) -> Changes:
+    return {"hosts": given}
+
+
+def leaf01(**given: Any) -> Changes:
+    return {"overrides": {"leaf01": given}}
+
+
+OTHER = "other"
+ECN = {"min_bytes": 200_000, "max_bytes": 2_000_000, "probability_percent": 50}
+SYSLOG = {"address": "192.0.2.4", "port": 514, "protocol": "udp"}
+FAR: Changes = {"cables": {"spine": {"media": "800G-2xDR4"}}}
+UNIT = {"unit": "1-2", "hosts": 2}
+
+# Field → what the fabric is like before, and what changes in it.
+TABLE: dict[str, tuple[Changes, Changes]] = {
+    "name": ({}, {"name": "other"}),
+    "site": ({}, {"site": "other"}),
+    "purpose": ({}, {"purpose": "lab"}),
+    "host_routes": ({}, {"host_routes": "supernet"}),
+    "ceilings.pods": (WIDE, {"ceilings": {"pods": 8}}),
+    "ceilings.units": ({}, {"ceilings": {"units": 32}}),
+    "ceilings.hosts_per_unit": ({}, {"ceilings": {"hosts_per_unit": 32}}),
+    "ceilings.spines": ({}, {"ceilings": {"spines": 32}}),
+    "ceilings.cores": (WIDE, {"ceilings": {"cores": 8}}),
+    "switches.leaf.model": ({}, leaf(model=OTHER)),
+    "switches.leaf.platform": ({}, leaf(platform=OTHER)),
+    "switches.leaf.version": ({}, leaf(version=OTHER)),
+    "switches.leaf.routing_mode": ({}, leaf(routing_mode=OTHER)),
+    "switches.leaf.host_breakout": ({}, leaf(host_breakout="1x400G")),
+    "switches.leaf.uplink_breakout": ({}, leaf(uplink_breakout="1x400G")),
+    "switches.leaf.uplinks_per_spine": ({}, leaf(uplinks_per_spine=2)),
+    "switches.leaf.first_uplink_cage": ({}, leaf(first_uplink_cage=41)),
+    "switches.spine.model": ({}, spine(model=OTHER)),
+    "switches.spine.platform": ({}, spine(platform=OTHER)),
+    "switches.spine.version": ({}, spine(version=OTHER)),
+    "switches.spine.routing_mode": ({}, spine(routing_mode=OTHER)),
+    "switches.spine.slots": ({}, spine(slots=3)),
+    "switches.spine.breakout": ({}, spine(breakout="1x400G")),
+    "switches.spine.planes": ({"cross_rail": "blocked"}, {**spine(planes=2), "names": {"spine": "spine{number:02}"}}),
+    "switches.spine.uplink_breakout": (WIDE, spine(uplink_breakout="1x400G")),
+    "switches.spine.uplinks_per_core": (WIDE, spine(uplinks_per_core=2)),
+    "switches.spine.first_uplink_cage": (WIDE, spine(first_uplink_cage=41)),
+    "switches.core.model": (WIDE, core(model=OTHER)),
+    "switches.core.platform": (WIDE, core(platform=OTHER)),
+    "switches.core.version": (WIDE, core(version=OTHER)),
+    "switches.core.routing_mode": (WIDE, core(routing_mode=OTHER)),
+    "switches.core.slots": (WIDE, core(slots=2)),
+    "switches.core.breakout": (WIDE, core(breakout="1x400G")),
+    "switches.core.planes": (WIDE, core(planes=1)),
+    "hosts.model": ({}, hosts(model="hgx-h100-xe9680")),
+    "hosts.pci": ({}, hosts(pci=["0000:01:00.0", "0000:02:00.0"])),
+    "hosts.mtu_bytes": ({}, hosts(mtu_bytes=4200)),
+    "hosts.backend": ({}, hosts(backend="networkd")),
+    "hosts.management_interface": ({}, hosts(management_interface="eth9")),
+    "hosts.table_base": ({}, hosts(table_base=150)),
+    "hosts.nic.data_dscp": ({}, hosts(nic={"data_dscp": 26})),
+    "hosts.nic.cnp_dscp": ({}, hosts(nic={"cnp_dscp": 48})),
+    "hosts.nic.cnp_priority": ({}, hosts(nic={"cnp_priority": 6})),
+    "hosts.nic.dscp_to_priority": ({}, hosts(nic={"dscp_to_priority": {26: 3}})),
+    "rails": ({}, {"rails": 3}),
+    "attachment": ({}, VLAN),
+    "cross_rail": ({}, {"cross_rail": "blocked"}),
+    "topology": (
+        {},
+        {
+            "topology": "rail-only",
+            "switches": {"spine": None},
+            "units": [{"unit": 1, "hosts": 2}],
+            "cross_rail": "blocked",
+        },
+    ),
+    "adaptive_routing": ({}, {"adaptive_routing": True}),
+    "lossless.roce.priority": ({}, lossless(roce={"priority": 4})),
+    "lossless.roce.dscp": ({}, lossless(roce={"dscp": [34]})),
+    "lossless.roce.weight": ({}, lossless(roce={"weight": 80}, best_effort={"weight": 20})),
+    "lossless.cnp.priority": ({}, lossless(cnp={"priority": 5})),
+    "lossless.cnp.dscp": ({}, lossless(cnp={"dscp": 40})),
+    "lossless.cnp.shape_percent": ({}, lossless(cnp={"shape_percent": 20})),
+    "lossless.best_effort.priority": ({}, lossless(best_effort={"priority": 1})),
+    "lossless.best_effort.weight": ({}, lossless(roce={"weight": 80}, best_effort={"weight": 20})),
+    "lossless.ecn.min_bytes": (lossless(ecn={400: ECN}), lossless(ecn={400: {**ECN, "min_bytes": 300_000}})),
+    "lossless.ecn.max_bytes": (lossless(ecn={400: ECN}), lossless(ecn={400: {**ECN, "max_bytes": 3_000_000}})),
+    "lossless.ecn.probability_percent": (
+        lossless(ecn={400: ECN}),
+        lossless(ecn={400: {**ECN, "probability_percent": 5}}),
+    ),
+    "lossless.headroom.xoff_bytes": (
+        lossless(headroom={400: {"xoff_bytes": 500_000}}),
+        lossless(headroom={400: {"xoff_bytes": 600_000}}),
+    ),
+    "lossless.watchdog.poll_ms": ({}, lossless(watchdog={"poll_ms": 200})),
+    "lossless.watchdog.detection_polls": ({}, lossless(watchdog={"detection_polls": 4})),
+    "lossless.watchdog.restoration_polls": ({}, lossless(watchdog={"restoration_polls": 10})),
+    "lossless.watchdog.action": ({}, lossless(watchdog={"action": "forward"})),
+    "lossless.pool_percent": ({}, lossless(pool_percent=70)),
+    "routing.leaf_export": ({}, {"routing": {"leaf_export": "all", "spine_asn": "unique"}}),
+    "routing.spine_asn": ({}, {"routing": {"spine_asn": "unique"}}),
+    "routing.allowas_in": ({}, {"routing": {"allowas_in": True}}),
+    "routing.keepalive_s": ({}, {"routing": {"keepalive_s": 2}}),
+    "routing.hold_s": ({}, {"routing": {"hold_s": 12}}),
+    "routing.connect_s": ({}, {"routing": {"connect_s": 5}}),
+    "routing.max_paths": ({}, {"routing": {"max_paths": 32}}),
+    "routing.bfd.interval_ms": ({}, {"routing": {"bfd": {"interval_ms": 500}}}),
+    "routing.bfd.multiplier": ({}, {"routing": {"bfd": {"multiplier": 4}}}),
+    "services.ntp": ({}, services(ntp=["192.0.2.99"])),
+    "services.dns": ({}, services(dns=["192.0.2.99"])),
+    "services.syslog.address": ({}, services(syslog=[{**SYSLOG, "address": "192.0.2.99"}])),
+    "services.syslog.port": (services(syslog=[SYSLOG]), services(syslog=[{**SYSLOG, "port": 6514}])),
+    "services.syslog.protocol": (services(syslog=[SYSLOG]), services(syslog=[{**SYSLOG, "protocol": "tcp"}])),
+    "services.snmp.user": ({}, services(snmp={"user": "other"})),
+    "services.snmp.auth_secret": ({}, services(snmp={"auth_secret": "OTHER"})),
+    "services.snmp.priv_secret": ({}, services(snmp={"priv_secret": "OTHER"})),
+    "services.snmp.location": ({}, services(snmp={"location": "row 9"})),
+    "services.snmp.contact": ({}, services(snmp={"contact": "other"})),
+    "services.login.user": ({}, services(login={"user": "other"})),
+    "services.login.password_hash_secret": ({}, services(login={"password_hash_secret": "OTHER"})),
+    "services.timezone": ({}, services(timezone="Asia/Tokyo")),
+    "pools.loopbacks": ({}, {"pools": {"loopbacks": "10.254.0.0/24"}}),
+    "pools.hosts": ({}, {"pools": {"hosts": "10.129.0.0/16"}}),
+    "pools.asn_base": ({}, {"pools": {"asn_base": 4_210_000_000}}),
+    "pools.first_vlan": (VLAN, {"pools": {"first_vlan": 200}}),
+    "management.pool": ({}, {"management": {"pool": "198.51.100.0/24", "gateway": "198.51.100.1"}}),
+    "management.gateway": ({}, {"management": {"gateway": "192.0.2.254"}}),
+    "management.first_offset": ({}, {"management": {"first_offset": 50}}),
+    "units.pod": (WIDE, {"units": [{"pod": 2, **UNIT}]}),
+    "units.unit": ({}, {"units": [{"unit": "1-3", "hosts": 2}]}),
+    "units.hosts": ({}, {"units": [{"unit": "1-2", "hosts": 3}]}),
+    "units.rails": ({}, {"units": [{**UNIT, "rails": "0"}]}),
+    "units.host_cable_m": ({}, {"units": [{**UNIT, "host_cable_m": 200}]}),
+    "units.spine_cable_m": (FAR, {"units": [{**UNIT, "spine_cable_m": 400}]}),
+    "units.host_names": ({}, {"units": [{"unit": 1, "hosts": 2, "host_names": {1: "first"}}, {"unit": 2, "hosts": 2}]}),
+    "cables.host.media": ({}, {"cables": {"host": {"media": "800G-2xSR4"}}}),
+    "cables.host.length_m": ({}, {"cables": {"host": {"length_m": 200}}}),
+    "cables.spine.media": ({}, {"cables": {"spine": {"media": "800G-2xDR4"}}}),
+    "cables.spine.length_m": (FAR, {"cables": {"spine": {"length_m": 400}}}),
+    "cables.core.media": (WIDE, {"cables": {"core": {"media": "800G-2xSR4"}}}),
+    "cables.core.length_m": (WIDE, {"cables": {"core": {"length_m": 300}}}),
+    "names.leaf": ({}, {"names": {"leaf": "l{number}"}}),
+    "names.spine": ({}, {"names": {"spine": "s{number}"}}),
+    "names.core": (WIDE, {"names": {"core": "c{number}"}}),
+    "names.host": ({}, {"names": {"host": "h{number}"}}),
+    "overrides.version": ({}, leaf01(version=OTHER)),
+    "overrides.asn": ({}, leaf01(asn=4_200_099_999)),
+    "overrides.loopback": ({}, leaf01(loopback="10.255.0.120")),
+    "overrides.management": ({}, leaf01(management="192.0.2.77/24")),
+    "overrides.adaptive_routing": ({}, {"overrides": {"*": {"adaptive_routing": True}}}),
+    "overrides.drain": ({}, leaf01(drain=True)),
+    "overrides.drain_neighbors": ({}, leaf01(drain_neighbors=["spine01"])),
+    "overrides.leaves": ({}, {"overrides": {"gpu01": {"leaves": {0: "leaf02"}}}}),
+    "overrides.macs": ({}, {"overrides": {"gpu01": {"macs": {0: "02:00:00:00:00:07"}}}}),
+    "overrides.system_mac": ({}, leaf01(system_mac="02:00:00:00:00:01")),
+}
+
+
+@cache
+def fields() -> tuple[str, ...]:
+    return tuple(leaves(Intent))
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+    for name, field in model.model_fields.items():
+        parts = list(sections(field.annotation))
+        for part in parts:
+            yield from leaves(part, f"{prefix}{name}.")
+        if not parts:
+            yield f"{prefix}{name}"
+
+
+def sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in typing.get_args(annotation):
+        yield from sections(part)
+
+
+# Fields that are the hosts' alone.
+HOSTS = {
+    "host_routes",
+    "cross_rail",
+    "overrides.macs",
+    *(f"hosts.{name}" for name in ("model", "pci", "mtu_bytes", "backend", "management_interface", "table_base")),
+}
+# Fields that no device is given, and what they are for.
+NOWHERE = {
+    "name": "labels of reports and metrics; EOS has it in a comment",
+    "site": "labels of reports and metrics",
+    "purpose": "what is refused",
+    "ceilings.pods": "room in the pools",
+    "ceilings.units": "room in the pools",
+    "ceilings.spines": "room in the pools",
+    **{
+        f"hosts.nic.{name}": "compared with the lossless profile"
+        for name in ("data_dscp", "cnp_dscp", "cnp_priority", "dscp_to_priority")
+    },
+    **{f"cables.{kind}.media": "the order list and the reach" for kind in ("host", "spine", "core")},
+}
+# What is refused on a NOS, and the words it is refused with.
+REFUSED = {
+    ("*", "routing.leaf_export"): "the routing admits a valley path",
+    ("*", "overrides.leaves"): "would land on two leaves",
+    ("sonic-*", "adaptive_routing"): "cannot switch adaptive routing on",
+    ("sonic-*", "overrides.adaptive_routing"): "cannot switch adaptive routing on",
+    ("sonic-[!u]*", "switches.*.routing_mode"): "in unified mode cannot apply a route policy",
+    ("sonic-unified", "routing.bfd.*"): "cannot set BFD timers of unnumbered neighbours",
+}
+# The length of a cable makes the headroom, so it has no effect where the lossless class has none.
+OF_HEADROOM = ("cables.*.length_m", "units.*_cable_m")
+# A second release of the same branch.
+SAME = {("sonic-unified", "switches.*.version"), ("sonic-unified", "overrides.version")}
+# Only one NOS has two modes; the others say so when the design is read.
+MODES = "switches.*.routing_mode"
+
+
+def fits(name: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(name, pattern)
+
+
+def on(target: Target, change: Changes) -> Changes:
+    """Return a change with what stands for something else on each NOS filled in."""
+    change = copy.deepcopy(change)
+    for part in (change.get("overrides", {}).get("leaf01", {}), *(change.get("switches") or {}).values()):
+        if part and part.get("version") == OTHER:
+            part["version"] = target.other_version
+    for role, tier in (change.get("switches") or {}).items():
+        if not tier:
+            continue
+        if tier.get("routing_mode") == OTHER:
+            tier["routing_mode"] = "split" if target.changes == both(routing_mode="unified") else "unified"
+        if tier.get("platform") == OTHER:
+            tier.update(target.other_platform)
+        if tier.get("model") == OTHER:
+            tier.update(target.other_model if role == "leaf" else {"model": target.other_model["model"]})
+            if role != "leaf" and tier["model"] == "SN4700":
+                tier["breakout"] = "1x400G"
+        if role == "core" and "slots" in tier and "planes" in tier:
+            given = target.values()["switches"]["spine"]
+            tier.update({key: given[key] for key in ("platform", "version", "model")})
+            tier.update(target.changes.get("switches", {}).get("spine", {}))
+    return change
+
+
+def files(designed: Fabric, devices: Iterable[Switch | Host]) -> dict[str, dict[str, str]]:
+    return {device.device: dict(device.files) for device in render(designed, devices, ENGINE)}
+
+
+def switch_files(target: Target, *changes: Changes) -> dict[str, dict[str, str]]:
+    designed = target.fabric(*changes)
+    return files(designed, designed.switches)
+
+
+def not_expressed(designed: Fabric) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    for device in render(designed, designed.switches, ENGINE):
+        notes |= device.about.get("not_expressed", {})
+    return notes
+
+
+def test_every_field_of_the_intent_is_changed() -> None:
+    assert {field for field in fields() if not field.startswith("thresholds.")} == set(TABLE)
+    assert HOSTS | set(NOWHERE) <= set(TABLE)
+
+
+@pytest.mark.parametrize("field", TABLE)
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_changed_field_changes_the_output_or_the_manifest_says_why_not(name: str, field: str) -> None:
+    target = TARGETS[name]
+    base, change = (on(target, part) for part in TABLE[field])
+    refusal = [words for (which, key), words in REFUSED.items() if fits(name, which) and fits(field, key)]
+    if refusal:
+        with pytest.raises(NetkitError, match=refusal[0]):
+            switch_files(target, base, change)
+        return
+    before, after = target.fabric(base), target.fabric(base, change)
+    is_changed = files(before, before.switches) != files(after, after.switches)
+    if field in HOSTS:
+        assert not is_changed
+        assert files(before, before.hosts) != files(after, after.hosts)
+    elif field in NOWHERE:
+        assert is_changed == ((name, field) == ("eos", "name"))
+        assert files(before, before.hosts) == files(after, after.hosts)
+    elif any(fits(name, which) and fits(field, key) for which, key in SAME):
+        assert not is_changed
+    elif fits(field, MODES) and not name.startswith("sonic-"):
+        assert not is_changed
+        assert any("has one way to configure routing" in str(note) for note in after.notes)
+    else:
+        asked = "lossless.headroom" if any(fits(field, key) for key in OF_HEADROOM) else field
+        asked = asked.replace("overrides.adaptive_routing", "adaptive_routing")
+        notes = not_expressed(after)
+        is_noted = any(f"{asked}.".startswith(f"{key}.") for key in notes)
+        if asked != "lossless.headroom":
+            assert is_changed != is_noted, notes
+        else:  # NVUE is given the length, and computes the headroom itself
+            assert is_changed or is_noted
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_design_says_which_of_its_keys_have_no_effect(name: str) -> None:
+    target = TARGETS[name]
+    asked = {"lossless.headroom", "lossless.watchdog.action", "lossless.pool_percent", "routing.connect_s"}
+    given: Changes = {}
+    for field in (
+        "lossless.headroom.xoff_bytes",
+        "lossless.watchdog.action",
+        "lossless.pool_percent",
+        "routing.connect_s",
+    ):
+        merge(given, TABLE[field][1])
+    designed = target.fabric(given)
+    ignored = {
+        ".".join(map(str, note.path))
+        for note in designed.notes
+        if note.severity == "warning" and "has no effect on leaf and spine switches" in note.message
+    }
+    expected = asked & set(not_expressed(designed)) if designed.purpose == "production" else set()
+    assert ignored == expected
+
+
+def test_a_default_is_no_reason_for_a_warning() -> None:
+    designed = TARGETS["nvue-5.16"].fabric(lossless(watchdog={"action": "drop", "restoration_polls": 6}))
+    assert not any("has no effect" in note.message for note in designed.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "is_known"),
+    [
+        ("nvue-5.16", "5.17.2", True),
+        ("nvue-5.16", "5.99", False),
+        ("sonic-dynamic", "202511.4", True),
+        ("sonic-dynamic", "202605", False),
+        ("eos", "4.35.9F", True),
+        ("eos", "4.36.0F", False),
+        ("frr", "11.0", False),
+    ],
+)
+def test_a_release_nobody_read_about_is_warned_of(name: str, version: str, is_known: bool) -> None:
+    designed = TARGETS[name].fabric(both(version=version))
+    found = [note.message for note in designed.notes if "is newer than all that was checked" in note.message]
+    assert (found == []) == is_known
+
+
+def test_every_threshold_is_read_by_something() -> None:
+    """A threshold that no check or gate reads would be a promise."""
+    text = "".join(
+        file.read_text(encoding="utf-8")
+        for folder in ("checks", "netkit/judge", "netkit/report", "netkit/watch", "netkit/design", "netkit/cli")
+        for file in (ROOT / folder).rglob("*.py")
+    )
+    names = [field.removeprefix("thresholds.") for field in fields() if field.startswith("thresholds.")]
+    assert len(names) > 30
+    assert [name for name in names if not re.search(rf"\b{name}\b", text)] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        (
+            lossless(headroom={400: {"xoff_bytes": 100_000}}),
+            "lossless.headroom.400.xoff_bytes",
+            "SN5600: 100,000 bytes are less than the vendor's table has for 30 m, 283,648",
+        ),
+        (
+            lossless(ecn={400: {"min_bytes": 1, "max_bytes": 1_000_000}}),
+            "lossless.ecn.400.min_bytes",
+            "marking starts below one RoCE packet of 4096 bytes: in an empty queue",
+        ),
+        (
+            lossless(ecn={400: {"min_bytes": 100_000, "max_bytes": 1_000_000_000}}),
+            "lossless.ecn.400.max_bytes",
+            "marking is never certain: SN5600 has 142,406,553 bytes for the lossless class",
+        ),
+        ({"routing": {"max_paths": 1}}, "routing.max_paths", "2 ways lead up from a switch, 1 of them carry traffic"),
+        (
+            {"thresholds": {"ber_warn": 1e-3}},
+            "thresholds.ber_warn",
+            "ber_warn 0.001 is beyond ber_fail 2.4e-05",
+        ),
+        (
+            {"thresholds": {"busbw_warn_percent": 50}},
+            "thresholds.busbw_warn_percent",
+            "busbw_warn_percent 50 is beyond busbw_fail_percent 80",
+        ),
+    ],
+)
+def test_numbers_that_do_not_do_what_they_say_are_warned_of(change: Changes, path: str, words: str) -> None:
+    plain, designed = TARGETS["sonic-dynamic"].fabric(), TARGETS["sonic-dynamic"].fabric(change)
+    new = {note for note in designed.notes if note not in plain.notes}
+    assert {(".".join(map(str, note.path)), note.message, note.severity) for note in new} == {(path, words, "warning")}
