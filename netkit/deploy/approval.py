@@ -70,10 +70,13 @@ class Deployer:
     """Who they proved to be with a key."""
 
     def is_same(self, signer: Signer) -> bool:
-        """Whether a signer is this person: by name, by the part of an address before the @, or by key."""
-        mine = {name.casefold() for name in (*self.names, *(self.signer.principals if self.signer else ()))}
-        theirs = {part for name in signer.principals for part in (name.casefold(), name.casefold().partition("@")[0])}
-        return bool(mine & theirs) or (self.signer is not None and self.signer.key == signer.key)
+        """Whether a signer is this person: by name, by what stands before the @ of an address, or by key."""
+        mine = _people((*self.names, *(self.signer.principals if self.signer else ())))
+        return bool(mine & _people(signer.principals)) or (self.signer is not None and self.signer.key == signer.key)
+
+
+def _people(names: Iterable[str]) -> set[str]:
+    return {part for name in map(str.casefold, names) for part in (name, name.partition("@")[0])}
 
 
 def statement(plan: Plan, lab: str, approver: str, now_s: float, valid_hours: float) -> str:
@@ -115,7 +118,10 @@ def signer_of(text: str, signature: str, signers: Path, principal: str, namespac
         principals = tuple(listed.stdout.splitlines())
         if listed.returncode or not principals:
             raise DeployError(
-                Problem(f"{what} is not signed with a key of {signers}", "add the key, if it should count")
+                Problem(
+                    f"{what} is not signed with a key of {signers}, or its signature is damaged",
+                    "add the key, if it should count",
+                )
             )
         if loose := [one for one in principals if PATTERN.search(one)]:
             raise DeployError(Problem(f"{what}: {loose[0]} in {signers} is not one person", "list a name for each key"))

@@ -22,7 +22,7 @@ from netkit import plan as planning
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
-from netkit.deploy.provenance import Provenance
+from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
@@ -119,18 +119,18 @@ class Journal:
         """Use an approval up: DeployError when an earlier run did. The claim outlives the folder of its run."""
         if provenance.approval is None:
             return
-        file = self.folder.parent.with_name(APPROVALS) / provenance.approval.id
+        file = claim_of(self.folder.parent, provenance.approval)
         with self._written(file):
             file.parent.mkdir(mode=0o700, exist_ok=True)
             try:
                 handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             except FileExistsError:
-                by = f"the approval of {provenance.approval.approver} was used by run {file.read_text('utf-8')}"
-                raise DeployError(Problem(by, "an approval is for one run: have the plan approved again")) from None
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(self.run)
-                stream.flush()
-                os.fsync(stream.fileno())
+                refuse_used(self.folder.parent, provenance.approval)
+            else:
+                with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                    stream.write(self.run)
+                    stream.flush()
+                    os.fsync(stream.fileno())
 
     def _start(self, orders: Orders) -> None:
         with self._written(self.folder):
@@ -258,6 +258,20 @@ class RunSummary:
     """None: it has not finished, and can be resumed."""
     provenance: tuple[Provenance, ...] = ()
     """Who began it, and who resumed it."""
+
+
+def claim_of(runs: Path, approval: Approval) -> Path:
+    """Return the file that says which run used an approval."""
+    return runs.with_name(APPROVALS) / approval.id
+
+
+def refuse_used(runs: Path, approval: Approval) -> None:
+    """Raise DeployError when a run has used an approval."""
+    file = claim_of(runs, approval)
+    if file.exists():
+        run = file.read_text(encoding="utf-8", errors="replace")
+        what = f"the approval of {approval.approver} was used by run {run}"
+        raise DeployError(Problem(what, "an approval is for one run: have the plan approved again"))
 
 
 def known_provenance(journal: Journal) -> tuple[Provenance, ...]:

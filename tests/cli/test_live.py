@@ -125,7 +125,7 @@ def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
     assert first.returncode == 1, complained
     assert "interrupted: no other device is begun" in complained
     assert "not started" in said
-    assert site.netkit("history").stdout.splitlines()[1].split("  ")[2] == "not finished"
+    assert json.loads(site.netkit("history", "--format", "json").stdout)[0]["result"] == "not finished"
     resumed = site.netkit("deploy", "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert {site.location(name) for name in SWITCHES} == {"row 10"}

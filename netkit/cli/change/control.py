@@ -15,10 +15,12 @@ from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
 from netkit.cli.change.revision import checked_out, configured
 from netkit.cli.change.rollout import Told
-from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside
+from netkit.cli.fabric import MODELS, PLAYBOOKS, TEMPLATES, Project, beside
+from netkit.cli.runs import runs_folder
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Options, Provenance, approval, hook, policy
 from netkit.deploy.approval import AGAIN, DEPLOYER_NAMESPACE, SUFFIX, Deployer, Signer
+from netkit.deploy.journal import refuse_used
 from netkit.deploy.policy import ApprovalSettings, DeployPolicy, Verb
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
@@ -55,7 +57,7 @@ class Control:
             remedy = f"hook.may_skip of deploy.yaml lists {', '.join(asked.may_skip) or 'no verb'}"
             raise UsageError(Problem(f"the hook must not be skipped by a {verb}", remedy))
         folder = self.project.loaded.folder
-        names = (MODELS, TEMPLATES, CHECKS, PLAYBOOKS)
+        names = (MODELS, TEMPLATES, PLAYBOOKS)
         commit, is_dirty = checked_out(folder, [place for name in names for place in beside(folder, name)])
         found = Provenance(
             verb,
@@ -99,6 +101,7 @@ class Control:
             deployer=deployer,
             now_s=time.time(),
         )
+        refuse_used(runs_folder(self.project.fabric.name, self.lab), given)
         return replace(begun, approval=given)
 
     def permitted(

@@ -46,7 +46,7 @@ def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
     if output == "json":
         write_json([_entry(one) for one in found])
     elif found:
-        sys.stdout.write(_table(found))
+        sys.stdout.write(table(found))
     else:
         sys.stdout.write(f"no run on {fabric.name} yet\n")
 
@@ -58,7 +58,7 @@ def _selected(journal: Journal, fabric: Fabric, limit: str) -> Container[str]:
     return {device.name for device in select(fabric, limit)}
 
 
-def _table(runs: Sequence[RunSummary]) -> str:
+def table(runs: Sequence[RunSummary]) -> str:
     """Return the runs as a table, without the columns nothing is known for."""
     found = [HEAD, *rows(runs)]
     kept = [index for index, cells in enumerate(zip(*found, strict=True)) if index not in OPTIONAL or any(cells[1:])]
@@ -84,7 +84,7 @@ def _consent(one: Provenance) -> tuple[str, str]:
 
 
 def _short(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1].rstrip()}…"
 
 
 def _commit(one: Provenance, length: int) -> str:
@@ -145,7 +145,9 @@ def _who(provenance: Sequence[Provenance], options: Options) -> Iterator[str]:
 
 
 def _value(value: object) -> str:
-    return listed(value) if isinstance(value, tuple) else str(value).lower()
+    if isinstance(value, tuple):
+        return listed(value)
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
 def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]:

@@ -59,15 +59,15 @@ def revision(folder: Path, name: str) -> Iterator[Revision]:
 
 
 def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
-    """Return the commit around a fabric's folder, and whether it or folders beside it differ; empty without one."""
+    """Return the commit around a fabric's folder, and whether files there or beside it differ; empty without git."""
     try:
-        found = _git(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-        if found.returncode:
-            return "", False
-        status = _git(folder, "status", "--porcelain", "--", ".", *(str(path) for path in beside))
+        repository = _Repository.around(folder)
+        commit = repository.commit("HEAD")
     except UsageError:
         return "", False
-    return found.stdout.decode().strip(), bool(status.returncode or status.stdout.strip())
+    inside = [str(path.resolve()) for path in (folder, *beside) if repository.inside(path)]
+    status = _git(repository.root, "status", "--porcelain", "--", *(inside or ["."]))
+    return commit, bool(status.returncode or status.stdout.strip())
 
 
 def configured(folder: Path, name: str) -> str:
