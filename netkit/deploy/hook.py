@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
@@ -50,19 +50,19 @@ def question(
     plan: Plan, lab: str, run: str, provenance: Provenance, options: Options, worst_state: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what a hook is asked; `worst_state` is what is predicted for the worst moment on the way."""
-    chosen = [one for one in plan.changed if options.limit is None or one.name in options.limit]
-    blast = plan.blast
+    chosen = tuple(one for one in plan.changed if options.limit is None or one.name in options.limit)
+    part = replace(plan, devices=chosen)
     return {
         "format": FORMAT,
         "fabric": plan.fabric,
         "lab": lab,
         "run": run,
         "plan": approval(plan),
-        "risk": plan.risk.word,
-        "is_disruptive": blast.is_disruptive,
+        "risk": part.risk.word,
+        "is_disruptive": part.blast.is_disruptive,
         "devices": [{"name": one.name, "role": one.role, "risk": one.risk.word} for one in chosen],
         "unreachable": [missed.name for missed in plan.unreachable],
-        "touches": {name: len(value) for name, value in asdict(blast).items() if isinstance(value, tuple)},
+        "touches": {name: len(value) for name, value in asdict(part.blast).items() if isinstance(value, tuple)},
         "worst_state": dict(worst_state),
         "options": asdict(options),
         **{key: value for key, value in provenance.plain().items() if not key.startswith("hook")},

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import yaml
 
 from netkit import plan as planning
 from netkit.plan.shift import approval as digest_of
-from tests.cli.scene import Scene, run
+from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.cli.test_deploy import nowhere, planned
-from tests.command import Done, assert_refused
+from tests.command import NETKIT, ROOT, Done, assert_refused, environment
+from tests.deploy.test_hook import is_gone, service
+from tests.lab.running import until
 
 BOB, CAROL = "bob@example.net", "carol@example.net"
 UNREACHED = 4
@@ -157,6 +160,30 @@ def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Offi
     assert office.history() == []
     office.refused(office.deploy("--skip-hook", "the gate is down"), "the hook must not be skipped by a deploy")
     assert_refused(run("deploy", "-f", office.fabric, "--skip-hook", " "), "--skip-hook says nothing")
+
+
+def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    with service() as found:
+        office.policy(hook={"url": found.url, "token_secret": "CHANGE_GATE"})
+        office.refused(office.deploy(), "the secret CHANGE_GATE is not to be had", code=1)
+        monkeypatch.setenv("NETKIT_SECRET_CHANGE_GATE", "a-token")
+        assert office.deploy().returncode == UNREACHED
+        ((headers, data),) = found.asked
+    assert (headers["Authorization"], json.loads(data)["verb"]) == ("Bearer a-token", "deploy")
+
+
+def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(office: Office) -> None:
+    begun = f"{office.folder}/begun"
+    office.policy(hook=office.gate(f"echo $$ >{begun}; mv {begun} {office.folder}/pid; sleep 1000", timeout_s=600))
+    words = ["deploy", str(office.plan), "-f", str(office.fabric), "--yes"]
+    netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
+    pid = office.folder / "pid"
+    until(pid.exists, "the hook is asked")
+    netkit.send_signal(signal.SIGINT)
+    _, said = netkit.communicate(timeout=PATIENCE_S)
+    assert said.endswith("interrupted\n")
+    assert is_gone(int(pid.read_text(encoding="utf-8")))
+    assert office.history() == []
 
 
 def test_a_hook_may_be_skipped_where_the_policy_says_so_and_that_is_kept(office: Office) -> None:

@@ -222,6 +222,19 @@ def test_a_key_is_known_by_its_first_name(keys: Keys) -> None:
     assert found == Signer(("bob smith@example.net", "b"), keys.fingerprint("bob"))
 
 
+def test_a_certificate_of_an_authority_counts_for_its_principal(keys: Keys, plan: Plan) -> None:
+    keys.key("bob")
+    words = ["ssh-keygen", "-q", "-s", str(keys.key("ca")), "-I", "bob", "-n", BOB]
+    subprocess.run([*words, str(keys.folder / "bob.pub")], check=True)
+    keys.allow(f"*@example.net cert-authority {keys.public('ca')}")
+    said = statement(plan, "", BOB, NOW_S, 24)
+    certificate = keys.folder / "bob-cert.pub"
+    # The private half lies beside it, as ssh-keygen looks for it without an agent.
+    assert judged(keys, said + sign(said, certificate, NAMESPACE), plan).approver == BOB
+    as_carol = statement(plan, "", CAROL, NOW_S, 24)
+    assert "its key is that of" in refused(keys, as_carol + sign(as_carol, certificate, NAMESPACE), plan)
+
+
 def test_a_key_that_cannot_sign_is_said(keys: Keys, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DeployError, match="nowhere does not sign; name your own key"):
         sign("words\n", keys.folder / "nowhere", NAMESPACE)

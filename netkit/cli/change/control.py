@@ -20,9 +20,10 @@ from netkit.cli.runs import runs_folder
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Options, Provenance, approval, hook, policy
 from netkit.deploy.approval import AGAIN, DEPLOYER_NAMESPACE, SUFFIX, Deployer, Signer
+from netkit.deploy.hook import HookError
 from netkit.deploy.journal import refuse_used
 from netkit.deploy.policy import ApprovalSettings, DeployPolicy, Verb
-from netkit.errors import PlanError, Problem, UsageError
+from netkit.errors import AccessError, PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.shift import approval as digest_of
 from netkit.report.plan_view import shown
@@ -122,7 +123,10 @@ class Control:
             say(sys.stderr, "the hook was not asked\n")
             return replace(begun, hook="skipped", hook_reason=self.told.skip_hook.strip())
         folder = self.project.loaded.folder
-        token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
+        try:
+            token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
+        except AccessError as error:
+            raise HookError(error.problems) from None
         reason = hook.ask(asked, hook.question(plan, self.lab, run, begun, options, worst_state), folder, token)
         say(sys.stderr, f"the hook allows it{': ' if reason else ''}{shown(reason)}\n")
         return replace(begun, hook="allowed", hook_reason=reason)
