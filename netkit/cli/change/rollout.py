@@ -68,8 +68,8 @@ def told(
     busy: bool,
     canary: bool,
     drain: bool,
-    reason: str,
-    skip_hook: str | None,
+    reason: str = "",
+    skip_hook: str | None = None,
 ) -> Told:
     """Return what the options of the command line say."""
     check_format(output)
