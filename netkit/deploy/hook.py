@@ -34,6 +34,7 @@ from netkit.plan.shift import approval
 FORMAT = 1
 MOST_ANSWER_BYTES = 65_536
 MOST_REASON = 500
+TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
 MOST_SAID_BYTES = 4096
 END_S = 5.0
 PRIVATE = ("NETKIT_SECRET_", "NETKIT_PASSWORD", "NETKIT_STORE")
@@ -46,10 +47,8 @@ class HookError(DeployError):
     exit_code = FAILED
 
 
-def question(
-    plan: Plan, lab: str, run: str, provenance: Provenance, options: Options, worst_state: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return what a hook is asked; `worst_state` is what is predicted for the worst moment on the way."""
+def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Options) -> dict[str, Any]:
+    """Return what a hook is asked."""
     chosen = tuple(one for one in plan.changed if options.limit is None or one.name in options.limit)
     part = replace(plan, devices=chosen)
     return {
@@ -62,8 +61,8 @@ def question(
         "is_disruptive": part.blast.is_disruptive,
         "devices": [{"name": one.name, "role": one.role, "risk": one.risk.word} for one in chosen],
         "unreachable": [missed.name for missed in plan.unreachable],
-        "touches": {name: len(value) for name, value in asdict(part.blast).items() if isinstance(value, tuple)},
-        "worst_state": dict(worst_state),
+        "touches": {name: len(getattr(part.blast, name)) for name in TOUCHED},
+        "worst_state": {**asdict(plan.worst), "gone_pairs": plan.gone.pairs},
         "options": asdict(options),
         **{key: value for key, value in provenance.plain().items() if not key.startswith("hook")},
     }

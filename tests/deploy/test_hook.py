@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from netkit.deploy import Options, Provenance, hook
 from netkit.deploy.hook import HookError, ask, question
 from netkit.deploy.policy import HookSettings
+from netkit.plan.shape import Loss, Step
 from tests.deploy.scene import scene
 from tests.notify.certificate import made
 
@@ -260,7 +261,9 @@ def test_the_question_has_what_a_gate_decides_by() -> None:
     began = Provenance("deploy", 1.0, "alice", 1000, "bastion", reason="CHG-1", commit="c" * 40, hook="allowed")
     with scene("asn") as found:
         limit = (found.plan.changed[0].name,)
-        asked = question(found.plan, "t", "a run", began, Options(limit=limit), {"lost_pairs": 2})
+        worst = Loss(2, ("gpu01",), ("0",), 15)
+        plan = replace(found.plan, steps=(Step(1, limit), Step(2, limit, during=worst)), gone=Loss(3))
+        asked = question(plan, "t", "a run", began, Options(limit=limit))
     assert (asked["fabric"], asked["lab"], asked["verb"], asked["risk"]) == (
         found.plan.fabric,
         "t",
@@ -268,6 +271,14 @@ def test_the_question_has_what_a_gate_decides_by() -> None:
         "session",
     )
     assert [one["name"] for one in asked["devices"]] == [*limit]
-    assert (asked["user"], asked["reason"], asked["worst_state"]) == ("alice", "CHG-1", {"lost_pairs": 2})
+    assert (asked["user"], asked["reason"], asked["worst_state"]["pairs"]) == ("alice", "CHG-1", 2)
+    assert asked["worst_state"] == {
+        "pairs": 2,
+        "hosts": ("gpu01",),
+        "rails": ("0",),
+        "seconds": 15,
+        "gone_pairs": 3,
+    }
+    assert set(asked["touches"]) == {"sessions", "links", "rails", "hosts", "gpus"}
     assert "hook" not in asked
     assert json.loads(json.dumps(asked))["options"]["limit"] == [*limit]

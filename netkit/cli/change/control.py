@@ -5,11 +5,8 @@ import pwd
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
@@ -105,14 +102,7 @@ class Control:
         refuse_used(runs_folder(self.project.fabric.name, self.lab), given)
         return replace(begun, approval=given)
 
-    def permitted(
-        self,
-        begun: Provenance,
-        plan: Plan,
-        run: str,
-        options: Options,
-        worst_state: Mapping[str, Any] = MappingProxyType({}),
-    ) -> Provenance:
+    def permitted(self, begun: Provenance, plan: Plan, run: str, options: Options) -> Provenance:
         """Ask the hook, when there is one; HookError when it does not allow the run."""
         begun, asked = replace(begun, at_s=time.time()), self.policy.hook
         if begun.approval is not None and begun.at_s >= begun.approval.expires_s:
@@ -127,7 +117,7 @@ class Control:
             token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
         except AccessError as error:
             raise HookError(error.problems) from None
-        reason = hook.ask(asked, hook.question(plan, self.lab, run, begun, options, worst_state), folder, token)
+        reason = hook.ask(asked, hook.question(plan, self.lab, run, begun, options), folder, token)
         say(sys.stderr, f"the hook allows it{': ' if reason else ''}{shown(reason)}\n")
         return replace(begun, hook="allowed", hook_reason=reason)
 
