@@ -15,6 +15,7 @@ import typer
 import yaml
 
 from netkit.cli import app
+from netkit.deploy import policy
 from netkit.judge import catalog
 from netkit.notify import settings_file
 
@@ -139,6 +140,8 @@ def test_settings_and_manifests_the_docs_show_are_accepted(tmp_path: Path) -> No
 
     (tmp_path / "notify.yaml").write_text(shown("notify.md"), encoding="utf-8")
     assert len(settings_file.load(tmp_path).receivers) == 4
+    (tmp_path / "deploy.yaml").write_text(shown("change-control.md"), encoding="utf-8")
+    assert policy.load(tmp_path).approval is not None
     job = yaml.safe_load(shown("schedule.md"))["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
     assert job["command"][:2] == ["netkit", "check"]
     assert yaml.safe_load(shown("serve.md"))["scrape_configs"][0]["job_name"] == "netkit"

@@ -4,12 +4,14 @@ from netkit.deploy.apply import apply, resume, undo, way_back
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
 from netkit.deploy.lock import LockedError
+from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.rehearse import rehearse
 from netkit.deploy.session_gate import SessionGate
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, Result, State
 from netkit.deploy.wave import Wave, waves
 
 __all__ = [
+    "Approval",
     "DeviceOutcome",
     "Event",
     "Gate",
@@ -21,6 +23,7 @@ __all__ = [
     "Options",
     "Outcome",
     "Phase",
+    "Provenance",
     "Result",
     "RunSummary",
     "SessionGate",

@@ -15,6 +15,7 @@ from netkit.deploy.job import Connect, Job
 from netkit.deploy.journal import FINISHED, STAGE, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task, stages_of
+from netkit.deploy.provenance import Provenance
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, State, Tell
 from netkit.design.fabric import Fabric
@@ -41,6 +42,7 @@ def apply(
     gate: Gate,
     options: Options,
     journal: Journal,
+    provenance: Provenance | None = None,
     tell: Tell = quiet,
     owner: Mapping[str, Files] | None = None,
     runner: RunnerPlugin | None = None,
@@ -56,7 +58,7 @@ def apply(
     refusal.check(plan, fabric, intended, stages[0], options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
-        journal.start(orders)
+        journal.start(orders, provenance)
         try:
             return _rolled(Rollout(job, stages, untouched(plan, options.limit)))
         finally:
@@ -69,6 +71,7 @@ def resume(
     connect: Connect,
     gate: Gate,
     journal: Journal,
+    provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
     clock: Clock = CLOCK,
@@ -82,6 +85,8 @@ def resume(
         if journal.outcome() is not None:
             raise DeployError(Problem(f"run {journal.run} has finished", "make a new plan for what is left to do"))
         refusal.check(orders.plan, fabric, orders.intended, stages[0], orders.options)
+        if provenance is not None:
+            journal.resumed(provenance)
         try:
             number, earlier = _left_behind(job, stages, journal.entries())
             found = [*untouched(orders.plan, orders.options.limit), *earlier]
@@ -98,6 +103,7 @@ def undo(
     gate: Gate,
     options: Options,
     journal: Journal,
+    provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
     clock: Clock = CLOCK,
@@ -113,6 +119,7 @@ def undo(
         gate=gate,
         options=options,
         journal=journal,
+        provenance=provenance,
         tell=tell,
         owner=owner,
         runner=runner,

@@ -22,6 +22,7 @@ from netkit import plan as planning
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
+from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
@@ -29,6 +30,7 @@ from netkit.platforms.config import Files
 
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
+PROVENANCE, APPROVALS = "provenance.json", "approvals"
 SAMPLE, CONFIRMED, FINISHED, STAGE = "sample", "confirmed", "finished", "stage"
 Owner = Mapping[str, Files]
 
@@ -88,13 +90,47 @@ class Journal:
         began = time.strftime("%Y%m%dT%H%M%S", time.gmtime(clock.wall_s()))
         return cls(root / f"{began}-{secrets.token_hex(2)}", clock)
 
-    def start(self, orders: Orders) -> None:
+    def start(self, orders: Orders, provenance: Provenance | None = None) -> None:
         """Write down what is to be done; DeployError when that cannot be: then there is no such run."""
         try:
             self._start(orders)
-        except JournalError as error:
+            if provenance is not None:
+                self._save(PROVENANCE, json.dumps([provenance.plain()]))
+                self._claim(provenance)
+        except DeployError as error:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise DeployError(error.problems) from None
+
+    def resumed(self, provenance: Provenance) -> None:
+        """Write down who goes on with the run; a damaged record of who began it must not leave devices half done."""
+        earlier = known_provenance(self)
+        self._save(PROVENANCE, json.dumps([one.plain() for one in (*earlier, provenance)]))
+
+    def provenance(self) -> tuple[Provenance, ...]:
+        """Return who began the run and who resumed it; empty where an older netkit did."""
+        file = self.folder / PROVENANCE
+        try:
+            text = file.read_text(encoding="utf-8") if file.exists() else "[]"
+            return _adapter(tuple[Provenance, ...]).validate_json(text)  # type: ignore[no-any-return]
+        except (OSError, ValueError):
+            raise DeployError(Problem("does not say who began the run", REMEDY, file=str(file))) from None
+
+    def _claim(self, provenance: Provenance) -> None:
+        """Use an approval up: DeployError when an earlier run did. The claim outlives the folder of its run."""
+        if provenance.approval is None:
+            return
+        file = claim_of(self.folder.parent, provenance.approval)
+        with self._written(file):
+            file.parent.mkdir(mode=0o700, exist_ok=True)
+            try:
+                handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except FileExistsError:
+                refuse_used(self.folder.parent, provenance.approval)
+            else:
+                with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                    stream.write(self.run)
+                    stream.flush()
+                    os.fsync(stream.fileno())
 
     def _start(self, orders: Orders) -> None:
         with self._written(self.folder):
@@ -220,6 +256,30 @@ class RunSummary:
     began_s: float
     outcome: Outcome | None
     """None: it has not finished, and can be resumed."""
+    provenance: tuple[Provenance, ...] = ()
+    """Who began it, and who resumed it."""
+
+
+def claim_of(runs: Path, approval: Approval) -> Path:
+    """Return the file that says which run used an approval."""
+    return runs.with_name(APPROVALS) / approval.id
+
+
+def refuse_used(runs: Path, approval: Approval) -> None:
+    """Raise DeployError when a run has used an approval."""
+    file = claim_of(runs, approval)
+    if file.exists():
+        run = file.read_text(encoding="utf-8", errors="replace")
+        what = f"the approval of {approval.approver} was used by run {run}"
+        raise DeployError(Problem(what, "an approval is for one run: have the plan approved again"))
+
+
+def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
+    """Return who began a run and who resumed it; empty where that is damaged: the run itself is whole."""
+    try:
+        return journal.provenance()
+    except DeployError:
+        return ()
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:
@@ -235,4 +295,4 @@ def _summaries(root: Path) -> Iterator[RunSummary]:
         except NetkitError:
             continue
         began_s = entries[0].at_s if entries else 0.0
-        yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome)
+        yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome, known_provenance(journal))

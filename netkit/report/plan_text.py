@@ -1,6 +1,7 @@
 """A plan as plain text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from netkit.plan.shape import Plan
 from netkit.report import steps_text
@@ -10,6 +11,13 @@ from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, head
 def text(plan: Plan, *, most_lines: int = MOST_LINES) -> str:
     """Return a plan for a terminal, group by group."""
     return "\n".join(map(shown, _lines(plan, most_lines))) + "\n"
+
+
+def devices_text(plan: Plan, names: Sequence[str], *, most_lines: int = MOST_LINES) -> str:
+    """Return what a plan changes on some devices, each for itself."""
+    alone = replace(plan, groups=tuple((name,) for name in names))
+    found = (line for group in groups(alone, most_lines) for line in ("", *_group(group)))
+    return "".join(f"{shown(line)}\n" for line in found)
 
 
 def _lines(plan: Plan, most_lines: int) -> Iterator[str]:

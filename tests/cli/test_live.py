@@ -125,10 +125,71 @@ def test_an_interrupted_deploy_ends_in_order_and_is_resumed(site: Site) -> None:
     assert first.returncode == 1, complained
     assert "interrupted: no other device is begun" in complained
     assert "not started" in said
-    assert site.netkit("history").stdout.splitlines()[1].split("  ")[2] == "not finished"
+    assert json.loads(site.netkit("history", "--format", "json").stdout)[0]["result"] == "not finished"
     resumed = site.netkit("deploy", "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert {site.location(name) for name in SWITCHES} == {"row 10"}
+
+
+GATE = """#!/bin/sh
+cat >"$GATE_SAW"
+python3 - "$GATE_SAW" <<'EOS'
+import json, sys
+asked = json.load(open(sys.argv[1]))
+print(json.dumps({"allow": asked["verb"] in open("gate.open").read().split(), "reason": asked["verb"]}))
+EOS
+"""
+
+
+def test_deploy_resume_and_rollback_ask_the_hook_and_keep_who_approved(site: Site, tmp_path: Path) -> None:
+    """Of a lab deploy.yaml holds when it says so; a rollback gets through although the hook is out of order."""
+    fabric, plan, key = site.lab.fabric, tmp_path / "plan.json", tmp_path / "bob"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    public = " ".join(key.with_suffix(".pub").read_text(encoding="utf-8").split()[:2])
+    (fabric / "allowed_signers").write_text(f"bob@example.net {public}\n", encoding="utf-8")
+    policy = {"hook": {"command": ["./gate"]}, "approval": {"required": "always"}, "on_lab": True}
+    gate, gate_open = fabric / "gate", fabric / "gate.open"
+    gate.write_text(GATE.replace("$GATE_SAW", str(tmp_path / "asked")), encoding="utf-8")
+    gate.chmod(0o755)
+    gate_open.write_text("deploy\n", encoding="utf-8")
+    (fabric / "deploy.yaml").write_text(yaml.safe_dump(policy), encoding="utf-8")
+    try:
+        site.move("row 11")
+        assert site.netkit("plan", "-o", plan).returncode == 0
+        real = site.real(fabric, "approve", plan, "--key", key, "--yes", "-o", tmp_path / "real")
+        assert real.returncode == 0, real.stderr
+        other = site.netkit("deploy", plan, "--yes", "--approval", tmp_path / "real")
+        assert "the approval is for the real devices, not the lab" in other.stderr
+        approved = site.netkit("approve", plan, "--key", key, "--yes")
+        assert approved.returncode == 0, approved.stderr
+        with held(site, "deploy", str(plan), "--yes", "--reason", "CHG-11", "--confirm-within", "900") as first:
+            first.send_signal(signal.SIGINT)
+        first.communicate(timeout=PATIENCE_S)
+        shut = site.netkit("deploy", "--resume")
+        assert (shut.returncode, shut.stderr) == (1, "error: the hook refuses: resume; nothing was changed\n")
+        gate_open.write_text("resume\n", encoding="utf-8")
+        resumed = site.netkit("deploy", "--resume", "--reason", "CHG-12")
+        assert resumed.returncode == 0, resumed.stderr
+        shut = site.netkit("rollback", "last", "--yes")
+        assert (shut.returncode, shut.stderr) == (1, "error: the hook refuses: rollback; nothing was changed\n")
+        assert {site.location(name) for name in SWITCHES} == {"row 11"}
+        back = site.netkit("rollback", "last", "--yes", "--reason", "INC-3", "--skip-hook", "the gate is down")
+        assert back.returncode == 0, back.stderr
+        assert {site.location(name) for name in SWITCHES} == {"row 3"}
+    finally:
+        (fabric / "deploy.yaml").unlink()
+    undo, run = json.loads(site.netkit("history", "--format", "json").stdout)
+    (taken_back,) = undo["provenance"]
+    assert (taken_back["verb"], taken_back["undone"], taken_back["reason"]) == ("rollback", run["run"], "INC-3")
+    assert (taken_back["hook"], taken_back["hook_reason"]) == ("skipped", "the gate is down")
+    begun, gone_on = run["provenance"]
+    assert [(one["verb"], one["reason"], one["hook"]) for one in (begun, gone_on)] == [
+        ("deploy", "CHG-11", "allowed"),
+        ("resume", "CHG-12", "allowed"),
+    ]
+    assert begun["approval"]["approver"] == "bob@example.net"
+    told = site.netkit("history", run["run"]).stdout
+    assert told.count("system-location: row 3 → row 11") == len(SWITCHES)
 
 
 def test_devices_are_reached_only_once_they_are_trusted(site: Site, tmp_path: Path) -> None:

@@ -80,4 +80,7 @@ def test_the_schema_of_notify_wants_receivers() -> None:
 
 def test_a_schema_nobody_has_is_refused() -> None:
     done = run("schema", "lab")
-    assert (done.returncode, done.stderr) == (3, "error: no schema of 'lab'; use one of fabric, access, notify\n")
+    assert (done.returncode, done.stderr) == (
+        3,
+        "error: no schema of 'lab'; use one of fabric, access, deploy, notify\n",
+    )

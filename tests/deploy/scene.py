@@ -10,7 +10,7 @@ from pathlib import Path
 from nornir.plugins.runners import SerialRunner
 
 from netkit import deploy
-from netkit.deploy import Gate, GateAnswer, GateQuestion, Journal, Options, Outcome, SessionGate
+from netkit.deploy import Gate, GateAnswer, GateQuestion, Journal, Options, Outcome, Provenance, SessionGate
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
@@ -89,7 +89,9 @@ class Scene:
         kind = FakeDriver if isinstance(self.fabric.device(name), Switch) else FakeHostDriver
         return kind(name, self.devices[name], self.strike)
 
-    def apply(self, journal: Journal | None = None, **changes: object) -> Outcome:
+    def apply(
+        self, journal: Journal | None = None, *, provenance: Provenance | None = None, **changes: object
+    ) -> Outcome:
         return deploy.apply(
             self.plan,
             self.fabric,
@@ -98,22 +100,26 @@ class Scene:
             gate=self.gate,
             options=replace(self.options, **changes),  # type: ignore[arg-type]
             journal=journal or self.journal(),
+            provenance=provenance,
             tell=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
         )
 
-    def resume(self, journal: Journal, again: Journal | None = None) -> Outcome:
+    def resume(
+        self, journal: Journal, again: Journal | None = None, *, provenance: Provenance | None = None
+    ) -> Outcome:
         return deploy.resume(
             self.fabric,
             connect=self.connect,
             gate=self.gate,
             journal=again or Journal(journal.folder, self.time.clock),
+            provenance=provenance,
             runner=SerialRunner(),
             clock=self.time.clock,
         )
 
-    def undo(self, undone: Journal, journal: Journal | None = None) -> Outcome:
+    def undo(self, undone: Journal, journal: Journal | None = None, *, provenance: Provenance | None = None) -> Outcome:
         return deploy.undo(
             Journal(undone.folder),
             self.fabric,
@@ -121,6 +127,7 @@ class Scene:
             gate=self.gate,
             options=self.options,
             journal=journal or self.journal(),
+            provenance=provenance,
             runner=SerialRunner(),
             clock=self.time.clock,
         )

@@ -1,10 +1,15 @@
 """What `netkit history` says of runs: nothing is called done that is not."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from netkit import deploy
 from netkit.cli.change import history
-from netkit.deploy import Journal
+from netkit.deploy import Approval, Journal, Provenance
+from netkit.errors import DeployError
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
 
@@ -12,7 +17,7 @@ from tests.deploy.scene import Scene, scene
 def table(journal: Journal, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
     """Return what is said of each device of a run."""
     history.tell(journal, "text")
-    rows = capsys.readouterr().out.partition("DEVICE ")[2].splitlines()[1:]
+    rows = capsys.readouterr().out.partition("DEVICE ")[2].partition("\n\n")[0].splitlines()[1:]
     return {row.split()[0]: [cell.strip() for cell in row.split("  ") if cell.strip()][1:] for row in rows}
 
 
@@ -30,7 +35,7 @@ def test_devices_that_failed_or_were_left_out_are_no_success(capsys: pytest.Capt
         assert said["leaf02"] == ["1", "done", "intended"]
         assert said["leaf03"][:3] == ["2", "reverted", "as before"]
         assert said["leaf01"] == ["–", "excluded", "as before"]
-        assert [row[2:] for row in listed(found)] == [("failed", "2 done, 1 reverted, 7 excluded")]
+        assert [row[-2:] for row in listed(found)] == [("failed", "2 done, 1 reverted, 7 excluded")]
 
 
 def test_a_stopped_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +46,7 @@ def test_a_stopped_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
         said = table(journal, capsys)
         assert said["leaf03"] == ["–", "unreachable", "as before", "leaf03: cannot be reached"]
         assert said["leaf01"] == ["–", "not started", "as before"]
-        assert listed(found)[0][2] == "stopped: 1 failed, 0 may: leaf03"
+        assert listed(found)[0][-2] == "stopped: 1 failed, 0 may: leaf03"
 
 
 def test_a_run_that_was_killed_tells_which_devices_it_had_begun(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,4 +66,114 @@ def test_a_run_that_was_killed_tells_which_devices_it_had_begun(capsys: pytest.C
             "leaf02": ["2", "not ended", "unknown", "its last step was commit"],
             "leaf03": ["–", "not started", "as before"],
         }
-        assert listed(found)[0][2:] == ("not finished", "")
+        assert listed(found)[0][-2:] == ("not finished", "")
+
+
+GIVEN = Approval("bob@example.net", 1_000_000.0, 1_086_400.0, "0" * 32, "SHA256:abc", "the text")
+BEGUN = Provenance(
+    *("deploy", 1_000_000.0, "alice", 1000, "bastion"),
+    commit="c0ffee" * 6 + "c0de",
+    is_dirty=True,
+    reason="CHG-1234 \x1b[2J wider ECN window for the training rails",
+    hook="allowed",
+    hook_reason="window until 06:00",
+    approval=GIVEN,
+)
+
+
+def test_who_and_why_stand_in_the_list_and_with_the_run(capsys: pytest.CaptureFixture[str]) -> None:
+    with scene() as found:
+        journal = found.journal()
+        assert found.apply(journal, limit=("leaf02", "leaf03"), provenance=BEGUN).exit_code == 0
+        found.wait(10)
+        assert found.undo(journal, provenance=replace(BEGUN, verb="rollback", undone=journal.run, approval=None))
+        back, there = listed(found)
+        assert there[2:8] == (
+            *("alice@bastion", "deploy", "c0ffeec0ff+", "CHG-1234 \x1b[2J wider ECN window for the…"),
+            *("bob@example.net", "allowed"),
+        )
+        assert (back[3], back[6]) == (f"rollback of {journal.run}", "")
+        history.tell(journal, "text")
+        said = capsys.readouterr().out
+    source = f"intent of commit {BEGUN.commit} and changes that are not committed"
+    assert said.splitlines()[1:6] == [
+        f"deploy by alice@bastion (uid 1000), 1970-01-12 13:46:40 UTC, {source}",
+        r"  reason: CHG-1234 \x1b[2J wider ECN window for the training rails",
+        "  approved by bob@example.net, 1970-01-12 13:46:40 UTC, key SHA256:abc",
+        "  hook: allowed: window until 06:00",
+        "options: limit=leaf02, leaf03, is_disruptive_allowed=true, parallel=4, settle_s=20, drain_s=5, poll_s=2",
+    ]
+
+
+def test_a_resume_by_another_stands_below_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    def strike(device: str, operation: str) -> None:
+        if (device, operation) == ("leaf02", "commit_config, done"):
+            raise Killed
+
+    with scene() as found:
+        found.strike = strike
+        journal = found.journal()
+        with pytest.raises(Killed):
+            found.apply(journal, limit=("leaf01", "leaf02"), provenance=BEGUN)
+        journal.close()
+        found.strike = lambda _device, _operation: None
+        found.resume(journal, provenance=replace(BEGUN, verb="resume", user="carol", reason="", approval=None))
+        history.tell(journal, "text")
+        said = capsys.readouterr().out.splitlines()
+        assert [line.split(" (uid")[0] for line in said if "(uid" in line] == [
+            "deploy by alice@bastion",
+            "resume by carol@bastion",
+        ]
+        assert listed(found)[0][2:4] == ("alice@bastion", "deploy")
+
+
+def test_the_diff_of_each_device_is_shown_and_of_a_selection_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal, limit=("leaf02", "leaf03"))
+        history.tell(journal, "text")
+        said = capsys.readouterr().out
+        heads = [line.split(": risk")[0] for line in said.splitlines() if ": risk " in line]
+        assert heads == ["leaf02", "leaf03"]
+        history.tell(journal, "text", {"leaf03"})
+        (only,) = [line for line in capsys.readouterr().out.splitlines() if ": risk " in line]
+        assert only.startswith("leaf03: risk none")
+        history.tell(journal, "json")
+        document = json.loads(capsys.readouterr().out)
+    planned = {device.name: device for device in found.plan.changed}
+    assert [one["name"] for one in document["changes"]] == ["leaf02", "leaf03"]
+    for one in document["changes"]:
+        wanted = [(list(change.path), change.running, change.intended) for change in planned[one["name"]].changes]
+        assert [(change["path"], change["running"], change["intended"]) for change in one["changes"]] == wanted
+    assert document["outcome"]["devices"][1]["device"] == "leaf02"
+    assert document["options"]["limit"] == ["leaf02", "leaf03"]
+    assert document["provenance"] == []
+
+
+def test_a_run_of_an_older_netkit_is_listed_without_columns_nobody_can_fill(capsys: pytest.CaptureFixture[str]) -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal, limit=("leaf02",))
+        assert not (journal.folder / "provenance.json").exists()
+        assert history.table(deploy.history(found.root)).splitlines()[0].split() == [
+            "RUN",
+            "BEGAN",
+            "RESULT",
+            "DEVICES",
+        ]
+        history.tell(journal, "text")
+        assert "uid" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("damage", ["", "[", "{}", "[1]", '[{"verb": "deploy"}]', "\udcff"])
+def test_a_damaged_record_of_who_began_hides_no_run_and_holds_up_no_resume(damage: str) -> None:
+    with scene() as found:
+        journal = found.journal()
+        found.apply(journal, limit=("leaf02",), provenance=BEGUN)
+        file: Path = journal.folder / "provenance.json"
+        file.write_text(damage, encoding="utf-8", errors="surrogateescape")
+        assert [one.run for one in deploy.history(found.root)] == [journal.run]
+        with pytest.raises(DeployError, match="does not say who began the run"):
+            history.tell(journal, "text")
+        journal.resumed(BEGUN)
+        assert journal.provenance() == (BEGUN,)

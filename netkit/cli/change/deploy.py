@@ -8,6 +8,7 @@ from netkit import deploy
 from netkit import plan as planning
 from netkit.cli.change import rollout
 from netkit.cli.change.approval import digest_of, finished, refuse_unapproved
+from netkit.cli.change.control import Control
 from netkit.cli.change.gate import gate_of, reader_of
 from netkit.cli.change.rollout import (
     DECLINED,
@@ -28,7 +29,7 @@ from netkit.cli.planning import Planned, from_devices
 from netkit.cli.runs import found_run, unfinished_run
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Journal, Options, Outcome, Phase
+from netkit.deploy import Journal, Options, Outcome, Phase, Provenance
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import AccessError, PlanError, Problem, UsageError
@@ -39,45 +40,66 @@ NEWEST = "."
 """`--resume` without a name."""
 
 
-def run(folder: Path, *, file: Path | None, resume: str, dry: bool, approved: str | None = None, **how: Any) -> int:
+def run(
+    folder: Path,
+    *,
+    file: Path | None,
+    resume: str,
+    dry: bool,
+    approved: str | None,
+    approval: Path | None,
+    key: Path | None,
+    **how: Any,
+) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
     digest = None if approved is None else digest_of(approved)
     told = rollout.told(folder, **how)
-    if resume and (file or dry or told.limit or digest):
+    if resume and (file or dry or told.limit or digest or approval):
         remedy = "it goes on with its own plan, devices and options"
-        raise UsageError(Problem("--resume takes no plan, no --limit, no --approved and no --dry-run", remedy))
+        what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
+        raise UsageError(Problem(what, remedy))
     project = open_project(told.folder)
     devices = fleet(project, told.lab)
+    control = Control.of(told, project, devices.lab, plan_file=file, approval_file=approval, key=key)
     if resume:
-        return _resume(told, project, devices, resume)
+        return _resume(told, project, devices, resume, control)
     warn(project)
-    planned = from_devices(project, told.limit, devices) if told.limit or not file else _from_file(project, file)
+    whole = planned = plan_of_file(project, file) if file else from_devices(project, told.limit, devices)
     if file and told.limit:
-        _refuse_moved(planned.plan, _from_file(project, file).plan)
+        planned = from_devices(project, told.limit, devices)
+        _refuse_moved(planned.plan, whole.plan)
     if digest and file is None and (done := finished(planned.plan, runs_of(project, devices), digest)):
         say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
-        refuse_unapproved(planned.plan, digest)
-    return _roll_out(told, project, planned, devices, dry=dry)
+        refuse_unapproved(whole.plan, digest)
+    return _roll_out(told, project, planned, devices, control, whole.plan, dry=dry)
 
 
-def _roll_out(told: Told, project: Project, planned: Planned, devices: Fleet, *, dry: bool) -> int:
-    """Show a plan, ask, and deploy it, or try it without writing anything."""
+def _roll_out(
+    told: Told, project: Project, planned: Planned, devices: Fleet, control: Control, whole: Plan, *, dry: bool
+) -> int:
+    """Show a plan, ask, and deploy it, or try it without writing anything. `whole` is what was approved."""
     options = told.options
     show(told, project.fabric, planned.plan, options)
     if dry:
+        if planned.plan.changed:
+            control.begun("deploy", whole)
         return _rehearse(told, project, planned, devices, options)
     if not planned.plan.changed:
         return 0 if planned.plan.is_complete else UNREACHED
     _refuse_unread(planned.plan, options)
     refuse(planned.plan, project.fabric, planned.intended, options)
+    begun = control.begun("deploy", whole)
     if not agreed(told, planned.plan, options, "Deploy to"):
         return DECLINED
-    return _apply(told, project, planned, devices, options)
+    journal = Journal.new(runs_of(project, devices))
+    provenance = control.permitted(begun, whole, journal.run, options)
+    return _apply(told, project, planned, devices, options, journal, provenance)
 
 
-def _from_file(project: Project, file: Path) -> Planned:
+def plan_of_file(project: Project, file: Path) -> Planned:
+    """Return the plan a file holds, with what its devices are intended to run now."""
     try:
         plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
     except OSError as error:
@@ -112,9 +134,15 @@ def _rehearse(told: Told, project: Project, planned: Planned, devices: Fleet, op
     return tell_outcome(told, outcome)
 
 
-def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:
-    journal = Journal.new(runs_of(project, devices))
-
+def _apply(
+    told: Told,
+    project: Project,
+    planned: Planned,
+    devices: Fleet,
+    options: Options,
+    journal: Journal,
+    provenance: Provenance,
+) -> int:
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
         return deploy.apply(
             planned.plan,
@@ -124,6 +152,7 @@ def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, optio
             gate=gate_of(project, devices),
             options=options,
             journal=journal,
+            provenance=provenance,
             tell=tell,
             is_stopping=is_stopping,
         )
@@ -131,9 +160,13 @@ def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, optio
     return watched(told, project.fabric.name, journal, changing(planned.plan, options), work)
 
 
-def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
+def _resume(told: Told, project: Project, devices: Fleet, name: str, control: Control) -> int:
     runs = runs_of(project, devices)
     journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
+    orders = journal.orders()
+    provenance = control.begun("resume", orders.plan)
+    if journal.outcome() is None:
+        provenance = control.permitted(provenance, orders.plan, journal.run, orders.options)
 
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
         return deploy.resume(
@@ -141,11 +174,11 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
             connect=devices.connect,
             gate=gate_of(project, devices),
             journal=journal,
+            provenance=provenance,
             tell=tell,
             is_stopping=is_stopping,
         )
 
-    orders = journal.orders()
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
     return watched(told, project.fabric.name, journal, total, work)

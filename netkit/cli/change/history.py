@@ -1,57 +1,117 @@
 """`netkit history`."""
 
+import json
 import sys
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 
+from netkit import plan as planning
 from netkit.cli.fabric import check_format, open_project
 from netkit.cli.fleet import OF_THE_FABRIC
 from netkit.cli.runs import found_run, runs_folder
 from netkit.cli.terminal.text import columns, write_json
-from netkit.deploy import Journal, Outcome, Phase, Result, RunSummary, State, history
+from netkit.deploy import Journal, Options, Outcome, Phase, Provenance, Result, RunSummary, State, history
 from netkit.deploy.journal import SAMPLE, Entry
 from netkit.deploy.shape import DeviceOutcome
+from netkit.design import Fabric
+from netkit.design.select import select
+from netkit.errors import Problem, UsageError
 from netkit.report.outcome_text import outcome_text
+from netkit.report.plan_text import devices_text
+from netkit.report.plan_view import MOST_LINES, listed, plan_of, shown
 
+HEAD = ("RUN", "BEGAN", "WHO", "WHAT", "COMMIT", "REASON", "APPROVED BY", "HOOK", "RESULT", "DEVICES")
+OPTIONAL = range(2, 8)
+"""Columns that are left out when no run has anything to say in them."""
+SHORT, LONGEST_REASON = 10, 40
 Row = tuple[str, str, str, str, str]
 UNTOUCHED = {"wave", Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
 """Steps that leave a device as it was."""
 
 
-def run(folder: Path, name: str, *, lab: str, output: str) -> None:
+def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
     """List the runs on a fabric, or tell all about one."""
     check_format(output)
-    fabric = open_project(folder).fabric.name
-    runs = runs_folder(fabric, fabric if lab == OF_THE_FABRIC else lab)
+    if limit and not name:
+        raise UsageError(Problem("--limit is for the diffs of one run", "name the run, or last"))
+    fabric = open_project(folder).fabric
+    runs = runs_folder(fabric.name, fabric.name if lab == OF_THE_FABRIC else lab)
     if name:
-        tell(found_run(runs, name), output)
+        journal = found_run(runs, name)
+        tell(journal, output, _selected(journal, fabric, limit) if limit else None)
         return
     found = history(runs)
     if output == "json":
         write_json([_entry(one) for one in found])
     elif found:
-        sys.stdout.write(columns(rows(found), ("RUN", "BEGAN", "RESULT", "DEVICES")))
+        sys.stdout.write(table(found))
     else:
-        sys.stdout.write(f"no run on {fabric} yet\n")
+        sys.stdout.write(f"no run on {fabric.name} yet\n")
 
 
-def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, str, str, str]]:
+def _selected(journal: Journal, fabric: Fabric, limit: str) -> Container[str]:
+    """Return the devices of a run that an expression selects; a name may be one that the fabric has no more."""
+    if journal.orders().plan.device(limit) is not None:
+        return {limit}
+    return {device.name for device in select(fabric, limit)}
+
+
+def table(runs: Sequence[RunSummary]) -> str:
+    """Return the runs as a table, without the columns nothing is known for."""
+    found = [HEAD, *rows(runs)]
+    kept = [index for index, cells in enumerate(zip(*found, strict=True)) if index not in OPTIONAL or any(cells[1:])]
+    return shown_lines(columns([tuple(row[index] for index in kept) for row in found]))
+
+
+def shown_lines(text: str) -> str:
+    """Return lines as a terminal may show them."""
+    return "".join(f"{shown(line)}\n" for line in text.splitlines())
+
+
+def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
     """Yield what is said of each run in a line."""
     for one in runs:
-        yield one.run, _when(one.began_s), _result(one.outcome), _devices(one.outcome)
+        first = one.provenance[0] if one.provenance else None
+        why = _short(first.reason) if first else ""
+        by = (first.who, first.what, _commit(first, SHORT), why, *_consent(first)) if first else ("",) * 6
+        yield one.run, _when(one.began_s), *by, _result(one.outcome), _devices(one.outcome)
 
 
-def tell(journal: Journal, output: str) -> None:
-    """Tell all about one run."""
-    outcome = journal.outcome()
-    entries = journal.entries()
+def _consent(one: Provenance) -> tuple[str, str]:
+    return one.approval.approver if one.approval else "", one.hook
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1].rstrip()}…"
+
+
+def _commit(one: Provenance, length: int) -> str:
+    return f"{one.commit[:length]}{'+' * one.is_dirty}"
+
+
+def tell(journal: Journal, output: str, names: Container[str] | None = None) -> None:
+    """Tell all about one run: who and why, what became of each device, and what was to change on it."""
+    orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
+    provenance = journal.provenance()
     ended = {entry.device: entry.outcome for entry in entries if entry.outcome is not None}
+    chosen = [
+        device
+        for device in orders.plan.changed
+        if (orders.options.limit is None or device.name in orders.options.limit)
+        and (names is None or device.name in names)
+    ]
     if output == "json":
-        write_json({"run": journal.run, "outcome": outcome, "steps": [entry for entry in entries if entry.device]})
+        document = json.loads(planning.write(plan_of(orders.plan, chosen)))
+        steps = [entry for entry in entries if entry.device]
+        who = [one.plain() for one in provenance]
+        told = {"run": journal.run, "provenance": who, "options": orders.options, "outcome": outcome}
+        write_json(told | {"changes": document["devices"], "steps": steps})
         return
     began_s = entries[0].at_s if entries else 0.0
     sys.stdout.write(f"run {journal.run}, begun {_when(began_s)}\n")
+    sys.stdout.write(shown_lines("\n".join(_who(provenance, orders.options))))
     if outcome is None:
         sys.stdout.write("it has not finished; `netkit deploy --resume` goes on with it\n")
     else:
@@ -59,6 +119,35 @@ def tell(journal: Journal, output: str) -> None:
     devices = [*_rows(outcome.devices if outcome else tuple(ended.values()))]
     devices += () if outcome else _not_ended(entries, ended)
     sys.stdout.write("\n" + columns(devices, ("DEVICE", "WAVE", "RESULT", "RUNS", "WHY")) if devices else "")
+    most_lines = MOST_LINES if names is None else sys.maxsize
+    sys.stdout.write(devices_text(orders.plan, [device.name for device in chosen], most_lines=most_lines))
+
+
+def _who(provenance: Sequence[Provenance], options: Options) -> Iterator[str]:
+    """Yield who began a run and who resumed it, from what, why, and who allowed it."""
+    for one in provenance:
+        proven = f", who signed as {one.signer}" if one.signer else ""
+        dirty = " and changes that are not committed" if one.is_dirty else ""
+        source = f", intent of commit {one.commit}{dirty}" if one.commit else ""
+        yield f"{one.what} by {one.who} (uid {one.uid}){proven}, {_when(one.at_s)}{source}"
+        if one.reason:
+            yield f"  reason: {one.reason}"
+        if one.approval is not None:
+            given = one.approval
+            yield f"  approved by {given.approver}, {_when(given.at_s)}, key {given.key}"
+        if one.hook:
+            yield f"  hook: {one.hook}{': ' if one.hook_reason else ''}{one.hook_reason}"
+    usual = Options()
+    changed = [item.name for item in fields(Options) if getattr(options, item.name) != getattr(usual, item.name)]
+    if changed:
+        told = (f"{name}={_value(getattr(options, name))}" for name in changed)
+        yield f"options: {', '.join(told)}"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, tuple):
+        return listed(value)
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
 def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]:
@@ -101,4 +190,5 @@ def _when(seconds: float) -> str:
 def _entry(one: RunSummary) -> dict[str, object]:
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
     result = _result(one.outcome)
-    return {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
+    told = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
+    return told | {"provenance": [start.plain() for start in one.provenance]}

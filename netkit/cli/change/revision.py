@@ -58,6 +58,26 @@ def revision(folder: Path, name: str) -> Iterator[Revision]:
         yield Revision(name, commit, there, _workplace(repository, root), was if was != inside else "")
 
 
+def checked_out(folder: Path, beside: Sequence[Path]) -> tuple[str, bool]:
+    """Return the commit around a fabric's folder, and whether files there or beside it differ; empty without git."""
+    try:
+        repository = _Repository.around(folder)
+        commit = repository.commit("HEAD")
+    except UsageError:
+        return "", False
+    inside = [str(path.resolve()) for path in (folder, *beside) if repository.inside(path)]
+    status = _git(repository.root, "status", "--porcelain", "--", *(inside or ["."]))
+    return commit, bool(status.returncode or status.stdout.strip())
+
+
+def configured(folder: Path, name: str) -> str:
+    """Return what git's configuration has under a name; empty when that is nothing, or there is no git."""
+    try:
+        return os.fsdecode(_git(folder, "config", "--get", name).stdout).strip()
+    except UsageError:
+        return ""
+
+
 def _workplace(repository: "_Repository", root: Path) -> Path:
     here = Path.cwd().resolve()
     return root / here.relative_to(repository.root) if here.is_relative_to(repository.root) else here

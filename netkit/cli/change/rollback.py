@@ -5,6 +5,7 @@ from typing import Any
 
 from netkit import deploy
 from netkit.cli.change import rollout
+from netkit.cli.change.control import Control
 from netkit.cli.change.gate import gate_of
 from netkit.cli.change.rollout import DECLINED, agreed, changing, limited, refuse, runs_of, show, watched
 from netkit.cli.fabric import open_project
@@ -28,9 +29,12 @@ def run(folder: Path, name: str, **how: Any) -> int:
         plan, before, _ = deploy.way_back(undone, project.fabric, options.limit)
     show(told, project.fabric, plan, options)
     refuse(plan, project.fabric, before, options)
+    control = Control.of(told, project, devices.lab)
+    begun = control.begun("rollback", plan, undone.run)
     if not agreed(told, plan, options, f"Take back run {undone.run} on"):
         return DECLINED
     journal = Journal.new(runs)
+    provenance = control.permitted(begun, plan, journal.run, options)
 
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
         return deploy.undo(
@@ -40,6 +44,7 @@ def run(folder: Path, name: str, **how: Any) -> int:
             gate=gate_of(project, devices),
             options=options,
             journal=journal,
+            provenance=provenance,
             tell=tell,
             is_stopping=is_stopping,
         )

@@ -44,6 +44,9 @@ class Told:
     options: Options
     yes: bool
     output: str
+    reason: str = ""
+    skip_hook: str | None = None
+    """Why the hook is not asked; None when it is."""
 
     def again(self, verb: str) -> str:
         """Return a command on the same fabric or lab, to be typed."""
@@ -66,6 +69,8 @@ def told(
     busy: bool,
     canary: bool,
     drain: bool,
+    reason: str = "",
+    skip_hook: str | None = None,
 ) -> Told:
     """Return what the options of the command line say."""
     check_format(output)
@@ -79,7 +84,9 @@ def told(
         max_fail=max_fail,
         revert_s=revert_s,
     )
-    return Told(folder, lab, limit, options, yes, output)
+    if skip_hook is not None and not skip_hook.strip():
+        raise UsageError(Problem("--skip-hook says nothing", "give the reason: it is kept with the run"))
+    return Told(folder, lab, limit, options, yes, output, reason.strip(), skip_hook)
 
 
 def runs_of(project: Project, devices: Fleet) -> Path:

@@ -23,6 +23,12 @@ def _access() -> Plain:
     return _whole("access", AccessSettings.model_json_schema())
 
 
+def _deploy() -> Plain:
+    from netkit.deploy.policy import DeployPolicy  # noqa: PLC0415 (the schema of the intent does without)
+
+    return _whole("deploy", DeployPolicy.model_json_schema())
+
+
 def _notify() -> Plain:
     from netkit.notify.settings import NotifySettings  # noqa: PLC0415 (the schema of the intent does without)
 
@@ -33,4 +39,9 @@ def _whole(name: str, schema: Plain) -> Plain:
     return {"$schema": DIALECT, "$comment": f"written by `netkit schema {name}`", **schema, "title": f"netkit {name}"}
 
 
-SCHEMAS: Mapping[str, Callable[[], Plain]] = {"fabric": json_schema, "access": _access, "notify": _notify}
+SCHEMAS: Mapping[str, Callable[[], Plain]] = {
+    "fabric": json_schema,
+    "access": _access,
+    "deploy": _deploy,
+    "notify": _notify,
+}

@@ -10,7 +10,11 @@ from netkit.cli.fabric import Project, check_format, open_project, warn
 from netkit.cli.terminal.text import write_json
 from netkit.errors import IntentError, NetkitError, Problem
 
-SETTINGS = {"access.yaml": "netkit.access.settings", "notify.yaml": "netkit.notify.settings_file"}
+SETTINGS = {
+    "access.yaml": "netkit.access.settings",
+    "deploy.yaml": "netkit.deploy.policy",
+    "notify.yaml": "netkit.notify.settings_file",
+}
 """File → the module that loads it."""
 
 

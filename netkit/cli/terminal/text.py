@@ -19,7 +19,7 @@ def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
 
 
 def write_json(value: object) -> None:
-    """Write a value, a dataclass or a list of dataclasses as JSON."""
+    """Write a value as JSON, with dataclasses as mappings."""
     sys.stdout.write(json.dumps(_plain(value), indent=1, default=str) + "\n")
 
 
@@ -39,4 +39,6 @@ def _plain(value: object) -> object:
         return asdict(value)
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return value

@@ -12,6 +12,7 @@ from netkit.cli.verbs.options import (
     Disruptive,
     Fabric,
     Format,
+    Key,
     Lab,
     Limit,
     MaxFail,
@@ -19,6 +20,8 @@ from netkit.cli.verbs.options import (
     NoDrain,
     Parallel,
     PlanFormat,
+    Reason,
+    SkipHook,
     Together,
     Yes,
 )
@@ -67,9 +70,16 @@ def deploy(
     resume: Annotated[
         str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
     ] = "",
+    reason: Reason = "",
     approved: Annotated[
         str | None, typer.Option("--approved", help="Refuse any plan but the one of this digest.", metavar="DIGEST")
     ] = None,
+    approval: Annotated[
+        Path | None,
+        typer.Option("--approval", help="What netkit approve wrote; default: beside the plan.", metavar="FILE"),
+    ] = None,
+    key: Key = None,
+    skip_hook: SkipHook = None,
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
     busy: Busy = False,
@@ -83,8 +93,9 @@ def deploy(
     """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
-    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
-    _run("change.deploy", fabric, file=file, resume=resume, dry=dry_run, approved=approved, **how)
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
+    consent: dict[str, Any] = {"approved": approved, "approval": approval, "key": key}
+    _run("change.deploy", fabric, file=file, resume=resume, dry=dry_run, **consent, **how)
 
 
 def rollback(
@@ -93,6 +104,8 @@ def rollback(
     lab: Lab = "",
     limit: Limit = "",
     yes: Yes = False,
+    reason: Reason = "",
+    skip_hook: SkipHook = None,
     max_fail: MaxFail = 0,
     disruptive: Disruptive = False,
     busy: Busy = False,
@@ -106,13 +119,38 @@ def rollback(
     """Take back what a run changed, with the same care."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
-    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain}
+    how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
     _run("change.rollback", fabric, run, **how)
+
+
+def approve(
+    fabric: Fabric,
+    file: Annotated[Path, typer.Argument(help="A plan of netkit plan -o.", metavar="PLAN")],
+    key: Key = None,
+    approver: Annotated[
+        str, typer.Option("--as", help="Your name in allowed_signers; default: the key's.", metavar="PRINCIPAL")
+    ] = "",
+    valid_hours: Annotated[
+        float | None,
+        typer.Option("--valid-hours", help="How long it holds; default: as deploy.yaml says.", metavar="N"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write; default: PLAN.approval.", metavar="FILE")
+    ] = None,
+    lab: Lab = "",
+    yes: Yes = False,
+) -> None:
+    """Show a plan, and sign with an SSH key that it may be deployed: once, by somebody else, for a day."""
+    how: dict[str, Any] = {"approver": approver, "valid_hours": valid_hours, "lab": lab, "yes": yes}
+    _run("change.approve", fabric, file, key=key, out=out, **how)
 
 
 def history(
     fabric: Fabric,
     run: Annotated[str, typer.Argument(help="All about one run, or last.", metavar="[RUN]")] = "",
+    limit: Annotated[
+        str, typer.Option("--limit", help="Of one run: these devices only, all of their diffs.", metavar="EXPR")
+    ] = "",
     lab: Lab = "",
     checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,
     store: Annotated[str, typer.Option("--store", help="Where they are: a file or a URL.", metavar="[=URL|FILE]")] = "",
@@ -120,11 +158,11 @@ def history(
         str, typer.Option("--format", help="text or json; of one run of checks as in netkit check.", metavar="FORMAT")
     ] = "text",
 ) -> None:
-    """List the runs on a fabric, newest first: deploys, or checks that were stored."""
+    """List the runs on a fabric, newest first: deploys, with who did what and why, or checks that were stored."""
     if checks or store:
         _run("check.history", fabric, run, lab=lab, store=store, output=output)
         return
-    _run("change.history", fabric, run, lab=lab, output=output)
+    _run("change.history", fabric, run, limit=limit, lab=lab, output=output)
 
 
 def trust(

@@ -38,14 +38,14 @@ def init(
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
-    """Check the intent, the design behind it, access.yaml and notify.yaml; write nothing."""
+    """Check the intent, the design behind it, access.yaml, deploy.yaml and notify.yaml; write nothing."""
     _run("intent.validate", fabric, output)
 
 
 def schema(
-    name: Annotated[str, typer.Argument(help="fabric, access or notify.", metavar="NAME")] = "fabric",
+    name: Annotated[str, typer.Argument(help="fabric, access, deploy or notify.", metavar="NAME")] = "fabric",
 ) -> None:
-    """Print the JSON Schema of fabric.yaml, access.yaml or notify.yaml, for editors."""
+    """Print the JSON Schema of fabric.yaml, access.yaml, deploy.yaml or notify.yaml, for editors."""
     _run("intent.schema", name)
 
 

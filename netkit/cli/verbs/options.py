@@ -29,6 +29,14 @@ ConfirmWithin = Annotated[
 ]
 Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
 Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why, or for which ticket: kept with the run.", metavar="TEXT")]
+SkipHook = Annotated[
+    str | None,
+    typer.Option("--skip-hook", help="Do not ask the hook of deploy.yaml; the reason is kept.", metavar="REASON"),
+]
+Key = Annotated[
+    Path | None, typer.Option("--key", help="Sign with this SSH key; .pub: by the SSH agent.", metavar="FILE")
+]
 Results = Annotated[
     list[Path] | None,
     typer.Option(

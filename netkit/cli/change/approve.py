@@ -1,0 +1,86 @@
+"""`netkit approve`."""
+
+import sys
+import time
+from pathlib import Path
+
+from netkit.cli.change.control import signers_file
+from netkit.cli.change.deploy import plan_of_file
+from netkit.cli.change.revision import configured
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.fleet import OF_THE_FABRIC
+from netkit.cli.terminal.consent import is_agreed
+from netkit.cli.terminal.whole_file import write_named
+from netkit.deploy import approval, policy
+from netkit.deploy.approval import NAMESPACE, SUFFIX
+from netkit.deploy.look import Task, seen
+from netkit.deploy.policy import ApprovalSettings
+from netkit.errors import PlanError, Problem, UsageError
+from netkit.plan import Running
+from netkit.report.plan_text import text
+from netkit.report.plan_view import counted
+
+DECLINED = 1
+
+
+def run(
+    folder: Path,
+    file: Path,
+    *,
+    key: Path | None,
+    approver: str,
+    valid_hours: float | None,
+    out: Path | None,
+    lab: str,
+    yes: bool,
+) -> int:
+    """Show a plan, and sign that it may be deployed."""
+    project = open_project(folder)
+    warn(project)
+    settings = policy.load(project.loaded.folder).approval or ApprovalSettings()
+    hours = settings.valid_hours if valid_hours is None else valid_hours
+    if not 0 < hours <= settings.valid_hours:
+        raise UsageError(
+            Problem(f"--valid-hours {hours:g} is not within what holds", f"use up to {settings.valid_hours:g}")
+        )
+    signers = signers_file(project, settings)
+    signing = _key(folder, key)
+    name = approver or approval.principal_of(signing, signers)
+    if not name:
+        remedy = f"see that {signers} lists it, or give your name in it with --as"
+        raise UsageError(Problem(f"whose key {signing} is cannot be known", remedy))
+    planned = plan_of_file(project, file)
+    plan = planned.plan
+    if not plan.changed:
+        raise PlanError(Problem("the plan changes nothing", "there is nothing to approve", file=str(file)))
+    for device in plan.changed:
+        files = planned.intended.get(device.name, {})
+        found = seen(Running(dict(files), device.version), Task(device, files)).comparison
+        if not device.not_read and found.running_digest != device.intended_digest:
+            what = f"{device.name}: what is intended in {folder} is not what the plan was made for"
+            raise PlanError(Problem(what, "check out the commit of the plan, or make the plan again"))
+    place = project.fabric.name if lab == OF_THE_FABRIC else lab
+    sys.stdout.write(text(plan))
+    question = f"Approve this for {counted(len(plan.changed), 'device')} of {plan.fabric} as {name}?"
+    if not is_agreed(question, yes=yes):
+        sys.stderr.write("nothing was approved\n")
+        return DECLINED
+    said = approval.statement(plan, place, name, time.time(), hours)
+    whole = said + approval.sign(said, signing, NAMESPACE)
+    given = approval.verified(whole, plan, place, settings=settings, signers=signers, deployer=None, now_s=time.time())
+    target = out or file.with_name(file.name + SUFFIX)
+    write_named(target, whole)
+    until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(given.expires_s))
+    sys.stdout.write(f"{target}: approved by {name} for one deploy until {until}\n")
+    return 0
+
+
+def _key(folder: Path, key: Path | None) -> Path:
+    """Return the key to sign with: the one git signs with, when none is named."""
+    if key is not None:
+        return key
+    known = configured(folder, "user.signingkey")
+    path = Path(known).expanduser()
+    if not known or not path.is_file():
+        raise UsageError(Problem("no key is named to sign with", "give --key FILE, or set git's user.signingkey"))
+    return path

@@ -1,0 +1,148 @@
+"""Before the first write: who starts a run and why, the hook of deploy.yaml, and a second person's approval."""
+
+import os
+import pwd
+import socket
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit.access import settings as access
+from netkit.access.secrets import SecretStore
+from netkit.cli.change.revision import checked_out, configured
+from netkit.cli.change.rollout import Told
+from netkit.cli.fabric import MODELS, PLAYBOOKS, TEMPLATES, Project, beside
+from netkit.cli.runs import runs_folder
+from netkit.cli.terminal.listener import say
+from netkit.deploy import Options, Provenance, approval, hook, policy
+from netkit.deploy.approval import AGAIN, DEPLOYER_NAMESPACE, SUFFIX, Deployer, Signer
+from netkit.deploy.hook import HookError
+from netkit.deploy.journal import refuse_used
+from netkit.deploy.policy import ApprovalSettings, DeployPolicy, Verb
+from netkit.errors import AccessError, PlanError, Problem, UsageError
+from netkit.plan import Plan
+from netkit.plan.shift import approval as digest_of
+from netkit.report.plan_view import shown
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What deploy.yaml asks for, for one command."""
+
+    told: Told
+    project: Project
+    lab: str
+    policy: DeployPolicy
+    plan_file: Path | None = None
+    approval_file: Path | None = None
+    key: Path | None = None
+
+    @classmethod
+    def of(cls, told: Told, project: Project, lab: str, **files: Path | None) -> "Control":
+        """Read deploy.yaml; of a lab it holds only when it says so."""
+        found = policy.load(project.loaded.folder)
+        return cls(told, project, lab, found if found.on_lab or not lab else DeployPolicy(), **files)
+
+    def begun(self, verb: Verb, plan: Plan, undone: str = "") -> Provenance:
+        """Return who starts a run, from what and why, and who approved it; an error where something is missing."""
+        if self.policy.reason == "required" and verb != "resume" and not self.told.reason:
+            raise UsageError(
+                Problem("deploy.yaml requires a reason", "say why, or name the ticket, with --reason TEXT")
+            )
+        asked = self.policy.hook
+        if self.told.skip_hook is not None and asked is not None and verb not in asked.may_skip:
+            remedy = f"hook.may_skip of deploy.yaml lists {', '.join(asked.may_skip) or 'no verb'}"
+            raise UsageError(Problem(f"the hook must not be skipped by a {verb}", remedy))
+        folder = self.project.loaded.folder
+        names = (MODELS, TEMPLATES, PLAYBOOKS)
+        commit, is_dirty = checked_out(folder, [place for name in names for place in beside(folder, name)])
+        found = Provenance(
+            verb,
+            time.time(),
+            login(),
+            os.getuid(),
+            socket.gethostname(),
+            sudo_user=os.environ.get("SUDO_USER", "") if os.getuid() == 0 else "",
+            commit=commit,
+            is_dirty=is_dirty,
+            reason=self.told.reason,
+            undone=undone,
+        )
+        return self._approved(found, plan) if verb == "deploy" else found
+
+    def _approved(self, begun: Provenance, plan: Plan) -> Provenance:
+        """Return a start of a run with the approval of its plan; an error where one is required and not given."""
+        settings = self.policy.approval or ApprovalSettings(required="never")
+        beside_plan = self.plan_file and self.plan_file.with_name(self.plan_file.name + SUFFIX)
+        file = self.approval_file or (beside_plan if beside_plan and beside_plan.exists() else None)
+        if file is None and settings.is_required(plan):
+            what = f"deploy.yaml requires a second person's approval of plan {digest_of(plan)}, risk {plan.risk.word}"
+            remedy = "keep it with netkit plan -o PLAN, have it approved with netkit approve PLAN, deploy PLAN"
+            raise PlanError(Problem(what, remedy))
+        if file is not None and self.key is None and settings.deployer == "key":
+            raise UsageError(Problem("deploy.yaml wants the deployer's own key", "sign as yourself with --key FILE"))
+        signers = signers_file(self.project, settings)
+        signer: Signer | None = None
+        if self.key is not None:
+            signature, signer = self._signed(begun, plan, self.key, signers)
+            begun = replace(begun, signature=signature, signer=signer.principals[0])
+        if file is None:
+            return begun
+        deployer = Deployer(self._names(begun, settings), signer)
+        given = approval.verified(
+            approval.read(file),
+            plan,
+            self.lab,
+            settings=settings,
+            signers=signers,
+            deployer=deployer,
+            now_s=time.time(),
+        )
+        refuse_used(runs_folder(self.project.fabric.name, self.lab), given)
+        return replace(begun, approval=given)
+
+    def permitted(self, begun: Provenance, plan: Plan, run: str, options: Options) -> Provenance:
+        """Ask the hook, when there is one; HookError when it does not allow the run."""
+        begun, asked = replace(begun, at_s=time.time()), self.policy.hook
+        if begun.approval is not None and begun.at_s >= begun.approval.expires_s:
+            raise PlanError(Problem("the approval has expired meanwhile", AGAIN))
+        if asked is None:
+            return begun
+        if self.told.skip_hook is not None:
+            say(sys.stderr, "the hook was not asked\n")
+            return replace(begun, hook="skipped", hook_reason=self.told.skip_hook.strip())
+        folder = self.project.loaded.folder
+        try:
+            token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
+        except AccessError as error:
+            raise HookError(error.problems) from None
+        reason = hook.ask(asked, hook.question(plan, self.lab, run, begun, options), folder, token)
+        say(sys.stderr, f"the hook allows it{': ' if reason else ''}{shown(reason)}\n")
+        return replace(begun, hook="allowed", hook_reason=reason)
+
+    def _names(self, begun: Provenance, settings: ApprovalSettings) -> frozenset[str]:
+        """Return the names of whoever deploys: of the account, what deploy.yaml adds to it, and git's."""
+        accounts = [name for name in (begun.user, begun.sudo_user) if name]
+        more = [one for name in accounts for one in settings.logins.get(name, ())]
+        return frozenset({*accounts, *more, configured(self.project.loaded.folder, "user.email")} - {""})
+
+    def _signed(self, begun: Provenance, plan: Plan, key: Path, signers: Path) -> tuple[str, Signer]:
+        """Return the deployer's own signature, and whose it is."""
+        said = f"{begun.verb} {plan.fabric} {self.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
+        signature = approval.sign(said, key, DEPLOYER_NAMESPACE)
+        name = approval.principal_of(key, signers)
+        return said + signature, approval.signer_of(said, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {key}")
+
+
+def signers_file(project: Project, settings: ApprovalSettings) -> Path:
+    """Return the file of those whose signatures count."""
+    return project.loaded.folder / Path(settings.allowed_signers).expanduser()
+
+
+def login() -> str:
+    """Return the login name of this account; its number where it has none."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())

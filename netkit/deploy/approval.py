@@ -1,0 +1,234 @@
+"""A second person's approval of a plan: a statement of what is approved, signed with an SSH key.
+
+The file is the statement as JSON, followed by the signature of exactly these bytes, as a signed git tag has it. Whose
+key counts stands in an allowed_signers file of OpenSSH, and `ssh-keygen -Y` does all that is cryptography.
+"""
+
+import os
+import re
+import secrets
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from netkit.access.settings import Strict
+from netkit.deploy.hook import PRIVATE
+from netkit.deploy.policy import ApprovalSettings
+from netkit.deploy.provenance import Approval
+from netkit.errors import DeployError, Problem
+from netkit.plan import Plan
+from netkit.plan.shift import approval as digest_of
+
+SUFFIX = ".approval"
+NAMESPACE, DEPLOYER_NAMESPACE = "netkit-plan", "netkit-deploy"
+BEGIN = "-----BEGIN SSH SIGNATURE-----"
+MOST_BYTES = 65_536
+HOUR_S = 3600
+SKEW_S = 300
+"""So much two people's clocks may differ."""
+PATIENCE_S = 30
+FINGERPRINT = re.compile(r"(SHA256:\S+)")
+PATTERN = re.compile(r"[*?!]")
+AGAIN = "have it approved again with netkit approve"
+
+
+class Statement(Strict):
+    """What an approver signs."""
+
+    format: Literal[1] = 1
+    fabric: str
+    lab: str
+    plan: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    """The digest of netkit.plan.shift: what changes where, from what to what."""
+    risk: str
+    at_s: int
+    expires_s: int
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    approver: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """Whose key signed."""
+
+    principals: tuple[str, ...]
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deployer:
+    """Who deploys, as far as that is known."""
+
+    names: frozenset[str]
+    """Names of the account, and principals that belong to it."""
+    signer: Signer | None = None
+    """Who they proved to be with a key."""
+
+    def is_same(self, signer: Signer) -> bool:
+        """Whether a signer is this person: by name, by what stands before the @ of an address, or by key."""
+        mine = _people((*self.names, *(self.signer.principals if self.signer else ())))
+        return bool(mine & _people(signer.principals)) or (self.signer is not None and self.signer.key == signer.key)
+
+
+def _people(names: Iterable[str]) -> set[str]:
+    return {part for name in map(str.casefold, names) for part in (name, name.partition("@")[0])}
+
+
+def statement(plan: Plan, lab: str, approver: str, now_s: float, valid_hours: float) -> str:
+    """Return the statement that approves a plan, as it is signed."""
+    at_s = int(now_s)
+    found = Statement(
+        fabric=plan.fabric,
+        lab=lab,
+        plan=digest_of(plan),
+        risk=plan.risk.word,
+        at_s=at_s,
+        expires_s=at_s + int(valid_hours * HOUR_S),
+        id=secrets.token_hex(16),
+        approver=approver,
+    )
+    return found.model_dump_json(indent=1) + "\n"
+
+
+def sign(text: str, key: Path, namespace: str) -> str:
+    """Return the signature of a text; ssh-keygen asks for a passphrase or a touch itself."""
+    done = _ssh_keygen("sign", "-q", "-n", namespace, "-f", str(key), text=text, is_asking=True)
+    if done.returncode:
+        raise DeployError(
+            Problem(f"{key} does not sign", "name your own key with --key, or load it into the SSH agent")
+        )
+    return done.stdout
+
+
+def signer_of(text: str, signature: str, signers: Path, principal: str, namespace: str, what: str) -> Signer:
+    """Return whose key signed a text; DeployError unless it is one that allowed_signers lists for that principal."""
+    if not os.access(signers, os.R_OK):
+        raise DeployError(
+            Problem("cannot be read", "list whose key counts in it, see man ssh-keygen", file=str(signers))
+        )
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".sig") as file:
+        file.write(signature)
+        file.flush()
+        listed = _ssh_keygen("find-principals", "-s", file.name, "-f", str(signers))
+        principals = tuple(listed.stdout.splitlines())
+        if listed.returncode or not principals:
+            raise DeployError(
+                Problem(
+                    f"{what} is not signed with a key of {signers}, or its signature is damaged",
+                    "add the key, if it should count",
+                )
+            )
+        if loose := [one for one in principals if PATTERN.search(one)]:
+            raise DeployError(Problem(f"{what}: {loose[0]} in {signers} is not one person", "list a name for each key"))
+        if principal not in principals:
+            told = f"{what} is by {principal or 'nobody'}, its key is that of {', '.join(principals)}"
+            raise DeployError(Problem(told, f"see {signers}"))
+        words = ("-n", namespace, "-I", principal, "-s", file.name, "-f", str(signers))
+        done = _ssh_keygen("verify", *words, text=text)
+    if done.returncode:
+        raise DeployError(Problem(f"{what} is forged, damaged, or signed with a key that no longer counts", AGAIN))
+    return Signer(principals, "".join(FINGERPRINT.findall(done.stdout)[:1]))
+
+
+def principal_of(key: Path, signers: Path) -> str:
+    """Return the first name that an allowed_signers file lists for a key; empty when that cannot be known."""
+    public = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
+    try:
+        blob = public.read_text(encoding="utf-8").split()[1]
+        lines = signers.read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError, IndexError):
+        return ""
+    line = next((line for line in map(str.strip, lines) if blob in line.split() and not line.startswith("#")), "")
+    names = line[1:].partition('"')[0] if line.startswith('"') else "".join(line.split()[:1])
+    return names.partition(",")[0]
+
+
+def read(file: Path) -> str:
+    """Return the text of an approval."""
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise DeployError(Problem("is no approval: it is too large", AGAIN, file=str(file)))
+        return data.decode()
+    except OSError as error:
+        raise DeployError(Problem(f"cannot be read: {error.strerror}", AGAIN, file=str(file))) from None
+    except UnicodeDecodeError:
+        raise DeployError(Problem("is no approval", AGAIN, file=str(file))) from None
+
+
+def verified(
+    text: str,
+    plan: Plan,
+    lab: str,
+    *,
+    settings: ApprovalSettings,
+    signers: Path,
+    deployer: Deployer | None,
+    now_s: float,
+) -> Approval:
+    """Return an approval of this plan by another person; DeployError says what is wrong with it.
+
+    Without a deployer only whether it is whole and genuine is asked: that is for the approver's own look at it.
+    """
+    said, begin, rest = text.partition(BEGIN)
+    try:
+        found = Statement.model_validate_json(said, strict=True)
+    except ValidationError:
+        raise DeployError(Problem("the approval makes no sense", AGAIN)) from None
+    signer = signer_of(said, begin + rest, signers, found.approver, NAMESPACE, "the approval")
+    problems = list(_problems(found, plan, lab, settings, now_s))
+    if deployer is not None and deployer.is_same(signer):
+        problems.append(f"the approval is by {found.approver}, who deploys; nobody approves their own deploy")
+    if problems:
+        raise DeployError(Problem(problem, AGAIN) for problem in problems)
+    return Approval(found.approver, found.at_s, found.expires_s, found.id, signer.key, text)
+
+
+def _problems(found: Statement, plan: Plan, lab: str, settings: ApprovalSettings, now_s: float) -> Iterable[str]:
+    if found.fabric != plan.fabric:
+        yield f"the approval is for fabric {found.fabric}, not {plan.fabric}"
+    if found.lab != lab:
+        yield f"the approval is for {_place(found.lab)}, not {_place(lab)}"
+    if plan.unreachable:
+        yield f"{plan.unreachable[0].name}: could not be read for the plan, so this is not a whole plan to approve"
+    if found.plan != digest_of(plan):
+        yield f"the plan that was approved is {found.plan}, what would change now is {digest_of(plan)}"
+    elif found.risk != plan.risk.word:
+        yield f"the plan was approved as of risk {found.risk}, and is of risk {plan.risk.word}"
+    if found.at_s > now_s + SKEW_S:
+        yield "the approval is of a time to come; compare the clocks"
+    if now_s >= found.expires_s:
+        yield "the approval has expired"
+    elif now_s >= found.at_s + settings.valid_hours * HOUR_S or found.expires_s <= found.at_s:
+        yield f"the approval is older than the {settings.valid_hours:g} h that deploy.yaml lets one be"
+
+
+def _place(lab: str) -> str:
+    return f"the lab {lab}" if lab else "the real devices"
+
+
+def _ssh_keygen(action: str, *words: str, text: str = "", is_asking: bool = False) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PRIVATE)}
+    try:
+        return subprocess.run(  # noqa: S603 (no shell)
+            ["ssh-keygen", "-Y", action, *words],  # noqa: S607 (OpenSSH of the user's PATH)
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=None if is_asking else subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env=environment,
+            timeout=None if is_asking else PATIENCE_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise DeployError(Problem("ssh-keygen is not installed", "install OpenSSH's client")) from None
+    except subprocess.TimeoutExpired:
+        raise DeployError(Problem(f"ssh-keygen takes longer than {PATIENCE_S} s", "is the disk slow?")) from None

@@ -1,0 +1,255 @@
+"""The hook of a fabric: a program or a web service that is asked before the first write, and can refuse.
+
+Only a whole, timely, well-formed `{"allow": true}` lets a deploy go on; whatever else happens refuses it.
+"""
+
+import http
+import http.client
+import json
+import os
+import selectors
+import signal
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import IO, Any
+from urllib.parse import urlsplit
+
+from netkit import __version__
+from netkit.deploy.policy import HookSettings, is_loopback
+from netkit.deploy.provenance import Provenance
+from netkit.deploy.shape import FAILED, Options
+from netkit.errors import DeployError, Problem
+from netkit.plan import Plan
+from netkit.plan.shift import approval
+
+FORMAT = 1
+MOST_ANSWER_BYTES = 65_536
+MOST_REASON = 500
+TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
+MOST_SAID_BYTES = 4096
+END_S = 5.0
+PRIVATE = ("NETKIT_SECRET_", "NETKIT_PASSWORD", "NETKIT_STORE")
+"""Beginnings of the names of variables that hold secrets, or may."""
+
+
+class HookError(DeployError):
+    """The hook does not allow it."""
+
+    exit_code = FAILED
+
+
+def question(plan: Plan, lab: str, run: str, provenance: Provenance, options: Options) -> dict[str, Any]:
+    """Return what a hook is asked."""
+    chosen = tuple(one for one in plan.changed if options.limit is None or one.name in options.limit)
+    part = replace(plan, devices=chosen)
+    return {
+        "format": FORMAT,
+        "fabric": plan.fabric,
+        "lab": lab,
+        "run": run,
+        "plan": approval(plan),
+        "risk": part.risk.word,
+        "is_disruptive": part.blast.is_disruptive,
+        "devices": [{"name": one.name, "role": one.role, "risk": one.risk.word} for one in chosen],
+        "unreachable": [missed.name for missed in plan.unreachable],
+        "touches": {name: len(getattr(part.blast, name)) for name in TOUCHED},
+        "worst_state": {**asdict(plan.worst), "gone_pairs": plan.gone.pairs},
+        "options": asdict(options),
+        **{key: value for key, value in provenance.plain().items() if not key.startswith("hook")},
+    }
+
+
+def ask(hook: HookSettings, asked: Mapping[str, Any], folder: Path, token: str = "") -> str:
+    """Return the reason a hook gives for allowing; HookError when it does anything but allow."""
+    data = json.dumps(asked).encode()
+    if hook.command is not None:
+        answer = _of_command(hook.command, data, folder, hook.timeout_s)
+    else:
+        answer = _of_url(hook, data, folder, token)
+    return _reason(answer)
+
+
+def _reason(answer: bytes) -> str:
+    try:
+        found = json.loads(answer.decode(), object_pairs_hook=_unrepeated)
+    except (ValueError, RecursionError):
+        raise _failed("answers what is not JSON") from None
+    allow, reason = (found.get("allow"), found.get("reason", "")) if isinstance(found, dict) else (None, "")
+    if not isinstance(allow, bool) or not isinstance(reason, str):
+        raise _failed('does not answer {"allow": true or false, "reason": "…"}')
+    reason = " ".join(reason.split())[:MOST_REASON]
+    if not allow:
+        raise HookError(Problem(f"the hook refuses: {reason or 'it gives no reason'}", "nothing was changed"))
+    return reason
+
+
+def _unrepeated(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse an answer that says two things at once."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
+
+
+def _failed(what: str, remedy: str = "mend it, or see hook in deploy.yaml") -> HookError:
+    return HookError(Problem(f"the hook {what}, so nothing was changed", remedy))
+
+
+def _of_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: float) -> bytes:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(PRIVATE)}
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(data)
+        stdin.seek(0)
+        try:
+            child = subprocess.Popen(  # noqa: S603 (the user's own program, without a shell)
+                [*command],
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            raise _failed(f"{command[0]} cannot be run ({why})") from None
+    try:
+        answer, said = _heard(child, timeout_s)
+    finally:
+        _end(child)
+    if child.returncode:
+        how = f"signal {-child.returncode}" if child.returncode < 0 else f"exit code {child.returncode}"
+        last = " ".join(said.decode(errors="replace").strip().splitlines()[-1:])[:MOST_REASON]
+        raise _failed(f"ended with {how}{f' ({last})' if last else ''}")
+    return answer
+
+
+def _heard(child: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes, bytes]:
+    """Return what a hook writes until it ends: its answer, and the last of what it says beside."""
+    deadline_s = time.monotonic() + timeout_s
+    heard = {stream: bytearray() for stream in (child.stdout, child.stderr) if stream is not None}
+    ended = os.pidfd_open(child.pid)
+    try:
+        with selectors.DefaultSelector() as ready:
+            for stream in heard:
+                os.set_blocking(stream.fileno(), False)
+                ready.register(stream, selectors.EVENT_READ)
+            ready.register(ended, selectors.EVENT_READ)
+            is_ended = False
+            while not is_ended:
+                left_s = deadline_s - time.monotonic()
+                found = [key.fileobj for key, _ in ready.select(left_s)] if left_s > 0 else []
+                if not found:
+                    raise _failed(f"gives no answer within {timeout_s:g} s")
+                is_ended = ended in found
+                for stream in [one for one in heard if one in found]:
+                    if not _take(child, stream, heard[stream]):
+                        ready.unregister(stream)
+    finally:
+        os.close(ended)
+    _kill_group(child)  # before the rest is read: nothing it started may go on writing
+    for stream, taken in heard.items():
+        while _take(child, stream, taken):
+            pass
+    answer, said = map(bytes, heard.values())
+    return answer, said
+
+
+def _take(child: subprocess.Popen[bytes], stream: IO[bytes], taken: bytearray) -> bool:
+    """Take what there is to read; whether there may be more."""
+    try:
+        piece = os.read(stream.fileno(), MOST_ANSWER_BYTES)
+    except BlockingIOError:
+        return False
+    taken += piece
+    if stream is child.stdout and len(taken) > MOST_ANSWER_BYTES:
+        raise _failed(f"answers more than {MOST_ANSWER_BYTES:,} bytes")
+    if stream is child.stderr:
+        del taken[:-MOST_SAID_BYTES]
+    return bool(piece)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a hook, whatever it does; one that runs as another user may stay."""
+    _kill_group(child)
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(END_S)
+    for stream in (child.stdout, child.stderr):
+        if stream is not None:
+            stream.close()
+
+
+def _kill_group(child: subprocess.Popen[bytes]) -> None:
+    """Kill a hook and what it started: as long as it was not waited for, its group is no other's."""
+    if child.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+class _Unredirected(urllib.request.HTTPRedirectHandler):
+    """Follows nowhere: only the address in deploy.yaml may allow a deploy."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Take a redirect for the answer that it is."""
+
+
+def _of_url(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
+    """Return what a web service answers; a thread bounds the whole of it, name server and trickle included."""
+    answers: list[bytes] = []
+    failures: list[DeployError] = []
+
+    def post() -> None:
+        try:
+            answers.append(_posted(hook, data, folder, token))
+        except DeployError as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=post, daemon=True)
+    worker.start()
+    worker.join(hook.timeout_s)
+    if failures:
+        raise failures[0]
+    if not answers:
+        raise _failed(f"gives no answer within {hook.timeout_s:g} s")
+    return answers[0]
+
+
+def _posted(hook: HookSettings, data: bytes, folder: Path, token: str) -> bytes:
+    url = hook.url or ""
+    headers = {"Content-Type": "application/json", "User-Agent": f"netkit/{__version__}"}
+    headers |= {"Authorization": f"Bearer {token}"} if token else {}
+    proxies = urllib.request.ProxyHandler({} if is_loopback(urlsplit(url).hostname or "") else None)
+    try:
+        trust = ssl.create_default_context(cafile=str(folder / hook.ca_file) if hook.ca_file else None)
+        opener = urllib.request.build_opener(proxies, urllib.request.HTTPSHandler(context=trust), _Unredirected())
+        request = urllib.request.Request(url, data, headers, method="POST")  # noqa: S310 (see HookSettings)
+        with opener.open(request, timeout=hook.timeout_s) as answer:
+            if answer.status != http.HTTPStatus.OK:
+                raise _failed(f"answers with status {answer.status}")
+            found: bytes = answer.read(MOST_ANSWER_BYTES + 1)
+    except urllib.error.HTTPError as error:
+        error.close()
+        what = f"a redirect ({error.code})" if 300 <= error.code < 400 else f"status {error.code}"
+        raise _failed(f"answers with {what}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        cause = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise _failed(f"cannot be asked: {_why(cause)}") from None
+    if len(found) > MOST_ANSWER_BYTES:
+        raise _failed(f"answers more than {MOST_ANSWER_BYTES:,} bytes")
+    return found
+
+
+def _why(cause: object) -> str:
+    """Return why nothing came, without the address, which may be known to few."""
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({cause.verify_message})"
+    return cause.strerror if isinstance(cause, OSError) and cause.strerror else type(cause).__name__

@@ -1,0 +1,310 @@
+"""deploy.yaml, `netkit approve`, --reason and the hook, as a user meets them; every device is where nobody answers."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from netkit import plan as planning
+from netkit.plan.shift import approval as digest_of
+from tests.cli.scene import PATIENCE_S, Scene, run
+from tests.cli.test_deploy import nowhere, planned
+from tests.command import NETKIT, ROOT, Done, assert_refused, environment
+from tests.deploy.test_hook import is_gone, service
+from tests.lab.running import until
+
+BOB, CAROL = "bob@example.net", "carol@example.net"
+UNREACHED = 4
+"""What a deploy ends with here once nothing has held it back."""
+
+
+class Office:
+    """A fabric in a git repository with a policy, people with keys, and a plan."""
+
+    def __init__(self, scene: Scene, folder: Path) -> None:
+        nowhere(scene)
+        self.scene, self.folder, self.fabric = scene, folder, scene.fabric
+        for name in ("bob", "carol"):
+            words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
+            subprocess.run(words, check=True)
+        keys = {name: (folder / f"{name}.pub").read_text(encoding="utf-8").split()[:2] for name in ("bob", "carol")}
+        lines = [f"{BOB} {' '.join(keys['bob'])}\n", f"{CAROL} {' '.join(keys['carol'])}\n"]
+        (self.fabric / "allowed_signers").write_text("".join(lines), encoding="utf-8")
+        self.git("init", "-q")
+        self.git("config", "user.name", "Alice")
+        self.git("config", "user.email", "alice@example.net")
+        self.policy()
+        self.commit()
+        self.plan = planned(scene, folder / "plan.json")
+
+    def git(self, *words: str) -> str:
+        environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        done = subprocess.run(
+            ["git", "-C", str(self.fabric), *words], check=True, capture_output=True, text=True, env=environment
+        )
+        return done.stdout.strip()
+
+    def commit(self) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "the fabric")
+        return self.git("rev-parse", "HEAD")
+
+    def policy(self, **settings: Any) -> None:
+        (self.fabric / "deploy.yaml").write_text(yaml.safe_dump(settings or {"on_lab": False}), encoding="utf-8")
+
+    def gate(self, body: str, **settings: Any) -> dict[str, Any]:
+        file = self.fabric / "gate"
+        file.write_text(f"#!/bin/sh\ncat >{self.folder}/asked\n{body}\n", encoding="utf-8")
+        file.chmod(0o755)
+        return {"command": ["./gate"], "timeout_s": 60, **settings}
+
+    def asked(self) -> Any:
+        return json.loads((self.folder / "asked").read_text(encoding="utf-8"))
+
+    def approve(self, *options: str | Path, key: str = "bob") -> Done:
+        return run("approve", self.plan, "-f", self.fabric, "--key", self.folder / key, "--yes", *options)
+
+    def deploy(self, *options: str | Path) -> Done:
+        return run("deploy", self.plan, "-f", self.fabric, "--yes", *options)
+
+    def refused(self, done: Done, word: str, code: int = 3) -> None:
+        """Check that a deploy did not begin: one line says why, and no run is in the history."""
+        assert done.returncode == code, (done.stdout, done.stderr)
+        (line,) = [line for line in done.stderr.splitlines() if not line.startswith(("run ", "the hook allows"))]
+        assert line.startswith("error: ")
+        assert word in line
+
+    def history(self) -> Any:
+        """Return the runs, the newest first; of two in the same second the list itself does not know."""
+        found = json.loads(run("history", "-f", self.fabric, "--format", "json").stdout)
+        return sorted(found, key=lambda one: -float(one["began_s"]))
+
+
+@pytest.fixture(name="office")
+def built(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Office:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    return Office(scene, tmp_path)
+
+
+def test_a_run_keeps_who_started_it_from_which_commit_and_why(office: Office) -> None:
+    commit = office.commit() if office.git("status", "--porcelain") else office.git("rev-parse", "HEAD")
+    assert office.deploy("--reason", " CHG-1 \n").returncode == UNREACHED
+    (office.fabric / "templates").mkdir()
+    (office.fabric / "templates" / "mine.j2").write_text("", encoding="utf-8")
+    assert office.deploy().returncode == UNREACHED
+    second, first = (one["provenance"][0] for one in office.history())
+    assert (first["verb"], first["uid"], first["commit"], first["is_dirty"]) == ("deploy", os.getuid(), commit, False)
+    assert (first["reason"], first["hook"], first["approval"]) == ("CHG-1", "", None)
+    assert (second["commit"], second["is_dirty"], second["reason"]) == (commit, True, "")
+    table = run("history", "-f", office.fabric).stdout.splitlines()
+    assert table[0].split("  ")[-1].strip() == "DEVICES"
+    (row,) = [line for line in table if "CHG-1" in line]
+    assert row.split()[5:8] == ["deploy", commit[:10], "CHG-1"]
+
+
+def test_a_fabric_outside_git_is_deployed_all_the_same(scene: Scene, tmp_path: Path) -> None:
+    nowhere(scene)
+    plan = planned(scene, tmp_path / "plan.json")
+    done = run("deploy", plan, "-f", scene.fabric, "--yes")
+    assert done.returncode == UNREACHED
+    (one,) = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    assert (one["provenance"][0]["commit"], one["provenance"][0]["is_dirty"]) == ("", False)
+
+
+def test_a_required_reason_must_be_given(office: Office) -> None:
+    office.policy(reason="required")
+    for options in ((), ("--reason", ""), ("--reason", " ")):
+        office.refused(office.deploy(*options), "deploy.yaml requires a reason")
+    assert office.history() == []
+    assert office.deploy("--reason", "CHG-1").returncode == UNREACHED
+
+
+def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Office) -> None:
+    office.policy(hook=office.gate("""echo '{"allow": true, "reason": "window until 06:00"}'"""))
+    done = run("deploy", office.plan, "-f", office.fabric)
+    assert done.stderr.endswith("Nobody is there to ask; say --yes\n")
+    assert office.deploy("--dry-run").returncode == UNREACHED
+    assert not (office.folder / "asked").exists()
+    done = office.deploy("--reason", "CHG-1")
+    assert done.returncode == UNREACHED
+    assert done.stderr.startswith("the hook allows it: window until 06:00\nrun ")
+    asked = office.asked()
+    plan = planning.read(office.plan.read_text(encoding="utf-8"))
+    assert (asked["plan"], asked["fabric"], asked["verb"], asked["reason"]) == (
+        digest_of(plan),
+        "small",
+        "deploy",
+        "CHG-1",
+    )
+    (one,) = office.history()
+    assert (one["run"], one["provenance"][0]["hook"]) == (asked["run"], "allowed")
+    assert one["provenance"][0]["hook_reason"] == "window until 06:00"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("""echo '{"allow": false, "reason": "freeze until Monday"}'""", "the hook refuses: freeze until Monday"),
+        ("sleep 1000", "gives no answer within 1 s"),
+        ("kill -9 $$", "ended with signal 9"),
+        ("echo garbage", "answers what is not JSON"),
+    ],
+)
+def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Office, body: str, said: str) -> None:
+    office.policy(hook=office.gate(body, timeout_s=1 if "sleep" in body else 60))
+    office.refused(office.deploy(), said, code=1)
+    assert office.history() == []
+    office.refused(office.deploy("--skip-hook", "the gate is down"), "the hook must not be skipped by a deploy")
+    assert_refused(run("deploy", "-f", office.fabric, "--skip-hook", " "), "--skip-hook says nothing")
+
+
+def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    with service() as found:
+        office.policy(hook={"url": found.url, "token_secret": "CHANGE_GATE"})
+        office.refused(office.deploy(), "the secret CHANGE_GATE is not to be had", code=1)
+        monkeypatch.setenv("NETKIT_SECRET_CHANGE_GATE", "a-token")
+        assert office.deploy().returncode == UNREACHED
+        ((headers, data),) = found.asked
+    assert (headers["Authorization"], json.loads(data)["verb"]) == ("Bearer a-token", "deploy")
+
+
+def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(office: Office) -> None:
+    begun = f"{office.folder}/begun"
+    office.policy(hook=office.gate(f"echo $$ >{begun}; mv {begun} {office.folder}/pid; sleep 1000", timeout_s=600))
+    words = ["deploy", str(office.plan), "-f", str(office.fabric), "--yes"]
+    netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
+    pid = office.folder / "pid"
+    until(pid.exists, "the hook is asked")
+    netkit.send_signal(signal.SIGINT)
+    _, said = netkit.communicate(timeout=PATIENCE_S)
+    assert said.endswith("interrupted\n")
+    assert is_gone(int(pid.read_text(encoding="utf-8")))
+    assert office.history() == []
+
+
+def test_a_hook_may_be_skipped_where_the_policy_says_so_and_that_is_kept(office: Office) -> None:
+    office.policy(hook=office.gate("exit 1", may_skip=["deploy"]))
+    done = office.deploy("--skip-hook", "the gate is down")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (UNREACHED, "the hook was not asked")
+    (one,) = office.history()
+    assert (one["provenance"][0]["hook"], one["provenance"][0]["hook_reason"]) == ("skipped", "the gate is down")
+    assert "  hook: skipped: the gate is down" in run("history", "last", "-f", office.fabric).stdout.splitlines()
+
+
+def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: Office) -> None:
+    office.policy(approval={"required": "always"})
+    office.refused(office.deploy(), "deploy.yaml requires a second person's approval of plan ")
+    done = office.approve()
+    assert done.returncode == 0, done.stderr
+    beside = office.plan.with_name("plan.json.approval")
+    assert done.stdout.startswith("small: 1 of 6 devices changes")
+    assert done.stdout.splitlines()[-1].startswith(f"{beside}: approved by {BOB} for one deploy until ")
+    assert office.deploy().returncode == UNREACHED
+    (one,) = office.history()
+    given = one["provenance"][0]["approval"]
+    assert (given["approver"], given["text"]) == (BOB, beside.read_text(encoding="utf-8"))
+    assert f"  approved by {BOB}, " in run("history", "last", "-f", office.fabric).stdout
+    office.refused(office.deploy(), f"the approval of {BOB} was used by run {one['run']}")
+    other = office.folder / "elsewhere"
+    assert office.approve("-o", other, key="carol").returncode == 0
+    beside.unlink()
+    assert office.deploy("--approval", other).returncode == UNREACHED
+    assert [found["provenance"][0]["approval"]["approver"] for found in office.history()] == [CAROL, BOB]
+
+
+def test_an_approval_that_does_not_hold_is_refused_although_none_is_required(office: Office) -> None:
+    assert office.approve().returncode == 0
+    office.policy(approval={"required": "never", "valid_hours": 1e-6})
+    office.refused(office.deploy(), "the approval is older than the 1e-06 h that deploy.yaml lets one be")
+    office.policy()
+    office.refused(office.deploy("--approval", office.plan), "makes no sense")
+    office.refused(office.deploy("--approval", office.folder / "none"), "none: cannot be read")
+    beside = office.plan.with_name("plan.json.approval")
+    beside.write_bytes(b"\xff\xfe")
+    office.refused(office.deploy(), "is no approval")
+    beside.write_bytes(b" " * 70_000)
+    office.refused(office.deploy(), "is too large")
+    assert office.history() == []
+
+
+def test_the_deployer_cannot_approve(office: Office) -> None:
+    assert office.approve().returncode == 0
+    office.git("config", "user.email", BOB)
+    office.refused(office.deploy(), f"the approval is by {BOB}, who deploys; nobody approves their own deploy")
+    office.git("config", "user.email", "alice@example.net")
+    login = office.deploy("--dry-run")
+    assert login.returncode == UNREACHED
+    office.policy(approval={"logins": {str(known_login()): [BOB]}})
+    office.refused(office.deploy(), "nobody approves their own deploy")
+    office.policy(approval={"deployer": "key"})
+    office.refused(office.deploy(), "deploy.yaml wants the deployer's own key; sign as yourself with --key FILE")
+    office.refused(office.deploy("--key", office.folder / "bob"), "nobody approves their own deploy")
+    assert office.deploy("--key", office.folder / "carol").returncode == UNREACHED
+    (one,) = office.history()
+    assert (one["provenance"][0]["signer"], one["provenance"][0]["approval"]["approver"]) == (CAROL, BOB)
+
+
+def known_login() -> str:
+    return subprocess.run(["id", "-un"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(office: Office) -> None:
+    assert "is not within what holds; use up to 24" in office.approve("--valid-hours", "25").stderr
+    asked = run("approve", office.plan, "-f", office.fabric, "--key", office.folder / "bob")
+    assert asked.stderr == f"error: Approve this for 1 device of small as {BOB}? Nobody is there to ask; say --yes\n"
+    named = run("approve", office.plan, "-f", office.fabric, "--yes")
+    assert_refused(named, "no key is named to sign with; give --key FILE")
+    strange = office.approve("--as", CAROL)
+    assert f"the approval is by {CAROL}, its key is that of {BOB}" in strange.stderr
+    intent = office.fabric / "fabric.yaml"
+    intent.write_text(intent.read_text(encoding="utf-8").replace("gpu", "host"), encoding="utf-8")
+    assert office.approve().returncode == 3
+    assert not office.plan.with_name("plan.json.approval").exists()
+
+
+def test_what_is_intended_here_must_be_what_the_plan_was_made_for(office: Office) -> None:
+    folder = office.fabric / "templates" / "nvue"
+    folder.mkdir(parents=True)
+    intent = office.fabric / "fabric.yaml"
+    values = yaml.safe_load(intent.read_text(encoding="utf-8"))
+    values["services"]["snmp"]["location"] = "another row"
+    intent.write_text(yaml.safe_dump(values), encoding="utf-8")
+    done = office.approve()
+    assert_refused(done, "leaf01: what is intended in", "is not what the plan was made for; check out the commit")
+
+
+def test_the_key_git_signs_with_is_the_default(office: Office) -> None:
+    office.git("config", "user.signingkey", str(office.folder / "bob"))
+    done = run("approve", office.plan, "-f", office.fabric, "--yes")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_plan_that_changes_nothing_needs_no_approval(office: Office) -> None:
+    office.policy(approval={"required": "always"}, hook=office.gate("exit 1"), reason="required")
+    plan = office.folder / "nothing.json"
+    office.scene.edit("leaf01", "startup.yaml", "spare", "gpu01:rail0")
+    assert run("plan", "-f", office.fabric, "--running", office.scene.saved, "-o", plan).returncode == 0
+    assert run("deploy", plan, "-f", office.fabric, "--yes").returncode == 0
+    done = run("approve", plan, "-f", office.fabric, "--key", office.folder / "bob", "--yes")
+    assert_refused(done, "the plan changes nothing")
+
+
+def test_a_wrong_policy_is_said_by_validate_and_stops_a_deploy(office: Office) -> None:
+    office.policy(hok={})
+    for done in (office.deploy(), run("validate", "-f", office.fabric)):
+        assert_refused(done, "deploy.yaml:1: hok: unknown key 'hok'")
+
+
+def test_limit_of_history_is_for_one_run(office: Office) -> None:
+    assert_refused(run("history", "-f", office.fabric, "--limit", "leaf01"), "--limit is for the diffs of one run")
+    assert office.deploy().returncode == UNREACHED
+    shown = run("history", "last", "-f", office.fabric, "--limit", "leaf01").stdout
+    assert "description: spare → gpu01:rail0" in shown
+    assert "description" not in run("history", "last", "-f", office.fabric, "--limit", "leaf02").stdout
