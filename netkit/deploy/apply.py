@@ -178,7 +178,7 @@ def _job(
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,
-        began_s=clock.wall_s(),
+        began_s=clock.steady_s(),
     )
 
 

@@ -9,8 +9,9 @@ import secrets
 import shutil
 import threading
 import time
+from calendar import timegm
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
 
+NAMED = "%Y%m%dT%H%M%S"
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 SAMPLE, CONFIRMED, FINISHED = "sample", "confirmed", "finished"
@@ -50,6 +52,9 @@ class Entry:
     revert_s: int = 0
     note: str = ""
     outcome: DeviceOutcome | None = None
+    steady_s: float = 0.0
+    boot: str = ""
+    """With `revert_s`: the time by a clock that nobody can set, and which start of the machine that counts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,11 @@ class Journal:
     @classmethod
     def new(cls, root: Path, clock: Clock = CLOCK) -> "Journal":
         """Return the journal of a run to come; nothing is written yet."""
-        began = time.strftime("%Y%m%dT%H%M%S", time.gmtime(clock.wall_s()))
-        return cls(root / f"{began}-{secrets.token_hex(2)}", clock)
+        began_s = clock.wall_s()
+        newest = max((folder.name for folder in root.glob("*-*/")), default="")
+        with suppress(ValueError):  # the newest run is the last by its name, also when the clock was put back
+            began_s = max(began_s, 1 + timegm(time.strptime(newest.partition("-")[0], NAMED)))
+        return cls(root / f"{time.strftime(NAMED, time.gmtime(began_s))}-{secrets.token_hex(2)}", clock)
 
     def start(self, orders: Orders) -> None:
         """Write down what is to be done; DeployError when that cannot be: then there is no such run."""
@@ -108,7 +116,8 @@ class Journal:
 
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
         """Write down a step that is about to happen."""
-        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note))
+        steady_s, boot = (self._clock.steady_s(), self._clock.boot_id()) if revert_s else (0.0, "")
+        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note, None, steady_s, boot))
 
     def failed(self, outcome: DeviceOutcome) -> None:
         """Write down that a device failed, before it is known how it comes out."""
