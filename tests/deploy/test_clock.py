@@ -11,9 +11,9 @@ from netkit.deploy import Journal, Outcome, Result
 from netkit.deploy.clock import CLOCK
 from netkit.deploy.journal import Entry
 from tests.deploy import promise
-from tests.deploy.fake import Killed
+from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
-from tests.deploy.test_promises import BROKEN, CHANGE, SETTINGS, Cut, Fault, broken
+from tests.deploy.test_promises import BROKEN, CHANGE, SETTINGS, Cut, broken
 
 HOUR_S = 3600.0
 JUMP = st.sampled_from((-HOUR_S, HOUR_S, -1e9, 1e9))
