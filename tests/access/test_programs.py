@@ -23,14 +23,15 @@ def test_a_command_that_prints_a_secret_does_not_get_the_others(monkeypatch: pyt
     assert SecretStore(Source(command=command))("NAME") == "[kept]"
 
 
-def test_git_does_not_get_them(tmp_path: Path) -> None:
+def test_git_does_not_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = tmp_path / "seen"
     git = tmp_path / "bin" / "git"
     git.parent.mkdir()
     git.write_text(f"#!/bin/sh\nenv >>{seen}\nexit 128\n", encoding="utf-8")
     git.chmod(0o755)
-    changes = {"PATH": f"{git.parent}:/usr/bin:/bin", "NETKIT_SECRET_SNMP_AUTH": "unseen"}
-    start("plan", "--fabric", "inventory/reference", "--against", "git:HEAD", **changes)
+    monkeypatch.setenv("PATH", f"{git.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "unseen")
+    start("plan", "--fabric", "inventory/reference", "--against", "git:HEAD")
     environment = seen.read_text(encoding="utf-8")
     assert "PATH=" in environment
     assert "unseen" not in environment
