@@ -17,6 +17,7 @@ PACKAGE = ROOT / "netkit"
 STAGES = (
     "errors",
     "environment",
+    "private",
     "hardware",
     "facts",
     "platforms",

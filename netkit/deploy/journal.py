@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit import plan as planning
+from netkit import private
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
@@ -106,8 +107,9 @@ class Journal:
 
     def _start(self, orders: Orders) -> None:
         with self._written(self.folder):
-            (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
-            self.folder.chmod(0o700)
+            private.make_folder(self.folder.parent)
+            self.folder.mkdir(mode=0o700)
+            (self.folder / BEFORE).mkdir(mode=0o700)
         self._save(PLAN, planning.write(orders.plan))
         self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
         if orders.owner is not None:
@@ -193,7 +195,7 @@ class Journal:
         file = self.folder / name
         partial = file.with_name(f".{file.name}")
         with self._written(file):
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            handle = private.open_file(partial, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()

@@ -6,12 +6,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from netkit import private
+
 
 class Ledger:
     """Lines written by many threads; those that come together are brought to disk together."""
 
     def __init__(self, file: Path) -> None:
-        self._handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._handle = private.open_file(file, os.O_WRONLY | os.O_APPEND)
         self._adding, self._syncing = threading.Lock(), threading.Lock()
         self._written = self._synced = 0
         self._is_broken = False

@@ -1,7 +1,10 @@
 """The store: runs of checks are saved whole or not at all, and read while others write."""
 
+import contextlib
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +16,7 @@ from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
+from netkit.private import keep_private, open_file
 from netkit.store import outbox, row, schema, state
 from netkit.store.database import connectable, file_of, reading, told, url_of, writing
 from netkit.store.reading import Measured
@@ -183,8 +187,18 @@ def open_store(where: str, *, is_new_allowed: bool = True) -> Store:
         raise StoreError(Problem("no store is there", "netkit check --store makes one", file=str(file)))
     engine = connectable(url)
     with told(engine):
+        if file is not None:
+            _keep_private(file)
         _ready(engine, is_new_allowed=is_new_allowed)
     return Store(engine)
+
+
+def _keep_private(file: Path) -> None:
+    """Keep others from reading what a file holds; the files that SQLite makes beside it are as that one is."""
+    with contextlib.suppress(OSError):  # of another account, or not there: what that means, the database says
+        os.close(open_file(file, os.O_RDWR))
+        for suffix in ("-wal", "-shm"):
+            keep_private(file.with_name(f"{file.name}{suffix}"))
 
 
 def _ready(engine: Engine, *, is_new_allowed: bool) -> None:
