@@ -155,6 +155,8 @@ def _counted(project: Project) -> Iterator[tuple[str, str]]:
 
 def _told(one: RunSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.began_s))
+    if one.damage is not None:
+        return f"cannot be read: {one.damage}"
     if one.outcome is None:
         return f"{began}, not finished"
     results = Counter(str(device.result) for device in one.outcome.devices)

@@ -126,7 +126,17 @@ def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files]
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit deploy --resume {undone.run}"))
     names = [device.device for device in outcome.devices if device.state is not State.AS_BEFORE]
+    missed = {one.name for one in orders.plan.unreachable}
+    if strange := [name for name in names if orders.plan.device(name) is None and name not in missed]:
+        raise DeployError(
+            Problem(f"run {undone.run}: {strange[0]!r} is no device of its plan", "its files are damaged")
+        )
     found = {name: running for name in names if (running := undone.before(name)) is not None}
+    for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
+        if not found.keys() <= files.keys():
+            raise DeployError(
+                Problem("lacks a device that the run changed", "it is damaged", file=str(undone.folder / file))
+            )
     if not found:
         raise DeployError(Problem(f"run {undone.run} changed nothing that could be taken back", "netkit history"))
     before = {

@@ -24,7 +24,7 @@ from netkit import private
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
-from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
+from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -46,14 +46,14 @@ class JournalError(DeployError):
 class Entry:
     """One line of a journal."""
 
-    at_s: float
+    at_s: Seconds
     step: str
     device: str = ""
     wave: int = 0
-    revert_s: int = 0
+    revert_s: Whole = 0
     note: str = ""
     outcome: DeviceOutcome | None = None
-    steady_s: float = 0.0
+    steady_s: Seconds = 0.0
     boot: str = ""
     """With `revert_s`: the time by a clock that nobody can set, and which start of the machine that counts from."""
 
@@ -71,6 +71,8 @@ class Orders:
 NAMES = tuple(item.name for item in fields(Entry))
 ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
+DAMAGED = "devices take back by themselves what is not confirmed: wait for that, and make a new plan"
+HALF = "EOF while parsing"
 
 
 @cache
@@ -148,35 +150,42 @@ class Journal:
 
     def before(self, device: str) -> Running | None:
         """Return what a device ran before; None when it was never about to be changed."""
-        file = self.folder / BEFORE / f"{device}.json"
-        return _adapter(Running).validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
+        name = f"{BEFORE}/{device}.json"
+        return self._valid(Running, name) if (self.folder / name).exists() else None
 
     def orders(self) -> Orders:
         """Return what the run was told; DeployError when there is no such run."""
-        try:
-            plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
-            intended = _adapter(ALL_FILES).validate_json(self._text(INTENDED))
-            has_owner = (self.folder / OWNER).exists()
-            owner = _adapter(ALL_FILES).validate_json(self._text(OWNER)) if has_owner else None
-            return Orders(plan, intended, owner, _adapter(Options).validate_json(self._text(OPTIONS)))
-        except (OSError, ValidationError):
-            raise DeployError(Problem(f"there is no run {self.run}, or not a whole one", REMEDY)) from None
+        if not self.folder.is_dir():
+            raise DeployError(Problem(f"there is no run {self.run}", REMEDY))
+        plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
+        intended = self._valid(ALL_FILES, INTENDED)
+        owner = self._valid(ALL_FILES, OWNER) if (self.folder / OWNER).exists() else None
+        names = {device.name for device in plan.devices}
+        for name, files in ((INTENDED, intended), (OWNER, owner)):
+            if files is not None and not files.keys() <= names:
+                raise self._damaged(name)
+        return Orders(plan, intended, owner, self._valid(Options, OPTIONS))
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every whole line; a process that was killed may leave half of one."""
+        """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""
         file = self.folder / JOURNAL
         found = []
-        for line in lines(file) if file.exists() else ():
-            try:
-                found.append(_adapter(Entry).validate_json(line))
-            except ValidationError:
-                continue
+        try:
+            for number, line in enumerate(lines(file) if file.exists() else (), 1):
+                try:
+                    found.append(_adapter(Entry).validate_json(line))
+                except ValidationError as error:
+                    is_half = not line.endswith("\n") or not line.strip("\0\n ") or HALF in str(error)
+                    if not is_half:
+                        raise self._damaged(JOURNAL, number) from None
+        except OSError as error:
+            raise self._damaged(JOURNAL, why=f"cannot be read: {error.strerror}") from None
         return tuple(found)
 
     def outcome(self) -> Outcome | None:
         """Return how the run came out; None while it has not finished."""
         file = self.folder / OUTCOME
-        return shape.read(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
+        return shape.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
     def _write(self, entry: Entry) -> None:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
@@ -188,7 +197,22 @@ class Journal:
             ledger.add(json.dumps(plain))
 
     def _text(self, name: str) -> str:
-        return (self.folder / name).read_text(encoding="utf-8")
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+        except ValueError:  # no text, or a name that can be none of a file
+            raise self._damaged(name) from None
+
+    def _valid(self, kind: Any, name: str) -> Any:
+        """Return what a file holds; DeployError when it is not of a kind all through."""
+        try:
+            return _adapter(kind).validate_json(self._text(name))
+        except (ValidationError, RecursionError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str, line: int = 0, why: str = "is damaged") -> DeployError:
+        return DeployError(Problem(why, DAMAGED, file=str(self.folder / name), line=line))
 
     def _save(self, name: str, text: str) -> None:
         """Write a file whole or not at all, for nobody else to read."""
@@ -231,10 +255,12 @@ class RunSummary:
     began_s: float
     outcome: Outcome | None
     """None: it has not finished, and can be resumed."""
+    damage: NetkitError | None = None
+    """Why the run cannot be read, though it had begun; then nothing else of it need be true."""
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:
-    """Return the runs kept in a folder, the newest first; what cannot be read is left out."""
+    """Return the runs kept in a folder, the newest first; one that cannot be read is there with its damage."""
     return tuple(_summaries(root))
 
 
@@ -243,7 +269,9 @@ def _summaries(root: Path) -> Iterator[RunSummary]:
         journal = Journal(folder)
         try:
             orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
-        except NetkitError:
+        except NetkitError as error:
+            if (folder / JOURNAL).exists() or (folder / OUTCOME).exists():  # without them it was killed before it began
+                yield RunSummary(folder.name, "", 0.0, None, error)
             continue
         began_s = entries[0].at_s if entries else 0.0
         yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome)

@@ -12,9 +12,11 @@ from netkit.cli.terminal.text import columns, write_json
 from netkit.deploy import Journal, Outcome, Phase, Result, RunSummary, State, history
 from netkit.deploy.journal import SAMPLE, Entry
 from netkit.deploy.shape import DeviceOutcome
+from netkit.errors import DeployError
 from netkit.report.outcome_text import outcome_text
 
 Row = tuple[str, str, str, str, str]
+DAMAGED = "cannot be read"
 UNTOUCHED = {"wave", Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
 """Steps that leave a device as it was."""
 
@@ -34,12 +36,15 @@ def run(folder: Path, name: str, *, lab: str, output: str) -> None:
         sys.stdout.write(columns(rows(found), ("RUN", "BEGAN", "RESULT", "DEVICES")))
     else:
         sys.stdout.write(f"no run on {fabric} yet\n")
+    if damaged := [problem for one in found if one.damage is not None for problem in one.damage.problems]:
+        sys.stdout.flush()
+        raise DeployError(damaged)
 
 
 def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, str, str, str]]:
     """Yield what is said of each run in a line."""
     for one in runs:
-        yield one.run, _when(one.began_s), _result(one.outcome), _devices(one.outcome)
+        yield one.run, _when(one.began_s), DAMAGED if one.damage else _result(one.outcome), _devices(one.outcome)
 
 
 def tell(journal: Journal, output: str) -> None:
@@ -100,5 +105,5 @@ def _when(seconds: float) -> str:
 
 def _entry(one: RunSummary) -> dict[str, object]:
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
-    result = _result(one.outcome)
+    result = DAMAGED if one.damage else _result(one.outcome)
     return {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
