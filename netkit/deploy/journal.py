@@ -173,7 +173,7 @@ class Journal:
         try:
             for number, line in enumerate(lines(file) if file.exists() else (), 1):
                 try:
-                    found.append(_adapter(Entry).validate_json(line))
+                    found.append(_adapter(Entry).validate_json(line.rstrip("\0\n ")))
                 except ValidationError as error:
                     is_half = not line.endswith("\n") or not line.strip("\0\n ") or HALF in str(error)
                     if not is_half:
