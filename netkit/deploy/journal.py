@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from netkit import plan as planning
 from netkit import private
-from netkit.deploy import shape
+from netkit.deploy import seal, shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
@@ -146,7 +146,10 @@ class Journal:
     def keep(self, device: str, running: Running) -> None:
         """Keep what a device runs before it is changed."""
         found = {"files": dict(running.files), "version": running.version}
-        self._save(f"{BEFORE}/{device}.json", json.dumps(found))
+        name = f"{BEFORE}/{device}.json"
+        with self._written(self.folder.parent / seal.KEY):
+            text = seal.sealed(json.dumps(found), f"{self.run}/{name}", self.folder.parent)
+        self._save(name, text)
 
     def before(self, device: str) -> Running | None:
         """Return what a device ran before; None when it was never about to be changed."""
@@ -207,7 +210,9 @@ class Journal:
     def _valid(self, kind: Any, name: str) -> Any:
         """Return what a file holds; DeployError when it is not of a kind all through."""
         try:
-            return _adapter(kind).validate_json(self._text(name))
+            return _adapter(kind).validate_json(seal.opened(self._text(name), f"{self.run}/{name}", self.folder.parent))
+        except seal.SealError as error:
+            raise self._damaged(name, why=str(error)) from None
         except (ValidationError, RecursionError):
             raise self._damaged(name) from None
 
