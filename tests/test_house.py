@@ -16,6 +16,8 @@ PACKAGE = ROOT / "netkit"
 # From left to right. A stage imports only what stands to its left; only the CLI imports everything.
 STAGES = (
     "errors",
+    "environment",
+    "private",
     "hardware",
     "facts",
     "platforms",
@@ -76,7 +78,7 @@ def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
     assert {stage for stage in imported_stages(path) if STAGES.index(stage) > here} == set()
 
 
-LAB_READS = {"errors", "hardware", "intent", "design", "render", "lab"}
+LAB_READS = {"errors", "environment", "hardware", "intent", "design", "render", "lab"}
 
 
 def test_the_lab_shares_no_code_with_what_is_tried_on_it() -> None:
@@ -144,3 +146,64 @@ def test_every_hardware_value_has_a_source() -> None:
 def test_no_module_has_a_name_that_says_nothing() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "lib", "base", "misc", "manager"}
     assert {path.stem for path in modules()} & empty == set()
+
+
+STARTS = re.compile(r"(?:subprocess\.(?:run|Popen|call|check_\w+|get\w*output)|os\.(?:exec|spawn|posix_spawn)\w*)")
+STARTS_BY_LIBRARY = re.compile(
+    r"(?:os\.(?:system|popen)|pty\.spawn|asyncio\.(?:subprocess\.)?create_subprocess_\w+|multiprocessing\.get_context"
+    r"|ansible_runner\.interface\.\w+|\w*ProxyCommand)"
+)
+KNOWN_STARTS = {
+    "serve/child.py": "netkit itself, which needs its secrets",
+    "cli/cores.py": "this process, forked",
+    "platforms/linux/transport.py": "its environment is a list of what may pass",
+}
+CLEAN = re.compile(
+    r"without_secrets\(|\{\*\*without_secrets\(|ENVIRONMENT$|\{\*\*ENVIRONMENT, \*\*\(environment or \{\}\)\}$"
+)
+
+
+def starts(path: Path) -> list[tuple[str, str]]:
+    """Return what starts a program in a module, and the environment each is given."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.module not in {"subprocess", "pty", "os.subprocess"}, f"{path}: import the module, to be found"
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        if STARTS_BY_LIBRARY.fullmatch(called):
+            found.append((called, "?"))
+        elif STARTS.fullmatch(called):
+            given = [ast.unparse(word.value) for word in node.keywords if word.arg == "env"]
+            is_exec = called.startswith("os.") and called.endswith("e")
+            found.append((called, (given or [ast.unparse(node.args[-1]) if is_exec else ""])[0]))
+    return found
+
+
+def test_a_program_that_netkit_starts_does_not_get_its_secrets() -> None:
+    unclean = {
+        f"{path.relative_to(PACKAGE)}: {called} env={given}"
+        for path in modules()
+        for called, given in starts(path)
+        if not CLEAN.match(given) and str(path.relative_to(PACKAGE)) not in KNOWN_STARTS
+    }
+    assert unclean == set()
+    assert {name for name in KNOWN_STARTS if starts(PACKAGE / name)} == {*KNOWN_STARTS}
+    assert sum(len(starts(path)) for path in modules()) > 15
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "subprocess.run(['x'])",
+        "subprocess.Popen(['x'], env=dict(os.environ))",
+        "os.execvp('x', ['x'])",
+        "os.execve('x', ['x'], os.environ)",
+        "os.system('x')",
+    ],
+)
+def test_a_program_that_would_get_them_is_found(call: str, tmp_path: Path) -> None:
+    file = tmp_path / "module.py"
+    file.write_text(call, encoding="utf-8")
+    assert [given for _, given in starts(file) if not CLEAN.match(given)]

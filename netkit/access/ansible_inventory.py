@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from netkit.access.endpoint import Endpoint
-from netkit.access.secrets import PASSWORD
 from netkit.design.fabric import Fabric, Host
 from netkit.design.hosts import RoutePlan
 from netkit.design.select import ATTRIBUTES
+from netkit.environment import PASSWORD
 from netkit.platforms.linux import rails, reach
 
 GROUPED = ("role", "unit", "pod", "platform")

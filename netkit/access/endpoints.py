@@ -7,9 +7,10 @@ from typing import Any
 
 from netkit.access.certificate import known_certificates
 from netkit.access.endpoint import Endpoint, GnmiEndpoint, Transport
-from netkit.access.secrets import PASSWORD, read
+from netkit.access.secrets import read
 from netkit.access.settings import TRANSPORTS, AccessSettings, GnmiAccess, PlatformAccess, Source
 from netkit.design.fabric import Fabric, Host, Switch
+from netkit.environment import PASSWORD
 from netkit.errors import AccessError, Problem
 
 KNOWN_HOSTS = "known_hosts"

@@ -7,10 +7,9 @@ import subprocess
 import threading
 
 from netkit.access.settings import Source
+from netkit.environment import SECRET_PREFIX, without_secrets
 from netkit.errors import AccessError, Problem
 
-PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
-PREFIX = "NETKIT_SECRET_"
 PATIENCE_S = 120
 
 
@@ -48,7 +47,7 @@ class SecretStore:
         return "SecretStore()"
 
     def _fetched(self, name: str) -> str:
-        variable = PREFIX + name
+        variable = SECRET_PREFIX + name
         if value := os.environ.get(variable, ""):
             return _single_line(f"the secret {name}", value)
         if self._source is None:
@@ -74,7 +73,9 @@ def _printed(command: str, name: str, what: str) -> str:
     """Return what a command prints. Its own messages are not shown: they might tell what it prints."""
     try:
         words = [word.replace("{name}", name) for word in shlex.split(command)]
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            words, env=without_secrets(), stdout=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
+        )
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         why = "it did not end in time" if isinstance(error, subprocess.TimeoutExpired) else str(error)
         raise _missing(f"{what} is not to be had: `{command}` cannot be run: {why}", "run it by hand") from None

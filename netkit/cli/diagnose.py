@@ -22,6 +22,7 @@ from netkit.cli.runs import runs_folder
 from netkit.cli.terminal.text import columns
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy import RunSummary, history
+from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError
 from netkit.lab import ability
 from netkit.lab.folder import all_labs
@@ -118,7 +119,9 @@ def _versions(packages: Iterable[str]) -> Iterator[tuple[str, str]]:
     if not shutil.which("dpkg-query"):
         return
     words = ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev} ${Version}\n", *packages]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 (a fixed list of words)
+    done = subprocess.run(  # noqa: S603 (a fixed list of words)
+        words, env=without_secrets(), capture_output=True, text=True, check=False
+    )
     found = {line.split()[0]: line.split()[2] for line in done.stdout.splitlines() if line.split()[1:2] == ["ii"]}
     for package in packages:
         yield package, found.get(package, "missing")
@@ -152,6 +155,8 @@ def _counted(project: Project) -> Iterator[tuple[str, str]]:
 
 def _told(one: RunSummary) -> str:
     began = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.began_s))
+    if one.damage is not None:
+        return f"cannot be read: {one.damage}"
     if one.outcome is None:
         return f"{began}, not finished"
     results = Counter(str(device.result) for device in one.outcome.devices)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from netkit.deploy import Journal, RunSummary, history
 from netkit.errors import Problem, UsageError
+from netkit.private import keep_private
 
 LAST = "last"
 UNSAFE = re.compile(r"[^\w.-]")
@@ -22,6 +23,7 @@ def state_folder() -> Path:
 def runs_folder(fabric: str, lab: str) -> Path:
     """Return where the runs on a fabric are, or those on a lab of it: one never takes back what the other did."""
     place = state_folder() / UNSAFE.sub("_", fabric)
+    keep_private(place)
     return place / "labs" / lab / "runs" if lab else place / "runs"
 
 

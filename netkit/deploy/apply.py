@@ -136,7 +136,17 @@ def way_back(
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit deploy --resume {undone.run}"))
     states = {one.device: one.state for one in outcome.devices if one.state is not State.AS_BEFORE}
+    missed = {one.name for one in orders.plan.unreachable}
+    if strange := [name for name in states if orders.plan.device(name) is None and name not in missed]:
+        raise DeployError(
+            Problem(f"run {undone.run}: {strange[0]!r} is no device of its plan", "its files are damaged")
+        )
     found = {name: running for name in states if (running := undone.before(name)) is not None}
+    for file, files in (("intended.json", orders.intended), ("owner.json", orders.owner or orders.intended)):
+        if not found.keys() <= files.keys():
+            raise DeployError(
+                Problem("lacks a device that the run changed", "it is damaged", file=str(undone.folder / file))
+            )
     if not found:
         raise DeployError(Problem(f"run {undone.run} changed nothing that could be taken back", "netkit history"))
     before = {
@@ -184,7 +194,7 @@ def _job(
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,
-        began_s=clock.wall_s(),
+        began_s=clock.steady_s(),
     )
 
 

@@ -25,7 +25,7 @@ def reopened(job: Job, name: str, until_s: float) -> Driver:
         try:
             return opened(job, name)
         except AccessError:
-            if job.clock.wall_s() >= until_s:
+            if job.clock.steady_s() >= until_s:
                 raise
             job.clock.sleep_s(job.options.poll_s)
 

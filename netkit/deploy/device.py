@@ -81,7 +81,7 @@ class Device:
     def begin(self) -> None:
         """Write down that the staged change is about to be applied."""
         options, clock = self._job.options, self._job.clock
-        self._earliest_s = clock.wall_s() + options.revert_s
+        self._earliest_s = clock.steady_s() + options.revert_s
         self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
         self._job.show(Phase.COMMIT, self._name, self._turn.wave)
 
@@ -146,7 +146,7 @@ class Device:
 
     def _conclude(self, error: Exception | None, *, is_half_possible: bool) -> None:
         """Finish. A connection that is lost on the way says nothing: the device may have applied the change."""
-        turn, options, now_s = self._turn, self._job.options, self._job.clock.wall_s()
+        turn, options, now_s = self._turn, self._job.options, self._job.clock.steady_s()
         has_answered = error is None or isinstance(error, DeviceError)
         applied_by_s = now_s + (0.0 if has_answered else options.settle_s)
         window = turn.window = Window(self._earliest_s, now_s + options.revert_s, applied_by_s)

@@ -99,6 +99,6 @@ class Sequel:
 def sequel(others: Gate, question: GateQuestion, clock: Clock) -> Sequel:
     """Ask other gates first."""
     kept = json.loads(question.sample) if question.sample else {}
-    began_s = clock.wall_s()
+    began_s = clock.steady_s()
     answer = others(replace(question, sample=kept.get("others", "")))
-    return Sequel(answer, kept, max(0.0, question.patience_s - (clock.wall_s() - began_s)))
+    return Sequel(answer, kept, max(0.0, question.patience_s - (clock.steady_s() - began_s)))

@@ -40,11 +40,11 @@ class HostGate:
     def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, tuple[str, ...]]) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
         before: Before = json.loads(question.sample or "{}")
-        deadline_s = self._clock.wall_s() + question.patience_s
+        deadline_s = self._clock.steady_s() + question.patience_s
         while True:
             found = reader.rail_states(far)
             worse = tuple(f"{question.device}: {one}" for state in found for one in _worse(state, before, far))
-            left_s = deadline_s - self._clock.wall_s()
+            left_s = deadline_s - self._clock.steady_s()
             if not worse or left_s <= 0:
                 return GateAnswer("worse", worse) if worse else GateAnswer("healthy")
             self._clock.sleep_s(min(POLL_S, left_s))

@@ -42,7 +42,7 @@ class Job:
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Tell whoever watches."""
-        at_s = self.clock.wall_s() - self.began_s
+        at_s = self.clock.steady_s() - self.began_s
         self.tell(Event(phase, device, wave, len(self.waves), at_s, outcome))
 
     def neighbors(self, name: str) -> tuple[str, ...]:

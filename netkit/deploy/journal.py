@@ -9,8 +9,9 @@ import secrets
 import shutil
 import threading
 import time
+from calendar import timegm
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -19,15 +20,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit import plan as planning
-from netkit.deploy import shape
+from netkit import private
+from netkit.deploy import seal, shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
+from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
 
+NAMED = "%Y%m%dT%H%M%S"
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
@@ -45,13 +48,16 @@ class JournalError(DeployError):
 class Entry:
     """One line of a journal."""
 
-    at_s: float
+    at_s: Seconds
     step: str
     device: str = ""
     wave: int = 0
-    revert_s: int = 0
+    revert_s: Whole = 0
     note: str = ""
     outcome: DeviceOutcome | None = None
+    steady_s: Seconds = 0.0
+    boot: str = ""
+    """With `revert_s`: the time by a clock that nobody can set, and which start of the machine that counts from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,8 @@ class Orders:
 NAMES = tuple(item.name for item in fields(Entry))
 ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
+DAMAGED = "devices take back by themselves what is not confirmed: wait for that, and make a new plan"
+HALF = "EOF while parsing"
 
 
 @cache
@@ -87,8 +95,11 @@ class Journal:
     @classmethod
     def new(cls, root: Path, clock: Clock = CLOCK) -> "Journal":
         """Return the journal of a run to come; nothing is written yet."""
-        began = time.strftime("%Y%m%dT%H%M%S", time.gmtime(clock.wall_s()))
-        return cls(root / f"{began}-{secrets.token_hex(2)}", clock)
+        began_s = clock.wall_s()
+        newest = max((folder.name for folder in root.glob("*-*/")), default="")
+        with suppress(ValueError):  # the newest run is the last by its name, also when the clock was put back
+            began_s = max(began_s, 1 + timegm(time.strptime(newest.partition("-")[0], NAMED)))
+        return cls(root / f"{time.strftime(NAMED, time.gmtime(began_s))}-{secrets.token_hex(2)}", clock)
 
     def start(self, orders: Orders, provenance: Provenance | None = None) -> None:
         """Write down what is to be done; DeployError when that cannot be: then there is no such run."""
@@ -134,8 +145,9 @@ class Journal:
 
     def _start(self, orders: Orders) -> None:
         with self._written(self.folder):
-            (self.folder / BEFORE).mkdir(mode=0o700, parents=True)
-            self.folder.chmod(0o700)
+            private.make_folder(self.folder.parent)
+            self.folder.mkdir(mode=0o700)
+            (self.folder / BEFORE).mkdir(mode=0o700)
         self._save(PLAN, planning.write(orders.plan))
         self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
         if orders.owner is not None:
@@ -144,7 +156,8 @@ class Journal:
 
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
         """Write down a step that is about to happen."""
-        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note))
+        steady_s, boot = (self._clock.steady_s(), self._clock.boot_id()) if revert_s else (0.0, "")
+        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note, None, steady_s, boot))
 
     def failed(self, outcome: DeviceOutcome) -> None:
         """Write down that a device failed, before it is known how it comes out."""
@@ -169,39 +182,49 @@ class Journal:
     def keep(self, device: str, running: Running) -> None:
         """Keep what a device runs before it is changed."""
         found = {"files": dict(running.files), "version": running.version}
-        self._save(f"{BEFORE}/{device}.json", json.dumps(found))
+        name = f"{BEFORE}/{device}.json"
+        with self._written(self.folder.parent / seal.KEY):
+            text = seal.sealed(json.dumps(found), f"{self.run}/{name}", self.folder.parent)
+        self._save(name, text)
 
     def before(self, device: str) -> Running | None:
         """Return what a device ran before; None when it was never about to be changed."""
-        file = self.folder / BEFORE / f"{device}.json"
-        return _adapter(Running).validate_json(file.read_text(encoding="utf-8")) if file.exists() else None
+        name = f"{BEFORE}/{device}.json"
+        return self._valid(Running, name) if (self.folder / name).exists() else None
 
     def orders(self) -> Orders:
         """Return what the run was told; DeployError when there is no such run."""
-        try:
-            plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
-            intended = _adapter(ALL_FILES).validate_json(self._text(INTENDED))
-            has_owner = (self.folder / OWNER).exists()
-            owner = _adapter(ALL_FILES).validate_json(self._text(OWNER)) if has_owner else None
-            return Orders(plan, intended, owner, _adapter(Options).validate_json(self._text(OPTIONS)))
-        except (OSError, ValidationError):
-            raise DeployError(Problem(f"there is no run {self.run}, or not a whole one", REMEDY)) from None
+        if not self.folder.is_dir():
+            raise DeployError(Problem(f"there is no run {self.run}", REMEDY))
+        plan = planning.read(self._text(PLAN), str(self.folder / PLAN))
+        intended = self._valid(ALL_FILES, INTENDED)
+        owner = self._valid(ALL_FILES, OWNER) if (self.folder / OWNER).exists() else None
+        names = {device.name for device in plan.devices}
+        for name, files in ((INTENDED, intended), (OWNER, owner)):
+            if files is not None and not files.keys() <= names:
+                raise self._damaged(name)
+        return Orders(plan, intended, owner, self._valid(Options, OPTIONS))
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return every whole line; a process that was killed may leave half of one."""
+        """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""
         file = self.folder / JOURNAL
         found = []
-        for line in lines(file) if file.exists() else ():
-            try:
-                found.append(_adapter(Entry).validate_json(line))
-            except ValidationError:
-                continue
+        try:
+            for number, line in enumerate(lines(file) if file.exists() else (), 1):
+                try:
+                    found.append(_adapter(Entry).validate_json(line.rstrip("\0\n ")))
+                except ValidationError as error:
+                    is_half = not line.endswith("\n") or not line.strip("\0\n ") or HALF in str(error)
+                    if not is_half:
+                        raise self._damaged(JOURNAL, number) from None
+        except OSError as error:
+            raise self._damaged(JOURNAL, why=f"cannot be read: {error.strerror}") from None
         return tuple(found)
 
     def outcome(self) -> Outcome | None:
         """Return how the run came out; None while it has not finished."""
         file = self.folder / OUTCOME
-        return shape.read(file.read_text(encoding="utf-8"), str(file)) if file.exists() else None
+        return shape.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
     def _write(self, entry: Entry) -> None:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
@@ -213,14 +236,31 @@ class Journal:
             ledger.add(json.dumps(plain))
 
     def _text(self, name: str) -> str:
-        return (self.folder / name).read_text(encoding="utf-8")
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except OSError as error:
+            raise self._damaged(name, why=f"cannot be read: {(error.strerror or str(error)).lower()}") from None
+        except ValueError:  # no text, or a name that can be none of a file
+            raise self._damaged(name) from None
+
+    def _valid(self, kind: Any, name: str) -> Any:
+        """Return what a file holds; DeployError when it is not of a kind all through."""
+        try:
+            return _adapter(kind).validate_json(seal.opened(self._text(name), f"{self.run}/{name}", self.folder.parent))
+        except seal.SealError as error:
+            raise self._damaged(name, why=str(error)) from None
+        except (ValidationError, RecursionError):
+            raise self._damaged(name) from None
+
+    def _damaged(self, name: str, line: int = 0, why: str = "is damaged") -> DeployError:
+        return DeployError(Problem(why, DAMAGED, file=str(self.folder / name), line=line))
 
     def _save(self, name: str, text: str) -> None:
         """Write a file whole or not at all, for nobody else to read."""
         file = self.folder / name
         partial = file.with_name(f".{file.name}")
         with self._written(file):
-            handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            handle = private.open_file(partial, os.O_WRONLY | os.O_TRUNC)
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
                 stream.flush()
@@ -258,6 +298,8 @@ class RunSummary:
     """None: it has not finished, and can be resumed."""
     provenance: tuple[Provenance, ...] = ()
     """Who began it, and who resumed it."""
+    damage: NetkitError | None = None
+    """Why the run cannot be read, though it had begun; then nothing else of it need be true."""
 
 
 def claim_of(runs: Path, approval: Approval) -> Path:
@@ -283,7 +325,7 @@ def known_provenance(journal: Journal) -> tuple[Provenance, ...]:
 
 
 def history(root: Path) -> tuple[RunSummary, ...]:
-    """Return the runs kept in a folder, the newest first; what cannot be read is left out."""
+    """Return the runs kept in a folder, the newest first; one that cannot be read is there with its damage."""
     return tuple(_summaries(root))
 
 
@@ -292,7 +334,9 @@ def _summaries(root: Path) -> Iterator[RunSummary]:
         journal = Journal(folder)
         try:
             orders, outcome, entries = journal.orders(), journal.outcome(), journal.entries()
-        except NetkitError:
+        except NetkitError as error:
+            if (folder / JOURNAL).exists() or (folder / OUTCOME).exists():  # without them it was killed before it began
+                yield RunSummary(folder.name, "", 0.0, None, damage=error)
             continue
         began_s = entries[0].at_s if entries else 0.0
         yield RunSummary(folder.name, orders.plan.fabric, began_s, outcome, known_provenance(journal))

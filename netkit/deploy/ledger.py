@@ -6,17 +6,19 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from netkit import private
+
 
 class Ledger:
     """Lines written by many threads; those that come together are brought to disk together."""
 
     def __init__(self, file: Path) -> None:
-        self._handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._handle = private.open_file(file, os.O_WRONLY | os.O_APPEND)
         self._adding, self._syncing = threading.Lock(), threading.Lock()
         self._written = self._synced = 0
         self._is_broken = False
-        if os.fstat(self._handle).st_size and not _ends_whole(file):
-            os.write(self._handle, b"\n")  # the end of a line a killed process left half written
+        if os.fstat(self._handle).st_size:  # what a killed process left half written announced nothing
+            os.ftruncate(self._handle, file.read_bytes().rfind(b"\n") + 1)
 
     def add(self, line: str) -> None:
         """Write a line, and return when it is on disk; OSError when it is not, and of every line after that.
@@ -51,9 +53,3 @@ def lines(file: Path) -> Iterator[str]:
     """Yield the lines of a ledger."""
     with file.open(encoding="utf-8", errors="replace") as stream:
         yield from stream
-
-
-def _ends_whole(file: Path) -> bool:
-    with file.open("rb") as stream:
-        stream.seek(-1, os.SEEK_END)
-        return stream.read(1) == b"\n"

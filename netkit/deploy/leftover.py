@@ -50,13 +50,16 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
     turn.is_drained, turn.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:
-        # When the device began to count is not in the journal; a commit that took longer has been given up.
-        earliest_s = commit.at_s + commit.revert_s
-        latest_s = earliest_s + job.options.settle_s
+        # When the device began to count is not in the journal; a commit that took longer has been given up. Since the
+        # machine has started again, only a clock that may have been set knows how long ago it was: nothing is confirmed
+        # by that one.
+        now_s, settle_s = job.clock.steady_s(), job.options.settle_s
+        is_known = bool(commit.boot) and commit.boot == job.clock.boot_id()
+        began_s = commit.steady_s if is_known else now_s - max(0.0, job.clock.wall_s() - commit.at_s)
         turn.window = Window(
-            earliest_s,
-            latest_s,
-            commit.at_s + job.options.settle_s,
+            began_s + commit.revert_s if is_known else min(now_s, began_s + commit.revert_s),
+            began_s + commit.revert_s + settle_s,
+            began_s + settle_s,
             is_confirming=Phase.CONFIRM in steps,
             is_confirmed=CONFIRMED in steps,
         )

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from netkit import private
 from netkit.deploy.journal import unwritable
 from netkit.errors import DeployError, Problem
 
@@ -67,8 +68,8 @@ def held_for_all(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
 
 def _opened(file: Path) -> int:
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private.make_folder(file.parent)
+        return private.open_file(file, os.O_RDWR)
     except OSError as error:
         raise DeployError(unwritable(file, error)) from None
 

@@ -80,14 +80,14 @@ class ReachGate:
         self, called: Mapping[str, Mapping[str, tuple[str, ...]]], before: Answers, answer: GateAnswer, left_s: float
     ) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
-        deadline_s = self._clock.wall_s() + left_s
+        deadline_s = self._clock.steady_s() + left_s
         while True:
             now = self._answers(before, called)
             lost = tuple(self._lost(called, before, now))
             unasked = tuple(f"{name} cannot be asked any more" for name in before if name not in now)
             if not lost and not unasked:
                 return answer
-            if self._clock.wall_s() >= deadline_s:
+            if self._clock.steady_s() >= deadline_s:
                 return GateAnswer("worse" if lost else "inconclusive", lost or unasked)
             self._clock.sleep_s(POLL_S)
 

@@ -56,13 +56,13 @@ class SessionGate:
 
     def _settled(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
         """Return the answer once all is as it was, or when patience is over."""
-        deadline_s = self._clock.wall_s() + question.patience_s
+        deadline_s = self._clock.steady_s() + question.patience_s
         seen: Sessions = before[question.device]
         while True:
             found = _established(question.reader)
             is_filling = _is_filling(before[question.device], seen, found)
             answer = self._answer(question, before, found)
-            left_s = deadline_s - self._clock.wall_s()
+            left_s = deadline_s - self._clock.steady_s()
             if left_s <= 0 or (answer.is_healthy and not is_filling):
                 return answer
             seen = found

@@ -50,7 +50,7 @@ class Settling:
     def settle(self) -> Ending:
         """Ask the device until it is known what it runs, or until its timer has run out long ago."""
         while True:
-            is_last = self._job.clock.wall_s() >= self._give_up_s
+            is_last = self._job.clock.steady_s() >= self._give_up_s
             try:
                 ending = self._round(is_last=is_last)
             except Exception as error:
@@ -70,7 +70,7 @@ class Settling:
             return self._judged(driver, look(driver, self._task), is_last=is_last)
 
     def _judged(self, driver: Driver, seen: Seen, *, is_last: bool) -> Ending:
-        now_s = self._job.clock.wall_s()
+        now_s = self._job.clock.steady_s()
         if seen.is_as_before(self._task):
             if now_s < self._applied_by_s:
                 return Ending(State.UNKNOWN, "it may still be about to apply the change", FAILED)

@@ -5,14 +5,18 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from netkit.errors import DeployError, Problem
 
 EXIT_CODES_BY_WEIGHT = (3, 4, 1, 2)
 """Of several exit codes the first of these holds."""
 FAILED = 1
+LONGEST_S = 100_000_000_000
+Seconds = Annotated[float, Field(ge=0, lt=LONGEST_S, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0, lt=LONGEST_S)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +33,15 @@ class Options:
     """Whether a device whose traffic has another way is asked to send it there first."""
     is_together: bool = False
     """Whether devices that stand in for each other may change at the same time."""
-    parallel: int = 20
-    max_fail: int = 0
-    revert_s: int = 120
+    parallel: Annotated[int, Field(ge=1, le=10_000)] = 20
+    max_fail: Whole = 0
+    revert_s: Whole = 120
     """A device takes back by itself what is not confirmed within this time."""
-    settle_s: float = 60.0
+    settle_s: Seconds = 60.0
     """How long sessions may take to come back, and a device to answer again."""
-    drain_s: float = 10.0
+    drain_s: Seconds = 10.0
     """How long traffic may take to leave a drained device."""
-    poll_s: float = 1.0
+    poll_s: Seconds = 1.0
 
 
 def weightiest(*codes: int) -> int:
@@ -98,8 +102,8 @@ class DeviceOutcome:
     result: Result
     state: State
     reasons: tuple[str, ...] = ()
-    wave: int = 0
-    exit_code: int = 0
+    wave: Whole = 0
+    exit_code: Annotated[int, Field(ge=0, le=255)] = 0
     stops_all: bool = False
     """Whether no other device may be changed after this, whatever the failure budget says."""
 

@@ -84,7 +84,7 @@ class Turn:
         self.window = replace(window, is_confirming=True)
         fresh.confirm_commit()
         self.job.journal.step(CONFIRMED, self.name, wave=self.wave)
-        is_late = self.job.clock.wall_s() >= window.earliest_s
+        is_late = self.job.clock.steady_s() >= window.earliest_s
         if self.is_drained:
             self.step(Phase.UNDRAIN)
             fresh.undrain()
@@ -100,7 +100,7 @@ class Turn:
 
     def left_s(self, window: Window) -> float:
         """Return how long the change can still be confirmed, with some time in reserve."""
-        return window.earliest_s - self.job.options.revert_s * MARGIN_PART - self.job.clock.wall_s()
+        return window.earliest_s - self.job.options.revert_s * MARGIN_PART - self.job.clock.steady_s()
 
     def recovered(self, error: Exception) -> DeviceOutcome:
         """Return how the device came out after a failure, once that is known."""
@@ -120,7 +120,7 @@ class Turn:
 
     def settled(self) -> Ending:
         """Return what the device runs, once that is known."""
-        now_s = self.job.clock.wall_s()
+        now_s = self.job.clock.steady_s()
         window = self.window or Window(now_s, now_s, now_s)
         return Settling(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
 

@@ -72,20 +72,20 @@ class CnpGate:
         return GateAnswer("healthy", first.others.reasons, sample)
 
     def _is_recent(self, began_s: float) -> bool:
-        age_s = self._clock.wall_s() - began_s
+        age_s = self._clock.steady_s() - began_s
         return age_s <= (FRESH_S if self._first else QUIET_S)
 
     def _after(self, before: Rails, notes: tuple[str, ...], answer: GateAnswer, left_s: float) -> GateAnswer:
         """Return the answer once CNPs arrive as they did, or when patience is over."""
-        deadline_s = self._clock.wall_s() + left_s
+        deadline_s = self._clock.steady_s() + left_s
         while before:
-            asked_s = self._clock.wall_s()
+            asked_s = self._clock.steady_s()
             found = self._watch.rails(frozenset(before), partial(le, asked_s))
             lost = tuple(self._worse(before, found, "before"))
             unread = tuple(f"rail {rail}: {one.why_not}" for rail, one in found.items() if one.sums is None)
             if not lost and not unread:
                 return replace(answer, reasons=(*answer.reasons, *notes, *self._notes(found, "after it")))
-            if self._clock.wall_s() >= deadline_s:
+            if self._clock.steady_s() >= deadline_s:
                 return GateAnswer("worse" if lost else "inconclusive", lost or unread)
             self._clock.sleep_s(POLL_S)
         return replace(answer, reasons=(*answer.reasons, *notes))

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from nornir.core.plugins.runners import RunnerPlugin
@@ -65,7 +65,7 @@ class CnpWatch:
         """Return what rails show; what was found before is good when it began at a good time."""
         with self._lock:
             if not (numbers <= self._found.keys() and is_good(self._began_s)):
-                self._began_s = self._clock.wall_s()
+                self._began_s = self._clock.steady_s()
                 self._found = self._looked(numbers)
             return {number: self._found[number] for number in numbers}
 
@@ -76,11 +76,14 @@ class CnpWatch:
             return dict.fromkeys(numbers, RailReading(why_not=why))
         viewers = {name: one for name, one in each(self._runner, hosts, self._opened).items() if one is not None}
         try:
-            first = self._samples(viewers)
+            first, ahead_s = self._samples(viewers), self._clock.ahead_s()
             window_s = min(LONGEST_WINDOW_S, max(WINDOW_S, SPREADS * _spread_s(first.values())))
             self._clock.sleep_s(window_s)
             whole = [number for number, names in self._hosts.items() if names <= hosts]
-            return self._readings(whole, first, self._samples(viewers))
+            last, moved_s = self._samples(viewers), self._clock.ahead_s() - ahead_s
+            # Samples carry the time of a clock that may have been set between them.
+            first = {name: replace(one, at_s=one.at_s + moved_s) for name, one in first.items()}
+            return self._readings(whole, first, last)
         finally:
             for viewer in viewers.values():
                 with suppress(Exception):

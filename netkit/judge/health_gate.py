@@ -6,7 +6,7 @@ reached over as many ports, and light is what it was.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import cast
 
 from pydantic import TypeAdapter
@@ -74,25 +74,25 @@ class HealthGate:
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
         """Return the answer once traffic has moved, or when patience is over."""
         was = moving_bytes_per_s(before)
-        deadline_s = self._clock.wall_s() + left_s
+        deadline_s = self._clock.steady_s() + left_s
         while True:
             rate = moving_bytes_per_s(self._look(question)) if was else 0.0
             if rate <= MOVED_SHARE * was:
                 return GateAnswer("healthy")
-            if self._clock.wall_s() >= deadline_s:
+            if self._clock.steady_s() >= deadline_s:
                 text = f"still sends {rate * 8 / 1e9:.1f} Gb/s of the lossless class though it is drained"
                 return GateAnswer("worse", (f"{question.device}: {text}",))
 
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
         """Return the answer once all is as it was, or when patience is over."""
-        deadline_s = self._clock.wall_s() + left_s
+        deadline_s = self._clock.steady_s() + left_s
         while True:
             now = self._look(question)
             found = tuple(worse(before, now, question.ending, self._trend_db))
             silent = tuple(untold(before, now))
             if not found and not silent:
                 return GateAnswer("healthy")
-            if self._clock.wall_s() >= deadline_s:
+            if self._clock.steady_s() >= deadline_s:
                 reasons = tuple(f"{question.device}: {one}" for one in found or silent)
                 return GateAnswer("worse" if found else "inconclusive", reasons)
             self._clock.sleep_s(POLL_S)
@@ -103,11 +103,13 @@ class HealthGate:
         wanted = SIGNS | LIGHT if question.risk >= Risk.PORT else SIGNS
         views = [view for view in self._views(question.device) if view.yields & wanted]
         counting = [view for view in views if view.counts]
-        first = sample(counting, _asked(viewer, counting))
+        first, ahead_s = sample(counting, _asked(viewer, counting)), self._clock.ahead_s()
         self._clock.sleep_s(WINDOW_S)
         replies = _asked(viewer, views)
-        last = sample(counting, replies)
-        samples = [one for one in (first, last) if one is not None]
+        last, moved_s = sample(counting, replies), self._clock.ahead_s() - ahead_s
+        # Samples carry the time of a clock that may have been set between them.
+        samples = [replace(first, at_s=first.at_s + moved_s)] if first is not None else []
+        samples += [last] if last is not None else []
         return vitals(facts(views, replies), samples, self._prefixes, self._lossless_on(question.device))
 
     def _lossless_on(self, name: str) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 
 TOOLS = {
@@ -63,7 +64,8 @@ def without_root() -> Problem | None:
     """Return what keeps an ordinary user from running a lab."""
     if not shutil.which("newuidmap"):
         return Problem("without root the lab needs newuidmap", "apt-get install uidmap, or run it as root")
-    tried = subprocess.run(["unshare", "-U", "-r", "-n", "true"], capture_output=True, check=False)  # noqa: S607
+    words = ["unshare", "-U", "-r", "-n", "true"]
+    tried = subprocess.run(words, env=without_secrets(), capture_output=True, check=False)  # noqa: S603
     if tried.returncode == 0:
         return None
     for file, (value, name) in SUDO_SYSCTLS.items():

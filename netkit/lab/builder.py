@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from netkit.design.fabric import Host, Switch
+from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab import record, routing
 from netkit.lab.agents.gnmi.server import Door, GnmiAgent
@@ -90,7 +91,9 @@ class Builder:
         if not lines:
             return
         words = [*next(iter(holders.values())).enter(), "ip", "-batch", "-"]
-        done = subprocess.run(words, input="".join(lines), capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            words, env=without_secrets(), input="".join(lines), capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             raise LabError(Problem(f"the cables could not be laid: {done.stderr.strip()}"))
 

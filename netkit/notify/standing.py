@@ -3,10 +3,14 @@
 import json
 from dataclasses import dataclass
 
+from pydantic import FiniteFloat
+
 from netkit.judge import Verdict
 from netkit.notify.damping import Told
+from netkit.store.record import DamagedError, sound
 
 NOTHING = Told()
+Kept = tuple[tuple[Verdict, Verdict, Verdict, tuple[FiniteFloat, ...], bool], FiniteFloat, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ def kept(standing: Standing) -> str:
 
 def standing_of(text: str) -> Standing:
     """Return what is remembered again."""
-    (verdict, now, worst, changed_s, is_flapping), since_s, *texts = json.loads(text)
-    told = Told(Verdict(verdict), Verdict(now), Verdict(worst), tuple(changed_s), is_flapping)
-    return Standing(told, since_s, *texts)
+    what = "row of what receivers were told of a state"
+    try:
+        plain = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DamagedError(f"the {what} is damaged") from None
+    told, since_s, *texts = sound(plain, Kept, what)
+    return Standing(Told(*told), since_s, *texts)

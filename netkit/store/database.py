@@ -2,14 +2,31 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, create_engine, event, make_url, text
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    NullPool,
+    RowMapping,
+    Select,
+    create_engine,
+    event,
+    make_url,
+    text,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from netkit.errors import Problem, StoreError
+from netkit.store.record import DamagedError
 
 BUSY_S = 60
 """How long a writer waits for another one."""
@@ -19,6 +36,8 @@ LOCK = 0x6E65746B6974
 """The number of the lock that writers hold on PostgreSQL."""
 SCHEMES = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 LONGEST_COMPLAINT = 200
+LAST_S = 253_402_300_800
+"""No time and no length of time that is stored reaches the year 10,000."""
 INSTALL = "install netkit with its extra postgresql: pip install '.[postgresql]' in its checkout"
 REMEDIES = (
     ("disk is full", "make room; what was stored before is still there"),
@@ -104,10 +123,38 @@ def told(engine: Engine) -> Iterator[None]:
     """Tell in a line what the database complains of."""
     try:
         yield
+    except DamagedError as error:
+        raise StoreError(Problem(f"the store {_shown(engine.url)}: {error}", "restore it from a backup")) from None
     except SQLAlchemyError as error:
         what = str(error.orig if isinstance(error, DBAPIError) else error)
         said = " ".join(what.split())[:LONGEST_COMPLAINT]
         raise StoreError(Problem(f"the store {_shown(engine.url)}: {said}", _remedy(said, engine.url))) from None
+
+
+def rows(connection: Connection, query: Select[Any]) -> Sequence[RowMapping]:
+    """Return what a query finds. DamagedError when a value is not of the type of its column: SQLite takes any."""
+    result = connection.execute(query)
+    try:
+        found = result.mappings().all()
+    except (TypeError, ValueError, OverflowError, MemoryError):  # of what makes values of a type
+        raise DamagedError("a row holds a value of another type than its column") from None
+    for column in query.selected_columns:
+        for one in found:
+            if not _is_sound(one[str(column.key)], column):
+                where = f"{column.table.name}.{column.name}" if isinstance(column, Column) else str(column.key)
+                raise DamagedError(f"a value of {where} is not of the type of that column")
+    return found
+
+
+def _is_sound(value: object, column: ColumnElement[Any]) -> bool:
+    kind = column.type
+    if value is None:
+        return not isinstance(column, Column) or bool(column.nullable)
+    if isinstance(kind, Integer):
+        return type(value) is int
+    if isinstance(kind, Float):
+        return isinstance(value, int | float) and abs(value) < LAST_S  # and so it is a number
+    return isinstance(value, bytes if isinstance(kind, LargeBinary) else str)
 
 
 def _shown(url: URL) -> str:

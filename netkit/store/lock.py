@@ -2,6 +2,7 @@
 
 import fcntl
 import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import URL, text
 
 from netkit.errors import Problem, StoreError
+from netkit.private import open_file
 from netkit.store.database import connectable, file_of, told, url_of
 from netkit.store.record import Source
 
@@ -32,7 +34,7 @@ def alone(where: str, source: Source) -> Iterator[None]:
 def _by_file(store: Path, source: Source) -> Iterator[None]:
     file = store.with_name(f"{store.name}.{_digest(source).hex()[:12]}.lock")
     try:
-        stream = file.open("a", encoding="utf-8")
+        stream = os.fdopen(open_file(file, os.O_WRONLY | os.O_APPEND), "a", encoding="utf-8")
     except OSError as error:
         remedy = "check permissions of the folder of the store"
         raise StoreError(Problem(f"cannot be written: {error.strerror}", remedy, file=str(file))) from None

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, RowMapping, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Integer, RowMapping, and_, delete, func, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.store import schema
-from netkit.store.database import reading, writing
+from netkit.store.database import reading, rows, writing
 from netkit.store.name import short
 from netkit.store.record import Source, packed, unpacked
 from netkit.store.state import Key, States
@@ -81,17 +81,17 @@ class Outbox:
         not, and it says what is left of a body once there is a later one: no more is kept of it.
         """
         with writing(self._engine) as connection:
-            waiting = connection.execute(self._unsent(receiver)).mappings().all()
+            waiting = rows(connection, self._unsent(receiver))
             if not waiting or not _is_time(waiting, now_s, lease_s):
                 return None
             chosen = waiting if outdated is not None else _next(waiting)
             name = chosen[0]["message"] or secrets.token_hex(8)
-            rows = tuple(one["id"] for one in chosen)
-            self._change(connection, rows, message=name, claimed_until_s=now_s + lease_s)
+            ids = tuple(one["id"] for one in chosen)
+            self._change(connection, ids, message=name, claimed_until_s=now_s + lease_s)
             if outdated is not None:
-                self._trim(connection, rows[:-1], outdated)
-            bodies = tuple(self._body(connection, row) for row in rows)
-        return Claimed(name, rows, bodies, max(one["attempts"] for one in chosen))
+                self._trim(connection, ids[:-1], outdated)
+            bodies = tuple(self._body(connection, row) for row in ids)
+        return Claimed(name, ids, bodies, max(one["attempts"] for one in chosen))
 
     def sent(self, claimed: Claimed, now_s: float) -> None:
         """Mark a message as sent."""
@@ -111,11 +111,16 @@ class Outbox:
     def waiting(self) -> tuple[Waiting, ...]:
         """Return what receivers have not been told yet, by name."""
         table = schema.outbox
-        told = (func.count(), func.min(table.c.queued_s), func.max(table.c.attempts))
+        counts = {
+            "rounds": func.count(),
+            "queued_s": func.min(table.c.queued_s),
+            "attempts": func.max(table.c.attempts),
+        }
+        told = (one.label(name) for name, one in counts.items())
         query = select(table.c.receiver, *told).where(self._is_mine, table.c.sent_s.is_(None))
         with reading(self._engine) as connection:
-            found = connection.execute(query.group_by(table.c.receiver).order_by(table.c.receiver)).all()
-        return tuple(Waiting(*one) for one in found)
+            found = rows(connection, query.group_by(table.c.receiver).order_by(table.c.receiver))
+        return tuple(Waiting(**{str(name): value for name, value in one.items()}) for one in found)
 
     def give_up(self, receivers: Iterable[str], before_s: float, now_s: float) -> Mapping[str, int]:
         """Drop what waits for too long, or for nobody; return how many rounds' news each receiver loses.
@@ -126,8 +131,8 @@ class Outbox:
         is_hopeless = (table.c.queued_s < before_s) | table.c.receiver.not_in([short(name) for name in receivers])
         is_lost = and_(self._is_mine, table.c.sent_s.is_(None), table.c.claimed_until_s <= now_s, is_hopeless)
         with writing(self._engine) as connection:
-            counts = select(table.c.receiver, func.count()).where(is_lost).group_by(table.c.receiver)
-            found = {name: int(number) for name, number in connection.execute(counts).all()}
+            counts = select(table.c.receiver, func.count().label("rounds")).where(is_lost).group_by(table.c.receiver)
+            found = {one["receiver"]: int(one["rounds"]) for one in rows(connection, counts)}
             connection.execute(delete(table).where(is_lost | and_(self._is_mine, table.c.sent_s < before_s)))
         return found
 
@@ -141,11 +146,15 @@ class Outbox:
         table = schema.outbox
         columns = [column for column in table.c if column.name != "data"]
         is_wanted = and_(self._is_mine, table.c.receiver == short(receiver), table.c.sent_s.is_(None))
-        return select(*columns, func.length(table.c.data).label("size")).where(is_wanted).order_by(table.c.id)
+        return (
+            select(*columns, func.length(table.c.data, type_=Integer).label("size"))
+            .where(is_wanted)
+            .order_by(table.c.id)
+        )
 
     def _body(self, connection: Connection, row: int) -> Any:
-        data = connection.scalar(select(schema.outbox.c.data).where(schema.outbox.c.id == row))
-        return unpacked(data or b"", "message")
+        (found,) = rows(connection, select(schema.outbox.c.data).where(schema.outbox.c.id == row))
+        return unpacked(found["data"], Any, f"message {row} to a receiver")
 
     def _trim(self, connection: Connection, rows: Sequence[int], outdated: Callable[[Any], Any]) -> None:
         """Keep no more of bodies than what is left of them."""
@@ -198,7 +207,7 @@ def tell(connection: Connection, source: Source, states: States, decide: Tell) -
 def _memory(connection: Connection, source: Source) -> dict[Key, str]:
     table = schema.told
     wanted = select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab)
-    found = connection.execute(wanted).mappings()
+    found = rows(connection, wanted)
     return {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in found}
 
 

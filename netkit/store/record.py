@@ -5,16 +5,30 @@ import secrets
 import time
 import zlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from netkit import __version__
-from netkit.errors import Problem, StoreError
 from netkit.facts import Absent, Facts
 from netkit.facts.absent import NOT_ASKED
 from netkit.facts.device import KINDS
 from netkit.judge import Finding, Scene, Verdict
 from netkit.judge.group import Layers
 from netkit.judge.run import Judgement, Result
+
+Pairs = tuple[tuple[str, str], ...]
+StoredFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
+StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding, ...], int]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJudgement:
+    """A judgement as it is kept."""
+
+    results: tuple[StoredResult, ...]
+    unreached: Pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +117,29 @@ def packed(value: object) -> bytes:
     return zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
 
 
-def unpacked(data: bytes, what: str) -> Any:
-    """Return plain values again."""
+class DamagedError(Exception):
+    """What a store holds is not what netkit wrote there; the text says where."""
+
+
+def unpacked(data: bytes, kind: Any, what: str) -> Any:
+    """Return plain values of a kind again; DamagedError when the data holds anything else."""
     try:
-        return json.loads(zlib.decompress(data))
-    except (ValueError, zlib.error):
-        raise StoreError(Problem(f"the stored {what} is damaged", "restore the store from a backup")) from None
+        return sound(json.loads(zlib.decompress(data)), kind, what)
+    except (ValueError, RecursionError, zlib.error):
+        raise DamagedError(f"the {what} is damaged") from None
+
+
+def sound(value: object, kind: Any, what: str) -> Any:
+    """Return plain values that are of a kind all through; else DamagedError."""
+    try:
+        return _adapter(kind).validate_python(value)
+    except ValidationError:
+        raise DamagedError(f"the {what} is damaged") from None
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def judgement_data(judgement: Judgement) -> bytes:
@@ -121,19 +152,9 @@ def judgement_data(judgement: Judgement) -> bytes:
 
 def judgement_of(data: bytes, what: str) -> Judgement:
     """Return a judgement again."""
-    plain = unpacked(data, what)
-    try:
-        results = tuple(_result(*one) for one in plain["results"])
-        return Judgement(results, tuple((name, why) for name, why in plain["unreached"]))
-    except (TypeError, ValueError, LookupError):
-        raise StoreError(Problem(f"the stored {what} is damaged", "restore the store from a backup")) from None
-
-
-def _result(check: str, device: str, verdict: int, examined: int, findings: list[list[Any]], left_out: int) -> Result:
-    return Result(check, device, Verdict(verdict), examined, tuple(_finding(*one) for one in findings), left_out)
-
-
-def _finding(verdict: int, place: str, text: str, remedy: str, evidence: list[list[str]], *more: Any) -> Finding:
-    cause, device, check, explains = more
-    shown = tuple((name, value) for name, value in evidence)
-    return Finding(Verdict(verdict), place, text, remedy, shown, cause, device, check, tuple(explains))
+    plain: StoredJudgement = unpacked(data, StoredJudgement, what)
+    results = tuple(
+        Result(check, device, verdict, examined, tuple(Finding(*one) for one in found), left_out)
+        for check, device, verdict, examined, found, left_out in plain.results
+    )
+    return Judgement(results, plain.unreached)

@@ -1,24 +1,38 @@
 """What is kept as rows, and rows as what was kept."""
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import FiniteFloat
 from sqlalchemy import RowMapping
 
 from netkit.facts import Observation, Sample, Snapshot
 from netkit.facts.absent import Absent
 from netkit.judge import Verdict
+from netkit.judge.check import Layer
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.since import Earlier
 from netkit.store.name import clean, short
 from netkit.store.reading import Measured, measured
-from netkit.store.record import Counts, Run, Source, judgement_data, packed, unpacked
+from netkit.store.record import Counts, DamagedError, Run, Source, judgement_data, packed, sound, unpacked
 from netkit.store.state import CheckState, Key
 
 Row = dict[str, Any]
 HOUR_S = 3600
+NAME = re.compile(r"[\w.-]{1,64}")
+"""Of a run: reports are in files of that name."""
+EXIT_CODES = range(256)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReadings:
+    """What the modules of a device measured, as it is kept."""
+
+    values: dict[str, dict[str, FiniteFloat]]
+    serials: dict[str, str]
 
 
 def of_source(source: Source) -> Row:
@@ -41,14 +55,21 @@ def run_row(run: Run, judgement: Judgement) -> Row:
 
 def run_of_row(row: RowMapping) -> Run:
     """Return a run again."""
+    what = f"row of run {row['id']}"
+    if not NAME.fullmatch(row["name"]) or row["exit_code"] not in EXIT_CODES:
+        raise DamagedError(f"the {what} is damaged")
+    try:
+        layers = json.loads(row["layers"])
+    except (ValueError, RecursionError):
+        raise DamagedError(f"the {what} is damaged") from None
     return Run(
         row["name"],
         Source(row["fabric"], row["lab"]),
         row["taken_s"],
         row["window_s"],
         row["devices"],
-        json.loads(row["layers"]),
-        Verdict(row["verdict"]),
+        sound(layers, dict[str, Layer], what),
+        sound(row["verdict"], Verdict, what),
         row["exit_code"],
         Counts(**{name: row[name] for name in Counts.__dataclass_fields__}),
         row["intent"],
@@ -77,8 +98,8 @@ def reading_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
 
 def measured_of_row(row: RowMapping) -> Measured:
     """Return what the modules of a device measured again."""
-    found = unpacked(row["data"], f"readings of {row['device']}")
-    return Measured(row["at_s"], found["values"], found["serials"])
+    found = unpacked(row["data"], StoredReadings, f"row of readings of {row['device']}")
+    return Measured(row["at_s"], found.values, found.serials)
 
 
 def counter_rows(source: Source, snapshot: Snapshot) -> Iterator[Row]:
@@ -97,7 +118,7 @@ def _counted(one: Observation) -> Row:
 
 def earlier_of_row(row: RowMapping) -> Earlier:
     """Return the last counters of a device again."""
-    found = unpacked(row["data"], f"counters of {row['device']}")
+    found = unpacked(row["data"], dict[str, dict[str, int]], f"row of counters of {row['device']}")
     return Earlier(Sample(row["at_s"], found), row["boot"], row["uptime_s"])
 
 
@@ -112,4 +133,5 @@ def state_row(source: Source, state: CheckState) -> Row:
 def state_of_row(row: RowMapping) -> CheckState:
     """Return how a check stands again."""
     key = Key(row["check_name"], row["device"], row["place"])
-    return CheckState(key, Verdict(row["verdict"]), row["since_s"], row["seen_s"], row["text"])
+    verdict = sound(row["verdict"], Verdict, f"row of the state of {key.id}")
+    return CheckState(key, verdict, row["since_s"], row["seen_s"], row["text"])

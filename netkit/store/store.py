@@ -1,7 +1,10 @@
 """The store: runs of checks are saved whole or not at all, and read while others write."""
 
+import contextlib
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,8 +16,9 @@ from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
+from netkit.private import keep_private, open_file
 from netkit.store import outbox, row, schema, state
-from netkit.store.database import connectable, file_of, reading, told, url_of, writing
+from netkit.store.database import connectable, file_of, reading, rows, told, url_of, writing
 from netkit.store.reading import Measured
 from netkit.store.record import Run, Source, judgement_of
 from netkit.store.retention import KEEP_S, prune
@@ -80,33 +84,33 @@ class Store:
         found: list[Run] = []
         with reading(self._engine) as connection:
             for which in (~is_ahead, is_ahead):  # not one query, which could use no index
-                rows = connection.execute(query.where(which).limit(most - len(found))).mappings()
-                found += map(row.run_of_row, rows)
+                found += map(row.run_of_row, rows(connection, query.where(which).limit(most - len(found))))
         return tuple(found)
 
     def judgement(self, run: Run) -> Judgement:
         """Return what the checks of a run said."""
         query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
         with reading(self._engine) as connection:
-            data = connection.scalar(query)
-        if data is None:
-            raise StoreError(Problem(f"the run {run.name} is not kept any more", "netkit history --checks lists them"))
-        return judgement_of(data, f"run {run.name}")
+            found = rows(connection, query)
+            if found:
+                return judgement_of(found[0]["judgement"], f"run {run.name}")
+        raise StoreError(Problem(f"the run {run.name} is not kept any more", "netkit history --checks lists them"))
 
     def readings(self, source: Source, device: str, before_s: float) -> Sequence[Measured]:
         """Return what the modules of a device measured before a time, earliest first."""
         table = schema.readings
         wanted = _is_of(table, source) & (table.c.device == device) & (table.c.at_s < before_s)
         with reading(self._engine) as connection:
-            found = connection.execute(select(table).where(wanted).order_by(table.c.at_s)).mappings().all()
-        return [row.measured_of_row(one) for one in found]
+            return [
+                row.measured_of_row(one) for one in rows(connection, select(table).where(wanted).order_by(table.c.at_s))
+            ]
 
     def counters(self, source: Source) -> Mapping[str, Earlier]:
         """Return the last counters of each device."""
         table = schema.counters
         with reading(self._engine) as connection:
-            found = connection.execute(select(table).where(_is_of(table, source))).mappings().all()
-        return {one["device"]: row.earlier_of_row(one) for one in found}
+            found = rows(connection, select(table).where(_is_of(table, source)))
+            return {one["device"]: row.earlier_of_row(one) for one in found}
 
     def latest_states(self, source: Source) -> tuple[state.CheckState, ...]:
         """Return how each check stands at each place that it ever found something at, by name."""
@@ -125,9 +129,9 @@ class Store:
 
     def _add(self, connection: Connection, run: Run, judgement: Judgement) -> None:
         added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run, judgement))
-        rows = list(row.finding_rows(added.scalar_one(), judgement))
-        if rows:
-            connection.execute(insert(schema.findings), rows)
+        found = list(row.finding_rows(added.scalar_one(), judgement))
+        if found:
+            connection.execute(insert(schema.findings), found)
 
     def _stand(
         self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot, extent: state.Extent | None
@@ -142,14 +146,14 @@ class Store:
 
     def _states(self, connection: Connection, source: Source) -> dict[state.Key, state.CheckState]:
         table = schema.states
-        found = map(row.state_of_row, connection.execute(select(table).where(_is_of(table, source))).mappings())
+        found = map(row.state_of_row, rows(connection, select(table).where(_is_of(table, source))))
         return {one.key: one for one in found}
 
     def _put(
-        self, connection: Connection, table: Table, rows: Iterable[row.Row], *, has_precedence: bool = True
+        self, connection: Connection, table: Table, given: Iterable[row.Row], *, has_precedence: bool = True
     ) -> None:
         """Write rows; of two of one key the later in time holds, or the one that was there."""
-        found = list(rows)
+        found = list(given)
         if not found:
             return
         writes = sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
@@ -183,8 +187,18 @@ def open_store(where: str, *, is_new_allowed: bool = True) -> Store:
         raise StoreError(Problem("no store is there", "netkit check --store makes one", file=str(file)))
     engine = connectable(url)
     with told(engine):
+        if file is not None:
+            _keep_private(file)
         _ready(engine, is_new_allowed=is_new_allowed)
     return Store(engine)
+
+
+def _keep_private(file: Path) -> None:
+    """Keep others from reading what a file holds; the files that SQLite makes beside it are as that one is."""
+    with contextlib.suppress(OSError):  # of another account, or not there: what that means, the database says
+        os.close(open_file(file, os.O_RDWR))
+        for suffix in ("-wal", "-shm"):
+            keep_private(file.with_name(f"{file.name}{suffix}"))
 
 
 def _ready(engine: Engine, *, is_new_allowed: bool) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from sqlalchemy import Connection, inspect, text
 
 from netkit.errors import Problem, StoreError
+from netkit.store.record import DamagedError
 from netkit.store.schema import HEAD, VERSION_TABLE
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -27,6 +28,7 @@ def upgrade(connection: Connection, revision: str = HEAD) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.script import ScriptDirectory  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
 
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
@@ -34,4 +36,7 @@ def upgrade(connection: Connection, revision: str = HEAD) -> None:
     if found and found not in known:
         what = f"the store was written by a newer netkit (revision {found}; this one knows {HEAD})"
         raise StoreError(Problem(what, "use that netkit, or another store"))
-    command.upgrade(config, revision)
+    try:
+        command.upgrade(config, revision)
+    except CommandError as error:
+        raise DamagedError(f"what it says of its revision makes no sense: {error}") from None

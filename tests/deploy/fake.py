@@ -46,11 +46,14 @@ class Time:
 
     def __init__(self) -> None:
         self.now_s = 1_000_000.0
+        self.set_s = 0.0
+        """How far the wall clock was put ahead."""
+        self.boot = "this"
         self._lock = threading.Lock()
 
     @property
     def clock(self) -> Clock:
-        return Clock(lambda: self.now_s, self.wait)
+        return Clock(lambda: self.now_s + self.set_s, self.wait, lambda: self.now_s, lambda: self.boot)
 
     def wait(self, seconds: float) -> None:
         with self._lock:

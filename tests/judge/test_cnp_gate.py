@@ -66,7 +66,7 @@ class Bed:
     def gate(self) -> CnpGate:
         """Return the gate of one deploy; the same at every call."""
         if not self.gates:
-            clock = Clock(lambda: self.now_s, self.sleep_s)
+            clock = Clock(lambda: self.now_s, self.sleep_s, lambda: self.now_s)
             watch = CnpWatch(BUILT, self.connect, lambda _name: VIEWS, clock=clock, runner=SerialRunner())
             self.gates.append(
                 CnpGate(BUILT, lambda _question: GateAnswer("healthy", sample="o"), watch, LIMITS, clock=clock)

@@ -87,7 +87,7 @@ class Scene:
             self.told.append(question)
             return self.others
 
-        clock = Clock(lambda: self.device.now_s, self.device.sleep_s)
+        clock = Clock(lambda: self.device.now_s, self.device.sleep_s, lambda: self.device.now_s)
         gate = HealthGate(self.built, others, lambda _name: VIEWS, clock=clock)
         reader = cast("Reader", self.device)
         question = GateQuestion("leaf01", moment, reader, (), self.risk, sample=self.sample, **more)

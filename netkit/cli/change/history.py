@@ -17,7 +17,7 @@ from netkit.deploy.journal import SAMPLE, Entry
 from netkit.deploy.shape import DeviceOutcome
 from netkit.design import Fabric
 from netkit.design.select import select
-from netkit.errors import Problem, UsageError
+from netkit.errors import DeployError, Problem, UsageError
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import devices_text
 from netkit.report.plan_view import MOST_LINES, listed, plan_of, shown
@@ -27,6 +27,7 @@ OPTIONAL = range(2, 8)
 """Columns that are left out when no run has anything to say in them."""
 SHORT, LONGEST_REASON = 10, 40
 Row = tuple[str, str, str, str, str]
+DAMAGED = "cannot be read"
 UNTOUCHED = {"wave", Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
 """Steps that leave a device as it was."""
 
@@ -49,6 +50,9 @@ def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
         sys.stdout.write(table(found))
     else:
         sys.stdout.write(f"no run on {fabric.name} yet\n")
+    if damaged := [problem for one in found if one.damage is not None for problem in one.damage.problems]:
+        sys.stdout.flush()
+        raise DeployError(damaged)
 
 
 def _selected(journal: Journal, fabric: Fabric, limit: str) -> Container[str]:
@@ -76,7 +80,7 @@ def rows(runs: Iterable[RunSummary]) -> Iterator[tuple[str, ...]]:
         first = one.provenance[0] if one.provenance else None
         why = _short(first.reason) if first else ""
         by = (first.who, first.what, _commit(first, SHORT), why, *_consent(first)) if first else ("",) * 6
-        yield one.run, _when(one.began_s), *by, _result(one.outcome), _devices(one.outcome)
+        yield one.run, _when(one.began_s), *by, DAMAGED if one.damage else _result(one.outcome), _devices(one.outcome)
 
 
 def _consent(one: Provenance) -> tuple[str, str]:
@@ -189,6 +193,6 @@ def _when(seconds: float) -> str:
 
 def _entry(one: RunSummary) -> dict[str, object]:
     counted = {} if one.outcome is None else {device.device: str(device.result) for device in one.outcome.devices}
-    result = _result(one.outcome)
+    result = DAMAGED if one.damage else _result(one.outcome)
     told = {"run": one.run, "fabric": one.fabric, "began_s": one.began_s, "result": result, "devices": counted}
     return told | {"provenance": [start.plain() for start in one.provenance]}

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from netkit.cli.change.archive import OutsideError, lay_out
 from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES
+from netkit.environment import without_secrets
 from netkit.errors import Problem, UsageError
 from netkit.intent.load import FABRIC_FILE
 
@@ -249,7 +250,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(  # noqa: S603 (no shell; a revision follows --end-of-options)
             ["git", "-C", str(folder), *arguments],  # noqa: S607 (the git of the user's PATH)
             capture_output=True,
-            env={**_environment(), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
+            env={**without_secrets(_environment()), "GIT_LITERAL_PATHSPECS": "1", "LC_ALL": "C"},
             timeout=PATIENCE_S,
             check=False,
         )

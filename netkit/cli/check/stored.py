@@ -18,6 +18,7 @@ from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
 from netkit.judge import Scene
 from netkit.judge.since import Earlier, since
+from netkit.private import make_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import CheckState, Run, Source, run_of
@@ -182,6 +183,6 @@ def past(storing: Storing, source: Source) -> Iterator[Past]:
 
 def _make_folder(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise OutputError(Problem(f"{folder} cannot be made: {error.strerror}", "name a file with --store")) from None

@@ -22,6 +22,7 @@ from netkit.cli.terminal.listener import say
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings_file
 from netkit.notify.sender import senders
+from netkit.private import keep_private, make_folder
 from netkit.serve import child
 from netkit.serve.agenda import Agenda
 from netkit.serve.app import app
@@ -172,8 +173,9 @@ def _folder(fabric: str, source: Source) -> Path:
     above = state_folder() / UNSAFE.sub("_", fabric)
     found = above / "labs" / UNSAFE.sub("_", source.lab) / "serve" if source.lab else above / "serve"
     try:
-        (found / "reports").mkdir(parents=True, exist_ok=True)
-        found.chmod(0o700)
+        keep_private(above)
+        make_folder(found)
+        make_folder(found / "reports")
     except OSError as error:
         raise OutputError(Problem(f"{found} cannot be made: {error.strerror}", "set NETKIT_STATE_DIR")) from None
     return found
@@ -183,7 +185,7 @@ def _records(asked: ServeRequest, source: Source, folder: Path) -> Records:
     """Return the records, of a store that is there and readable from now on."""
     where = place_of(asked.store or ".")
     if where == usual_file():
-        Path(where).parent.mkdir(parents=True, exist_ok=True)
+        make_folder(Path(where).parent)
     with open_store(where):
         pass
     return Records(where, source, folder / "reports", LINKS)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.cli.fabric import open_project
+from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.entry import remote
 from netkit.lab.folder import LOG, LabFolder, all_labs, lab_folder, only_one
@@ -112,7 +113,7 @@ def restart(name: str, folder: Path | None, device: str) -> None:
 def _become(words: Sequence[str], environment: Mapping[str, str]) -> None:
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execvpe(words[0], list(words), dict(environment))  # noqa: S606
+    os.execvpe(words[0], list(words), without_secrets(environment))  # noqa: S606
 
 
 def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFolder:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from netkit.environment import without_secrets
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
 from netkit.lab.system.namespace_holder import ACCOUNTS
@@ -29,7 +30,7 @@ def make_certificate(node: LiveNode) -> str:
         command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         command += ["-keyout", str(key), "-out", str(certificate), "-days", "3650", "-subj", f"/CN={node.name}"]
         command += ["-addext", f"subjectAltName=IP:{node.seat.address},DNS:{node.name}"]
-        subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+        subprocess.run(command, env=without_secrets(), check=True, capture_output=True)  # noqa: S603
     body = "".join(certificate.read_text(encoding="ascii").splitlines()[1:-1])
     return hashlib.sha256(base64.b64decode(body)).hexdigest()
 

@@ -4,6 +4,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from netkit.environment import without_secrets
 from netkit.lab.system.namespace_holder import OWN, TOOLS
 
 KEY = "key"
@@ -68,7 +69,7 @@ def make_key(folder: Path) -> None:
     """Make the key that opens every node of a lab."""
     if not (folder / KEY).exists():
         command = ["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-C", "netkit-lab", "-f", str(folder / KEY)]
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run(command, env=without_secrets(), check=True, stdin=subprocess.DEVNULL)  # noqa: S603
 
 
 def furnish(root: Path, *, public_key: str, prompt: str, programs: Sequence[str], client: str) -> None:
@@ -91,7 +92,7 @@ def host_key(root: Path, seed: Path) -> str:
     key = seed / "ssh_host_key"
     if not key.exists():
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", str(key)]
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)  # noqa: S603
+        subprocess.run(command, env=without_secrets(), check=True, stdin=subprocess.DEVNULL)  # noqa: S603
     for suffix in ("", ".pub"):
         target = root / f"etc/ssh/ssh_host_ed25519_key{suffix}"
         target.write_bytes(key.with_name(key.name + suffix).read_bytes())

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError, Problem
 from netkit.lab.ability import FIND_ON
 from netkit.lab.folder import INIT, LOG, began_at
@@ -79,7 +80,7 @@ def _map_accounts(pid: int) -> None:
     for tool, own, file in (("newuidmap", os.getuid(), "/etc/subuid"), ("newgidmap", os.getgid(), "/etc/subgid")):
         first, size = _range(Path(file), name, os.getuid())
         words = [tool, str(pid), "0", str(own), "1", "1", str(first), str(size)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(words, env=without_secrets(), capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode != 0:
             raise LabError(Problem(f"{tool} gives {name} no accounts: {done.stderr.strip()}", f"look at {file}"))
 

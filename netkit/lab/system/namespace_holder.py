@@ -92,7 +92,7 @@ def _be_holder(name: str, told: int, *, is_host: bool) -> None:
         _tune(HOST_SYSCTLS if is_host else SYSCTLS)
         os.write(told, b"ready")
         os.close(told)
-        os.execv("/bin/sleep", [f"lab:{name}", "infinity"])  # noqa: S606
+        os.execve("/bin/sleep", [f"lab:{name}", "infinity"], ENVIRONMENT)  # noqa: S606
     except BaseException as error:  # whatever it was, the parent must hear of it
         traceback.print_exc()
         os.write(told, f"{type(error).__name__}: {error}".encode())

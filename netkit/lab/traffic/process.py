@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Self
 
+from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.traffic.command import (
@@ -34,7 +35,11 @@ class TrafficProcess:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "netkit.lab.traffic"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+            [sys.executable, "-m", "netkit.lab.traffic"],
+            env=without_secrets(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
         )
 
     @property

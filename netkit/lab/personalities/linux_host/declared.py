@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit.design.fabric import Host
+from netkit.environment import without_secrets
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities.linux_host import networkd, sysctls, udev, unit_file
 from netkit.lab.personalities.linux_host.firmware import PARAMETERS
@@ -106,7 +107,9 @@ class _Reader:
             (scratch / "etc/netplan" / file.name).write_bytes(file.read_bytes())
             (scratch / "etc/netplan" / file.name).chmod(0o600)
         command = [networkd.generator(), "--root-dir", str(scratch)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            command, env=without_secrets(), capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
             said = done.stderr.replace(str(scratch), "").strip()
             self.problems.append(f"netplan: {said}")

@@ -1,0 +1,64 @@
+"""What devices ran before, sealed: it holds their secrets in clear, and is needed byte for byte to get them back.
+
+The key stands in a file of its own beside the runs. So a run that is copied, archived or sent to somebody gives no
+secret away, and a sealed text that was damaged or exchanged is noticed. It does not keep secrets from who can read the
+account's other files: the key is among them.
+"""
+
+import base64
+import os
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from netkit import private
+
+KEY, KEY_BYTES, NONCE_BYTES = "seal.key", 32, 12
+HEAD = "netkit-sealed:1:"
+
+
+class SealError(Exception):
+    """A text cannot be opened, and why."""
+
+
+def sealed(text: str, about: str, folder: Path) -> str:
+    """Return a text sealed with the key of a folder, which is made when it is missing; OSError when it cannot be."""
+    nonce = os.urandom(NONCE_BYTES)
+    return HEAD + base64.b64encode(nonce + AESGCM(_key(folder)).encrypt(nonce, text.encode(), about.encode())).decode()
+
+
+def opened(text: str, about: str, folder: Path) -> str:
+    """Return a sealed text in clear, and one from before there were seals as it is."""
+    if not text.startswith(HEAD):
+        return text
+    try:
+        data = base64.b64decode(text.removeprefix(HEAD), validate=True)
+        key = (folder / KEY).read_bytes()
+        return AESGCM(key).decrypt(data[:NONCE_BYTES], data[NONCE_BYTES:], about.encode()).decode()
+    except OSError as error:
+        raise SealError(f"cannot be opened: its key {folder / KEY}: {(error.strerror or str(error)).lower()}") from None
+    except (ValueError, InvalidTag):
+        raise SealError("is damaged, or sealed with another key") from None
+
+
+def _key(folder: Path) -> bytes:
+    """Return the key of a folder. One that is made is whole before it has its name, and the first one stays."""
+    file = folder / KEY
+    if not file.exists():
+        private.make_folder(folder)
+        draft = folder / f".{KEY}.{os.getpid()}"
+        with os.fdopen(private.open_file(draft, os.O_WRONLY | os.O_TRUNC), "wb") as stream:
+            stream.write(os.urandom(KEY_BYTES))
+            stream.flush()
+            os.fsync(stream.fileno())
+        try:
+            os.link(draft, file)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    key = file.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise OSError(0, "is not a key of netkit's; put it back from a backup", str(file))
+    return key

@@ -1,0 +1,13 @@
+"""The environment that programs get which netkit starts: everything but the secrets netkit itself was given in it."""
+
+import os
+from collections.abc import Mapping
+
+SECRET_PREFIX = "NETKIT_SECRET_"  # noqa: S105 (how names of variables begin)
+PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
+
+
+def without_secrets(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return an environment, or that of this process, for a program that has no business with netkit's secrets."""
+    known = os.environ if environment is None else environment
+    return {name: value for name, value in known.items() if name != PASSWORD and not name.startswith(SECRET_PREFIX)}
