@@ -14,6 +14,7 @@ from netkit.lab.system.namespace_holder import OWN
 DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
 FOLDER = "/usr/lib/frr"
 CONFIG = "/etc/frr/frr.conf"
+RELOAD = (f"{FOLDER}/frr-reload.py", "--reload", "--stdout", CONFIG)
 PATIENCE_S = 60.0
 BOOT_PATIENCE_S = 300.0
 """For programs that are alive and not ready yet: on a busy machine they take their time."""
@@ -52,7 +53,9 @@ def load(node: Shell, text: str) -> None:
         start(node)
         done = node.run("vtysh", "-b")
     else:
-        done = node.run("/usr/lib/frr/frr-reload.py", "--reload", "--stdout", CONFIG)
+        done = node.run(*RELOAD)
+        if "Executed " in done.stdout:  # it takes lines away once, and one may have brought back or hindered another
+            done = node.run(*RELOAD)
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:
         said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]

@@ -18,6 +18,43 @@ GONE = f"{FOLDER}/gone"
 UNIT = "netkit-revert"
 TOO_LATE = 75
 
+# Up to 9.0 FRR has no `no` for the timers of BFD. frr-reload.py then shortens the command until vtysh takes what is
+# left of it, and says that all went well; so a timer that runs, and that the file leaves at its default, is stated.
+BFD_DEFAULTS = {
+    "detect-multiplier": 3,
+    "receive-interval": 300,
+    "transmit-interval": 300,
+    "echo receive-interval": 50,
+    "echo transmit-interval": 50,
+    "echo-interval": 50,
+}
+STATED = f"""stated() {{  # what runs, a file: print the file as frr-reload.py has to be given it
+    awk '
+    function leave() {{
+        for (i = 1; i <= count; i++) {{
+            place = section " " names[i]
+            if (side == 2 && place in running && !(place in wanted)) print "  " names[i] " " values[i]
+        }}
+        section = ""
+    }}
+    BEGIN {{
+        count = split("{",".join(BFD_DEFAULTS)}", names, ",")
+        split("{",".join(map(str, BFD_DEFAULTS.values()))}", values, ",")
+    }}
+    section != "" && !/^  / {{ leave() }}
+    /^ (profile|peer) / {{ section = $0 }}
+    section != "" && /^  [a-z]/ {{
+        key = $0
+        sub(/^ */, "", key)
+        sub(/ [0-9]+ *$/, "", key)
+        if (side == 1) running[section " " key]; else wanted[section " " key]
+    }}
+    END {{ leave() }}
+    side == 2
+    ' side=1 "$1" side=2 "$2"
+}}
+"""
+
 HEAD = """#!/bin/sh
 # Try a change (try), keep it (keep), take it back (back), or take it back when its time is up (late).
 umask 077
@@ -39,8 +76,17 @@ hold() {{  # the same, but only beside its place: whether there is room for it
     return 1
 }}
 routing() {{
-    cat "$1/frr.conf" {drain} >reload.conf 2>/dev/null
-    {reload} --reload --stdout reload.conf >reload.log 2>&1 && return
+    mkdir -p reload && : >reload/vtysh.conf
+    cat "$1/frr.conf" {drain} >wanted.conf 2>/dev/null
+    vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
+        {{ say "FRR does not show its configuration"; return; }}
+    # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
+    # It takes lines away once, and in its own order: one may bring back another, or fail because it went with another.
+    for _ in 1 2; do
+        {reload} --reload --stdout --confdir {folder}/reload {folder}/reload/frr.conf >reload.log 2>&1; done=$?
+        [ $done -ne 0 ] || grep -q 'Executed "' reload.log || break
+    done
+    [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
 leave() {{  # networkd lets a port be that it no longer knows: up, and with its addresses (systemd issue 20312)
@@ -105,7 +151,7 @@ def script(changed: frozenset[str]) -> str:
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
     tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
-    return f"{head}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
+    return f"{head}{STATED}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:
