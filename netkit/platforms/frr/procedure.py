@@ -11,7 +11,7 @@ from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN, PLACES, RELOA
 FOLDER = "/run/netkit-change"
 DRAIN = "/run/netkit-drain"
 SCRIPT = f"{FOLDER}/run"
-WAITING = f"{FOLDER}/waiting"
+WAITING, GOING_BACK = f"{FOLDER}/waiting", f"{FOLDER}/going-back"
 BEFORE, SAVED, AFTER = f"{FOLDER}/before", f"{FOLDER}/saved", f"{FOLDER}/after"
 GONE = f"{FOLDER}/gone"
 """Names the files that are not to be there after the change."""
@@ -132,11 +132,17 @@ case $1 in
         put after
         exit $code
         ;;
-    back) rm -f waiting; back ;;
+    back)
+        for marker in waiting kept failed; do
+            [ ! -e $marker ] || mv $marker going-back
+        done
+        [ -e going-back ] || exit 0
+        back && rm -f going-back || { mv going-back failed; exit 1; }
+        ;;
     late)
-        [ "$(cat waiting 2>/dev/null)" = "$2" ] && mv waiting late || exit 0
+        [ "$(cat waiting 2>/dev/null)" = "$2" ] && mv waiting going-back || exit 0
         logger -t netkit "a change was not confirmed in time: it is taken back" 2>/dev/null
-        back && cd / && rm -rf FOLDER
+        back && cd / && rm -rf FOLDER || mv going-back failed
         ;;
 esac
 """
@@ -209,10 +215,12 @@ def begin(revert_in: int, token: str) -> str:
 
 STOP = f"systemctl stop {UNIT}.timer >/dev/null 2>&1"
 KEEP = f"sh {SCRIPT} keep; code=$?; [ -e {WAITING} ] || {STOP}; exit $code"
-BACK = f"sh {SCRIPT} back; code=$?; {STOP}; exit $code"
+BACK = f"[ -e {SCRIPT} ] || exit 0; sh {SCRIPT} back; code=$?; {STOP}; exit $code"
 CLEAN = f"rm -rf {FOLDER}"
 IS_WAITING = f"[ -e {WAITING} ]"
-FRESH = f"! {IS_WAITING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
+IS_PENDING = f"{{ [ -e {WAITING} ] || [ -e {GOING_BACK} ]; }}"
+"""Whether a change waits for its confirmation, or is on its way back."""
+FRESH = f"! {IS_PENDING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
 LOOK_AT_NETPLAN = (
     f"mkdir -p {FOLDER}/root/etc/netplan && cp {AFTER}/{NETPLAN} {FOLDER}/root/etc/netplan/ && "
     f"chmod 600 {FOLDER}/root/etc/netplan/{NETPLAN} && netplan generate --root-dir {FOLDER}/root"
