@@ -29,6 +29,7 @@ case "$*" in *"show run"*) [ ! -s {SCRIPT} ] || {{
 exec /usr/bin/vtysh "$@"
 """
 TOLD = "! told "
+BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
 OWNER = re.compile(r"^\s*(?:profile|peer) ")
 SLOWED = re.compile(rf"^{TOLD}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
@@ -135,9 +136,15 @@ def slower_bfd(text: str, interval_ms: int) -> str:
 def as_told(text: str) -> str:
     """Return the `sed` script that shows timers as they were told, by what a slower configuration begins with."""
     return "".join(
-        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ s/^\\( *{match[2]} \\){match[4]}$/\\1{match[3]}/\n"
+        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ {_shown(match[2], match[3], match[4])}\n"
         for match in SLOWED.finditer(text)
     )
+
+
+def _shown(timer: str, told: str, runs: str) -> str:
+    if told == BFD_DEFAULT_MS and "echo" not in timer:  # FRR prints no default
+        return f"{{ /^ *{timer} {runs}$/d }}"
+    return f"s/^\\( *{timer} \\){runs}$/\\1{told}/"
 
 
 def _show_as_told(node: Shell, text: str) -> None:
