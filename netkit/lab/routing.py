@@ -14,6 +14,7 @@ from netkit.lab.system.namespace_holder import OWN
 DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
 FOLDER = "/usr/lib/frr"
 CONFIG = "/etc/frr/frr.conf"
+RELOAD = (f"{FOLDER}/frr-reload.py", "--reload", "--stdout", CONFIG)
 PATIENCE_S = 60.0
 BOOT_PATIENCE_S = 300.0
 """For programs that are alive and not ready yet: on a busy machine they take their time."""
@@ -28,6 +29,7 @@ case "$*" in *"show run"*) [ ! -s {SCRIPT} ] || {{
 exec /usr/bin/vtysh "$@"
 """
 TOLD = "! told "
+BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
 OWNER = re.compile(r"^\s*(?:profile|peer) ")
 SLOWED = re.compile(rf"^{TOLD}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
@@ -52,7 +54,9 @@ def load(node: Shell, text: str) -> None:
         start(node)
         done = node.run("vtysh", "-b")
     else:
-        done = node.run("/usr/lib/frr/frr-reload.py", "--reload", "--stdout", CONFIG)
+        done = node.run(*RELOAD)
+        if "Executed " in done.stdout:  # it takes lines away once, and one may have brought back or hindered another
+            done = node.run(*RELOAD)
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:
         said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
@@ -132,9 +136,15 @@ def slower_bfd(text: str, interval_ms: int) -> str:
 def as_told(text: str) -> str:
     """Return the `sed` script that shows timers as they were told, by what a slower configuration begins with."""
     return "".join(
-        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ s/^\\( *{match[2]} \\){match[4]}$/\\1{match[3]}/\n"
+        f"/^ *{re.escape(match[1])}$/,/^ *exit$/ {_shown(match[2], match[3], match[4])}\n"
         for match in SLOWED.finditer(text)
     )
+
+
+def _shown(timer: str, told: str, runs: str) -> str:
+    if told == BFD_DEFAULT_MS and "echo" not in timer:  # FRR prints no default
+        return f"{{ /^ *{timer} {runs}$/d }}"
+    return f"s/^\\( *{timer} \\){runs}$/\\1{told}/"
 
 
 def _show_as_told(node: Shell, text: str) -> None:

@@ -160,8 +160,8 @@ class FrrDriver(FrrReader):
         return {file: text for file, text in self._read().items() if MODEL.reads(file)}
 
     def has_pending_commit(self) -> bool:
-        """Whether the switch waits for a confirmation."""
-        return self._line.run(procedure.IS_WAITING).exit_code == 0
+        """Whether the switch waits for a confirmation, or is on its way back."""
+        return self._line.run(procedure.IS_PENDING).exit_code == 0
 
     def confirm_commit(self) -> None:
         """Keep what was applied: put the files where a reboot finds them."""
@@ -177,7 +177,7 @@ class FrrDriver(FrrReader):
 
     def discard_config(self) -> None:
         """Forget what is staged."""
-        self._line.run(f"{procedure.IS_WAITING} || {procedure.CLEAN}")
+        self._line.run(f"{procedure.IS_PENDING} || {procedure.CLEAN}")
         self._is_staged, self._is_kept, self._changes = False, False, ()
 
     def rollback(self) -> None:

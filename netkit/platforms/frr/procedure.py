@@ -11,12 +11,49 @@ from netkit.platforms.frr.files import DAEMONS, FRR_CONF, NETPLAN, PLACES, RELOA
 FOLDER = "/run/netkit-change"
 DRAIN = "/run/netkit-drain"
 SCRIPT = f"{FOLDER}/run"
-WAITING = f"{FOLDER}/waiting"
+WAITING, GOING_BACK = f"{FOLDER}/waiting", f"{FOLDER}/going-back"
 BEFORE, SAVED, AFTER = f"{FOLDER}/before", f"{FOLDER}/saved", f"{FOLDER}/after"
 GONE = f"{FOLDER}/gone"
 """Names the files that are not to be there after the change."""
 UNIT = "netkit-revert"
 TOO_LATE = 75
+
+# Up to 9.0 FRR has no `no` for the timers of BFD. frr-reload.py then shortens the command until vtysh takes what is
+# left of it, and says that all went well; so a timer that runs, and that the file leaves at its default, is stated.
+BFD_DEFAULTS = {
+    "detect-multiplier": 3,
+    "receive-interval": 300,
+    "transmit-interval": 300,
+    "echo receive-interval": 50,
+    "echo transmit-interval": 50,
+    "echo-interval": 50,
+}
+STATED = f"""stated() {{  # what runs, a file: print the file as frr-reload.py has to be given it
+    awk '
+    function leave() {{
+        for (i = 1; i <= count; i++) {{
+            place = section " " names[i]
+            if (side == 2 && place in running && !(place in wanted)) print "  " names[i] " " values[i]
+        }}
+        section = ""
+    }}
+    BEGIN {{
+        count = split("{",".join(BFD_DEFAULTS)}", names, ",")
+        split("{",".join(map(str, BFD_DEFAULTS.values()))}", values, ",")
+    }}
+    section != "" && !/^  / {{ leave() }}
+    /^ (profile|peer) / {{ section = $0 }}
+    section != "" && /^  [a-z]/ {{
+        key = $0
+        sub(/^ */, "", key)
+        sub(/ [0-9]+ *$/, "", key)
+        if (side == 1) running[section " " key]; else wanted[section " " key]
+    }}
+    END {{ leave() }}
+    side == 2
+    ' side=1 "$1" side=2 "$2"
+}}
+"""
 
 HEAD = """#!/bin/sh
 # Try a change (try), keep it (keep), take it back (back), or take it back when its time is up (late).
@@ -39,8 +76,17 @@ hold() {{  # the same, but only beside its place: whether there is room for it
     return 1
 }}
 routing() {{
-    cat "$1/frr.conf" {drain} >reload.conf 2>/dev/null
-    {reload} --reload --stdout reload.conf >reload.log 2>&1 && return
+    mkdir -p reload && : >reload/vtysh.conf
+    cat "$1/frr.conf" {drain} >wanted.conf 2>/dev/null
+    vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
+        {{ say "FRR does not show its configuration"; return; }}
+    # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
+    # It takes lines away once, and in its own order: one may bring back another, or fail because it went with another.
+    for _ in 1 2; do
+        {reload} --reload --stdout --confdir {folder}/reload {folder}/reload/frr.conf >reload.log 2>&1; done=$?
+        [ $done -ne 0 ] || grep -q 'Executed "' reload.log || break
+    done
+    [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
 leave() {{  # networkd lets a port be that it no longer knows: up, and with its addresses (systemd issue 20312)
@@ -86,11 +132,17 @@ case $1 in
         put after
         exit $code
         ;;
-    back) rm -f waiting; back ;;
+    back)
+        for marker in waiting kept failed; do
+            [ ! -e $marker ] || mv $marker going-back
+        done
+        [ -e going-back ] || exit 0
+        back && rm -f going-back || { mv going-back failed; exit 1; }
+        ;;
     late)
-        [ "$(cat waiting 2>/dev/null)" = "$2" ] && mv waiting late || exit 0
+        [ "$(cat waiting 2>/dev/null)" = "$2" ] && mv waiting going-back || exit 0
         logger -t netkit "a change was not confirmed in time: it is taken back" 2>/dev/null
-        back && cd / && rm -rf FOLDER
+        back && cd / && rm -rf FOLDER || mv going-back failed
         ;;
 esac
 """
@@ -105,7 +157,7 @@ def script(changed: frozenset[str]) -> str:
     held = " ".join(f"{PLACES[file].path}.netkit" for file in files)
     tail = TAIL.replace("FOLDER", FOLDER).replace("HELD", held)
     head = HEAD.format(folder=FOLDER, drain=DRAIN, reload=RELOAD)
-    return f"{head}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
+    return f"{head}{STATED}put() {{\n{put}\n}}\nroom() {{\n{room}\n}}\ntake() {{\n{take}\n}}{tail}"
 
 
 def _steps(files: tuple[str, ...]) -> list[str]:
@@ -163,10 +215,12 @@ def begin(revert_in: int, token: str) -> str:
 
 STOP = f"systemctl stop {UNIT}.timer >/dev/null 2>&1"
 KEEP = f"sh {SCRIPT} keep; code=$?; [ -e {WAITING} ] || {STOP}; exit $code"
-BACK = f"sh {SCRIPT} back; code=$?; {STOP}; exit $code"
+BACK = f"[ -e {SCRIPT} ] || exit 0; sh {SCRIPT} back; code=$?; {STOP}; exit $code"
 CLEAN = f"rm -rf {FOLDER}"
 IS_WAITING = f"[ -e {WAITING} ]"
-FRESH = f"! {IS_WAITING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
+IS_PENDING = f"{{ [ -e {WAITING} ] || [ -e {GOING_BACK} ]; }}"
+"""Whether a change waits for its confirmation, or is on its way back."""
+FRESH = f"! {IS_PENDING} || exit {TOO_LATE}; umask 077; rm -rf {FOLDER} && mkdir -p {BEFORE} {SAVED} {AFTER} {GONE}"
 LOOK_AT_NETPLAN = (
     f"mkdir -p {FOLDER}/root/etc/netplan && cp {AFTER}/{NETPLAN} {FOLDER}/root/etc/netplan/ && "
     f"chmod 600 {FOLDER}/root/etc/netplan/{NETPLAN} && netplan generate --root-dir {FOLDER}/root"

@@ -8,6 +8,8 @@ was read in SONiC's own code; that frr-reload waits for nothing but vtysh after 
 
 from dataclasses import dataclass
 
+from netkit.platforms.frr.procedure import STATED
+
 HOME = "/run/lock/netkit"
 STAGED, WAITING, GOING_BACK = f"{HOME}/staged", f"{HOME}/commit", f"{HOME}/going-back"
 """A change is staged, then waits to be confirmed, then perhaps goes back: one folder that is renamed, by one winner."""
@@ -15,8 +17,10 @@ DRAINED = f"{HOME}/drained"
 FRR = "/etc/sonic/frr"
 CONF = f"{FRR}/frr.conf"
 """Startup too: written before the confirmation only where there is none, which only other modes have and ignore."""
-NEXT_CONF, BEFORE_CONF, LIVE_CONF = (f"{FRR}/netkit-{name}.conf" for name in ("next", "before", "live"))
+NEXT_CONF, BEFORE_CONF = (f"{FRR}/netkit-{name}.conf" for name in ("next", "before"))
 """Beside frr.conf, because the BGP container sees no other folder of the switch; never read at a start."""
+RELOAD = f"{FRR}/netkit-reload"
+"""frr-reload.py is given frr.conf of a folder of its own: it saves what runs if it is given any other file."""
 STARTUP, NEXT_STARTUP = "/etc/sonic/config_db.json", "/etc/sonic/netkit-startup.json"
 CHECKPOINT = "netkit"
 CHECKPOINT_FILE = f"/etc/sonic/checkpoints/{CHECKPOINT}.cp.json"
@@ -28,7 +32,7 @@ NOT_BEGUN, NOTHING_THERE, LOST = 73, 66, 70
 
 LOCK = f"umask 077; mkdir -p {HOME}; exec 9>{HOME}/lock; flock 9"
 FUNCTIONS = f"""
-draining() {{ [ -e {DRAINED} ]; }}
+{STATED}draining() {{ [ -e {DRAINED} ]; }}
 ready() {{
   tries=0
   until vtysh -c 'show version' >/dev/null 2>&1; do
@@ -43,27 +47,27 @@ drain() {{
 place_first() {{ [ -s {CONF} ] || {{ touch placed && cat {NEXT_CONF} > {CONF}; }}; }}
 keep_drained() {{ if draining; then ready && drain 'bgp graceful-shutdown'; fi; }}
 routing() {{
-  ready || return 1
-  if draining; then
-    sed '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' "$1" > {LIVE_CONF} || return 1
-  else
-    cat "$1" > {LIVE_CONF} || return 1
-  fi
-  docker exec bgp /usr/lib/frr/frr-reload.py --reload /etc/frr/netkit-live.conf; code=$?
-  rm -f {LIVE_CONF}
+  ready && rm -rf {RELOAD} && mkdir -p {RELOAD} && : > {RELOAD}/vtysh.conf || return 1
+  vtysh -c 'show running-config' > {RELOAD}/running && stated {RELOAD}/running "$1" > {RELOAD}/frr.conf || return 1
+  ! draining || sed -i '/^router bgp [0-9]*$/a \\ bgp graceful-shutdown' {RELOAD}/frr.conf || return 1
+  own=/etc/frr/netkit-reload
+  for _ in 1 2; do  # it takes lines away once, and in its own order: one may bring back or hinder another
+    docker exec bgp /usr/lib/frr/frr-reload.py --reload --confdir $own $own/frr.conf; code=$?
+  done
+  rm -rf {RELOAD}
   return $code
 }}
 forget() {{
   systemctl stop netkit-guard.timer >/dev/null 2>&1; systemctl stop netkit-revert.timer >/dev/null 2>&1
   config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1
-  rm -rf "$1" {NEXT_CONF} {BEFORE_CONF} {LIVE_CONF} {NEXT_STARTUP}
+  rm -rf "$1" {NEXT_CONF} {BEFORE_CONF} {RELOAD} {NEXT_STARTUP}
 }}
 """
 WAITS = "waits"
 PENDING = f"if [ -d {WAITING} ] || [ -d {GOING_BACK} ]; then echo {WAITS}; fi"
 DISCARD = f"""rm -rf {STAGED}
 if [ ! -d {WAITING} ] && [ ! -d {GOING_BACK} ]; then
-  rm -f {NEXT_CONF} {BEFORE_CONF} {LIVE_CONF} {NEXT_STARTUP}
+  rm -rf {NEXT_CONF} {BEFORE_CONF} {RELOAD} {NEXT_STARTUP}
   [ ! -e {CHECKPOINT_FILE} ] || config delete-checkpoint {CHECKPOINT} >/dev/null 2>&1
 fi
 """

@@ -1,8 +1,10 @@
 """The services of a switch: `systemctl`, `systemd-run` and `docker` as far as people who run a fabric use them."""
 
+from itertools import pairwise
+
 from netkit.lab.node import Done
 from netkit.lab.personalities.linux_host.systemctl import systemctl
-from netkit.lab.personalities.sonic.flash import FOLDER, write
+from netkit.lab.personalities.sonic.flash import FOLDER, FRR, write
 from netkit.lab.personalities.sonic.frr_text import realisable
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call
@@ -64,13 +66,19 @@ def _in_container(system: System, program: str, words: list[str], call: Call) ->
 
 
 def _frr_reload(system: System, program: str, words: list[str]) -> Done:
-    """Bring FRR to a file, or with --test let the real tool say what that would take."""
-    files = [word for word in words if word.startswith("/")]
+    """Bring FRR to a file, or with --test let the real tool say what that would take.
+
+    As the real one does, it saves what runs then, but where the file is frr.conf of the folder that is named.
+    """
+    folder = next((after for word, after in pairwise(words) if word == "--confdir"), FRR_FOLDER)
+    files = [word for before, word in pairwise(("", *words)) if word.startswith("/") and before != "--confdir"]
     if len(files) != 1 or not {"--reload", "--test"} & set(words):
         return Done(USAGE_ERROR, "", f"{RELOAD}: give --reload or --test, and a file\n")
     text = system.flash.text(files[0])
     if "--reload" in words:
         system.load_routing(text)
+        if files[0] != f"{folder}/frr.conf":
+            write(system.node.file(FRR), text)
         return Done(0, "", "")
     draft = "/tmp/frr-test.conf"  # noqa: S108 - a folder of the node
     write(system.node.file(draft), realisable(text, has_bfd=True))

@@ -1,0 +1,325 @@
+"""Whatever of netkit's a change adds, changes or removes: taken back in any way, a switch runs and keeps what it did.
+
+The cases stand by branch of each platform's ownership, in `takeback/`. One change makes those of all branches at once,
+as far as they are made alike; each branch is judged apart.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from netkit.design import Fabric
+from netkit.errors import NetkitError
+from netkit.platforms.compare import Comparison, Situation, compare
+from netkit.platforms.config import Config, Files
+from netkit.platforms.config import Path as Place
+from netkit.platforms.driver import Candidate
+from netkit.platforms.models import MODELS
+from netkit.platforms.secret import SECRET
+from tests import intents
+from tests.deploy.live_scene import values
+from tests.command import run
+from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
+from tests.platforms import driven
+
+PLATFORMS = ("eos", "frr", "nvue", "sonic")
+KINDS = ("added", "changed", "removed")
+LONG_S, SHORT_S = 3600, 15
+PLACEHOLDERS = {
+    "snmpd.conf": re.compile(r'"@secret:\w+@"'),
+    "startup.yaml": re.compile(r"""["']@secret:\w+@["']"""),
+    "eos.cfg": re.compile(r"(?:sha512 )?@secret:\w+@"),
+}
+PLACEHOLDER = re.compile(r"@secret:\w+@")
+QUOTED = re.compile(r"'(\d+|true|false)'")
+CASES = Path(__file__).parent / "takeback"
+SONIC_PORTS = {"swp33s0": "Ethernet256", "swp33s1": "Ethernet260"}
+Branch = Place
+
+
+@dataclass(frozen=True)
+class Case:
+    """What becomes of one branch of what netkit owns on a platform."""
+
+    branch: Branch
+    base: Mapping[Place, str | None]
+    edits: Mapping[str, Mapping[Place, str | None]]
+    """Kind of change → places with the value each becomes; a kind is missing where there is no such change."""
+    is_alone: bool
+
+
+@cache
+def cases(platform: str) -> tuple[Case, ...]:
+    """Return the cases of a platform; those of FRR's file are the same on a switch that runs SONiC."""
+    found = yaml.safe_load((CASES / f"{platform}.yaml").read_text(encoding="utf-8"))
+    if platform == "sonic":
+        text = (CASES / "frr.yaml").read_text(encoding="utf-8")
+        for port, name in SONIC_PORTS.items():
+            text = text.replace(port, name)
+        routing = {branch: case for branch, case in yaml.safe_load(text).items() if branch.startswith("frr.conf")}
+        owned = {" / ".join(branch) for branch in MODELS["sonic"].ownership.owned}
+        found = {branch: case for branch, case in routing.items() if branch in owned} | found
+    return tuple(_case(tuple(branch.split(" / ")), case) for branch, case in found.items())
+
+
+def _case(branch: Branch, found: Mapping[str, Any]) -> Case:
+    edits = {kind: _edits(found[kind], kind) for kind in KINDS if isinstance(found[kind], list)}
+    return Case(branch, _edits(found.get("base", []), "base"), edits, "alone" in found)
+
+
+def _edits(lines: list[str], kind: str) -> dict[Place, str | None]:
+    sides = ((place, value) for place, _, value in (line.partition(" = ") for line in lines))
+    return {tuple(place.split(" / ")): None if kind == "removed" else value for place, value in sides}
+
+
+@cache
+def fabric(platform: str) -> Fabric:
+    return intents.fabric(intent(platform))
+
+
+def intent(platform: str) -> dict[str, Any]:
+    """Return the intent: a leaf for each way back."""
+    return values(platform, {"rails": len(TASKS), "units": [{"unit": 1, "hosts": 1}]})
+
+
+@cache
+def base(platform: str, device: str) -> dict[str, str]:
+    """Return what a switch runs before: what is rendered, and what the cases need beside it."""
+    edits = {place: value for case in cases(platform) for place, value in case.base.items()}
+    return edited(platform, driven.files_of(fabric(platform), device), edits)
+
+
+def edited(platform: str, files: Files, edits: Mapping[Place, str | None]) -> dict[str, str]:
+    """Return files with entries set, or with all at and below a place taken away."""
+    model = MODELS[platform]
+    config = dict(model.read(files))
+    for place, value in edits.items():
+        if value is None:
+            for found in [found for found in config if found[: len(place)] == place]:
+                del config[found]
+        else:
+            config = placed(config, place, value)
+    made = model.text(config)
+    for file in made.keys() & files.keys():
+        if model.read({file: made[file]}) == model.read({file: files[file]}):
+            made[file] = files[file]
+            continue
+        for secret in PLACEHOLDERS.get(file, PLACEHOLDER).findall(files[file]):
+            made[file] = made[file].replace(SECRET, secret, 1)
+    return {file: QUOTED.sub(r"\1", text) if file == "netplan.yaml" else text for file, text in made.items()}
+
+
+def placed(config: Config, place: Place, value: str) -> dict[Place, str]:
+    """Set an entry; a new one stands behind the last of its section that has nothing below it."""
+    if place in config:
+        return {**config, place: value}
+    headers = {found[:-1] for found in config}
+    siblings = [found for found in config if found[:-1] == place[:-1] and found not in headers]
+    entries = list(config.items())
+    at = list(config).index(siblings[-1]) + 1 if siblings else len(entries)
+    return dict([*entries[:at], (place, value), *entries[at:]])
+
+
+def below(config: Config, branch: Branch) -> dict[Place, str]:
+    """Return what of a configuration stands in a branch."""
+    return {place: value for place, value in config.items() if is_below(place, branch)}
+
+
+def is_below(place: Place, branch: Branch) -> bool:
+    return len(place) >= len(branch) and all(map(fnmatchcase, place, branch))
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_every_branch_that_netkit_owns_has_its_case(platform: str) -> None:
+    ownership = MODELS[platform].ownership
+    assert {case.branch for case in cases(platform)} == {*ownership.owned, *ownership.claimed}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_case_changes_its_branch_alone_and_as_it_says(platform: str, kind: str) -> None:
+    before = base(platform, "leaf01")
+    for case in cases(platform):
+        if kind in case.edits:
+            changes = difference(platform, before, edited(platform, before, case.edits[kind])).changes
+            kinds = {(change.is_addition, change.is_removal) for change in changes}
+            assert kinds == {(kind == "added", kind == "removed")}, case.branch
+            assert [change.path for change in changes if not is_below(change.path, case.branch)] == [], case.branch
+
+
+def difference(platform: str, before: Files, after: Files) -> Comparison:
+    """Return what changes, whichever of the two says that a claimed branch is netkit's."""
+    found = (compare(MODELS[platform], before, after, owner=owner) for owner in (before, after))
+    return max(found, key=lambda one: len(one.changes))
+
+
+@cache
+def batches(platform: str, kind: str) -> tuple[tuple[Case, ...], ...]:
+    """Return cases of a kind that are made in one change: alike, and none that hides another."""
+    found: dict[object, list[Case]] = {}
+    before = base(platform, "leaf01")
+    for case in cases(platform):
+        if kind in case.edits:
+            compared = difference(platform, before, edited(platform, before, case.edits[kind]))
+            key = case.branch if case.is_alone else way(platform, compared)
+            found.setdefault(key, []).append(case)
+    return tuple(map(tuple, found.values()))
+
+
+def way(platform: str, found: Comparison) -> str:
+    version = fabric(platform).switch("leaf01").version
+    return MODELS[platform].way(Situation(found.changes, found.running, found.intended, version)).method
+
+
+@dataclass
+class Switch:
+    """A leaf of a lab, as netkit reaches it."""
+
+    lab: RunningLab
+    platform: str
+    name: str
+
+    def state(self) -> dict[str, str | None]:
+        """Return what runs, and what a start would read."""
+        with self.driver() as driver:
+            startup = driver.get_config(retrieve="startup")["startup"]
+            return {**driver.running_files(), "startup": startup}
+
+    def driver(self) -> Any:
+        return driven.driver(self.lab, self.name, self.platform)
+
+    def make(self, files: Files, revert_s: int | None = None, owner: Files | None = None) -> None:
+        """Make it run files; without a timer they are kept."""
+        with self.driver() as driver:
+            found = compare(MODELS[self.platform], driver.running_files(), files, owner=owner or files)
+            driver.load_candidate(Candidate(files, found.changes, way(self.platform, found)))
+            driver.commit_config(revert_in=revert_s or LONG_S)
+            assert compare(MODELS[self.platform], driver.running_files(), files, owner=owner or files).changes == ()
+            if revert_s is None:
+                driver.confirm_commit()
+
+    def goes_back(self) -> None:
+        """Wait until no change waits for its confirmation."""
+        with self.driver() as driver:
+            until(lambda: not driver.has_pending_commit(), "the change is taken back")
+
+
+@dataclass(frozen=True)
+class End:
+    """What a switch was before a change and after it was taken back."""
+
+    batch: tuple[Case, ...]
+    was: Mapping[str, str | None]
+    now: Mapping[str, str | None]
+    error: str
+
+
+Ends = tuple[str, Mapping[tuple[str, str], list[End]]]
+"""The platform, and the ends by kind of change and way back."""
+
+
+def by_the_timer(switch: Switch, after: Files, _before: Files) -> None:
+    for seconds in (SHORT_S, 5 * SHORT_S):  # on a busy machine its time may be up before the change is made
+        with suppress(NetkitError, AssertionError):
+            switch.make(after, seconds)
+            return switch.goes_back()
+        switch.goes_back()
+    switch.make(after, 25 * SHORT_S)
+    return switch.goes_back()
+
+
+def by_a_rollback(switch: Switch, after: Files, _before: Files) -> None:
+    switch.make(after, LONG_S)
+    with switch.driver() as driver:
+        driver.rollback()
+
+
+def by_a_deploy(switch: Switch, after: Files, before: Files) -> None:
+    switch.make(after)
+    switch.make(before, owner=after)
+
+
+def by_a_reboot(switch: Switch, after: Files, _before: Files) -> None:
+    switch.make(after, LONG_S)
+    assert switch.lab.lab("restart", switch.name).returncode == 0
+
+
+WAYS: dict[str, Callable[[Switch, Files, Files], None]] = {
+    "timer": by_the_timer,
+    "rollback": by_a_rollback,
+    "deploy": by_a_deploy,
+    "reboot": by_a_reboot,
+}
+
+
+TASKS = (*(("timer", (kind,)) for kind in KINDS), *((back, KINDS) for back in ("rollback", "deploy", "reboot")))
+"""Way back and kinds of change, for each leaf: timers run side by side."""
+
+
+@pytest.fixture(scope="module", params=PLATFORMS)
+def ends(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ends]:
+    """Boot a fabric, and try every kind of change and way back on leaves of their own."""
+    platform = request.param
+    folder = write_fabric(tmp_path_factory.mktemp("fabric"), intent(platform))
+    configs = tmp_path_factory.mktemp("configs")
+    assert run("render", "--fabric", folder, "--out", configs).returncode == 0
+    leaves = [f"leaf{number:02}" for number, _ in enumerate(TASKS, 1)]
+    for leaf in leaves:
+        for file, text in base(platform, leaf).items():
+            (configs / leaf / file).write_text(resolved(text), encoding="utf-8")
+    booted = running(folder, "--configs", str(configs), name="tb")
+    with booted as lab, ThreadPoolExecutor(len(TASKS)) as pool:
+        found = pool.map(lambda leaf, task: list(tries(Switch(lab, platform, leaf), *task)), leaves, TASKS)
+        yield platform, {key: end for ends in found for key, end in ends}
+
+
+def resolved(text: str) -> str:
+    return re.sub("@secret:([A-Z_]+)@", lambda found: driven.secret(found[1]), text)
+
+
+def tries(switch: Switch, back: str, kinds: tuple[str, ...]) -> Iterator[tuple[tuple[str, str], list[End]]]:
+    """Yield by kind of change and way back how each change ended."""
+    before = base(switch.platform, switch.name)
+    for kind in kinds:
+        yield (kind, back), [tried(switch, back, before, kind, batch) for batch in batches(switch.platform, kind)]
+
+
+def tried(switch: Switch, back: str, before: Files, kind: str, batch: tuple[Case, ...]) -> End:
+    edits = {place: value for case in batch for place, value in case.edits[kind].items()}
+    was, error = switch.state(), ""
+    try:
+        WAYS[back](switch, edited(switch.platform, before, edits), before)
+    except (NetkitError, AssertionError) as found:
+        error = str(found)
+    return End(batch, was, switch.state(), error)
+
+
+@needs_lab
+@pytest.mark.parametrize("back", WAYS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_taken_back_is_as_it_was(ends: Ends, kind: str, back: str) -> None:
+    platform, found = ends
+    for end in found[kind, back]:
+        assert end.error == ""
+        was, now = (parsed(platform, state) for state in (end.was, end.now))
+        assert {case.branch: below(now, case.branch) for case in end.batch} == {
+            case.branch: below(was, case.branch) for case in end.batch
+        }
+        kept = {"startup"} if back == "deploy" else set()  # in the words of the switch once it has saved them itself
+        assert {file: text for file, text in end.now.items() if file not in kept} == {
+            file: text for file, text in end.was.items() if file not in kept
+        }
+
+
+def parsed(platform: str, state: Mapping[str, str | None]) -> Config:
+    model = MODELS[platform]
+    return model.parse({file: text for file, text in state.items() if text is not None and model.reads(file)})
