@@ -154,7 +154,9 @@ def begin(module: AnsibleModule) -> None:
         is_idle, why = verdict(rails, before, began, module.params["quiet_s"])
         result["traffic"] = why
         if is_idle:
-            result = all_at_once(module, result)
+            answer(module, all_at_once(module, result))
+    if not result.get("failed"):
+        result = run(["rails", module.params["change"]], STATE, **result)
     answer(module, result)
 
 
@@ -262,7 +264,7 @@ def run(arguments: list[str], folder: Path, **result: Any) -> dict[str, Any]:
         ["/bin/sh", str(program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     out, err = (text.decode("utf-8", "replace").strip() for text in (done.stdout, done.stderr))
-    result |= {"printed": out, "rails": out.split() if arguments[0] in {"begin", "back"} else []}
+    result |= {"printed": out, "rails": out.split() if arguments[0] in {"rails", "back"} else []}
     if done.returncode != 0:
         is_changed = done.returncode == 1 and bool(result.get("changed"))
         result |= {"changed": is_changed, "failed": True, "msg": err or f"exit code {done.returncode}"}
