@@ -29,7 +29,7 @@ from netkit.platforms.config import Files
 
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
-SAMPLE, CONFIRMED, FINISHED = "sample", "confirmed", "finished"
+SAMPLE, STRATEGY, CONFIRMED, FINISHED = "sample", "strategy", "confirmed", "finished"
 Owner = Mapping[str, Files]
 
 

@@ -44,7 +44,7 @@ def verdict(rails: list[str], before: Counters, since: float, window_s: float) -
             return False, f"counters of {rail} were reset"
         if max(moved, default=0) > QUIET_BYTES_PS * passed_s:
             return False, f"{rail} carries {max(moved) / passed_s / 1e6:.1f} MB/s"
-    return True, f"its rails carried nothing for {passed_s:.1f} s, and have no queue pairs and no TCP sessions"
+    return True, f"its rails carried nothing for {window_s:g} s, with no queue pairs and no TCP sessions"
 
 
 def _files(rail: str) -> dict[str, int]:
