@@ -40,7 +40,7 @@ class HostGate:
     def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, tuple[str, ...]]) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
         before: Before = json.loads(question.sample or "{}")
-        # Who did not answer before need not now, and is not called: on hosts from the factory that is nobody.
+
         called = {
             name: [one for one in to if one in before.get(name, {}).get("answers", ())] for name, to in far.items()
         }

@@ -18,7 +18,7 @@ from netkit.platforms.driver import Candidate, RailState, SessionState
 from netkit.platforms.filling import Filling
 from netkit.platforms.linux import health, install, rails, reach
 from netkit.platforms.linux.facts.command import slowness
-from netkit.platforms.linux.transport import HostResult, play
+from netkit.platforms.linux.transport import HostResult, play, shipped_playbooks
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
@@ -237,9 +237,15 @@ def _play(
     own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
     hosts = {driver.device: variables[driver.device] for driver in drivers}
     extra: dict[str, object] = {"netkit_batch": ["100%"]}
-    if any((folder / RAIL_TASKS).exists() for folder in own):  # a user's own steps are taken for every rail
+    if any(map(_has_own_rail_steps, own)):  # they are for every rail
         extra["netkit_at_once"] = "never"
     return play(APPLY, hosts, extra, checks=checks, password=next(iter(passwords)), own=own)
+
+
+def _has_own_rail_steps(folder: Path) -> bool:
+    """Whether a folder has steps for a rail that are not netkit's; a checkout's folder is the shipped one."""
+    own = folder / RAIL_TASKS
+    return own.exists() and own.read_bytes() != (shipped_playbooks() / RAIL_TASKS).read_bytes()
 
 
 def _unified(difference: Mapping[str, str]) -> str:
