@@ -156,10 +156,10 @@ def way_back(
     both = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
     there: dict[str, Running] = {}
     for name, running in found.items():
-        files = orders.intended[name]
+        ran = orders.intended[name]
         if states[name] is State.BOTH:
-            files = planning.keeping(fabric, name, files, both[name])
-        there[name] = Running({file: files.get(file) for file in running.files}, running.version)
+            ran = planning.keeping(fabric, name, ran, both[name])
+        there[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, there, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)

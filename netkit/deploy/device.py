@@ -5,13 +5,13 @@ from dataclasses import replace
 from netkit.deploy.connection import close, closing, foresee, opened, reopened
 from netkit.deploy.gate import Moment
 from netkit.deploy.job import Job, is_access
-from netkit.deploy.journal import SAMPLE
+from netkit.deploy.journal import SAMPLE, STRATEGY
 from netkit.deploy.look import Task, check, ending, look
 from netkit.deploy.settle import Window
 from netkit.deploy.shape import FAILED, DeviceOutcome, Phase, Result, State
 from netkit.deploy.turn import Turn
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
-from netkit.platforms.driver import Candidate, Driver
+from netkit.platforms.driver import Candidate, Driver, InStep
 
 
 class StoppedError(NetkitError):
@@ -84,6 +84,13 @@ class Device:
         self._earliest_s = clock.steady_s() + options.revert_s
         self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
         self._job.show(Phase.COMMIT, self._name, self._turn.wave)
+
+    def note_strategy(self) -> None:
+        """Write down how a device that changes in step went about it, and why."""
+        note = self._driver.strategy() if isinstance(self._driver, InStep) else ""
+        if note:
+            self._job.journal.step(STRATEGY, self._name, wave=self._turn.wave, note=note)
+            self._turn.notes = (*self._turn.notes, note)
 
     def conclude(self, error: Exception | None, *, is_half_possible: bool = False) -> DeviceOutcome:
         """Verify and keep what was applied; with an error of applying it, find out what the device runs.

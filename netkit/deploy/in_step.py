@@ -25,6 +25,8 @@ def change(job: Job, devices: Mapping[str, Device]) -> dict[str, DeviceOutcome]:
     ended |= each(job.runner, against, lambda name: devices[name].give_up(against[name]))
     ready = [device for device in able if device.name not in ended]
     errors = _applied(job, ready)
+    for device in ready:
+        device.note_strategy()
     names = [device.name for device in ready]
     return ended | each(job.runner, names, lambda name: devices[name].conclude(errors.get(name), is_half_possible=True))
 

@@ -34,7 +34,7 @@ NAMED = "%Y%m%dT%H%M%S"
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
-SAMPLE, CONFIRMED, FINISHED, STAGE = "sample", "confirmed", "finished", "stage"
+SAMPLE, STRATEGY, CONFIRMED, FINISHED, STAGE = "sample", "strategy", "confirmed", "finished", "stage"
 Owner = Mapping[str, Files]
 
 

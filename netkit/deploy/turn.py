@@ -96,7 +96,7 @@ class Turn:
         """Wait until a changed filter is in force: FRR takes it up only some seconds after the commit."""
         if any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
             committed_s = window.earliest_s - self.job.options.revert_s
-            self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.wall_s()))
+            self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.steady_s()))
 
     def left_s(self, window: Window) -> float:
         """Return how long the change can still be confirmed, with some time in reserve."""

@@ -115,6 +115,9 @@ class RailReader(Protocol):
 class InStep(Protocol):
     """A driver whose devices change together: each rail on all of them, then the next, so that no job loses two."""
 
+    def strategy(self) -> str:
+        """Return how the last commit went about the rails, and why; nothing if there was no choice."""
+
     def is_applied(self) -> bool:
         """Whether the change that waits for its confirmation was applied to the end."""
 

@@ -6,13 +6,18 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.netkit_rails import settled
+from ansible.module_utils.netkit_traffic import counters, verdict
 
 DOCUMENTATION = """
 module: netkit_host
@@ -45,12 +50,32 @@ options:
   rail:
     description: For rail, which one.
     type: str
+  at_once:
+    description:
+      - For begin, whether a host whose rails carry no traffic changes all of them in this step, reads back and
+        verifies; C(rails) is empty then. What goes wrong is taken back in this step as well.
+    choices: [idle, never]
+    default: never
+  quiet_s:
+    description: For begin, how long the counters of the rails must stand still to be taken for idle.
+    type: float
+    default: 1
+  verify:
+    description: For begin, what each rail should be after the change, as for M(netkit_rails).
+    type: list
+    elements: dict
+    default: []
+  settle_s:
+    description: For begin, how long routes may take to appear.
+    type: float
+    default: 0
 """
 
 STEPS = ["begin", "rail", "finish", "confirm", "back", "state"]
 FOLDER = Path("/etc/netkit")
 STATE = FOLDER / "change"
 ABSENT = "absent"
+RAIL = re.compile(r"/etc/systemd/network/10-(?:netplan-)?([^/]+)\.network(?:\.d/.*)?")
 # All that netkit ever renders for a host: what of it is there and no longer intended goes away.
 OWNED = (
     "/etc/netplan/60-netkit-rails.yaml",
@@ -77,6 +102,10 @@ def main() -> None:
             "change": {"type": "str", "default": ""},
             "revert_in": {"type": "int", "default": 300},
             "rail": {"type": "str", "default": ""},
+            "at_once": {"choices": ["idle", "never"], "default": "never"},
+            "quiet_s": {"type": "float", "default": 1},
+            "verify": {"type": "list", "elements": "dict", "default": []},
+            "settle_s": {"type": "float", "default": 0},
         },
         required_if=[("step", "begin", ("files", "staged"), True), ("step", "begin", ("program",))],
         supports_check_mode=True,
@@ -88,12 +117,15 @@ def main() -> None:
     elif module.check_mode and step != "state":
         module.exit_json(changed=False, rails=[])
     else:
-        run(module, [step, *arguments], STATE, changed=step not in {"finish", "state"})
+        answer(module, run([step, *arguments], STATE, changed=step not in {"finish", "state"}))
 
 
 def begin(module: AnsibleModule) -> None:
-    """Compare; if anything differs, save it, set the timer, and install what belongs to no single rail."""
-    files = wanted(module)
+    """Compare; if anything differs, save it, set the timer, and install what belongs to no single rail.
+
+    A host without traffic goes on with all of its rails; others are told which need their turn.
+    """
+    began, files = time.monotonic(), wanted(module)
     outside = [entry["path"] for entry in files if not is_owned(entry["path"])]
     if outside:
         module.fail_json(msg=f"not a place for netkit's files: {', '.join(outside)}")
@@ -109,12 +141,39 @@ def begin(module: AnsibleModule) -> None:
     }
     if module.check_mode:
         module.exit_json(**result)
+    is_asked = module.params["at_once"] == "idle" and bool(differing)
+    rails = sorted({found[1] for entry in files if (found := RAIL.fullmatch(entry["path"]))}) if is_asked else []
+    before = counters(rails)
     folder = stage(module, files) if differing else FOLDER
     if module.params["staged"]:
         Path(module.params["staged"]).unlink(missing_ok=True)
     if not differing:
         module.exit_json(**result)
-    run(module, ["begin", module.params["change"], str(module.params["revert_in"])], folder, **result)
+    result = run(["begin", module.params["change"], str(module.params["revert_in"])], folder, **result)
+    if is_asked and not result.get("failed"):
+        is_idle, why = verdict(rails, before, began, module.params["quiet_s"])
+        result["traffic"] = why
+        if is_idle:
+            answer(module, all_at_once(module, result))
+    if not result.get("failed"):
+        result = run(["rails", module.params["change"]], STATE, **result)
+    answer(module, result)
+
+
+def all_at_once(module: AnsibleModule, begun: dict[str, Any]) -> dict[str, Any]:
+    """Change all rails, read back and verify; whatever goes wrong is taken back here, as no job waits for a rail."""
+    change = module.params["change"]
+    result = run(["all", change], STATE, **{**begun, "rails": [], "at_once": True})
+    if not result.get("failed"):
+        problems, dark = settled(module.params["verify"], module.params["settle_s"], tolerate_dark=True)
+        result["dark"] = dark
+        if problems:
+            undone = run(["undo", change], STATE)
+            result.update(failed=True, msg="; ".join([*problems[:8], *([undone["msg"]] if "msg" in undone else [])]))
+    if result.get("failed"):
+        is_open = run(["state"], STATE)["printed"].split()[:1] in (["pending"], ["back"])
+        result.update(changed=is_open, taken_back=not is_open)
+    return result
 
 
 def wanted(module: AnsibleModule) -> list[dict[str, str]]:
@@ -194,21 +253,28 @@ def write(path: Path, text: str) -> None:
         stream.write(text)
 
 
-def run(module: AnsibleModule, arguments: list[str], folder: Path, **result: object) -> None:
+def run(arguments: list[str], folder: Path, **result: Any) -> dict[str, Any]:
     """Run the program that came with the change; what it prints are rails, or a state."""
     program = folder / "program"
     if not program.exists():
         if arguments[0] == "state":
-            module.exit_json(printed="none", **result)
-        module.fail_json(msg="there is no change on this host", **{**result, "changed": False})
+            return {**result, "printed": "none"}
+        return {**result, "changed": False, "failed": True, "msg": "there is no change on this host"}
     done = subprocess.run(  # noqa: S603
         ["/bin/sh", str(program), *arguments], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     out, err = (text.decode("utf-8", "replace").strip() for text in (done.stdout, done.stderr))
-    result.update(printed=out, rails=out.split() if arguments[0] in {"begin", "back"} else [])
+    result |= {"printed": out, "rails": out.split() if arguments[0] in {"rails", "back"} else []}
     if done.returncode != 0:
-        result["changed"] = done.returncode == 1 and result["changed"]
-        module.fail_json(msg=err or f"exit code {done.returncode}", **result)
+        is_changed = done.returncode == 1 and bool(result.get("changed"))
+        result |= {"changed": is_changed, "failed": True, "msg": err or f"exit code {done.returncode}"}
+    return result
+
+
+def answer(module: AnsibleModule, result: dict[str, Any]) -> None:
+    """End with a result."""
+    if result.pop("failed", False):
+        module.fail_json(**result)
     module.exit_json(**result)
 
 

@@ -233,6 +233,9 @@ class FakeDriver:
 class FakeHostDriver(FakeDriver):
     """A driver whose devices change together."""
 
+    def strategy(self) -> str:
+        return f"{self.name} goes rail by rail" if self.device.in_step else ""
+
     def is_applied(self) -> bool:
         return self.device.is_whole
 

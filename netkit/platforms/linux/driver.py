@@ -18,11 +18,12 @@ from netkit.platforms.driver import Candidate, RailState, SessionState
 from netkit.platforms.filling import Filling
 from netkit.platforms.linux import health, install, rails, reach
 from netkit.platforms.linux.facts.command import slowness
-from netkit.platforms.linux.transport import HostResult, play
+from netkit.platforms.linux.transport import HostResult, play, shipped_playbooks
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
 APPLY = "hosts-apply.yml"
+RAIL_TASKS = "tasks/rail.yml"
 STAGED = "/etc/netkit/staged.json"
 STATE = "/etc/netkit/change"
 UNCONFIRMED_S = 300
@@ -49,7 +50,7 @@ class LinuxDriver:
         self._line = SshLine(self.target)
         self._filling = Filling(given.get("secrets"))
         self._files: Files | None = None
-        self._change = ""
+        self._change = self._strategy = ""
 
     def open(self) -> None:
         """Connect."""
@@ -108,6 +109,10 @@ class LinuxDriver:
         del message  # a host keeps no log of changes
         for error in (check_together((self,)) or commit_together((self,), revert_in)).values():
             raise error
+
+    def strategy(self) -> str:
+        """Return whether the last change took all rails at once or one by one, and why."""
+        return self._strategy
 
     def is_applied(self) -> bool:
         """Whether the change that waits for its confirmation was applied to the end."""
@@ -171,7 +176,7 @@ class LinuxDriver:
 
     def end_change(self, result: HostResult) -> NetkitError | None:
         """Take note of what became of a change."""
-        self._files = None
+        self._files, self._strategy = None, result.strategy
         error = self.failure(result)
         if error is not None or not result.is_changed:
             self._change = ""
@@ -231,8 +236,16 @@ def _play(
         raise DeviceError(Problem("hosts with different passwords cannot change together", "use SSH keys"))
     own = tuple(dict.fromkeys(folder for driver in drivers for folder in driver.own_playbooks))
     hosts = {driver.device: variables[driver.device] for driver in drivers}
-    extra = {"netkit_batch": ["100%"]}
+    extra: dict[str, object] = {"netkit_batch": ["100%"]}
+    if any(map(_has_own_rail_steps, own)):  # they are for every rail
+        extra["netkit_at_once"] = "never"
     return play(APPLY, hosts, extra, checks=checks, password=next(iter(passwords)), own=own)
+
+
+def _has_own_rail_steps(folder: Path) -> bool:
+    """Whether a folder has steps for a rail that are not netkit's; a checkout's folder is the shipped one."""
+    own = folder / RAIL_TASKS
+    return own.exists() and own.read_bytes() != (shipped_playbooks() / RAIL_TASKS).read_bytes()
 
 
 def _unified(difference: Mapping[str, str]) -> str:

@@ -25,6 +25,8 @@ class HostResult:
 
     device: str
     is_changed: bool = False
+    strategy: str = ""
+    """Whether its rails changed at once or one by one, and why."""
     differences: list[Mapping[str, str]] = field(default_factory=list)
     failure: str = ""
     is_unreachable: bool = False
@@ -135,6 +137,9 @@ def _note(event: Mapping[str, Any], results: Mapping[str, HostResult]) -> None:
             result.failure = _one_line(str(answer.get("msg", "failed")))
         case "runner_on_ok", HostResult():
             result.is_changed |= bool(answer.get("changed"))
+            if answer.get("traffic"):
+                how = "all rails in one step" if answer.get("at_once") else "rail by rail"
+                result.strategy = f"{how}: {_one_line(str(answer['traffic']))}"
             found = answer.get("diff") or []
             result.differences += found if isinstance(found, list) else [found]
         case "playbook_on_stats", _:

@@ -18,9 +18,15 @@ def way(situation: Situation) -> Way:
     if not situation.changes:
         return Way(NOTHING)
     changed = dict.fromkeys(change.path[0] for change in situation.changes)
+    has_rails = any(path[0] == "netplan.yaml" or path[0].endswith(".network") for path in situation.running)
+    order = (
+        "rail by rail, the same rail on all hosts of a batch; at once where a host carries no traffic"
+        if has_rails
+        else "all rails at once where none has an address, else rail by rail"
+    )
     steps = (
         "hosts-apply in check mode",
-        "hosts-apply, the same rail on all hosts of a batch, under a timer",
+        f"hosts-apply under a timer, {order}",
         "links, addresses and routes verified",
     )
     return Way("ansible", steps, tuple(COSTS[file] for file in changed if file in COSTS))
