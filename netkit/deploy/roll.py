@@ -22,6 +22,7 @@ class Rollout:
         self._job = job
         self.ended: dict[str, DeviceOutcome] = {outcome.device: outcome for outcome in earlier}
         self.stopped = ""
+        job.done.update(name for name, outcome in self.ended.items() if outcome.state is State.INTENDED)
 
     def run(self) -> None:
         """Change every device that has its turn."""

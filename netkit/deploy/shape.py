@@ -37,6 +37,8 @@ class Options:
     """How long sessions may take to come back, and a device to answer again."""
     drain_s: float = 10.0
     """How long traffic may take to leave a drained device."""
+    watch_s: float = 10.0
+    """How long a device that was drained is watched with its traffic back, before its change is confirmed."""
     poll_s: float = 1.0
 
 
@@ -55,8 +57,9 @@ class Phase(StrEnum):
     CONNECT = "connect"
     VERIFY = "verify"
     GATE = "gate"
-    CONFIRM = "confirm"
     UNDRAIN = "undrain"
+    WATCH = "watch"
+    CONFIRM = "confirm"
     SETTLE = "settle"
     ROLLBACK = "rollback"
     END = "end"
