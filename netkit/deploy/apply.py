@@ -9,17 +9,18 @@ from nornir.core.plugins.runners import RunnerPlugin
 from netkit import plan as planning
 from netkit.deploy import leftover, refusal
 from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
-from netkit.deploy.job import Connect, Job
+from netkit.deploy.job import Connect, Job, text_of
 from netkit.deploy.journal import FINISHED, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, State, Tell
 from netkit.design.fabric import Fabric
-from netkit.errors import DeployError, Problem
-from netkit.plan import Plan, Running
+from netkit.errors import AccessError, DeployError, Problem
+from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 
 
@@ -46,19 +47,20 @@ def apply(
     runner: RunnerPlugin | None = None,
     clock: Clock = CLOCK,
     is_stopping: Callable[[], bool] = never,
+    undoes: str = "",
 ) -> Outcome:
     """Change the devices of a plan, wave after wave, and return how each came out.
 
     DeployError when the plan must not be deployed, or somebody else deploys on this fabric: then nothing happened.
     """
-    orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options)
+    orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options, undoes)
     tasks = _tasks(orders)
     refusal.check(plan, fabric, intended, tasks, options)
     job = _job(orders, tasks, fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
         journal.start(orders)
         try:
-            return _rolled(job, untouched(plan, options.limit))
+            return _rolled(job, _untouched(orders))
         finally:
             journal.close()
 
@@ -84,7 +86,7 @@ def resume(
         refusal.check(orders.plan, fabric, orders.intended, tasks, orders.options)
         try:
             earlier = _left_behind(job, journal.entries())
-            return _rolled(job, [*untouched(orders.plan, orders.options.limit), *earlier])
+            return _rolled(job, [*_untouched(orders), *earlier])
         finally:
             journal.close()
 
@@ -102,8 +104,11 @@ def undo(
     clock: Clock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
-    """Take back what a run changed: the same deploy, with the sides of the plan swapped."""
-    plan, before, owner = way_back(undone, fabric)
+    """Take back what a run changed: the same deploy, with the sides of the plan swapped.
+
+    Backward, devices that are not known to run either state are looked at first; who is out of reach is left alone.
+    """
+    plan, before, owner = way_back(undone, fabric, connect if options.is_backward else None)
     return apply(
         plan,
         fabric,
@@ -117,10 +122,18 @@ def undo(
         runner=runner,
         clock=clock,
         is_stopping=is_stopping,
+        undoes=undone.run,
     )
 
 
-def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
+def backward(failed: Journal) -> Options:
+    """Return the options by which a run that failed is taken back: its own, on all that it has changed."""
+    return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
+
+
+def way_back(
+    undone: Journal, fabric: Fabric, connect: Connect | None = None
+) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
     """Return the plan that takes a run back, the files it leads to, and those that say what is netkit's."""
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
@@ -133,12 +146,34 @@ def way_back(undone: Journal, fabric: Fabric) -> tuple[Plan, Mapping[str, Files]
         name: {file: text for file, text in running.files.items() if text is not None}
         for name, running in found.items()
     }
-    there = {
+    there: dict[str, Running | Unreachable] = {
         name: Running({file: orders.intended[name].get(file) for file in running.files}, running.version)
         for name, running in found.items()
     }
+    for device in outcome.devices if connect is not None else ():
+        if connect is not None and device.device in found and device.state is State.UNKNOWN:
+            there[device.device] = _read(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     return planning.make(fabric, there, before, owner=owner), before, owner
+
+
+def _read(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
+    """Return what a device runs that a run has left in a state nobody knows."""
+    driver = connect(left.device)
+    try:
+        driver.open()
+        return Running(driver.running_files(), version)
+    except AccessError as error:
+        known = "; ".join(left.reasons) or "its change had begun"
+        what = "what it did not confirm it takes back by itself; once it answers, see netkit plan"
+        return Unreachable(f"{text_of(error)}; as far as known: {known}; {what}, and netkit rollback {run}")
+    finally:
+        close(driver)
+
+
+def _untouched(orders: Orders) -> list[DeviceOutcome]:
+    missed = State.UNKNOWN if orders.options.is_backward else State.AS_BEFORE
+    return untouched(orders.plan, orders.options.limit, missed)
 
 
 def _tasks(orders: Orders) -> dict[str, Task]:

@@ -22,13 +22,14 @@ from netkit import plan as planning
 from netkit.deploy import shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
-from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase
+from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, State
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
 
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
+UNDOES = "undoes.json"
 SAMPLE, CONFIRMED, FINISHED = "sample", "confirmed", "finished"
 Owner = Mapping[str, Files]
 
@@ -60,6 +61,8 @@ class Orders:
     intended: Mapping[str, Files]
     owner: Owner | None
     options: Options
+    undoes: str = ""
+    """The run that this one takes back."""
 
 
 NAMES = tuple(item.name for item in fields(Entry))
@@ -104,6 +107,8 @@ class Journal:
         self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
         if orders.owner is not None:
             self._save(OWNER, json.dumps({name: dict(files) for name, files in orders.owner.items()}))
+        if orders.undoes:
+            self._save(UNDOES, json.dumps(orders.undoes))
         self._save(OPTIONS, json.dumps(asdict(orders.options)))
 
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
@@ -147,9 +152,23 @@ class Journal:
             intended = _adapter(ALL_FILES).validate_json(self._text(INTENDED))
             has_owner = (self.folder / OWNER).exists()
             owner = _adapter(ALL_FILES).validate_json(self._text(OWNER)) if has_owner else None
-            return Orders(plan, intended, owner, _adapter(Options).validate_json(self._text(OPTIONS)))
+            return Orders(plan, intended, owner, _adapter(Options).validate_json(self._text(OPTIONS)), self.undoes())
         except (OSError, ValidationError):
             raise DeployError(Problem(f"there is no run {self.run}, or not a whole one", REMEDY)) from None
+
+    def undoes(self) -> str:
+        """Return the run that this one takes back, if it does that and was told to the end what to do."""
+        is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
+        return _adapter(str).validate_json(self._text(UNDOES)) if is_whole else ""
+
+    def is_to_be_undone(self) -> bool:
+        """Whether the run stopped for a failure, was told to take back then what it had done, and nobody has yet."""
+        outcome, options = self.outcome(), self.orders().options
+        if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
+            return False
+        is_changed = any(one.wave and one.state is not State.AS_BEFORE for one in outcome.devices)
+        others = (Journal(folder) for folder in self.folder.parent.glob("*/"))
+        return is_changed and all(other.undoes() != self.run for other in others)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every whole line; a process that was killed may leave half of one."""

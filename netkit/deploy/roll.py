@@ -87,14 +87,14 @@ class Rollout:
         unhealthy = next((outcome for outcome in failures if outcome.stops_all), None)
         if unhealthy is not None:
             self.stopped = self.stopped or f"{unhealthy.device} is not healthy"
-        elif len(failures) > self._job.options.max_fail:
+        elif len(failures) > self._job.options.max_fail and not self._job.options.is_backward:
             names = ", ".join(outcome.device for outcome in failures)
             self.stopped = self.stopped or f"{len(failures)} failed, {self._job.options.max_fail} may: {names}"
         if any(outcome.result is Result.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED
 
 
-def untouched(plan: Plan, limit: tuple[str, ...] | None) -> list[DeviceOutcome]:
+def untouched(plan: Plan, limit: tuple[str, ...] | None, missed_runs: State = State.AS_BEFORE) -> list[DeviceOutcome]:
     """Return the outcomes of devices that are known before anything happens."""
     found = []
     for device in plan.devices:
@@ -107,9 +107,7 @@ def untouched(plan: Plan, limit: tuple[str, ...] | None) -> list[DeviceOutcome]:
             found.append(DeviceOutcome(missed.name, Result.EXCLUDED, State.AS_BEFORE))
         else:
             reasons = (f"{missed.name}: {missed.reason}",)
-            found.append(
-                DeviceOutcome(missed.name, Result.UNREACHABLE, State.AS_BEFORE, reasons, exit_code=UNREACHABLE)
-            )
+            found.append(DeviceOutcome(missed.name, Result.UNREACHABLE, missed_runs, reasons, exit_code=UNREACHABLE))
     return found
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -40,6 +41,10 @@ class Options:
     watch_s: float = 10.0
     """How long a device that was drained is watched with its traffic back, before its change is confirmed."""
     poll_s: float = 1.0
+    on_failure: Literal["stop", "rollback"] = "stop"
+    """Whether a run that stops for a failure takes back by itself what it has done."""
+    is_backward: bool = False
+    """Whether this is such a way back: in reverse order, and whoever fails does not hold up the others."""
 
 
 def weightiest(*codes: int) -> int:
@@ -120,11 +125,14 @@ class Outcome:
     stopped: str = ""
     """Why it ended before every device had its turn."""
     is_dry_run: bool = False
+    rollback: "Outcome | None" = None
+    """How the run came out that took this one back by itself."""
 
     @property
     def exit_code(self) -> int:
         """Return what the process ends with."""
-        return weightiest(FAILED if self.stopped else 0, *(device.exit_code for device in self.devices))
+        codes = [device.exit_code for device in self.devices]
+        return weightiest(FAILED if self.stopped else 0, *codes, *([self.rollback.exit_code] if self.rollback else []))
 
     @property
     def failures(self) -> tuple[DeviceOutcome, ...]:
@@ -160,7 +168,13 @@ def _adapter() -> TypeAdapter[Outcome]:
 
 def write(outcome: Outcome) -> str:
     """Return an outcome as JSON."""
-    return json.dumps({**asdict(outcome), "exit_code": outcome.exit_code}, indent=1) + "\n"
+    return json.dumps(_plain(outcome), indent=1) + "\n"
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    found = {**asdict(outcome), "exit_code": outcome.exit_code}
+    del found["rollback"]
+    return found if outcome.rollback is None else {**found, "rollback": _plain(outcome.rollback)}
 
 
 def read(text: str, file: str = "") -> Outcome:

@@ -27,12 +27,14 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
     """Return the devices that have something to do, in the order they have their turn."""
     todo = [device for device in plan.changed if options.limit is None or device.name in options.limit]
     groups: list[tuple[str, ...]] = []
-    has_canary = options.has_canary and bool(todo)
+    has_canary = options.has_canary and bool(todo) and not options.is_backward
     if has_canary:
         first = min(todo, key=_weight)
         groups.append((first.name,))
         todo.remove(first)
     groups += _together(todo, options) if options.is_together else _apart(todo, fabric, options)
+    if options.is_backward:
+        groups.reverse()
     return tuple(Wave(number, names, has_canary and number == 1) for number, names in enumerate(groups, 1))
 
 

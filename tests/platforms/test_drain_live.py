@@ -47,7 +47,9 @@ def runs(fleet: Fleet, driver: Driver) -> Config:
 
 
 def is_drained(fleet: Fleet) -> bool:
-    """Whether the routes that a leaf hears from the spine ask for less preference."""
+    """Whether the spine asks its neighbours to go around it."""
+    if fleet.fabric.switch(SPINE).platform == "eos":
+        return "NETKIT-DRAIN" in fleet.lab.shell(SPINE, "FastCli -p 15 -c 'show running-config'")
     return "bgp graceful-shutdown" in fleet.lab.run(SPINE, "vtysh", "-c", "show running-config")
 
 

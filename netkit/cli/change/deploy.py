@@ -1,6 +1,7 @@
 """`netkit deploy`."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +120,26 @@ def _apply(told: Told, project: Project, planned: Planned, devices: Fleet, optio
             is_stopping=is_stopping,
         )
 
-    return watched(told, project.fabric.name, journal, changing(planned.plan, options), work)
+    total = changing(planned.plan, options)
+    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))
+
+
+def _back(project: Project, devices: Fleet, failed: Journal) -> Callable[[Journal, Tell, Interrupt], Outcome]:
+    """Return what takes a failed run back."""
+
+    def back(journal: Journal, tell: Tell, is_stopping: Interrupt) -> Outcome:
+        return deploy.undo(
+            failed,
+            project.fabric,
+            connect=devices.connect,
+            gate=gate_of(project, devices),
+            options=deploy.backward(failed),
+            journal=journal,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    return back
 
 
 def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
@@ -127,6 +147,8 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
     journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
 
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
+        if failed is not None:  # only its way back is left to do
+            return failed
         return deploy.resume(
             project.fabric,
             connect=devices.connect,
@@ -136,7 +158,8 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str) -> int:
             is_stopping=is_stopping,
         )
 
+    failed = journal.outcome() if journal.is_to_be_undone() else None
     orders = journal.orders()
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(told, project.fabric.name, journal, total, work)
+    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))
