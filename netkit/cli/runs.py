@@ -36,8 +36,9 @@ def found_run(folder: Path, name: str) -> Journal:
 
 
 def unfinished_run(folder: Path) -> Journal:
-    """Return the journal of the newest run that can be resumed."""
-    left = [one for one in history(folder) if one.outcome is None]
+    """Return the journal of the newest run that can be resumed, or that is yet to be taken back for its failure."""
+    runs = history(folder)
+    left = [one for one in runs if one.outcome is None or Journal(folder / one.run).is_to_be_undone()]
     if not left:
         raise UsageError(Problem("no run is left to resume", "netkit history lists the runs"))
     return Journal(folder / left[0].run)

@@ -1,6 +1,6 @@
 """A plan → changed devices, each either as intended or as it was before."""
 
-from netkit.deploy.apply import apply, resume, undo, way_back
+from netkit.deploy.apply import apply, backward, resume, undo, way_back
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
 from netkit.deploy.lock import LockedError
@@ -30,6 +30,7 @@ __all__ = [
     "State",
     "Wave",
     "apply",
+    "backward",
     "history",
     "rehearse",
     "resume",

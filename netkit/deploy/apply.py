@@ -9,9 +9,10 @@ from nornir.core.plugins.runners import RunnerPlugin
 from netkit import plan as planning
 from netkit.deploy import leftover, refusal
 from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
-from netkit.deploy.job import Connect, Job
+from netkit.deploy.job import Connect, Job, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task, stages_of
@@ -19,8 +20,8 @@ from netkit.deploy.provenance import Provenance
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, State, Tell
 from netkit.design.fabric import Fabric
-from netkit.errors import DeployError, Problem
-from netkit.plan import Plan, Running
+from netkit.errors import AccessError, DeployError, Problem
+from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 
 
@@ -48,19 +49,20 @@ def apply(
     runner: RunnerPlugin | None = None,
     clock: Clock = CLOCK,
     is_stopping: Callable[[], bool] = never,
+    undoes: str = "",
 ) -> Outcome:
     """Change the devices of a plan, wave after wave, and return how each came out.
 
     DeployError when the plan must not be deployed, or somebody else deploys on this fabric: then nothing happened.
     """
-    orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options)
+    orders = Orders(plan, _of(plan, intended), None if owner is None else _of(plan, owner), options, undoes)
     stages = stages_of(plan, orders.intended, orders.owner, options.limit, fabric)
     refusal.check(plan, fabric, intended, stages[0], options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
         journal.start(orders, provenance)
         try:
-            return _rolled(Rollout(job, stages, untouched(plan, options.limit)))
+            return _rolled(Rollout(job, stages, _untouched(orders)))
         finally:
             journal.close()
 
@@ -89,7 +91,7 @@ def resume(
             journal.resumed(provenance)
         try:
             number, earlier = _left_behind(job, stages, journal.entries())
-            found = [*untouched(orders.plan, orders.options.limit), *earlier]
+            found = [*_untouched(orders), *earlier]
             return _rolled(Rollout(job, stages, found, first=number))
         finally:
             journal.close()
@@ -109,8 +111,11 @@ def undo(
     clock: Clock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
-    """Take back what a run changed: the same deploy, with the sides of the plan swapped."""
-    plan, before, owner = way_back(undone, fabric, options.limit)
+    """Take back what a run changed: the same deploy, with the sides of the plan swapped.
+
+    Backward, devices that are not known to run either state are looked at first; what is out of reach is left alone.
+    """
+    plan, before, owner = way_back(undone, fabric, options.limit, connect if options.is_backward else None)
     return apply(
         plan,
         fabric,
@@ -125,11 +130,17 @@ def undo(
         runner=runner,
         clock=clock,
         is_stopping=is_stopping,
+        undoes=undone.run,
     )
 
 
+def backward(failed: Journal) -> Options:
+    """Return the options by which a run that failed is taken back: its own, on all that it has changed."""
+    return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
+
+
 def way_back(
-    undone: Journal, fabric: Fabric, limit: Collection[str] | None = None
+    undone: Journal, fabric: Fabric, limit: Collection[str] | None = None, connect: Connect | None = None
 ) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
     """Return the plan that takes a run back, the files it leads to, and those that say what is netkit's."""
     outcome, orders = undone.outcome(), undone.orders()
@@ -154,16 +165,38 @@ def way_back(
         for name, running in found.items()
     }
     both = {bridge.device: bridge.kept for bridge in orders.plan.bridges}
-    there: dict[str, Running] = {}
+    there: dict[str, Running | Unreachable] = {}
     for name, running in found.items():
         ran = orders.intended[name]
         if states[name] is State.BOTH:
             ran = planning.keeping(fabric, name, ran, both[name])
         there[name] = Running({file: ran.get(file) for file in running.files}, running.version)
+    for device in outcome.devices if connect is not None else ():
+        if connect is not None and device.device in found and device.state is State.UNKNOWN:
+            there[device.device] = _read(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, there, before, owner=owner, is_part=True)
     names = set(found) if limit is None else set(limit)
     return planning.limited(fabric, whole, names, planning.sides_of(there, before, owner)), before, owner
+
+
+def _read(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Running | Unreachable:
+    """Return what a device runs that a run has left in a state nobody knows."""
+    driver = connect(left.device)
+    try:
+        driver.open()
+        return Running(driver.running_files(), version)
+    except AccessError as error:
+        known = "; ".join(left.reasons) or "its change had begun"
+        what = "what it did not confirm it takes back by itself; once it answers, see netkit plan"
+        return Unreachable(f"{text_of(error)}; as far as known: {known}; {what}, and netkit rollback {run}")
+    finally:
+        close(driver)
+
+
+def _untouched(orders: Orders) -> list[DeviceOutcome]:
+    missed = State.UNKNOWN if orders.options.is_backward else State.AS_BEFORE
+    return untouched(orders.plan, orders.options.limit, missed)
 
 
 def _of(plan: Plan, files: Mapping[str, Files]) -> dict[str, Files]:

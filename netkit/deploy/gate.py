@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from netkit.deploy.clock import Clock
 from netkit.errors import AccessError
@@ -25,6 +25,24 @@ class Moment(StrEnum):
     """The device asks its neighbors to go around it: has traffic moved away?"""
     AFTER = "after"
     """The change runs and can still be taken back."""
+    WATCHED = "with its traffic back after"
+    """So it does, and a device that was drained has its traffic again: asked until it has been watched long enough."""
+
+    @property
+    def is_after(self) -> bool:
+        """Whether the change runs, so that the device has to be as well as before it."""
+        return self in {Moment.AFTER, Moment.WATCHED}
+
+
+Address = str
+"""Of IPv4, without a prefix length."""
+
+
+class Prediction(Protocol):
+    """What a model of the fabric's routing says of the present state of a deploy."""
+
+    def reaches(self, source: Address, target: Address) -> bool:
+        """Whether two addresses of hosts reach each other, there and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,8 @@ class GateQuestion:
     """What the gate answered before the change."""
     patience_s: float = 0.0
     """How long the gate may wait for things to settle."""
+    prediction: Prediction | None = None
+    """Without one, what was reachable before has to be reachable after."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,29 @@
 """A health gate of GPU hosts: they have no sessions, so they are asked for each rail, and far rails are called."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from netkit.deploy.clock import CLOCK, Clock
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
+from netkit.deploy.gate import Gate, GateAnswer, GateQuestion
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.platforms.driver import RailReader, RailState
 
 POLL_S = 0.5
 MOST_FAR = 2
-"""Hosts that are called over each rail: one may be down for reasons of its own."""
+"""Hosts that are called over each rail, and as many across rails: one may be down for reasons of its own."""
 Before = Mapping[str, Mapping[str, Any]]
+Called = Mapping[str, tuple[str, ...]]
+"""What it means when nobody of some addresses answers → the addresses."""
 
 
 class HostGate:
     """Judges hosts by their rails, and leaves all other devices to another gate.
 
-    A rail that is configured after the change must be as its files say, unless it had no carrier before. Where the leaf
-    or a far rail answered before, they have to answer after; a rail that was mute before may stay so.
+    A rail that is configured after the change must be as its files say, unless it had no carrier before. Where the
+    leaf, a far host on the rail, or one across rails answered before, one of the kind has to answer after: hosts change
+    together, and each may fail for itself. A rail that was mute before may stay so.
     """
 
     def __init__(self, fabric: Fabric, others: Gate, *, clock: Clock = CLOCK) -> None:
@@ -31,13 +34,13 @@ class HostGate:
         host = self._fabric.device(question.device)
         if not isinstance(host, Host) or not isinstance(question.reader, RailReader):
             return self._others(question)
-        far = {nic.interface: (nic.gateway, *far_addresses(self._fabric, host, nic)) for nic in host.nics}
-        if question.moment is not Moment.AFTER:
-            found = {one.interface: asdict(one) for one in question.reader.rail_states(far)}
+        far = {nic.interface: called(self._fabric, host, nic) for nic in host.nics}
+        if not question.moment.is_after:
+            found = {one.interface: asdict(one) for one in question.reader.rail_states(_addresses(far))}
             return GateAnswer("healthy", sample=json.dumps(found))
         return self._settled(question, question.reader, far)
 
-    def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, tuple[str, ...]]) -> GateAnswer:
+    def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
         before: Before = json.loads(question.sample or "{}")
         called = {
@@ -53,7 +56,11 @@ class HostGate:
             self._clock.sleep_s(min(POLL_S, left_s))
 
 
-def _worse(state: RailState, before: Before, far: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def _addresses(far: Mapping[str, Called]) -> dict[str, tuple[str, ...]]:
+    return {interface: tuple(to for group in groups.values() for to in group) for interface, groups in far.items()}
+
+
+def _worse(state: RailState, before: Before, far: Mapping[str, Called]) -> Iterator[str]:
     """Yield what is wrong with a rail that is not to be blamed on what was before."""
     known = before.get(state.interface, {})
     if not state.is_configured or (state.is_dark and known.get("is_dark", False)):
@@ -62,20 +69,27 @@ def _worse(state: RailState, before: Before, far: Mapping[str, tuple[str, ...]])
         yield f"{state.interface} has no carrier"
         return
     yield from (f"{state.interface}: {one}" for one in state.problems)
-    lost = mute(far.get(state.interface, ()), known.get("answers", ()), state.answers)
+    lost = mute(far.get(state.interface, {}), known.get("answers", ()), state.answers)
     yield from (f"{state.interface}: {one}" for one in lost)
 
 
-def far_addresses(fabric: Fabric, host: Host, nic: Nic) -> tuple[str, ...]:
-    """Return addresses on the same rail, behind another leaf where there is one."""
-    same = [(other, one) for other in fabric.hosts if other != host for one in other.nics if one.rail == nic.rail]
-    same.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
-    return tuple(one.address for _, one in same[:MOST_FAR])
+def called(fabric: Fabric, host: Host, nic: Nic) -> Called:
+    """Return whom a rail calls: its leaf, and hosts along the rail and across rails, behind other leaves first."""
+    others = [(other, one) for other in fabric.hosts if other != host for one in other.nics]
+    others.sort(key=lambda pair: (pair[1].leaf == nic.leaf, abs(pair[0].number - host.number)))
+    along = [one.address for _, one in others if one.rail == nic.rail]
+    across = [one.address for _, one in others if one.rail != nic.rail and one.leaf != nic.leaf]
+    is_routed = fabric.cross_rail == "routed"
+    return {
+        "its leaf does not answer": (nic.gateway,),
+        "no far rail answers": tuple(along[:MOST_FAR]),
+        "nobody answers across rails": tuple(across[: MOST_FAR * is_routed]),
+    }
 
 
-def mute(called: Sequence[str], before: Iterable[str], now: Iterable[str]) -> Iterator[str]:
-    """Yield who of those that were called, the leaf first, answered before and answers no more."""
+def mute(groups: Called, before: Iterable[str], now: Iterable[str]) -> Iterator[str]:
+    """Yield which groups had somebody who answered before, and have nobody who answers now."""
     answered, answering = set(before), set(now)
-    for what, group in (("its leaf does not answer", set(called[:1])), ("no far rail answers", set(called[1:]))):
-        if answered & group and not group & answering:
-            yield f"{what} any more; before, {', '.join(sorted(answered & group))} did"
+    for what, group in groups.items():
+        if answered & {*group} and not {*group} & answering:
+            yield f"{what} any more; before, {', '.join(sorted(answered & {*group}))} did"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit.deploy.clock import Clock
-from netkit.deploy.gate import Gate
+from netkit.deploy.gate import Gate, Prediction
 from netkit.deploy.journal import Journal
 from netkit.deploy.look import Task
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Phase, Tell
@@ -19,6 +19,8 @@ from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver
 
 Connect = Callable[[str], Driver]
+Predict = Callable[[str, frozenset[str]], Prediction | None]
+"""The device that changed last, and those that run what is intended by now → who reaches whom."""
 FAILED = 1
 
 
@@ -39,6 +41,13 @@ class Job:
     is_stopping: Callable[[], bool]
     began_s: float
     waves: list[Wave] = field(default_factory=list)
+    model: Predict | None = None
+    done: set[str] = field(default_factory=set)
+    """Devices that run what is intended, as far as this run has come."""
+
+    def predict(self, device: str) -> Prediction | None:
+        """Return who reaches whom now that a device has changed; None when no model says."""
+        return None if self.model is None else self.model(device, frozenset(self.done))
 
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Tell whoever watches."""

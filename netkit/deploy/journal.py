@@ -25,7 +25,7 @@ from netkit.deploy import seal, shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
+from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, State, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -33,6 +33,7 @@ from netkit.platforms.config import Files
 NAMED = "%Y%m%dT%H%M%S"
 JOURNAL, PLAN, INTENDED, OWNER = "journal.jsonl", "plan.json", "intended.json", "owner.json"
 OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
+UNDOES = "undoes.json"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
 SAMPLE, STRATEGY, CONFIRMED, FINISHED, STAGE = "sample", "strategy", "confirmed", "finished", "stage"
 Owner = Mapping[str, Files]
@@ -68,6 +69,8 @@ class Orders:
     intended: Mapping[str, Files]
     owner: Owner | None
     options: Options
+    undoes: str = ""
+    """The run that this one takes back."""
 
 
 NAMES = tuple(item.name for item in fields(Entry))
@@ -152,6 +155,8 @@ class Journal:
         self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
         if orders.owner is not None:
             self._save(OWNER, json.dumps({name: dict(files) for name, files in orders.owner.items()}))
+        if orders.undoes:
+            self._save(UNDOES, json.dumps(orders.undoes))
         self._save(OPTIONS, json.dumps(asdict(orders.options)))
 
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
@@ -203,7 +208,21 @@ class Journal:
         for name, files in ((INTENDED, intended), (OWNER, owner)):
             if files is not None and not files.keys() <= names:
                 raise self._damaged(name)
-        return Orders(plan, intended, owner, self._valid(Options, OPTIONS))
+        return Orders(plan, intended, owner, self._valid(Options, OPTIONS), self.undoes())
+
+    def undoes(self) -> str:
+        """Return the run that this one takes back, if it does that and was told to the end what to do."""
+        is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
+        return _adapter(str).validate_json(self._text(UNDOES)) if is_whole else ""
+
+    def is_to_be_undone(self) -> bool:
+        """Whether the run stopped for a failure, was told to take back then what it had done, and nobody has yet."""
+        outcome, options = self.outcome(), self.orders().options
+        if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
+            return False
+        is_changed = any(one.wave and one.state is not State.AS_BEFORE for one in outcome.devices)
+        others = (Journal(folder) for folder in self.folder.parent.glob("*/"))
+        return is_changed and all(other.undoes() != self.run for other in others)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""

@@ -1,25 +1,38 @@
-"""A health gate of what hangs on a leaf: its hosts must reach it, and far hosts over it, if they did before."""
+"""A health gate of the hosts below a switch: each pair of them that reached each other before has to do so after.
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+Hosts are asked over SSH and ping over the rail itself, with its address. Pairs run along the rail and across rails, to
+other leaves, so that they cross a spine that changes as far as its neighbours' hashing lets them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import zip_longest
 from typing import Protocol
 
 from nornir.core.plugins.runners import RunnerPlugin
+from pydantic import TypeAdapter
 
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.fan_out import each, threads
-from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, sequel
-from netkit.deploy.host_gate import far_addresses, mute
+from netkit.deploy.gate import Address, Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import NetkitError
 from netkit.platforms.change import Risk
-from netkit.platforms.driver import RailReader
+from netkit.platforms.driver import RailReader, RailState
 
 POLL_S = 0.5
 MOST_HOSTS = 4
-"""Hosts of a leaf that are asked: what a leaf does to all of them shows on a few."""
-Answers = Mapping[str, Mapping[str, list[str]]]
-"""Host → interface → who answers over it."""
+"""Hosts of a leaf that ask: what a leaf does to all of them shows on a few."""
+FEWEST_ABOVE, MOST_ABOVE = 8, 16
+"""Hosts that ask below a spine or core: one of each unit, and of few units more."""
+MOST_NICS = 32
+"""NICs that ask, of all hosts together; each rail is among them."""
+MOST_NAMED = 5
+LONGEST_S = 20.0
+"""By then routes have arrived over sessions that stand; hosts without a way are not left so for longer."""
+LEAF = "its leaf"
+Place = tuple[str, Nic]
+"""A host's name and one of its NICs."""
 
 
 class HostReader(RailReader, Protocol):
@@ -32,8 +45,26 @@ class HostReader(RailReader, Protocol):
         """Hang up."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a NIC saw before the change."""
+
+    source: Address
+    answers: Mapping[Address, str]
+    """Who answered: address → the name of its owner."""
+
+
+Before = Mapping[str, Mapping[str, Answered]]
+"""Host → interface → what it saw."""
+BEFORE = TypeAdapter(dict[str, dict[str, Answered]])
+
+
 class ReachGate:
-    """Asks another gate first, then some hosts of a leaf; hosts that could not be asked before are left alone."""
+    """Asks another gate first, then some hosts below a switch; hosts that could not be asked before are left alone.
+
+    What a prediction says is unreachable in the present state need not answer. Without one, neither need addresses that
+    the changed leaf is not to serve any more.
+    """
 
     def __init__(
         self,
@@ -45,72 +76,182 @@ class ReachGate:
         runner: RunnerPlugin | None = None,
     ) -> None:
         self._fabric, self._others, self._connect, self._clock = fabric, others, connect, clock
-        self._runner = runner or threads(MOST_HOSTS)
+        self._runner = runner or threads(MOST_ABOVE)
         self._silent: set[str] = set()
         """Hosts that could not be asked before some change: nobody waits for them again."""
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
         first = sequel(self._others, question, self._clock)
-        called = self._called(question)
-        if not first.others.is_healthy or not called or question.moment is Moment.DRAINED:
+        found = self._fabric.device(question.device)
+        is_felt = question.risk is not Risk.NONE and question.moment is not Moment.DRAINED
+        if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
             return first.without_more()
         if question.moment is Moment.BEFORE:
-            names = called.keys() - self._silent
-            found = self._answers(sorted(names), called)
-            self._silent |= names - found.keys()
-            return replace(first.others, sample=first.sample(answers=found))
-        return self._settled(called, first.kept.get("answers", {}), first.others, first.left_s)
+            return replace(first.others, sample=first.sample(answers=self._before(found)))
+        kept = BEFORE.validate_python(first.kept.get("answers", {}))
+        return self._settled(self._expected(question, kept), first)
 
-    def _called(self, question: GateQuestion) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
-        """Return the hosts to ask, and whom each calls over which of its NICs at this leaf."""
-        found = self._fabric.device(question.device)
-        if question.risk is Risk.NONE or not isinstance(found, Switch) or found.role != "leaf":
-            return {}
-        hosts = [host for host in self._fabric.hosts if any(nic.leaf == found.name for nic in host.nics)]
+    def _before(self, switch: Switch) -> dict[str, object]:
+        """Return who answers whom, between the addresses that hosts have and those they are to have."""
+        called = calls(self._fabric, switch)
+        asked = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
+        nics = {name: {nic.interface: () for nic in self._nics(name)} for name in asked - self._silent}
+        states = self._states(nics)
+        self._silent |= nics.keys() - states.keys()
+        have = {(name, one.interface): one.address for name, rails in states.items() for one in rails}
+        names: dict[tuple[str, str], dict[Address, str]] = {}
+        for (name, nic), far in called.items():
+            if name in states:
+                found = names[name, nic.interface] = {nic.gateway: LEAF} if switch.name == nic.leaf else {}
+                for other, one in far:
+                    addresses = (one.address, have.get((other, one.interface)))
+                    found.update({to: f"{other} {one.interface}" for to in addresses if to})
+        wanted: dict[str, dict[str, Sequence[str]]] = {}
+        for (name, interface), far_names in names.items():
+            wanted.setdefault(name, {})[interface] = tuple(far_names)
+        found_answers: dict[str, object] = {}
+        for name, rails in self._states(wanted).items():
+            found_answers[name] = {
+                one.interface: asdict(Answered(one.address, {to: names[name, one.interface][to] for to in one.answers}))
+                for one in rails
+                if one.interface in wanted[name]
+            }
+        return found_answers
+
+    def _nics(self, name: str) -> tuple[Nic, ...]:
+        found = self._fabric.device(name)
+        return found.nics if isinstance(found, Host) else ()
+
+    def _expected(self, question: GateQuestion, before: Before) -> Before:
+        """Return what has to answer: what did, unless it is known to be out of reach for now."""
+        going = self._going(question.device)
+
+        def is_expected(source: Address, target: Address, word: str) -> bool:
+            if question.prediction is not None and word != LEAF:
+                return question.prediction.reaches(source, target)
+            return not going(source, target, word)
+
         return {
-            host.name: {nic.interface: self._calls(host, nic) for nic in host.nics if nic.leaf == found.name}
-            for host in hosts[:: max(1, -(-len(hosts) // MOST_HOSTS))]
+            name: {
+                interface: replace(
+                    one, answers={to: word for to, word in one.answers.items() if is_expected(one.source, to, word)}
+                )
+                for interface, one in rails.items()
+            }
+            for name, rails in before.items()
         }
 
-    def _calls(self, host: Host, nic: Nic) -> tuple[str, ...]:
-        return (nic.gateway, *far_addresses(self._fabric, host, nic))
+    def _going(self, device: str) -> Callable[[Address, Address, str], bool]:
+        """Return what finds pairs with an address that a changed leaf is not to serve, of a host not renumbered yet."""
+        nics = {f"{host.name} {nic.interface}": nic for host in self._fabric.hosts for nic in host.nics}
+        served = {nic.address for nic in nics.values() if nic.leaf == device}
+        is_leaf = bool(served)
 
-    def _settled(
-        self, called: Mapping[str, Mapping[str, tuple[str, ...]]], before: Answers, answer: GateAnswer, left_s: float
-    ) -> GateAnswer:
+        def going(source: Address, target: Address, word: str) -> bool:
+            far = nics.get(word)
+            is_far_gone = far is not None and far.leaf == device and target not in served
+            return is_leaf and (source not in served or is_far_gone)
+
+        return going
+
+    def _settled(self, expected: Before, first: Sequel) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
-        deadline_s = self._clock.steady_s() + left_s
+        calls = {
+            name: {interface: tuple(one.answers) for interface, one in rails.items() if one.answers}
+            for name, rails in expected.items()
+        }
+        calls = {name: rails for name, rails in calls.items() if rails}
+        deadline_s = self._clock.steady_s() + min(LONGEST_S, first.left_s)
         while True:
-            now = self._answers(before, called)
-            lost = tuple(self._lost(called, before, now))
-            unasked = tuple(f"{name} cannot be asked any more" for name in before if name not in now)
+            now = self._states(calls)
+            lost = tuple(_lost(expected, calls, now))
+            unasked = tuple(f"{name} cannot be asked any more" for name in calls if name not in now)
             if not lost and not unasked:
-                return answer
+                return first.others
             if self._clock.steady_s() >= deadline_s:
-                return GateAnswer("worse" if lost else "inconclusive", lost or unasked)
+                return GateAnswer("worse" if lost else "inconclusive", _some(lost) or unasked)
             self._clock.sleep_s(POLL_S)
 
-    @staticmethod
-    def _lost(called: Mapping[str, Mapping[str, tuple[str, ...]]], before: Answers, now: Answers) -> Iterator[str]:
-        for name, interfaces in now.items():
-            for interface, calls in called[name].items():
-                was, seen = before[name].get(interface, []), interfaces.get(interface, [])
-                yield from (f"{name}: {interface}: {one}" for one in mute(calls, was, seen))
-
-    def _answers(self, names: Iterable[str], called: Mapping[str, Mapping[str, tuple[str, ...]]]) -> Answers:
-        """Return who answers; hosts that cannot be asked are left out."""
-        found = each(self._runner, names, lambda name: self._asked(name, called[name]))
+    def _states(self, called: Mapping[str, Mapping[str, Sequence[str]]]) -> dict[str, tuple[RailState, ...]]:
+        """Return how rails are and who answers on them; hosts that cannot be asked are left out."""
+        found = each(self._runner, sorted(called), lambda name: self._asked(name, called[name]))
         return {name: one for name, one in found.items() if one is not None}
 
-    def _asked(self, name: str, calls: Mapping[str, tuple[str, ...]]) -> Mapping[str, list[str]] | None:
+    def _asked(self, name: str, calls: Mapping[str, Sequence[str]]) -> tuple[RailState, ...] | None:
         try:
             reader = self._connect(name)
             try:
                 reader.open()
-                states = reader.rail_states(calls)
+                return reader.rail_states(calls)
             finally:
                 reader.close()
         except NetkitError:
             return None
-        return {one.interface: sorted(one.answers) for one in states if one.interface in calls}
+
+
+def calls(fabric: Fabric, switch: Switch) -> dict[Place, tuple[Place, ...]]:
+    """Return which NICs ask when a switch changes, and which others each of them calls."""
+    leaves = _leaves_below(fabric, switch)
+    hosts = [host for host in fabric.hosts if any(nic.leaf in leaves for nic in host.nics)]
+    if switch.role == "leaf":
+        asking = hosts[:: max(1, -(-len(hosts) // MOST_HOSTS))]
+        apart = [host for host in fabric.hosts if host not in hosts]
+        pool = [*asking, *apart[:1], *apart[1:][-1:]]
+    else:
+        units: dict[tuple[int, int], list[Host]] = {}
+        for host in hosts:
+            units.setdefault((host.pod, host.unit), []).append(host)
+        rows = list(units.values())
+        rows = rows[:: max(1, -(-len(rows) // MOST_ABOVE))]
+        turns = (host for row in zip_longest(*rows) for host in row if host is not None)
+        pool = asking = [host for host, _ in zip(turns, range(max(FEWEST_ABOVE, len(rows))), strict=False)]
+    most = max(1, MOST_NICS // max(1, len(asking)))
+    found: dict[Place, tuple[Place, ...]] = {}
+    for number, host in enumerate(asking):
+        nics = [nic for nic in host.nics if nic.leaf in leaves]
+        for turn in range(min(most, len(nics))):
+            nic = nics[(number * most + turn) % len(nics)]
+            found[host.name, nic] = tuple(
+                _far(fabric, pool, host, nic, leaves if switch.role != "leaf" else frozenset())
+            )
+    return found
+
+
+def _leaves_below(fabric: Fabric, switch: Switch) -> frozenset[str]:
+    if switch.role == "leaf":
+        return frozenset({switch.name})
+    below = {port.peer for port in switch.ports if port.role == "down"}
+    return frozenset(leaf for name in below for leaf in _leaves_below(fabric, fabric.switch(name)))
+
+
+def _far(fabric: Fabric, pool: Iterable[Host], host: Host, nic: Nic, leaves: frozenset[str]) -> Iterator[Place]:
+    """Yield the nearest and the farthest NIC on the same rail, and two on others, of another leaf if there is one."""
+    near = sorted((other for other in pool if other.name != host.name), key=lambda one: abs(one.number - host.number))
+    every = [(other.name, one) for other in near for one in other.nics if not leaves or one.leaf in leaves]
+    along = [place for place in every if place[1].rail == nic.rail]
+    elsewhere = [place for place in along if place[1].leaf != nic.leaf]
+    across = [place for place in every if place[1].rail != nic.rail and place[1].leaf != nic.leaf]
+    count = len(fabric.rails)
+    across.sort(key=lambda place: (place[1].rail - nic.rail - host.number) % count)
+    groups = [elsewhere or along, across if fabric.cross_rail == "routed" else []]
+    for group in groups:
+        yield from dict.fromkeys((*group[:1], *group[-1:]))
+
+
+def _lost(
+    expected: Before, called: Mapping[str, Mapping[str, Sequence[str]]], now: Mapping[str, Iterable[RailState]]
+) -> Iterator[str]:
+    for name, states in now.items():
+        answering = {one.interface: set(one.answers) for one in states}
+        for interface, targets in called[name].items():
+            for to in targets:
+                if to not in answering.get(interface, ()):
+                    who = expected[name][interface].answers[to]
+                    said = f"before, {to} did" if who == LEAF else f"at {to}, as it did before"
+                    yield f"{name}: {interface}: {who} does not answer any more{';' if who == LEAF else ''} {said}"
+
+
+def _some(reasons: tuple[str, ...]) -> tuple[str, ...]:
+    rest = len(reasons) - MOST_NAMED
+    return (*reasons[:MOST_NAMED], f"and {rest} more pairs") if rest > 0 else reasons

@@ -32,6 +32,7 @@ class Rollout:
         self.job, self._stages, self._first = job, stages, first
         self.ended: dict[str, DeviceOutcome] = {outcome.device: outcome for outcome in earlier}
         self.stopped = ""
+        job.done.update(name for name, outcome in self.ended.items() if outcome.state is State.INTENDED)
 
     def run(self) -> None:
         """Change every device that has its turn; the second stage begins once the first is done everywhere."""
@@ -132,14 +133,14 @@ class Rollout:
         unhealthy = next((outcome for outcome in failures if outcome.stops_all), None)
         if unhealthy is not None:
             self.stopped = self.stopped or f"{unhealthy.device} is not healthy"
-        elif len(failures) > self.job.options.max_fail:
+        elif len(failures) > self.job.options.max_fail and not self.job.options.is_backward:
             names = ", ".join(outcome.device for outcome in failures)
             self.stopped = self.stopped or f"{len(failures)} failed, {self.job.options.max_fail} may: {names}"
         if any(outcome.result is Result.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED
 
 
-def untouched(plan: Plan, limit: tuple[str, ...] | None) -> list[DeviceOutcome]:
+def untouched(plan: Plan, limit: tuple[str, ...] | None, missed_runs: State = State.AS_BEFORE) -> list[DeviceOutcome]:
     """Return the outcomes of devices that are known before anything happens."""
     found = []
     for device in plan.devices:
@@ -152,9 +153,7 @@ def untouched(plan: Plan, limit: tuple[str, ...] | None) -> list[DeviceOutcome]:
             found.append(DeviceOutcome(missed.name, Result.EXCLUDED, State.AS_BEFORE))
         else:
             reasons = (f"{missed.name}: {missed.reason}",)
-            found.append(
-                DeviceOutcome(missed.name, Result.UNREACHABLE, State.AS_BEFORE, reasons, exit_code=UNREACHABLE)
-            )
+            found.append(DeviceOutcome(missed.name, Result.UNREACHABLE, missed_runs, reasons, exit_code=UNREACHABLE))
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -41,7 +41,13 @@ class Options:
     """How long sessions may take to come back, and a device to answer again."""
     drain_s: Seconds = 10.0
     """How long traffic may take to leave a drained device."""
+    watch_s: Seconds = 10.0
+    """How long a device that was drained is watched with its traffic back, before its change is confirmed."""
     poll_s: Seconds = 1.0
+    on_failure: Literal["stop", "rollback"] = "stop"
+    """Whether a run that stops for a failure takes back by itself what it has done."""
+    is_backward: bool = False
+    """Whether this is such a way back: in reverse order, and whoever fails does not hold up the others."""
 
 
 def weightiest(*codes: int) -> int:
@@ -59,8 +65,9 @@ class Phase(StrEnum):
     CONNECT = "connect"
     VERIFY = "verify"
     GATE = "gate"
-    CONFIRM = "confirm"
     UNDRAIN = "undrain"
+    WATCH = "watch"
+    CONFIRM = "confirm"
     SETTLE = "settle"
     ROLLBACK = "rollback"
     END = "end"
@@ -123,11 +130,14 @@ class Outcome:
     stopped: str = ""
     """Why it ended before every device had its turn."""
     is_dry_run: bool = False
+    rollback: "Outcome | None" = None
+    """How the run came out that took this one back by itself."""
 
     @property
     def exit_code(self) -> int:
         """Return what the process ends with."""
-        return weightiest(FAILED if self.stopped else 0, *(device.exit_code for device in self.devices))
+        codes = [device.exit_code for device in self.devices]
+        return weightiest(FAILED if self.stopped else 0, *codes, *([self.rollback.exit_code] if self.rollback else []))
 
     @property
     def failures(self) -> tuple[DeviceOutcome, ...]:
@@ -163,7 +173,13 @@ def _adapter() -> TypeAdapter[Outcome]:
 
 def write(outcome: Outcome) -> str:
     """Return an outcome as JSON."""
-    return json.dumps({**asdict(outcome), "exit_code": outcome.exit_code}, indent=1) + "\n"
+    return json.dumps(_plain(outcome), indent=1) + "\n"
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    found = {**asdict(outcome), "exit_code": outcome.exit_code}
+    del found["rollback"]
+    return found if outcome.rollback is None else {**found, "rollback": _plain(outcome.rollback)}
 
 
 def read(text: str, file: str = "") -> Outcome:

@@ -12,7 +12,7 @@ from netkit.deploy.look import Task, differences, look
 from netkit.deploy.settle import Ending, Settling, Window
 from netkit.deploy.shape import DeviceOutcome, Phase, Result, State, weightiest
 from netkit.errors import DeviceError, Problem
-from netkit.platforms.driver import Driver
+from netkit.platforms.driver import ConfirmsFirst, Driver
 
 MARGIN_PART = 0.1
 """How much of the time to confirm is kept in reserve."""
@@ -39,6 +39,8 @@ class Turn:
         """What the health gate says of a device that is healthy."""
         self.ending = frozenset[str]()
         """Words for the BGP sessions that the change takes away."""
+        self.trouble = ""
+        """What went wrong with the traffic of a device that had to be confirmed before it got it back."""
         self.is_drained = self.is_loaded = False
         self.window: Window | None = None
         """Set once the device was told to apply the change."""
@@ -60,6 +62,7 @@ class Turn:
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             sample=self.sample,
             patience_s=max(0.0, patience_s),
+            prediction=self.job.predict(self.name) if moment.is_after else None,
         )
         answer = asked(self.job.gate, question)
         if not answer.is_healthy:
@@ -70,13 +73,20 @@ class Turn:
         return answer
 
     def finish(self, fresh: Driver, window: Window) -> None:
-        """Verify a change over a new connection, keep it, and let traffic back."""
+        """Verify a change over a new connection, let traffic back, watch it under the timer, and keep the change."""
         self.step(Phase.VERIFY)
         foresee(fresh, self.task.plan.version)
         self._verify(fresh)
         self._await_policy(window)
         self.step(Phase.GATE)
         self.ask(fresh, Moment.AFTER, min(self.job.options.settle_s, self.left_s(window)))
+        is_kept_first = isinstance(fresh, ConfirmsFirst) and fresh.confirms_first
+        if self.is_drained and not is_kept_first:
+            try:
+                self._watch(fresh, self.left_s(window))
+            except UnhealthyError:
+                self._drain_again(fresh, window)
+                raise
         if self.left_s(window) <= 0:
             what = f"{self.name}: not enough time was left to confirm the change"
             raise DeviceError(Problem(what, "allow more with --confirm-within"))
@@ -85,9 +95,12 @@ class Turn:
         fresh.confirm_commit()
         self.job.journal.step(CONFIRMED, self.name, wave=self.wave)
         is_late = self.job.clock.steady_s() >= window.earliest_s
-        if self.is_drained:
-            self.step(Phase.UNDRAIN)
-            fresh.undrain()
+        if self.is_drained and is_kept_first:
+            self.window = replace(self.window, is_confirmed=True)
+            try:
+                self._watch(fresh, self.job.options.settle_s)
+            except UnhealthyError as error:
+                self.trouble = text_of(error)
         if is_late or self.is_drained:
             self._verify(fresh)
         self.is_drained = False
@@ -97,6 +110,29 @@ class Turn:
         if any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
             committed_s = window.earliest_s - self.job.options.revert_s
             self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.steady_s()))
+
+    def _watch(self, fresh: Driver, left_s: float) -> None:
+        """Let traffic back, and ask for the health of the device until it has been watched long enough."""
+        clock, options = self.job.clock, self.job.options
+        self.step(Phase.UNDRAIN)
+        fresh.undrain()
+        self.step(Phase.WATCH)
+        begun_s = clock.steady_s()
+        until_s, latest_s = begun_s + options.watch_s, begun_s + left_s
+        while True:
+            asked_s = clock.steady_s()
+            self.ask(fresh, Moment.WATCHED, min(options.watch_s, latest_s - asked_s))
+            now_s = clock.steady_s()
+            if now_s >= min(until_s, latest_s):
+                return
+            clock.sleep_s(min(until_s - now_s, max(0.0, asked_s + options.poll_s - now_s)))
+
+    def _drain_again(self, fresh: Driver, window: Window) -> None:
+        """Send traffic elsewhere once more before the way back takes down sessions; it goes back without that, too."""
+        with suppress(Exception):
+            self._step_back(Phase.DRAIN)
+            fresh.drain()
+            self.job.clock.sleep_s(max(0.0, min(self.job.options.drain_s, self.left_s(window))))
 
     def left_s(self, window: Window) -> float:
         """Return how long the change can still be confirmed, with some time in reserve."""
@@ -139,6 +175,11 @@ class Turn:
 
     def done(self) -> DeviceOutcome:
         """Return the outcome of a device that runs what is intended."""
+        if self.trouble:
+            reasons = (self.trouble, "it was confirmed before it had its traffic back, and runs what is intended")
+            return DeviceOutcome(
+                self.name, Result.FAILED, State.INTENDED, reasons, self.wave, UnhealthyError.exit_code, stops_all=True
+            )
         return DeviceOutcome(self.name, Result.DONE, State.INTENDED, self.notes, self.wave)
 
     def failure(self, error: Exception) -> DeviceOutcome:
@@ -155,6 +196,8 @@ class Turn:
 
     def ended(self, outcome: DeviceOutcome) -> DeviceOutcome:
         """Write down and show how the device came out."""
+        if outcome.state is State.INTENDED:
+            self.job.done.add(self.name)
         with suppress(JournalError):
             self.job.journal.end(outcome)
         self.job.show(Phase.END, self.name, self.wave, outcome)

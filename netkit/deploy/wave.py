@@ -36,7 +36,7 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
     ]
     groups = [(stage, todo) for stage, todo in groups if todo]
     found: list[tuple[Stage, tuple[str, ...]]] = []
-    has_canary = options.has_canary and bool(groups)
+    has_canary = options.has_canary and bool(groups) and not options.is_backward
     if has_canary:
         stage, first_group = groups[0]
         first = min(first_group, key=_weight)

@@ -43,6 +43,8 @@ class RailState:
     """How its link, its address and its routes are not what they are configured to be."""
     answers: tuple[str, ...]
     """Who of those that were called over it answered."""
+    address: str = ""
+    """The first address it has, whatever its files say."""
 
 
 class Reader(Protocol):
@@ -101,6 +103,15 @@ class Foresight(Protocol):
 
     def foresee_sessions(self, version: str) -> None:
         """Read the sessions along with the configuration that is read next; `version` is what the device runs."""
+
+
+@runtime_checkable
+class ConfirmsFirst(Protocol):
+    """A driver whose drain may have to wait for the confirmation: its device takes no second change meanwhile."""
+
+    @property
+    def confirms_first(self) -> bool:
+        """Whether `undrain` is refused while a commit waits for its confirmation."""
 
 
 @runtime_checkable

@@ -77,6 +77,10 @@ class FakeDevice:
     late: tuple[float, dict[str, str], int] | None = None
     """A change that is still on its way when nobody waits for it any more."""
     is_drained: bool = False
+    was_drained: bool = False
+    """Whether it was drained when the last change was applied: EOS and NVUE go back to that, too."""
+    confirms_first: bool = False
+    """Whether a drain cannot end while a commit waits for its confirmation."""
     is_whole: bool = True
     """Whether the last change was applied to the end."""
     in_step: tuple[str, ...] = ()
@@ -89,14 +93,14 @@ class FakeDevice:
         if self.late and self.time.now_s >= self.late[0]:
             at_s, files, revert_s = self.late
             self.late = None
-            self.pending = (at_s + revert_s, dict(self.running))
+            self.pending, self.was_drained = (at_s + revert_s, dict(self.running)), self.is_drained
             self.running.update(files)
         if self.pending and self.time.now_s >= self.pending[0]:
             self.take_back()
 
     def take_back(self) -> None:
         if self.pending:
-            self.running, self.pending = dict(self.pending[1]), None
+            self.running, self.pending, self.is_drained = dict(self.pending[1]), None, self.was_drained
 
     @property
     def is_changed(self) -> bool:
@@ -140,6 +144,10 @@ class FakeDriver:
         if kind == "lost":
             self._is_open = False
             raise AccessError(Problem(f"{self.name}: connection lost"))
+
+    @property
+    def confirms_first(self) -> bool:
+        return self.device.confirms_first
 
     def open(self) -> None:
         self._begin("open")
@@ -188,6 +196,7 @@ class FakeDriver:
             device.staged = None
             raise AccessError(Problem(f"{self.name}: no answer within {TIMEOUT_S:g} s"))
         device.pending = (device.time.now_s + revert_in, dict(device.running))
+        device.was_drained = device.is_drained
         files = list(device.staged.items())
         for file, text in files[:1] if kind == "half" and len(files) > 1 else files:
             device.running[file] = text if kind != "half" else text[: len(text) // 2].rpartition("\n")[0]
@@ -226,6 +235,7 @@ class FakeDriver:
 
     def undrain(self) -> None:
         kind = self._begin("undrain")
+        assert not (self.device.confirms_first and self.device.pending)
         self.device.is_drained = False
         self._end("undrain", kind)
 

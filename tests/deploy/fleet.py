@@ -25,7 +25,7 @@ from netkit.platforms.models import MODELS
 from netkit.render import Engine, render
 from tests.lab.running import RunningLab
 
-OPTIONS = Options(revert_s=600, settle_s=120, drain_s=1, poll_s=0.5, parallel=8)
+OPTIONS = Options(revert_s=600, settle_s=120, drain_s=1, watch_s=2, poll_s=0.5, parallel=8)
 TIMEOUT_S = 120.0
 
 

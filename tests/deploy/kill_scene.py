@@ -18,7 +18,7 @@ from tests.deploy.live_scene import reasons, results, values
 from tests.lab.running import RunningLab, running, until, write_fabric
 
 PATIENCE_S = 300
-ONLY_WITH_A_DRAIN = ("drain", "undrain")
+ONLY_WITH_A_DRAIN = ("drain", "undrain", "watch")
 NUMBERS = itertools.count(4)
 
 

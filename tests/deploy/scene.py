@@ -132,6 +132,20 @@ class Scene:
             clock=self.time.clock,
         )
 
+    def back(self, failed: Journal, journal: Journal | None = None) -> Outcome:
+        """Take a failed run back as it does so by itself."""
+        return deploy.undo(
+            Journal(failed.folder),
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate,
+            options=deploy.backward(failed),
+            journal=journal or self.journal(),
+            tell=self.events.append,
+            runner=SerialRunner(),
+            clock=self.time.clock,
+        )
+
     def journal(self) -> Journal:
         return Journal.new(self.root, self.time.clock)
 

@@ -18,7 +18,8 @@ from tests.deploy.scene import OPTIONS, Scene, scene
 
 SWITCHES = ("leaf01", "leaf02", "leaf03", "leaf04", "spine01", "spine02")
 UNDRAINED = ["preflight", "load", "commit", "connect", "verify", "gate", "confirm", "end"]
-DRAINED = ["preflight", "drain", "load", "commit", "connect", "verify", "gate", "confirm", "undrain", "end"]
+DRAINED = ["preflight", "drain", *UNDRAINED[1:6], "undrain", "watch", "confirm", "end"]
+CONFIRMED_FIRST = [*DRAINED[:7], "confirm", "undrain", "watch", "end"]
 
 
 def phases(found: Scene, name: str) -> list[str]:
@@ -47,6 +48,72 @@ def test_every_device_passes_every_phase_in_order() -> None:
         assert phases(found, "leaf01") == UNDRAINED
         assert phases(found, "spine02") == DRAINED
         assert outcome.exit_code == 0
+        promise.check(found, outcome)
+
+
+def trouble(found: Scene, name: str, after_s: float = 0.0) -> list[float]:
+    """Have a device fare badly some time after its traffic is back; return when it was asked while it had it."""
+    asked: list[float] = []
+
+    def gate(question: GateQuestion) -> GateAnswer:
+        if question.moment is not Moment.WATCHED or question.device != name:
+            return GateAnswer("healthy")
+        asked.append(found.time.now_s)
+        assert not found.devices[name].is_drained
+        is_ill = found.time.now_s - asked[0] >= after_s
+        return GateAnswer("worse", ("a pause storm rages",)) if is_ill else GateAnswer("healthy")
+
+    found.gate = gate
+    return asked
+
+
+def test_a_drained_device_is_watched_with_its_traffic_back_before_it_is_confirmed() -> None:
+    with scene("asn") as found:
+        asked = trouble(found, "spine02", 1000)
+        outcome = found.apply(watch_s=9)
+        assert set(results(outcome).values()) == {"done"}
+        assert asked[-1] - asked[0] == 9
+        assert len(asked) == 6  # every poll_s, and at the end
+
+
+@pytest.mark.parametrize("after_s", [0, 7])
+def test_trouble_that_begins_with_the_traffic_takes_the_device_back_drained(after_s: float) -> None:
+    with scene("asn") as found:
+        before, journal = found.time.now_s, found.journal()
+        trouble(found, "spine02", after_s)
+        outcome = found.apply(journal)
+        assert results(outcome)["spine02"] == "reverted"
+        assert phases(found, "spine02") == [*DRAINED[:9], "drain", "settle", "rollback", "undrain", "end"]
+        ill = "with its traffic back after the change, its health is worse: a pause storm rages"
+        assert reason(outcome, "spine02") == f"spine02: {ill}"
+        assert outcome.stopped == "spine02 is not healthy"
+        assert found.time.now_s > before + OPTIONS.drain_s
+        promise.check(found, outcome)
+
+
+def test_a_watch_ends_before_the_timer_does() -> None:
+    with scene("asn") as found:
+        outcome = found.apply(watch_s=1000, revert_s=60)
+        assert "not enough time was left to confirm" in reason(outcome, "spine01") + reason(outcome, "spine02")
+        assert {one.result for one in outcome.devices if one.device.startswith("spine")} == {
+            Result.REVERTED,
+            Result.NOT_STARTED,
+        }
+        promise.check(found, outcome)
+
+
+def test_where_a_drain_ends_only_after_the_confirmation_trouble_is_still_seen() -> None:
+    with scene("asn") as found:
+        for device in found.devices.values():
+            device.confirms_first = True
+        trouble(found, "spine02")
+        outcome = found.apply()
+        assert phases(found, "spine01") == CONFIRMED_FIRST
+        one = outcome.device("spine02")
+        assert one is not None
+        assert (one.result, one.state, one.exit_code, one.stops_all) == (Result.FAILED, State.INTENDED, 1, True)
+        assert "a pause storm rages" in one.reasons[0]
+        assert outcome.exit_code == 1
         promise.check(found, outcome)
 
 

@@ -18,7 +18,7 @@ from tests.deploy.fake import FakeDevice, FakeHostDriver, Time
 
 FABRIC = intents.fabric(intents.values())
 HOST = FABRIC.hosts[0]
-WELL = RailState("rail0", is_configured=True, is_dark=False, problems=(), answers=())
+WELL = RailState("rail0", is_configured=True, is_dark=False, problems=(), answers=(), address="10.0.0.1")
 
 
 @dataclass
@@ -54,13 +54,13 @@ def called(rail: int = 0) -> tuple[str, ...]:
     return tuple(reader.asked[0][f"rail{rail}"])
 
 
-def test_the_leaf_and_two_hosts_behind_another_one_are_called() -> None:
+def test_the_leaf_and_two_hosts_behind_another_one_are_called_along_the_rail_and_across() -> None:
     leaf, *far = called()
     nic = HOST.nics[0]
     assert leaf == nic.gateway
-    owners = [one for other in FABRIC.hosts for one in other.nics if one.address in far]
-    assert len(owners) == 2
-    assert all(one.rail == nic.rail and one.leaf != nic.leaf for one in owners)
+    owners = {one.address: one for other in FABRIC.hosts if other != HOST for one in other.nics}
+    assert [owners[one].rail == nic.rail for one in far] == [True, True, False, False]
+    assert all(owners[one].leaf != nic.leaf for one in far)
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_configured_rail_has_to_be_as_its_files_say(before: RailState, after: 
     assert judged(before, after) == expected
 
 
-def test_who_answered_before_has_to_answer_and_one_far_rail_is_enough() -> None:
-    leaf, far, other = called()
+def test_who_answered_before_has_to_answer_and_one_host_of_a_kind_is_enough() -> None:
+    leaf, far, other, across, another = called()
     before = replace(WELL, answers=(leaf, far, other))
     assert judged(before, replace(WELL, answers=(leaf, other))).is_healthy
     assert judged(before, replace(WELL, answers=(leaf,))).reasons == (
@@ -88,6 +88,11 @@ def test_who_answered_before_has_to_answer_and_one_far_rail_is_enough() -> None:
     )
     assert judged(before, replace(WELL, answers=(far,))).reasons == (
         f"{HOST.name}: rail0: its leaf does not answer any more; before, {leaf} did",
+    )
+    before = replace(WELL, answers=(across, another))
+    assert judged(before, replace(WELL, answers=(another,))).is_healthy
+    assert judged(before, WELL).reasons == (
+        f"{HOST.name}: rail0: nobody answers across rails any more; before, {', '.join(sorted((across, another)))} did",
     )
     assert judged(WELL, WELL).is_healthy  # nobody answered before
 
@@ -157,6 +162,7 @@ def printed(link: str = LINK, first: str = GOOD, second: str = "") -> str:
                     "the way to 10.0.1.6 from 10.0.0.1 oif rail0 is refused",
                 ),
                 answers=("10.0.0.0",),
+                address="10.0.0.3",
             ),
         ),
         (printed(link=LINK.replace(',"LOWER_UP"', "")), replace(WELL, is_dark=True, answers=("10.0.0.0",))),

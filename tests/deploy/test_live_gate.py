@@ -9,7 +9,7 @@ import pytest
 
 from netkit.cli.change.gate import OnlyRails
 from netkit.cli.observing import looked_at
-from netkit.deploy import GateAnswer, GateQuestion, Moment
+from netkit.deploy import GateAnswer, GateQuestion, Moment, SessionGate
 from netkit.deploy.reach_gate import ReachGate
 from netkit.intent.model import Thresholds
 from netkit.judge.cnp_gate import CnpGate
@@ -18,6 +18,7 @@ from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import View, Viewer
 from tests.deploy.fleet import Fleet, built
+from tests.deploy.live_scene import reasons, results
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
 pytestmark = needs_lab
@@ -118,3 +119,20 @@ def test_a_leaf_that_loses_its_gateway_is_worse_though_all_its_sessions_stand(be
     assert f"gpu01: rail0: its leaf does not answer any more; before, {nic.gateway} did" in lost.reasons
     bed.lab.run("leaf01", "ip", "addr", "add", place[2], "dev", place[0].partition("@")[0])
     assert gate(question(Moment.AFTER, sample=before.sample, patience_s=60)).is_healthy
+
+
+def test_a_leaf_whose_new_prefix_its_spines_still_filter_goes_back(bed: Bed, tmp_path: Path) -> None:
+    """The summary of a leaf grows with the ceiling of hosts, and spines take only the length they know."""
+    wider = built({**INTENT, "ceilings": {**INTENT["ceilings"], "hosts_per_unit": 16}})
+    fleet = Fleet(bed.lab, tmp_path / "runs", wider)
+    assert {device.risk for device in fleet.plan().changed} == {Risk.LOW}
+    sessions = SessionGate(wider, fleet.connect)
+    fleet.gate = ReachGate(wider, sessions, lambda name: OnlyRails(fleet.connect(name)))
+    before = fleet.configs()
+    outcome = fleet.apply(limit=("leaf01",), settle_s=20)
+    assert results(outcome)["leaf01"] == "reverted", reasons(outcome)
+    assert "rail1 does not answer any more at" in reasons(outcome)
+    assert fleet.configs() == before
+    fleet.gate = sessions  # all sessions stand, and bring routes
+    outcome = fleet.apply(limit=("leaf01",))
+    assert results(outcome)["leaf01"] == "done", reasons(outcome)

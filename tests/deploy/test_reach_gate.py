@@ -1,4 +1,4 @@
-"""What the health gate makes of hosts that hang on a leaf."""
+"""What the health gate makes of the hosts below a switch: who reaches whom, before a change and after it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,8 @@ import pytest
 from nornir.plugins.runners import SerialRunner
 
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
-from netkit.deploy.reach_gate import MOST_HOSTS, ReachGate
+from netkit.deploy.reach_gate import LONGEST_S, MOST_ABOVE, MOST_HOSTS, MOST_NAMED, MOST_NICS, ReachGate, calls
+from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, Problem
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState, Reader
@@ -19,13 +20,31 @@ FABRIC = intents.fabric(intents.values())
 LEAF = "leaf01"
 HOSTS = tuple(host for host in FABRIC.hosts if any(nic.leaf == LEAF for nic in host.nics))
 NIC = next(nic for nic in HOSTS[0].nics if nic.leaf == LEAF)
+ADDRESSES = {(host.name, nic.interface): nic.address for host in FABRIC.hosts for nic in host.nics}
+AWAY = sorted({host.name for host in FABRIC.hosts} - {host.name for host in HOSTS})
+ASKED = sorted({*(host.name for host in HOSTS), AWAY[0], AWAY[-1]})
+
+
+def wide(units: int, hosts: int) -> Fabric:
+    """Return a fabric of many units."""
+    return intents.fabric(
+        intents.values(
+            {
+                "units": [{"unit": number, "hosts": hosts} for number in range(1, units + 1)],
+                "ceilings": {"units": units, "hosts_per_unit": 16, "spines": 4},
+            }
+        )
+    )
 
 
 @dataclass
 class Bed:
-    """Hosts that reach all, but for addresses that are mute; and some that cannot be asked."""
+    """Hosts that reach each other at the addresses they have, but for some pairs; and hosts that cannot be asked."""
 
     mute: set[str] = field(default_factory=set)
+    apart: set[tuple[str, str]] = field(default_factory=set)
+    """Pairs of addresses that do not reach each other."""
+    have: dict[tuple[str, str], str] = field(default_factory=lambda: dict(ADDRESSES))
     away: set[str] = field(default_factory=set)
     asked: list[str] = field(default_factory=list)
     time: Time = field(default_factory=Time)
@@ -62,18 +81,43 @@ class FakeHost:
         for when_s, mute in self.bed.later.items():
             if self.bed.time.now_s >= when_s:
                 self.bed.mute = mute
-        return tuple(
-            RailState(interface, True, False, (), tuple(one for one in called if one not in self.bed.mute))
-            for interface, called in far.items()
-        )
+        return tuple(self.state(interface, called) for interface, called in far.items())
+
+    def state(self, interface: str, called: Sequence[str]) -> RailState:
+        source = self.bed.have[self.name, interface]
+        there = {*self.bed.have.values(), *(nic.gateway for host in FABRIC.hosts for nic in host.nics)} - self.bed.mute
+        answers = [one for one in called if one in there and (source, one) not in self.bed.apart]
+        return RailState(interface, True, False, (), tuple(answers), source)
+
+
+@dataclass
+class Model:
+    """A prediction that some addresses are out of reach."""
+
+    gone: set[str]
+
+    def reaches(self, source: str, target: str) -> bool:
+        return not {source, target} & self.gone
+
+
+def far_of(device: str, host: str, interface: str) -> dict[str, str]:
+    """Return whom a NIC calls for a change: address → host."""
+    found = calls(FABRIC, FABRIC.switch(device))
+    return {
+        nic.address: name
+        for (who, one), far in found.items()
+        for name, nic in far
+        if (who, one.interface) == (host, interface)
+    }
 
 
 def test_a_leaf_whose_hosts_reach_as_before_is_healthy() -> None:
     bed = Bed()
     before = bed.ask(Moment.BEFORE)
     assert before == GateAnswer("healthy", ("sample ''",), before.sample)
+    assert bed.asked == [*ASKED, *(host.name for host in HOSTS)]
     assert bed.after(before.sample) == GateAnswer("healthy", ("sample 'mine'",), "mine")
-    assert bed.asked == 2 * [host.name for host in HOSTS]
+    assert bed.ask(Moment.WATCHED, sample=before.sample).is_healthy
 
 
 def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_once_patience_is_over() -> None:
@@ -85,14 +129,73 @@ def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_once_patience_is_o
     said = f"{HOSTS[0].name}: {NIC.interface}: its leaf does not answer any more; before, {NIC.gateway} did"
     assert answer == GateAnswer("worse", (said,))
     assert bed.time.now_s >= began_s + 10
+    assert bed.ask(Moment.WATCHED, sample=sample) == answer
     bed.later = {bed.time.now_s + 5: set()}
     assert bed.after(sample, patience_s=10).is_healthy
 
 
+def test_hosts_without_a_way_do_not_wait_as_long_as_sessions() -> None:
+    bed = Bed()
+    sample = bed.ask(Moment.BEFORE).sample
+    bed.mute, began_s = {NIC.gateway}, bed.time.now_s
+    assert bed.after(sample, patience_s=1000).verdict == "worse"
+    assert LONGEST_S <= bed.time.now_s - began_s <= LONGEST_S + 1
+
+
+@pytest.mark.parametrize("device", [LEAF, "spine01"])
+@pytest.mark.parametrize("is_across", [False, True])
+def test_one_pair_that_is_lost_is_worse_along_the_rail_and_across(device: str, *, is_across: bool) -> None:
+    bed = Bed()
+    sample = bed.ask(Moment.BEFORE, device).sample
+    far = far_of(device, HOSTS[0].name, NIC.interface)
+    rails = {nic.address: (nic.rail, host.name, nic.interface) for host in FABRIC.hosts for nic in host.nics}
+    target = next(one for one in far if (rails[one][0] != NIC.rail) is is_across)
+    bed.apart = {(NIC.address, target)}
+    _, host, interface = rails[target]
+    said = f"{HOSTS[0].name}: {NIC.interface}: {host} {interface} does not answer any more at {target}"
+    for moment in (Moment.AFTER, Moment.WATCHED):
+        answer = bed.ask(moment, device, sample=sample)
+        assert answer == GateAnswer("worse", (f"{said}, as it did before",))
+    assert bed.ask(Moment.AFTER, device, sample=sample, prediction=Model({target})).is_healthy
+    assert not bed.ask(Moment.AFTER, device, sample=sample, prediction=Model(set())).is_healthy
+
+
+def test_of_many_pairs_that_are_lost_a_few_are_named() -> None:
+    bed = Bed()
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    bed.mute = set(ADDRESSES.values())
+    reasons = bed.ask(Moment.AFTER, "spine01", sample=sample).reasons
+    total = sum(len(far) for far in calls(FABRIC, FABRIC.switch("spine01")).values())
+    assert len(reasons) == MOST_NAMED + 1
+    assert reasons[-1] == f"and {total - MOST_NAMED} more pairs"
+
+
 def test_what_did_not_answer_before_need_not_answer_after() -> None:
-    bed = Bed(mute={NIC.gateway})
+    bed = Bed(mute={NIC.gateway, *ADDRESSES.values()})
     sample = bed.ask(Moment.BEFORE).sample
     assert bed.after(sample).is_healthy
+
+
+def test_hosts_are_called_at_the_addresses_they_have() -> None:
+    target, name = next(iter(far_of("spine01", HOSTS[0].name, NIC.interface).items()))
+    interface = next(key[1] for key, address in ADDRESSES.items() if address == target)
+    bed = Bed()
+    bed.have[name, interface] = "10.9.9.9"
+    sample = bed.ask(Moment.BEFORE, "spine01").sample
+    bed.apart = {(NIC.address, "10.9.9.9")}
+    said = f"{HOSTS[0].name}: {NIC.interface}: {name} {interface} does not answer any more at 10.9.9.9"
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample).reasons == (f"{said}, as it did before",)
+    assert bed.ask(Moment.AFTER, "spine01", sample=sample, prediction=Model({"10.9.9.9"})).is_healthy
+
+
+def test_a_leaf_need_not_serve_the_addresses_that_it_is_to_lose() -> None:
+    bed = Bed()
+    bed.have[HOSTS[0].name, NIC.interface] = "10.9.9.9"
+    sample = bed.ask(Moment.BEFORE).sample
+    called = far_of(LEAF, HOSTS[0].name, NIC.interface)
+    bed.apart = {("10.9.9.9", one) for one in (NIC.gateway, *called)}
+    assert bed.after(sample).is_healthy
+    assert not bed.after(sample, prediction=Model(set())).is_healthy
 
 
 def test_a_host_that_cannot_be_asked_any_more_leaves_it_open_and_one_never_asked_does_not() -> None:
@@ -103,12 +206,37 @@ def test_a_host_that_cannot_be_asked_any_more_leaves_it_open_and_one_never_asked
     assert bed.after(sample) == GateAnswer("inconclusive", (f"{HOSTS[-1].name} cannot be asked any more",))
 
 
-@pytest.mark.parametrize(("device", "risk"), [("spine01", Risk.PORT), (LEAF, Risk.NONE), (HOSTS[0].name, Risk.PORT)])
-def test_hosts_are_asked_only_for_changes_of_leaves_that_can_be_felt(device: str, risk: Risk) -> None:
+@pytest.mark.parametrize(("device", "risk"), [("spine01", Risk.NONE), (LEAF, Risk.NONE), (HOSTS[0].name, Risk.PORT)])
+def test_hosts_are_asked_only_for_changes_of_switches_that_can_be_felt(device: str, risk: Risk) -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE, device, risk).sample
     assert bed.ask(Moment.AFTER, device, risk, sample=sample).is_healthy
     assert bed.asked == []
+
+
+@pytest.mark.parametrize(("units", "hosts"), [(1, 1), (1, 9), (2, 3), (4, 4), (12, 16)])
+def test_below_a_spine_each_unit_and_each_rail_asks_and_is_called(units: int, hosts: int) -> None:
+    fabric = wide(units, hosts)
+    found = calls(fabric, fabric.tier("spine")[0])
+    by_name = {host.name: host for host in fabric.hosts}
+    assert {by_name[name].unit for name, _ in found} == set(range(1, units + 1))
+    assert {nic.rail for _, nic in found} == {rail.number for rail in fabric.rails}
+    assert len({name for name, _ in found}) <= MOST_ABOVE
+    assert len(found) <= MOST_NICS
+    if units > 1:
+        assert {one.rail for far in found.values() for _, one in far} == {rail.number for rail in fabric.rails}
+    for (name, nic), far in found.items():
+        assert len(far) == len(set(far)) <= 4
+        assert all(other != name for other, _ in far)
+        assert all(one.leaf != nic.leaf for _, one in far) or units == 1
+        along = [one for _, one in far if one.rail == nic.rail]
+        assert bool(along) == (units * hosts > 1)
+
+
+def test_where_rails_are_apart_nobody_calls_across() -> None:
+    fabric = intents.fabric(intents.values({"cross_rail": "blocked"}))
+    for switch in (fabric.tier("spine")[0], fabric.tier("leaf")[0]):
+        assert {one.rail == nic.rail for (_, nic), far in calls(fabric, switch).items() for _, one in far} == {True}
 
 
 def test_nobody_waits_twice_for_a_host_that_cannot_be_asked() -> None:
@@ -116,17 +244,13 @@ def test_nobody_waits_twice_for_a_host_that_cannot_be_asked() -> None:
     gate = ReachGate(FABRIC, lambda _question: GateAnswer("healthy"), bed.connect, runner=SerialRunner())
     for _ in range(2):
         assert gate(GateQuestion(LEAF, Moment.BEFORE, cast("Reader", None), (), Risk.LOW)).is_healthy
-    assert bed.asked == [HOSTS[0].name, *2 * [host.name for host in HOSTS[1:]]]
+    asking = [host.name for host in HOSTS[1:]]
+    rest = [name for name in ASKED if name != HOSTS[0].name]
+    assert bed.asked == [*ASKED, *asking, *rest, *asking]
 
 
-def test_of_many_hosts_a_few_are_asked() -> None:
-    wide = intents.fabric(
-        intents.values(
-            {"units": [{"unit": 1, "hosts": 9}], "ceilings": {"units": 1, "hosts_per_unit": 16, "spines": 4}}
-        )
-    )
-    bed = Bed()
-    gate = ReachGate(wide, lambda _question: GateAnswer("healthy"), bed.connect, runner=SerialRunner())
-    gate(GateQuestion(LEAF, Moment.BEFORE, cast("Reader", None), (), Risk.LOW))
-    assert bed.asked == ["gpu01", "gpu04", "gpu07"]
-    assert len(bed.asked) <= MOST_HOSTS
+def test_of_many_hosts_of_a_leaf_a_few_ask() -> None:
+    fabric = wide(1, 9)
+    asking = [name for name, _ in calls(fabric, fabric.switch(LEAF))]
+    assert asking == ["gpu01", "gpu04", "gpu07"]
+    assert len(asking) <= MOST_HOSTS

@@ -1,6 +1,7 @@
 """`netkit deploy`."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,26 @@ def _apply(
             is_stopping=is_stopping,
         )
 
-    return watched(told, project.fabric.name, journal, changing(planned.plan, options), work)
+    total = changing(planned.plan, options)
+    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))
+
+
+def _back(project: Project, devices: Fleet, failed: Journal) -> Callable[[Journal, Tell, Interrupt], Outcome]:
+    """Return what takes a failed run back."""
+
+    def back(journal: Journal, tell: Tell, is_stopping: Interrupt) -> Outcome:
+        return deploy.undo(
+            failed,
+            project.fabric,
+            connect=devices.connect,
+            gate=gate_of(project, devices),
+            options=deploy.backward(failed),
+            journal=journal,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    return back
 
 
 def _resume(told: Told, project: Project, devices: Fleet, name: str, control: Control) -> int:
@@ -169,6 +189,8 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str, control: Co
         provenance = control.permitted(provenance, orders.plan, journal.run, orders.options)
 
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
+        if failed is not None:  # only its way back is left to do
+            return failed
         return deploy.resume(
             project.fabric,
             connect=devices.connect,
@@ -179,6 +201,7 @@ def _resume(told: Told, project: Project, devices: Fleet, name: str, control: Co
             is_stopping=is_stopping,
         )
 
+    failed = journal.outcome() if journal.is_to_be_undone() else None
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(told, project.fabric.name, journal, total, work)
+    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))

@@ -116,6 +116,8 @@ def tell(journal: Journal, output: str, names: Container[str] | None = None) -> 
     began_s = entries[0].at_s if entries else 0.0
     sys.stdout.write(f"run {journal.run}, begun {_when(began_s)}\n")
     sys.stdout.write(shown_lines("\n".join(_who(provenance, orders.options))))
+    if undoes := journal.undoes():
+        sys.stdout.write(f"it takes back run {undoes}\n")
     if outcome is None:
         sys.stdout.write("it has not finished; `netkit deploy --resume` goes on with it\n")
     else:

@@ -15,13 +15,13 @@ from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Journal, Options, Outcome, Result, refusal
+from netkit.deploy import Journal, Options, Outcome, Result, State, refusal
 from netkit.deploy.lock import held_for_all
 from netkit.deploy.look import stages_of
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
-from netkit.errors import Problem, UsageError
+from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.report.outcome_text import outcome_text
@@ -71,9 +71,13 @@ def told(
     drain: bool,
     reason: str = "",
     skip_hook: str | None = None,
+    watch_s: float = Options().watch_s,
+    on_failure: str = "stop",
 ) -> Told:
     """Return what the options of the command line say."""
     check_format(output)
+    if on_failure not in ("stop", "rollback"):
+        raise UsageError(Problem(f"--on-failure {on_failure!r} is not known", "stop or rollback"))
     options = Options(
         is_disruptive_allowed=disruptive,
         is_busy_allowed=busy,
@@ -83,6 +87,8 @@ def told(
         parallel=parallel,
         max_fail=max_fail,
         revert_s=revert_s,
+        watch_s=watch_s,
+        on_failure="rollback" if on_failure == "rollback" else "stop",
     )
     if skip_hook is not None and not skip_hook.strip():
         raise UsageError(Problem("--skip-hook says nothing", "give the reason: it is kept with the run"))
@@ -151,8 +157,15 @@ def changing(plan: Plan, options: Options) -> int:
     return sum(options.limit is None or device.name in options.limit for device in plan.changed)
 
 
-def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callable[[Tell, Interrupt], Outcome]) -> int:
-    """Do the work before the user's eyes, and tell how it came out."""
+def watched(
+    told: Told,
+    fabric: str,
+    journal: Journal,
+    total: int,
+    work: Callable[[Tell, Interrupt], Outcome],
+    back: Callable[[Journal, Tell, Interrupt], Outcome] | None = None,
+) -> int:
+    """Do the work before the user's eyes, and tell how it came out; `back` takes back a run that is told to do so."""
     go_on = told.again(f"deploy --resume {journal.run}")
     # A lab is one account's alone, and may be tried while the real devices change.
     lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
@@ -160,15 +173,39 @@ def watched(told: Told, fabric: str, journal: Journal, total: int, work: Callabl
         say(sys.stderr, f"run {journal.run}\n")
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
+        go_on = go_on if journal.outcome() is None else ""
+        if back is not None and not go_on and journal.is_to_be_undone():
+            outcome, go_on = _taken_back(told, journal, outcome, back)
     tell_outcome(told, outcome)
-    if journal.outcome() is None:
+    if go_on:
         say(sys.stderr, f"to go on: {go_on}\n")
-    elif any(device.result is Result.DONE for device in outcome.devices):
+    elif outcome.rollback is None and any(device.result is Result.DONE for device in outcome.devices):
         say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
 
+def _taken_back(
+    told: Told, failed: Journal, outcome: Outcome, back: Callable[[Journal, Tell, Interrupt], Outcome]
+) -> tuple[Outcome, str]:
+    """Take a failed run back; return how both came out, and what to type where that is not finished."""
+    journal = Journal.new(failed.folder.parent)
+    go_on = told.again(f"deploy --resume {journal.run}")
+    say(sys.stderr, f"{outcome.stopped}: run {journal.run} takes back what was done\n")
+    total = sum(bool(one.wave) and one.state is not State.AS_BEFORE for one in outcome.devices)
+    try:
+        with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
+            found = back(journal, tell, is_stopping)
+    except DeployError as error:
+        for problem in error.problems:
+            say(sys.stderr, f"not taken back: {problem}\n")
+        return outcome, ""
+    return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
+
+
 def tell_outcome(told: Told, outcome: Outcome) -> int:
     """Write how it came out, and return the exit code."""
-    say(sys.stdout, outcome_text(outcome) if told.output == "text" else deploy.shape.write(outcome))
+    texts = [outcome_text(outcome)]
+    if outcome.rollback is not None:
+        texts += [f"run {outcome.rollback.run} took it back:\n", outcome_text(outcome.rollback)]
+    say(sys.stdout, "".join(texts) if told.output == "text" else deploy.shape.write(outcome))
     return outcome.exit_code

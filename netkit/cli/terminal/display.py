@@ -29,6 +29,7 @@ WORDS = {
     Phase.GATE: "asking for its health",
     Phase.CONFIRM: "confirming",
     Phase.UNDRAIN: "ending the drain",
+    Phase.WATCH: "watching its traffic",
     Phase.SETTLE: "finding out what it runs",
     Phase.ROLLBACK: "taking back",
     Phase.END: "done",

@@ -23,6 +23,7 @@ from netkit.cli.verbs.options import (
     Reason,
     SkipHook,
     Together,
+    Watch,
     Yes,
 )
 
@@ -88,12 +89,18 @@ def deploy(
     confirm_within: ConfirmWithin = 120,
     parallel: Parallel = 20,
     together: Together = False,
+    watch: Watch = 10,
+    on_failure: Annotated[
+        str,
+        typer.Option("--on-failure", help="stop, or rollback: take back the whole run by itself.", metavar="WHAT"),
+    ] = "stop",
     output: Format = "text",
 ) -> None:
     """Bring devices to what is intended: a canary, then waves; what is not confirmed goes back by itself."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
     how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
+    how |= {"watch_s": watch, "on_failure": on_failure}
     consent: dict[str, Any] = {"approved": approved, "approval": approval, "key": key}
     _run("change.deploy", fabric, file=file, resume=resume, dry=dry_run, **consent, **how)
 
@@ -114,12 +121,14 @@ def rollback(
     confirm_within: ConfirmWithin = 120,
     parallel: Parallel = 20,
     together: Together = False,
+    watch: Watch = 10,
     output: Format = "text",
 ) -> None:
     """Take back what a run changed, with the same care."""
     how: dict[str, Any] = {"lab": lab, "limit": limit, "yes": yes, "output": output, "revert_s": confirm_within}
     how |= {"max_fail": max_fail, "parallel": parallel, "together": together, "canary": not no_canary}
     how |= {"disruptive": disruptive, "busy": busy, "drain": not no_drain, "reason": reason, "skip_hook": skip_hook}
+    how |= {"watch_s": watch}
     _run("change.rollback", fabric, run, **how)
 
 

@@ -27,6 +27,10 @@ ConfirmWithin = Annotated[
     int,
     typer.Option("--confirm-within", help="Devices take back what is not confirmed in time.", metavar="S", min=5),
 ]
+Watch = Annotated[
+    int,
+    typer.Option("--watch", help="Watch drained devices with traffic back before confirming.", metavar="S", min=0),
+]
 Parallel = Annotated[int, typer.Option("--parallel", help="Devices of a wave at the same time.", min=1, max=500)]
 Together = Annotated[bool, typer.Option("--together", help="Also change devices that stand in for each other at once.")]
 Reason = Annotated[str, typer.Option("--reason", help="Why, or for which ticket: kept with the run.", metavar="TEXT")]

@@ -294,10 +294,19 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
             self._change(drain.ended(text))
             if drain.is_own(self._text()):
                 raise self._device("the switch says its drain has ended, but it has not", "look at its log")
-            self._save()
+            if not self._pending():
+                self._save()
 
     def _change(self, lines: list[str]) -> None:
-        """Make a change of netkit's own, beside whatever is staged."""
+        """Make a change of netkit's own, beside whatever is staged.
+
+        While a commit waits for its timer EOS commits no other session; lines that are typed in are not part of one.
+        The timer takes them back as well, since it restores all that ran before. Unverified on a switch.
+        """
+        if self._pending():
+            with self._told():
+                self._run_commands(["configure", *lines, "end"])
+            return
         name = f"{PREFIX}drain-{time.time_ns() // 1000}"
         with self._told():
             try:

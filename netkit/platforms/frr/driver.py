@@ -203,7 +203,9 @@ class FrrDriver(FrrReader):
         own = self._line.run(f"cat {procedure.DRAIN}")
         if own.exit_code == 0:
             file = f"{procedure.DRAIN}.end"
-            self._line.put(file, drain.ended(own.stdout, self._printed(f"cat {PLACES[FRR_CONF].path}")))
+            waiting = f"{procedure.AFTER}/{FRR_CONF}"  # what is tried stands there until it is kept
+            where = f"{procedure.IS_WAITING} && [ -e {waiting} ] && cat {waiting} || cat {PLACES[FRR_CONF].path}"
+            self._line.put(file, drain.ended(own.stdout, self._printed(where)))
             self._type(file, "the drain does not end")
             self._line.run(f"rm -f {procedure.DRAIN} {file}")
 

@@ -95,17 +95,19 @@ def _state(
     flags = link["flags"] if link is not None else ()
     is_dark = not isinstance(flags, list) or "LOWER_UP" not in flags
     problems = () if rail is None or is_dark else (*_link_problems(link or {}, rail), *wrong)
-    return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers))
+    addresses = _addresses(link) if link is not None else []
+    address = str(addresses[0]["local"]) if addresses else ""
+    return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address)
 
 
 def _link_problems(link: Mapping[str, object], rail: Rail) -> Iterator[str]:
     if link["mtu"] != rail.mtu_bytes:
         yield f"its MTU is {link['mtu']}, not {rail.mtu_bytes}"
-    infos = link["addr_info"]
-    have = (
-        [f"{one['local']}/{one['prefixlen']}" for one in infos if one["family"] == "inet"]
-        if isinstance(infos, list)
-        else []
-    )
+    have = [f"{one['local']}/{one['prefixlen']}" for one in _addresses(link)]
     if have != [rail.address]:
         yield f"its address is {', '.join(have) or 'missing'}, not {rail.address}"
+
+
+def _addresses(link: Mapping[str, object]) -> list[Mapping[str, object]]:
+    infos = link["addr_info"]
+    return [one for one in infos if one["family"] == "inet"] if isinstance(infos, list) else []

@@ -43,9 +43,17 @@ def is_drained(tree: Tree) -> bool:
 
 def is_own(applied: Tree, startup: Tree) -> bool:
     """Whether a drain is netkit's: it runs, is not saved, and what runs is not being saved."""
-    saves = at(applied, AUTO_SAVE)
-    is_off = isinstance(saves, dict) and any(value in OFF for value in saves.values())
-    return is_drained(applied) and not is_drained(startup) and is_off
+    return is_drained(applied) and not is_drained(startup) and _is_unsaved(applied)
+
+
+def is_ended(applied: Tree, startup: Tree) -> bool:
+    """Whether what runs is not being saved for a change under netkit's timer, with no drain of netkit's (any more)."""
+    return _is_unsaved(applied) and not _is_unsaved(startup) and not is_own(applied, startup)
+
+
+def _is_unsaved(tree: Tree) -> bool:
+    saves = at(tree, AUTO_SAVE)
+    return isinstance(saves, dict) and any(value in OFF for value in saves.values())
 
 
 def unsaved(words: Dialect) -> Document:
@@ -87,10 +95,10 @@ def back(startup: Tree, *paths: tuple[str, ...]) -> Document:
     return Document(unset, intended)
 
 
-def unseen(text: str, startup: Tree) -> str:
-    """Return a configuration as it would be without netkit's drain."""
+def unseen(text: str, startup: Tree, *paths: tuple[str, ...]) -> str:
+    """Return a configuration as it would be without netkit's drain, or without what netkit set in some places."""
     tree: Any = tree_of(text)
-    for path in (SHUTDOWN, AUTO_SAVE):
+    for path in paths or (SHUTDOWN, AUTO_SAVE):
         node, was = tree, at(startup, path)
         for key in path[:-1]:
             node = node[key]

@@ -54,7 +54,20 @@ class NvueDriver(NvueReader):
         if any(change.path == drain.SHUTDOWN for change in candidate.changes):
             first = first.joined(self._intended_drain(text))
         self._stage(first)
-        self._steps = [first, *others] if others else []
+        is_intended = any(change.path == drain.SHUTDOWN for change in candidate.changes)
+        is_guarded = first.items() and not is_intended and not self.confirms_first and self._is_drained()
+        self._steps = [first, *others] if others or is_guarded else []
+
+    @property
+    def confirms_first(self) -> bool:
+        """Whether a drain can only end after the confirmation: NVUE's own takes no other apply meanwhile.
+
+        Over SSH a drained switch has netkit's own timer instead, as for a change of several applies.
+        """
+        return not isinstance(self._transport, ShellTransport)
+
+    def _is_drained(self) -> bool:
+        return drain.is_own(*self._applied_and_startup())
 
     def _intended_drain(self, text: str) -> Document:
         """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
@@ -196,13 +209,19 @@ class NvueDriver(NvueReader):
         """End a drain of netkit's; one that is intended stays."""
         applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
+            if self._transport.is_waiting():  # nothing is saved before it is confirmed
+                self._change(drain.back(startup, drain.SHUTDOWN), UNDRAINING)
+                return
             self._change(drain.ended(startup, applied), UNDRAINING)
             self._transport.save()
 
     def _change(self, document: Document, message: str) -> None:
         self._stage(document)
         self._forget()
-        self._apply(message, None)
+        if isinstance(self._transport, ShellTransport) and self._transport.is_waiting():
+            self._refuse_unless_applied(self._transport.apply_guarded(self._revision, message))
+        else:
+            self._apply(message, None)
         self._revision = ""
 
 

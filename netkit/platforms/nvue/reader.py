@@ -1,5 +1,6 @@
 """Reading a switch that runs NVUE, in NAPALM's words and in netkit's."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from netkit.platforms.view import Reply
 REST = "nvue-rest"
 NEIGHBORS = "vrf default router bgp neighbor"
 BRIEF_SINCE = (5, 12)
+NOT_SAVED = re.compile(r'"auto-save":\s*\{\s*"\w+":\s*"(off|disabled)"')
 REVISIONS = {"running": "applied", "startup": "startup", "candidate": "pending"}
 
 
@@ -69,13 +71,16 @@ class NvueReader(NetworkDriver):  # type: ignore[misc]
         return {"is_alive": self._transport.is_alive}
 
     def running_files(self) -> Mapping[str, str | None]:
-        """Return the running configuration; a drain of netkit's own is not part of it."""
+        """Return the running configuration; what netkit sets for a drain or a timer of its own is not part of it."""
         self._read()
-        if "graceful-shutdown" not in self._text:
+        if "graceful-shutdown" not in self._text and not NOT_SAVED.search(self._text):
             return dict(reply.as_files(self._text))
-        startup = drain.tree_of(self._transport.config("startup"))
-        is_own = drain.is_own(drain.tree_of(self._text), startup)
-        return dict(reply.as_files(drain.unseen(self._text, startup) if is_own else self._text))
+        startup, applied = drain.tree_of(self._transport.config("startup")), drain.tree_of(self._text)
+        if drain.is_own(applied, startup):
+            return dict(reply.as_files(drain.unseen(self._text, startup)))
+        if drain.is_ended(applied, startup) and self._transport.is_waiting():
+            return dict(reply.as_files(drain.unseen(self._text, startup, drain.AUTO_SAVE)))
+        return dict(reply.as_files(self._text))
 
     def foresee_sessions(self, version: str) -> None:
         """Read the sessions along with the configuration that is read next, for whoever asks for them then.

@@ -1,0 +1,146 @@
+"""A run that stops for a failure takes back by itself what it has done, and reports apart whom it cannot reach."""
+
+import pytest
+
+from netkit.cli.runs import unfinished_run
+from netkit.deploy import GateAnswer, GateQuestion, Journal, Moment, Outcome, Result, State
+from netkit.errors import UsageError
+from tests.deploy import promise
+from tests.deploy.fake import Fault, Killed
+from tests.deploy.scene import Scene, scene
+from tests.deploy.test_promises import Cut
+
+
+def failed(found: Scene, name: str = "spine02", **changes: object) -> Journal:
+    """Deploy until one device turns out to be ill after its change, and return the run."""
+
+    def gate(question: GateQuestion) -> GateAnswer:
+        is_ill = question.device == name and question.moment is Moment.AFTER
+        return GateAnswer("worse", ("ill",)) if is_ill else GateAnswer("healthy")
+
+    found.gate = gate
+    journal = found.journal()
+    outcome = found.apply(journal, on_failure="rollback", **changes)
+    assert outcome.stopped == f"{name} is not healthy"
+    found.gate = lambda _question: GateAnswer("healthy")
+    found.events.clear()
+    return journal
+
+
+def of(outcome: Outcome, result: Result) -> list[str]:
+    return [one.device for one in outcome.devices if one.result is result]
+
+
+def turns(found: Scene) -> list[str]:
+    return list(dict.fromkeys(event.device for event in found.events if event.wave))
+
+
+def test_all_that_was_done_goes_back_in_reverse_order_and_the_runs_are_linked() -> None:
+    with scene("asn") as found:
+        journal = failed(found)
+        done = [entry.device for entry in journal.entries() if entry.outcome and entry.outcome.result is Result.DONE]
+        assert journal.is_to_be_undone()
+        again = found.journal()
+        outcome = found.back(journal, again)
+        assert sorted(turns(found)) == sorted(done)
+        assert turns(found)[0].startswith("spine")
+        assert of(outcome, Result.DONE) == sorted(done)
+        assert outcome.exit_code == 0
+        assert all(found.is_as_before(name) for name in found.devices)
+        assert again.undoes() == journal.run
+        assert not journal.is_to_be_undone()
+        assert not again.is_to_be_undone()
+        promise_of_way_back(found, outcome)
+
+
+def promise_of_way_back(found: Scene, outcome: Outcome) -> None:
+    found.wait(promise.LONG_S)
+    for one in outcome.devices:
+        assert found.devices[one.device].pending is None
+        assert not found.devices[one.device].is_drained
+
+
+@pytest.mark.parametrize(("on_failure", "name"), [("stop", "spine02"), ("rollback", "")])
+def test_a_run_that_is_told_to_stop_or_that_does_not_fail_is_left_alone(on_failure: str, name: str) -> None:
+    with scene("words") as found:
+        found.gate = lambda question: GateAnswer(
+            "worse" if question.device == name and question.moment is Moment.AFTER else "healthy"
+        )
+        journal = found.journal()
+        found.apply(journal, on_failure=on_failure)
+        assert not journal.is_to_be_undone()
+
+
+def test_a_run_that_changed_nothing_has_nothing_to_take_back() -> None:
+    with scene("words") as found:
+        found.devices["spine02"].faults.append(Fault("open", "unreachable", 1000))
+        journal = found.journal()
+        assert found.apply(journal, on_failure="rollback").stopped
+        assert not journal.is_to_be_undone()
+
+
+@pytest.mark.parametrize("is_back", [False, True])
+def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back: bool) -> None:
+    with scene("words") as found:
+        lost = "spine01"
+
+        def strike(device: str, operation: str) -> None:
+            if (device, operation) == (lost, "commit_config, done"):
+                found.devices[lost].faults.append(Fault("open", "unreachable", 10_000))
+
+        found.strike = strike
+        journal = found.journal()
+        first = found.apply(journal, on_failure="rollback")
+        one = first.device(lost)
+        assert one is not None
+        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.UNKNOWN, 4)
+        assert journal.is_to_be_undone()
+        changed = of(first, Result.DONE)
+        assert changed
+        if is_back:
+            found.devices[lost].faults.clear()
+            found.wait(promise.LONG_S)
+        outcome = found.back(journal)
+        assert of(outcome, Result.DONE) == changed
+        assert all(found.is_as_before(name) for name in found.devices)
+        one = outcome.device(lost)
+        assert one is not None
+        if is_back:  # its timer took the change back
+            assert (one.result, outcome.exit_code) == (Result.UNCHANGED, 0)
+        else:
+            assert (one.result, one.state) == (Result.UNREACHABLE, State.UNKNOWN)
+            assert f"netkit rollback {journal.run}" in one.reasons[0]
+            assert "as far as known" in one.reasons[0]
+            assert outcome.exit_code == 4
+
+
+def test_one_that_cannot_go_back_does_not_hold_up_the_others() -> None:
+    with scene("words") as found:
+        journal = failed(found)
+        found.devices["leaf02"].faults.append(Fault("load_candidate", "refused", 1000))
+        found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
+        outcome = found.back(journal)
+        assert of(outcome, Result.FAILED) == ["leaf02"]
+        assert of(outcome, Result.UNREACHABLE) == ["leaf03"]
+        assert {name for name in found.devices if not found.is_as_before(name)} == {"leaf02", "leaf03"}
+        assert outcome.exit_code == 4
+
+
+@pytest.mark.parametrize("line", [1, 2, 5, 9, 14, 20, 27])
+def test_a_way_back_that_is_killed_is_gone_on_with(line: int) -> None:
+    with scene("asn") as found:
+        journal = failed(found)
+        assert unfinished_run(found.root).run == journal.run
+        again = Cut(found.root / f"{journal.run}-b", found.time.clock)
+        again.left = line
+        with pytest.raises(Killed):
+            found.back(journal, again)
+        again.close()
+        found.wait(200)
+        assert unfinished_run(found.root).run == again.run
+        outcome = found.resume(again)
+        assert outcome.exit_code == 0
+        assert all(found.is_as_before(name) for name in found.devices)
+        with pytest.raises(UsageError, match="no run is left"):
+            unfinished_run(found.root)
+        promise_of_way_back(found, outcome)

@@ -1,0 +1,128 @@
+"""A drain that ends while a change waits for its confirmation, on each NOS: kept, taken back, or when time is up."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit.platforms.config import Config
+from netkit.platforms.driver import Candidate, ConfirmsFirst, Driver
+from netkit.platforms.models import MODELS
+from tests.deploy.fleet import Fleet, built
+from tests.deploy.live_scene import values
+from tests.lab.running import needs_lab, running, until, write_fabric
+
+pytestmark = needs_lab
+SPINE = "spine01"
+CHANGE = {"ceilings": {"hosts_per_unit": 8}}
+LONG_S, SHORT_S = 600, 12
+
+
+@pytest.fixture(scope="module", params=["nvue", "sonic", "eos", "frr"])
+def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Boot a fabric of 2 leaves and 2 spines; what it is to be differs in what it filters."""
+    platform = request.param
+    with running(write_fabric(tmp_path_factory.mktemp("fabric"), values(platform)), name=f"d{platform[0]}") as lab:
+        yield Fleet(lab, Path(), built(values(platform, CHANGE)))
+
+
+@contextmanager
+def opened(fleet: Fleet) -> Iterator[Driver]:
+    driver = fleet.connect(SPINE)
+    driver.open()
+    try:
+        yield driver
+    finally:
+        driver.close()
+
+
+def runs(fleet: Fleet, driver: Driver) -> Config:
+    """Return what the spine runs, and in passing that it is what it seems to be over a new connection."""
+    model = MODELS[fleet.fabric.switch(SPINE).platform]
+    intended = fleet.intended()[SPINE]
+    return model.parse({file: text for file, text in driver.running_files().items() if file in intended and text})
+
+
+def is_drained(fleet: Fleet) -> bool:
+    """Whether the spine asks its neighbours to go around it."""
+    if fleet.fabric.switch(SPINE).platform == "eos":
+        return "NETKIT-DRAIN" in fleet.lab.shell(SPINE, "FastCli -p 15 -c 'show running-config'")
+    return "bgp graceful-shutdown" in fleet.lab.run(SPINE, "vtysh", "-c", "show running-config")
+
+
+def applied(fleet: Fleet, driver: Driver, revert_s: int) -> None:
+    """Drain, and apply the change."""
+    plan = fleet.plan().device(SPINE)
+    assert plan is not None
+    driver.drain()
+    assert is_drained(fleet)
+    driver.load_candidate(Candidate(fleet.intended()[SPINE], plan.changes, plan.way.method))
+    driver.commit_config(message="test", revert_in=revert_s)
+    assert is_drained(fleet)
+
+
+def startup(driver: Any) -> str:
+    """Return what the spine would boot with, by NAPALM's getter, without remarks: EOS drops them when it saves."""
+    rows = str(driver.get_config("startup")["startup"]).splitlines()
+    assert rows
+    return "\n".join(row for row in rows if not row.startswith("! "))
+
+
+@pytest.mark.parametrize("is_drained_again", [False, True])
+def test_what_is_taken_back_is_as_it_was(fleet: Fleet, *, is_drained_again: bool) -> None:
+    with opened(fleet) as driver:
+        before, saved = runs(fleet, driver), startup(driver)
+        applied(fleet, driver, LONG_S)
+        intended = runs(fleet, driver)
+        assert intended != before
+        driver.undrain()
+        assert not is_drained(fleet)
+        if is_drained_again:
+            driver.drain()
+            assert is_drained(fleet)
+    with opened(fleet) as driver:
+        assert driver.has_pending_commit()
+        assert runs(fleet, driver) == intended
+        assert startup(driver) == saved
+        driver.rollback()
+        assert not driver.has_pending_commit()
+        driver.discard_config()
+        driver.undrain()
+        assert runs(fleet, driver) == before
+        assert startup(driver) == saved
+    assert not is_drained(fleet)
+
+
+def test_when_time_is_up_it_is_as_it_was_but_for_the_drain(fleet: Fleet) -> None:
+    with opened(fleet) as driver:
+        before, saved = runs(fleet, driver), startup(driver)
+        applied(fleet, driver, SHORT_S)
+        driver.undrain()
+        until(lambda: not driver.has_pending_commit(), "the timer has run out", SHORT_S * 5)
+        time.sleep(1)
+    with opened(fleet) as driver:
+        driver.undrain()
+        assert runs(fleet, driver) == before
+        assert startup(driver) == saved
+    assert not is_drained(fleet)
+
+
+def test_what_is_confirmed_stays_and_is_saved_without_the_drain(fleet: Fleet) -> None:
+    with opened(fleet) as driver:
+        saved = startup(driver)
+        applied(fleet, driver, LONG_S)
+        intended = runs(fleet, driver)
+        assert not isinstance(driver, ConfirmsFirst) or not driver.confirms_first
+        driver.undrain()
+        driver.confirm_commit()
+        assert not driver.has_pending_commit()
+        assert runs(fleet, driver) == intended
+        assert startup(driver) != saved
+    assert not is_drained(fleet)
+    assert fleet.lab.lab("restart", SPINE).returncode == 0
+    with opened(fleet) as driver:
+        assert runs(fleet, driver) == intended
+    assert not is_drained(fleet)
