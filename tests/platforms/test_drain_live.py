@@ -68,12 +68,14 @@ def startup(driver: Any) -> str:
     """Return what the spine would boot with, by NAPALM's getter, without remarks: EOS drops them when it saves."""
     rows = str(driver.get_config("startup")["startup"]).splitlines()
     assert rows
-    return "\n".join(row for row in rows if not row.startswith("! "))
+    return "\n".join(row for row in rows if not row.lstrip().startswith("!"))
 
 
 @pytest.mark.parametrize("is_drained_again", [False, True])
 def test_what_is_taken_back_is_as_it_was(fleet: Fleet, *, is_drained_again: bool) -> None:
     with opened(fleet) as driver:
+        driver.drain()
+        driver.undrain()  # from now on startup is as the switch itself writes it
         before, saved = runs(fleet, driver), startup(driver)
         applied(fleet, driver, LONG_S)
         intended = runs(fleet, driver)
