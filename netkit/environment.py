@@ -4,10 +4,15 @@ import os
 from collections.abc import Mapping
 
 SECRET_PREFIX = "NETKIT_SECRET_"  # noqa: S105 (how names of variables begin)
-PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
+WITH_PASSWORDS = frozenset({"NETKIT_PASSWORD", "NETKIT_STORE"})
+"""The URL of a store may hold the password of its database."""
 
 
 def without_secrets(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return an environment, or that of this process, for a program that has no business with netkit's secrets."""
     known = os.environ if environment is None else environment
-    return {name: value for name, value in known.items() if name != PASSWORD and not name.startswith(SECRET_PREFIX)}
+    return {
+        name: value
+        for name, value in known.items()
+        if name not in WITH_PASSWORDS and not name.startswith(SECRET_PREFIX)
+    }

@@ -17,9 +17,9 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from netkit.access.settings import Strict
-from netkit.deploy.hook import PRIVATE
 from netkit.deploy.policy import ApprovalSettings
 from netkit.deploy.provenance import Approval
+from netkit.environment import without_secrets
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
 from netkit.plan.shift import approval as digest_of
@@ -214,7 +214,6 @@ def _place(lab: str) -> str:
 
 
 def _ssh_keygen(action: str, *words: str, text: str = "", is_asking: bool = False) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(PRIVATE)}
     try:
         return subprocess.run(  # noqa: S603 (no shell)
             ["ssh-keygen", "-Y", action, *words],  # noqa: S607 (OpenSSH of the user's PATH)
@@ -224,7 +223,7 @@ def _ssh_keygen(action: str, *words: str, text: str = "", is_asking: bool = Fals
             text=True,
             encoding="utf-8",
             errors="replace",
-            env=environment,
+            env=without_secrets(),
             timeout=None if is_asking else PATIENCE_S,
             check=False,
         )

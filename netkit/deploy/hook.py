@@ -27,6 +27,7 @@ from netkit import __version__
 from netkit.deploy.policy import HookSettings, is_loopback
 from netkit.deploy.provenance import Provenance
 from netkit.deploy.shape import FAILED, Options
+from netkit.environment import without_secrets
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
 from netkit.plan.shift import approval
@@ -37,8 +38,6 @@ MOST_REASON = 500
 TOUCHED = ("sessions", "links", "rails", "hosts", "gpus")
 MOST_SAID_BYTES = 4096
 END_S = 5.0
-PRIVATE = ("NETKIT_SECRET_", "NETKIT_PASSWORD", "NETKIT_STORE")
-"""Beginnings of the names of variables that hold secrets, or may."""
 
 
 class HookError(DeployError):
@@ -105,7 +104,6 @@ def _failed(what: str, remedy: str = "mend it, or see hook in deploy.yaml") -> H
 
 
 def _of_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: float) -> bytes:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(PRIVATE)}
     with tempfile.TemporaryFile() as stdin:
         stdin.write(data)
         stdin.seek(0)
@@ -116,7 +114,7 @@ def _of_command(command: Sequence[str], data: bytes, folder: Path, timeout_s: fl
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=folder,
-                env=environment,
+                env=without_secrets(),
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from netkit import plan as planning
 from netkit import private
@@ -25,7 +25,7 @@ from netkit.deploy import seal, shape
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.shape import FAILED, DeviceOutcome, Options, Outcome, Phase, Seconds, State, Whole
+from netkit.deploy.shape import FAILED, LONGEST_S, DeviceOutcome, Options, Outcome, Phase, Seconds, State, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -49,7 +49,8 @@ class JournalError(DeployError):
 class Entry:
     """One line of a journal."""
 
-    at_s: Seconds
+    at_s: Annotated[float, Field(gt=-LONGEST_S, lt=LONGEST_S, allow_inf_nan=False)]
+    """By the wall clock, wherever it was set to."""
     step: str
     device: str = ""
     wave: int = 0

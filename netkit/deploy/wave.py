@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netkit.deploy.shape import Options
 from netkit.design.fabric import Fabric
 from netkit.plan import DevicePlan, Plan
-from netkit.plan.order import ROLES, depends_on
+from netkit.plan.order import ROLES, depends_on, weight
 from netkit.plan.shape import Stage, Step
 from netkit.platforms.compare import natural
 
@@ -38,8 +38,8 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
     found: list[tuple[Stage, tuple[str, ...]]] = []
     has_canary = options.has_canary and bool(groups) and not options.is_backward
     if has_canary:
-        stage, first_group = groups[0]
-        first = min(first_group, key=_weight)
+        stage, first_group = groups[0] if plan.steps else min(groups, key=lambda group: min(map(weight, group[1])))
+        first = min(first_group, key=weight)
         found.append((stage, (first.name,)))
         first_group.remove(first)
     for stage, todo in _joined(groups) if options.is_together else groups:
@@ -49,14 +49,6 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
     return tuple(
         Wave(number, names, has_canary and number == 1, stage) for number, (stage, names) in enumerate(found, 1)
     )
-
-
-def _weight(device: DevicePlan) -> tuple[object, ...]:
-    """Return a sort key by which the device that harms least comes first; a host never before its leaves."""
-    blast = device.blast
-    sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
-    place = ROLES.index(device.role), natural((device.name,))
-    return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
 def _joined(groups: list[tuple[Stage, list[DevicePlan]]]) -> Iterator[tuple[Stage, list[DevicePlan]]]:

@@ -112,8 +112,13 @@ class Order:
     def _sequence(self, targets: Mapping[str, int], phases: Mapping[str, int] | None = None) -> list[Step]:
         """Return steps that lead all devices to their targets: at each point the first group that loses nothing."""
         state = dict(phases or {})
-        waiting = {role: self._groups(role, targets) for role in ROLES}
         steps: list[Step] = []
+        canary = self._canary(state, targets)
+        if canary is not None:
+            steps.append(canary)
+            state |= {name: targets[name] for name in canary.devices}
+        todo = [name for name in targets if canary is None or name not in canary.devices]
+        waiting = {role: self._groups(role, todo) for role in ROLES}
         while roles := [role for role in ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
             for role in roles:
@@ -129,6 +134,14 @@ class Order:
             state |= {name: targets[name] for name in step.devices}
             steps.append(step)
         return steps
+
+    def _canary(self, phases: Mapping[str, int], targets: Mapping[str, int]) -> Step | None:
+        """Return the device that harms least as a step of its own, where it may go first."""
+        if phases or len(targets) == 1:
+            return None
+        first = min(targets, key=lambda name: weight(self._devices[name]))
+        step = self._step(phases, (first,), targets)
+        return None if step.after else step
 
     def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
         """Return the devices of a tier in groups that may change together; what carries nothing is one group."""
@@ -205,6 +218,14 @@ class Order:
                         hosts.update(nic.host for nic in group.nics)
                         rails.update(nic.interface for nic in group.nics)
         return Loss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+
+
+def weight(device: DevicePlan) -> tuple[object, ...]:
+    """Return a sort key by which the device that harms least comes first; a host never before its leaves."""
+    blast = device.blast
+    sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
+    place = ROLES.index(device.role), natural((device.name,))
+    return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:
