@@ -26,8 +26,8 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.models import MODELS
 from netkit.platforms.secret import SECRET
 from tests import intents
-from tests.deploy.live_scene import values
 from tests.command import run
+from tests.deploy.live_scene import values
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
 from tests.platforms import driven
 
