@@ -49,8 +49,8 @@ def stated(tmp_path: Path, wanted: str) -> str:
         (
             "bfd\n profile fabric\n  transmit-interval 200\n exit\n profile other\n exit\n!\n",
             (
-                "bfd\n profile fabric\n  transmit-interval 200\n  detect-multiplier 3\n  echo receive-interval 50\n exit\n"
-                ""
+                "bfd\n profile fabric\n  transmit-interval 200\n  detect-multiplier 3\n  echo receive-interval 50\n"
+                " exit\n"
                 " profile other\n exit\n!\n"
             ),
         ),
