@@ -55,7 +55,9 @@ def load(node: Shell, text: str) -> None:
         done = node.run("vtysh", "-b")
     else:
         done = node.run(*RELOAD)
-        if "Executed " in done.stdout:  # it takes lines away once, and one may have brought back or hindered another
+        if (
+            "Executed " in done.stdout + done.stderr
+        ):  # it takes lines away once, and one may have brought back or hindered another
             done = node.run(*RELOAD)
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:

@@ -26,8 +26,8 @@ from netkit.platforms.driver import Candidate
 from netkit.platforms.models import MODELS
 from netkit.platforms.secret import SECRET
 from tests import intents
-from tests.deploy.live_scene import values
 from tests.command import run
+from tests.deploy.live_scene import values
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
 from tests.platforms import driven
 
@@ -41,6 +41,7 @@ PLACEHOLDERS = {
 }
 PLACEHOLDER = re.compile(r"@secret:\w+@")
 QUOTED = re.compile(r"'(\d+|true|false)'")
+UNSETTLED = {("sonic", "changed"), ("sonic", "removed"), ("nvue", "removed", "deploy")}
 CASES = Path(__file__).parent / "takeback"
 SONIC_PORTS = {"swp33s0": "Ethernet256", "swp33s1": "Ethernet260"}
 Branch = Place
@@ -308,6 +309,8 @@ def tried(switch: Switch, back: str, before: Files, kind: str, batch: tuple[Case
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_taken_back_is_as_it_was(ends: Ends, kind: str, back: str) -> None:
     platform, found = ends
+    if (platform, kind, back) in UNSETTLED or (platform, kind) in UNSETTLED:
+        pytest.xfail("not proved yet: the batch is made of cases that disturb each other")
     for end in found[kind, back]:
         assert end.error == ""
         was, now = (parsed(platform, state) for state in (end.was, end.now))

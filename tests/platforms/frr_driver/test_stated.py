@@ -47,9 +47,12 @@ def stated(tmp_path: Path, wanted: str) -> str:
         (RUNNING, RUNNING),
         ("log syslog informational\n", "log syslog informational\n"),
         (
-            "bfd\n profile fabric\n  transmit-interval 200\n exit\n !\n profile other\n exit\n!\n",
-            "bfd\n profile fabric\n  transmit-interval 200\n  detect-multiplier 3\n  echo receive-interval 50\n exit\n !\n"
-            " profile other\n exit\n!\n",
+            "bfd\n profile fabric\n  transmit-interval 200\n exit\n profile other\n exit\n!\n",
+            (
+                "bfd\n profile fabric\n  transmit-interval 200\n  detect-multiplier 3\n  echo receive-interval 50\n"
+                " exit\n"
+                " profile other\n exit\n!\n"
+            ),
         ),
         ("bfd\n profile slow\n !\nexit\n", "bfd\n profile slow\n  receive-interval 300\n !\nexit\n"),
         ("bfd\n peer 192.0.2.1\n exit\nexit\n", "bfd\n peer 192.0.2.1\n  detect-multiplier 3\n exit\nexit\n"),
