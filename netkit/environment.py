@@ -4,7 +4,8 @@ import os
 from collections.abc import Mapping
 
 SECRET_PREFIX = "NETKIT_SECRET_"  # noqa: S105 (how names of variables begin)
-WITH_PASSWORDS = frozenset({"NETKIT_PASSWORD", "NETKIT_STORE"})
+PASSWORD = "NETKIT_PASSWORD"  # noqa: S105 (the name of a variable)
+WITH_PASSWORDS = frozenset({PASSWORD, "NETKIT_STORE"})
 """The URL of a store may hold the password of its database."""
 
 

@@ -70,7 +70,7 @@ def intents(draw: st.DrawFn, topologies: tuple[str, ...] = ("two-tier", "three-t
             kind: {"media": "800G-2xDR4", "length_m": draw(st.sampled_from([3, 30, 100]))}
             for kind in ("host", "spine", "core")
         },
-        "pools": {"loopbacks": "10.255.0.0/20", "hosts": "10.128.0.0/12", "first_vlan": draw(st.integers(2, 4000))},
+        "pools": {"loopbacks": "10.255.0.0/20", "hosts": "10.128.0.0/12", "first_vlan": draw(st.integers(2, 900))},
         "management": draw(st.sampled_from([None, {"pool": "198.18.0.0/20", "gateway": "198.18.0.1"}])),
         "routing": {"spine_asn": draw(st.sampled_from(["shared", "unique"]))},
     }

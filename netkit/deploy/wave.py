@@ -29,19 +29,22 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
 
     The order is that of the plan's steps; a plan without steps goes tier by tier.
     """
-    devices = {one.name: one for one in plan.changed if options.limit is None or one.name in options.limit}
-    groups = [
-        (step.stage, [devices[name] for name in step.devices if name in devices])
-        for step in plan.steps or _tiers(devices.values(), fabric)
-    ]
-    groups = [(stage, todo) for stage, todo in groups if todo]
+    todo = [one for one in plan.changed if options.limit is None or one.name in options.limit]
+    devices = {one.name: one for one in todo}
     found: list[tuple[Stage, tuple[str, ...]]] = []
-    has_canary = options.has_canary and bool(groups) and not options.is_backward
+    groups = [
+        (step.stage, here)
+        for step in plan.steps
+        if (here := [devices[name] for name in step.devices if name in devices])
+    ]
+    has_canary = options.has_canary and bool(todo) and not options.is_backward
     if has_canary:
-        stage, first_group = groups[0] if plan.steps else min(groups, key=lambda group: min(map(weight, group[1])))
+        stage, first_group = groups[0] if groups else ("", todo)
         first = min(first_group, key=weight)
         found.append((stage, (first.name,)))
         first_group.remove(first)
+    if not plan.steps:
+        groups = [("", [devices[name] for name in step.devices]) for step in _tiers(todo, fabric)]
     for stage, todo in _joined(groups) if options.is_together else groups:
         most = min(options.parallel, MOST_HOSTS) if any(one.role == "host" for one in todo) else options.parallel
         names = [one.name for one in todo]
@@ -55,14 +58,15 @@ def _joined(groups: list[tuple[Stage, list[DevicePlan]]]) -> Iterator[tuple[Stag
     """Yield groups of as many devices as fit, whatever depends on them; hosts wait for all switches even so."""
     for is_last in (False, True):
         for is_host in (False, True):
-            chosen = [
-                (stage, one)
+            chosen = {
+                one.name: (stage, one)
                 for stage, todo in groups
                 for one in todo
                 if (stage == "finish", one.role == "host") == (is_last, is_host)
-            ]
+            }
             if chosen:
-                yield chosen[0][0], [one for _, one in chosen]
+                names = sorted(chosen, key=lambda name: (ROLES.index(chosen[name][1].role), natural((name,))))
+                yield chosen[names[0]][0], [chosen[name][1] for name in names]
 
 
 def _tiers(todo: Iterable[DevicePlan], fabric: Fabric) -> Iterator[Step]:

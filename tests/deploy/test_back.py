@@ -20,7 +20,7 @@ def failed(found: Scene, name: str = "spine02", **changes: object) -> Journal:
 
     found.gate = gate
     journal = found.journal()
-    outcome = found.apply(journal, on_failure="rollback", **changes)
+    outcome = found.apply(journal, provenance=None, on_failure="rollback", **changes)
     assert outcome.stopped == f"{name} is not healthy"
     found.gate = lambda _question: GateAnswer("healthy")
     found.events.clear()
