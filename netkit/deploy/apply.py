@@ -12,7 +12,7 @@ from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
-from netkit.deploy.job import Connect, Job, text_of
+from netkit.deploy.job import Connect, Foreseen, Job, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Entry, Journal, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task, stages_of
@@ -227,6 +227,7 @@ def _job(
         clock=clock,
         runner=runner or threads(orders.options.parallel),
         is_stopping=is_stopping,
+        model=Foreseen(orders.plan, fabric),
         began_s=clock.steady_s(),
     )
 

@@ -24,6 +24,33 @@ Predict = Callable[[str, frozenset[str]], Prediction | None]
 FAILED = 1
 
 
+class Foreseen:
+    """What a plan says of the pairs of hosts that lose each other at some step, as coarse as it names them: by host."""
+
+    def __init__(self, plan: Plan, fabric: Fabric) -> None:
+        self._plan = plan
+        self._host = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
+
+    def __call__(self, device: str, _done: frozenset[str]) -> "Prediction | None":
+        """Return the prediction for the state a device leads to; None where nothing is lost."""
+        lost = [step.after for step in self._plan.steps if device in step.devices and step.after]
+        lost += [self._plan.gone] if self._plan.gone else []
+        return Unreached(self._host, tuple(frozenset(one.hosts) for one in lost)) if lost else None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """Hosts that lose each other. An address that the fabric does not know any more reaches nothing."""
+
+    host: Mapping[str, str]
+    groups: tuple[frozenset[str], ...]
+
+    def reaches(self, source: str, target: str) -> bool:
+        """Whether two addresses reach each other."""
+        ends = {self.host.get(source, ""), self.host.get(target, "")}
+        return "" not in ends and not any(ends <= group for group in self.groups)
+
+
 @dataclass(frozen=True)
 class Job:
     """One run of a deploy."""

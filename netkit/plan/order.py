@@ -8,8 +8,9 @@ What no order avoids is named in the step that costs it.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
-from netkit.design.fabric import Fabric, Switch
+from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
 from netkit.plan.shape import DevicePlan, Loss, Partial, Routing, Stage, Step
 from netkit.platforms.change import Risk
@@ -27,6 +28,7 @@ SECONDS = {Risk.SESSION: 10, Risk.BUFFER: 2, Risk.PORT: 20, Risk.REBOOT: 300}
 MOST_TRIED = 40
 """Devices that a limit leaves out of which each is tried, whether it is needed."""
 NOTHING_LOST = Loss()
+Named = TypeVar("Named", Switch, Host)
 
 
 class Order:
@@ -38,12 +40,16 @@ class Order:
         self._fabric = fabric
         self._devices = {device.name: device for device in devices}
         self._others = [name for name in routing if name not in self._devices]
-        self._routing = routing
+        self._routing, self._before = routing, before
         self.kept = dict(self._all_kept())
         self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
         self._base = self._network.outlook(State())
         self._goal = self._network.outlook(State(dict.fromkeys(self._devices, INTENDED)))
         self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
+        self._counted: dict[str, int] = {}
+        for group, row in zip(self._network.groups, self._wanted, strict=True):
+            self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
+        self._paths = _narrowest(self._network.outlook(State(), self._counted))
         self._carriers = self._network.carriers(State())
 
     def steps(self) -> tuple[Step, ...]:
@@ -82,7 +88,7 @@ class Order:
     # Configurations
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
-        for switch in self._fabric.switches:
+        for switch in self._there(self._fabric.switches):
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):
                 yield switch.name, (router_of(self._fabric, switch),)
@@ -93,12 +99,18 @@ class Order:
 
     def _hosts(self) -> Iterator[tuple[str, Sequence[HostRoutes]]]:
         plan = RoutePlan(self._fabric)
-        for host in self._fabric.hosts:
+        for host in self._there(self._fabric.hosts):
             found = self._routing.get(host.name)
             if found is None or not isinstance(found.running, HostRoutes) or not isinstance(found.intended, HostRoutes):
                 yield host.name, (host_of(plan, host),)
             else:
                 yield host.name, (found.running, found.intended)
+
+    def _there(self, devices: Iterable[Named]) -> Iterator[Named]:
+        """Yield devices that are there: of two fabrics, those that the earlier one has."""
+        for device in devices:
+            if not self._before or any(one.device(device.name) is not None for one in self._before):
+                yield device
 
     def _all_kept(self) -> Iterator[tuple[str, Kept]]:
         for name, found in self._routing.items():
@@ -167,10 +179,10 @@ class Order:
         during, paths = self._while_changing(phases, names)
         after = NOTHING_LOST
         for some in self._parts(names):
-            outlook = self._network.outlook(State({**phases, **{name: targets[name] for name in some}}))
+            outlook = self._network.outlook(State({**phases, **{name: targets[name] for name in some}}), self._counted)
             after = max(after, self._loss(self._wanted, outlook), key=lambda loss: loss.pairs)
             paths = min(paths, _narrowest(outlook))
-        return Step(0, names, _stage(phases, names, targets), paths, _narrowest(self._base), during, after)
+        return Step(0, names, _stage(phases, names, targets), paths, self._paths, during, after)
 
     def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Loss, int]:
         down: set[tuple[str, str]] = set()
@@ -183,8 +195,8 @@ class Order:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
         if not down:
-            return NOTHING_LOST, _narrowest(self._base)
-        outlook = self._network.outlook(State(phases, frozenset(down), frozenset(drained)))
+            return NOTHING_LOST, self._paths
+        outlook = self._network.outlook(State(phases, frozenset(down), frozenset(drained)), self._counted)
         loss = self._loss(self._wanted, outlook)
         return (replace(loss, seconds=SECONDS.get(risk, 0)) if loss else loss), _narrowest(outlook)
 

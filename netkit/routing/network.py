@@ -11,7 +11,7 @@ integers whatever the number of destinations.
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from netkit.platforms.routing import NO_MAP, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
@@ -125,6 +125,11 @@ class Network:
         self._routers = routers
         self._names = sorted(routers, key=lambda name: (routers[name][0].router_id, name))
         self._shared = _shared_asns(routers)
+        self._sides = {
+            (name, phase): {side.interface: side for side in router.neighbors}
+            for name, variants in routers.items()
+            for phase, router in enumerate(variants)
+        }
         self._origins = {
             (name, phase): frozenset(_originated(router))
             for name, variants in routers.items()
@@ -139,8 +144,11 @@ class Network:
         self._sent: dict[Table, tuple[int, int]] = {}
         self._last: _Tables | None = None
 
-    def outlook(self, state: State) -> Outlook:
-        """Return who reaches whom in a state, once its routes have settled."""
+    def outlook(self, state: State, wanted: Mapping[str, int] | None = None) -> Outlook:
+        """Return who reaches whom in a state, once its routes have settled.
+
+        `wanted`: by leaf, the destinations whose paths are counted; all it can send to when left out.
+        """
         tables = self._tables(state)
         hops = self._hops(tables)
         attached = self._attached(state)
@@ -149,7 +157,12 @@ class Network:
             self._row(state, index, delivered, attached) if attached >> index & 1 else 0
             for index in range(len(self.groups))
         )
-        widths = {leaf: _narrowest(hops[leaf], delivered[leaf] & ~here) for leaf, here in self._at_leaf.items()}
+        widths = {}
+        for leaf, here in self._at_leaf.items():
+            counted = delivered[leaf] & ~here
+            if wanted is not None:
+                counted &= wanted.get(leaf, 0)
+            widths[leaf] = _narrowest(hops[leaf], counted)
         return Outlook(rows, widths)
 
     def carriers(self, state: State) -> frozenset[str]:
@@ -177,8 +190,15 @@ class Network:
         if last is not None:
             changed = self._changed(last.state, state)
             links = dict(last.links)
-            dirty = changed.union(*(self._peers(name) for name in changed))
-            links |= {name: tuple(self._sessions(state, name)) for name in dirty}
+            dirty = set(changed)
+            for name in changed:
+                is_same_to_all = self._announces_alike(last.state, state, name)
+                for peer in self._peers(name):
+                    before = links[peer]
+                    links[peer] = tuple(self._sessions(state, peer))
+                    if not is_same_to_all or links[peer] != before:
+                        dirty.add(peer)
+            links |= {name: tuple(self._sessions(state, name)) for name in changed}
             tables = _Tables(state, links, [dict(layer) for layer in last.layers])
             if not dirty or all(self._settle(tables, number, dirty) for number in range(len(self._layers))):
                 self._last = tables
@@ -199,6 +219,13 @@ class Network:
         changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
         return changed | (one.drained ^ other.drained)
 
+    def _announces_alike(self, one: State, other: State, name: str) -> bool:
+        """Whether a router tells neighbours that it keeps the same of the same routes: it only got other ones."""
+        was, now = self.router(one, name), self.router(other, name)
+        known = {side.interface: side for side in was.neighbors}
+        is_kept = all(known.get(side.interface, side) == side for side in now.neighbors)
+        return is_kept and replace(was, neighbors=()) == replace(now, neighbors=()) and one.drained == other.drained
+
     def _peers(self, name: str) -> set[str]:
         """Return the routers that have a session with a router in any state."""
         ports = {one.interface for router in self._routers[name] for one in router.neighbors}
@@ -213,7 +240,7 @@ class Network:
             if end is None or end[0] not in self._routers:
                 continue
             peer = self.router(state, end[0])
-            far = next((one for one in peer.neighbors if one.interface == end[1]), None)
+            far = self._sides[end[0], self._phase(state, end[0])].get(end[1])
             if far is None or {(name, near.interface), end} & state.down:
                 continue
             if _is_up(router, near, peer) and _is_up(peer, far, router):
