@@ -34,6 +34,7 @@ class Order:
         self, fabric: Fabric, devices: Sequence[DevicePlan], routing: Mapping[str, Routing], before: Sequence[Fabric]
     ) -> None:
         self._fabric = fabric
+        self._before = before
         self._devices = {device.name: device for device in devices}
         self._routing = routing
         self.kept = dict(self._all_kept())
@@ -60,6 +61,10 @@ class Order:
     # Configurations
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
+        for earlier in self._before:  # a switch that goes carries traffic until its neighbours leave it
+            for switch in earlier.switches:
+                if self._fabric.device(switch.name) is None:
+                    yield switch.name, (router_of(earlier, switch),)
         for switch in self._fabric.switches:
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):

@@ -13,7 +13,10 @@ from tests.plan.replay import Transition, unnamed
 from tests.plan.scenes import VERSIONS
 
 PLATFORMS = tuple(VERSIONS)
-SMALL: dict[str, Any] = {"ceilings": {"units": 3, "hosts_per_unit": 2, "spines": 3}, "units": [{"unit": "1", "hosts": 2}]}
+SMALL: dict[str, Any] = {
+    "ceilings": {"units": 3, "hosts_per_unit": 2, "spines": 3},
+    "units": [{"unit": "1", "hosts": 2}],
+}
 MANY = settings(
     max_examples=40,
     deadline=None,

@@ -124,7 +124,7 @@ class _Pair:
 
         if not names:
             return Plan(self.project.fabric.name, (), (), (), __version__)
-        return cores.make(Work(self.project.fabric, names, sides, {}))
+        return cores.make(Work(self.project.fabric, names, sides, {}, (self.base.fabric,)))
 
     def _warnings(self) -> Iterator[Problem]:
         known = {(note.message, note.remedy) for note in self.base.fabric.notes}
