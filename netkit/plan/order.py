@@ -88,6 +88,10 @@ class Order:
     # Configurations
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
+        for earlier in self._before:  # a switch that goes carries traffic until its neighbours leave it
+            for switch in earlier.switches:
+                if self._fabric.device(switch.name) is None:
+                    yield switch.name, (router_of(earlier, switch),)
         for switch in self._there(self._fabric.switches):
             found = self._routing.get(switch.name)
             if found is None or not isinstance(found.running, Router) or not isinstance(found.intended, Router):

@@ -297,8 +297,15 @@ class Network:
         for quality in sorted(offers):
             equal = offers[quality]
             best = 0
+            counted = [0] * router.max_paths if router.max_paths < len(equal) else []
+            """Destinations that have at least one, two, … paths, where there may be more than are used."""
             for sender, advert in equal:
                 used = advert.mask & ~known
+                if counted:
+                    used &= ~counted[-1]
+                    for place in range(len(counted) - 1, 0, -1):
+                        counted[place] |= used & counted[place - 1]
+                    counted[0] |= used
                 if not used:
                     continue
                 hops.append((sender, used))

@@ -1,0 +1,415 @@
+"""The model of the routing: its rules as data, states one after another, and against a miniature BGP of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Interface, IPv4Network
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from netkit.design import Fabric, Host
+from netkit.design.hosts import RoutePlan
+from netkit.platforms.routing import Aggregate, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+from netkit.routing import Cabling, Network, State
+from netkit.routing.designed import host_of, router_of
+from tests import intents as small
+from tests.path_vector import adjacencies, unreached
+from tests.random_intents import Values, intents
+
+MANY = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+ALL = MappingProxyType({"ALL": (Clause(10, is_permit=True),)})
+EVERYWHERE = IPv4Network("10.0.0.0/8")
+
+
+def port(leaf: int, spine: int) -> str:
+    """Return the name of a spine's port to a leaf, or of a leaf's to a spine."""
+    return f"p{leaf}{spine}"
+
+
+def leaf(number: int, **changes: Any) -> Router:
+    """Return a leaf with one host, and two spines."""
+    return replace(
+        Router(
+            asn=100 + number,
+            router_id=f"10.9.0.{number}",
+            addresses=(("h1", IPv4Interface(f"10.{number}.0.0/31")),),
+            route_maps=ALL,
+            neighbors=tuple(Neighbor(port(number, spine), 200, "ALL", "ALL") for spine in (1, 2)),
+            redistributed="ALL",
+            max_paths=8,
+        ),
+        **changes,
+    )
+
+
+def spine(number: int, **changes: Any) -> Router:
+    """Return a spine with three leaves."""
+    neighbors = tuple(Neighbor(port(one, number), 100 + one, "ALL", "ALL") for one in (1, 2, 3))
+    return replace(
+        Router(asn=200, router_id=f"10.9.1.{number}", route_maps=ALL, neighbors=neighbors, max_paths=8), **changes
+    )
+
+
+def host(number: int, *routes: Route, **changes: Any) -> HostRoutes:
+    """Return a host with one address, and a default route to its leaf."""
+    address = IPv4Interface(f"10.{number}.0.1/31")
+    found = routes or (Route(EVERYWHERE, f"10.{number}.0.0"),)
+    return HostRoutes((replace(Rail("rail0", (address,), found), **changes),))
+
+
+@dataclass
+class Scene:
+    """Three leaves, two spines and three hosts; some of them different."""
+
+    changed: Mapping[str, Router | HostRoutes] = field(default_factory=dict)
+    state: State = State()
+
+    def devices(self) -> dict[str, Router | HostRoutes]:
+        """Return what everybody runs."""
+        found: dict[str, Router | HostRoutes] = {f"leaf{one}": leaf(one) for one in (1, 2, 3)}
+        found |= {f"spine{one}": spine(one) for one in (1, 2)} | {f"host{one}": host(one) for one in (1, 2, 3)}
+        return found | dict(self.changed)
+
+    def network(self) -> Network:
+        """Return the network."""
+        devices = self.devices()
+        routers = {name: (one,) for name, one in devices.items() if isinstance(one, Router)}
+        hosts = {name: (one,) for name, one in devices.items() if isinstance(one, HostRoutes)}
+        return Network(cabling(), routers, hosts)
+
+    def seen(self) -> tuple[set[str], dict[str, int]]:
+        """Return who sends to whom with success, as `12` for host 1 to host 2, and the widths of the leaves."""
+        network = self.network()
+        outlook = network.outlook(self.state)
+        names = [[nic.host.removeprefix("host") for nic in group.nics] for group in network.groups]
+        sends = {
+            one + other
+            for index, row in enumerate(outlook.rows)
+            for target in range(len(names))
+            if row >> target & 1
+            for one in names[index]
+            for other in names[target]
+            if one != other
+        }
+        return sends, dict(outlook.widths)
+
+
+def cabling() -> Cabling:
+    """Return the cables between three leaves and two spines, and to a host of each leaf."""
+    ends: dict[tuple[str, str], tuple[str, str]] = {}
+    for one in (1, 2, 3):
+        for other in (1, 2):
+            ends[f"leaf{one}", port(one, other)] = f"spine{other}", port(one, other)
+        ends[f"host{one}", "rail0"] = f"leaf{one}", "h1"
+    return Cabling(ends | {far: near for near, far in ends.items()})
+
+
+EVERYONE = {"12", "13", "21", "23", "31", "32"}
+WITHOUT_1 = {"23", "32"}
+
+
+def listed(prefix: str, shortest: int, longest: int, **changes: Any) -> dict[str, Any]:
+    """Return what a spine accepts when it filters inbound by one rule."""
+    rule = PrefixRule(10, is_permit=True, prefix=IPv4Network(prefix), shortest=shortest, longest=longest)
+    return {
+        "prefix_lists": {"PL": (rule,)},
+        "route_maps": {**ALL, "IN": (Clause(10, is_permit=True, prefix_lists=("PL",), **changes),)},
+    }
+
+
+def neighbors(router: Router, **changes: Any) -> Router:
+    """Return a router with all of its neighbours changed."""
+    return replace(router, neighbors=tuple(replace(one, **changes) for one in router.neighbors))
+
+
+def first(router: Router, **changes: Any) -> Router:
+    """Return a router with its first neighbour changed."""
+    return replace(router, neighbors=(replace(router.neighbors[0], **changes), *router.neighbors[1:]))
+
+
+SUMMARY_1 = Aggregate(IPv4Network("10.1.0.0/24"), is_summary_only=True)
+CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
+    "whole": (Scene(), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2}),
+    "a spine's session down": (
+        Scene(state=State(down=frozenset({("leaf1", "p11")}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "all sessions of a leaf down, as its spines have it": (
+        Scene(state=State(down=frozenset({("spine1", "p11"), ("spine2", "p12")}))),
+        WITHOUT_1, {"leaf1": 0, "leaf2": 2, "leaf3": 2},
+    ),
+    "wrong AS number at one end": (
+        Scene({"leaf1": neighbors(leaf(1), remote_asn=201)}), WITHOUT_1, {"leaf1": 0, "leaf2": 2, "leaf3": 2},
+    ),
+    "an AS number the spines do not expect": (
+        Scene({"leaf1": leaf(1, asn=150)}), WITHOUT_1, {"leaf1": 0, "leaf2": 2, "leaf3": 2},
+    ),
+    "any other AS": (
+        Scene({"leaf1": neighbors(leaf(1), remote_asn=0)}), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "not activated": (
+        Scene({"spine1": neighbors(spine(1), is_active=False)}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "interface shut down": (
+        Scene({"leaf1": leaf(1, down=frozenset({"p11"}))}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "host port shut down": (
+        Scene({"leaf1": leaf(1, down=frozenset({"h1"}))}), WITHOUT_1, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "no filter where a policy is required denies": (
+        Scene({"leaf1": neighbors(leaf(1), inbound="")}),
+        WITHOUT_1 | {"21", "31"}, {"leaf1": 0, "leaf2": 2, "leaf3": 2},
+    ),
+    "no filter where none is required permits": (
+        Scene({"leaf1": neighbors(leaf(1, requires_policy=False), inbound="")}),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a filter that is not there denies": (
+        Scene({"leaf1": neighbors(leaf(1), outbound="GONE")}),
+        WITHOUT_1 | {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a filter for a length that is not announced": (
+        Scene({
+            "spine1": neighbors(spine(1, **listed("10.0.0.0/8", 30, 30)), inbound="IN"),
+            "spine2": neighbors(spine(2, **listed("10.0.0.0/8", 30, 30)), inbound="IN"),
+        }),
+        set(), {"leaf1": 0, "leaf2": 0, "leaf3": 0},
+    ),
+    "nothing is redistributed": (
+        Scene({"leaf1": leaf(1, redistributed=None)}),
+        WITHOUT_1 | {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a network instead": (
+        Scene({"leaf1": leaf(1, redistributed=None, networks=(IPv4Network("10.1.0.0/31"),))}),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "the same AS number at two leaves": (
+        Scene({
+            "leaf2": leaf(2, asn=101),
+            "spine1": replace(spine(1), neighbors=tuple(replace(one, remote_asn=0) for one in spine(1).neighbors)),
+            "spine2": replace(spine(2), neighbors=tuple(replace(one, remote_asn=0) for one in spine(2).neighbors)),
+        }),
+        EVERYONE - {"12", "21"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "the same AS number, and taken even so": (
+        Scene({
+            "leaf1": neighbors(leaf(1), allowas_in=1),
+            "leaf2": neighbors(leaf(2, asn=101), allowas_in=1),
+            "spine1": neighbors(spine(1), remote_asn=0),
+            "spine2": neighbors(spine(2), remote_asn=0),
+        }),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a drained spine is the last resort": (
+        Scene({"spine1": spine(1, is_drained=True)}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "drained for the moment": (
+        Scene(state=State(drained=frozenset({"spine1"}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "two drained spines still carry": (
+        Scene(state=State(drained=frozenset({"spine1", "spine2"}))),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a single path is configured": (
+        Scene({"leaf1": leaf(1, max_paths=1)}), EVERYONE, {"leaf1": 1, "leaf2": 2, "leaf3": 2},
+    ),
+    "one of two equal paths drops": (
+        Scene({"spine1": first(replace(spine(1), aggregates=(SUMMARY_1,)), inbound="GONE")}),
+        EVERYONE, {"leaf1": 2, "leaf2": 1, "leaf3": 1},
+    ),
+    "a longer prefix wins, and leads nowhere": (
+        Scene({
+            "leaf1": leaf(1, aggregates=(SUMMARY_1,)),
+            "leaf2": leaf(
+                2,
+                addresses=(
+                    ("h1", IPv4Interface("10.2.0.0/31")), ("h2", IPv4Interface("10.1.0.0/30")),
+                ),
+            ),
+        }),
+        EVERYONE - {"21", "31"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a summary of the longer one": (
+        Scene({"leaf1": leaf(1, aggregates=(SUMMARY_1,))}), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a prepended path is not used": (
+        Scene({
+            "spine1": neighbors(
+                spine(1, route_maps={**ALL, "OUT": (Clause(10, is_permit=True, prepends=1),)}), outbound="OUT"
+            )
+        }),
+        EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+    ),
+    "a host without a route": (
+        Scene({"host1": host(1, Route(IPv4Network("10.2.0.0/16"), "10.1.0.0"))}),
+        EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a host that drops": (
+        Scene({"host1": host(1, Route(EVERYWHERE, "10.1.0.0"), Route(IPv4Network("10.3.0.0/16"), is_unreachable=True))}),
+        EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a host with a gateway that is not its leaf": (
+        Scene({"host1": host(1, Route(EVERYWHERE, "10.1.0.9"))}),
+        EVERYONE - {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a table for its source": (
+        Scene({
+            "host1": host(
+                1, Route(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.1/32"), 7),)
+            )
+        }),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a table for another source": (
+        Scene({
+            "host1": host(
+                1, Route(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.5/32"), 7),)
+            )
+        }),
+        EVERYONE - {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a source's table that drops what the main one sends": (
+        Scene({
+            "host1": host(
+                1,
+                Route(EVERYWHERE, "10.1.0.0"),
+                Route(EVERYWHERE, table=7, is_unreachable=True),
+                tables=((IPv4Network("10.1.0.1/32"), 7),),
+            )
+        }),
+        EVERYONE - {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a port that is in a VLAN": (
+        Scene({"leaf1": leaf(1, addresses=(("vlan9", IPv4Interface("10.1.0.0/31")),), members=(("h1", "vlan9"),))}),
+        EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+    "a port that is in none": (
+        Scene({"leaf1": leaf(1, addresses=(("vlan9", IPv4Interface("10.1.0.0/31")),))}),
+        WITHOUT_1, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rules(case: str) -> None:
+    scene, sends, widths = CASES[case]
+    assert scene.seen() == (sends, widths)
+
+
+def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
+    """Return the routing of every device of a fabric."""
+    plan = RoutePlan(fabric)
+    return (
+        {switch.name: (router_of(fabric, switch),) for switch in fabric.switches},
+        {host.name: (host_of(plan, host),) for host in fabric.hosts},
+    )
+
+
+def reachable_leaves(fabric: Fabric, network: Network, state: State) -> set[tuple[str, str]]:
+    """Return the pairs of leaves whose hosts' packets arrive."""
+    outlook = network.outlook(state)
+    return {
+        (network.groups[index].leaf, group.leaf)
+        for index, row in enumerate(outlook.rows)
+        for other, group in enumerate(network.groups)
+        if row >> other & 1 and network.groups[index].leaf != group.leaf
+    }
+
+
+@MANY
+@given(intents(("two-tier", "three-tier")))
+def test_leaves_reach_each_other_as_in_a_miniature_bgp_with_every_link_down(values: Values) -> None:
+    fabric = small.fabric(values)
+    routers, hosts = designed(fabric)
+    everywhere = {host.name: (open_host(host, hosts[host.name][0]),) for host in fabric.hosts}
+    network = Network(Cabling.of([fabric]), routers, everywhere)
+    used = {group.leaf for group in network.groups}
+    pairs = {(one, other) for one in used for other in used if one != other}
+    for down in (frozenset[str](), *adjacencies(fabric)):
+        ends = {
+            (link.device, link.port)
+            for link in fabric.links()
+            if link.kind != "host" and {link.device, link.peer} == down
+        }
+        dead = {pair for pair in unreached(fabric, down) if set(pair) <= used}
+        found = reachable_leaves(fabric, network, State(down=frozenset(ends)))
+        assert found == pairs - dead, (sorted(down), sorted(found ^ (pairs - dead)))
+
+
+def open_host(host: Host, routes: HostRoutes) -> HostRoutes:
+    """Return a host that sends everything to its leaves."""
+    everything = IPv4Network("0.0.0.0/0")
+    gateways = {nic.interface: nic.gateway for nic in host.nics}
+    return replace(
+        routes,
+        rails=tuple(
+            replace(
+                rail,
+                routes=tuple(Route(everything, gateways[rail.interface], table) for _, table in rail.tables),
+            )
+            for rail in routes.rails
+        ),
+    )
+
+
+CHOICES = st.lists(
+    st.tuples(
+        st.dictionaries(
+            st.sampled_from(["leaf1", "leaf2", "leaf3", "spine1", "spine2", "host1", "host2"]), st.integers(0, 3)
+        ),
+        st.frozensets(
+            st.sampled_from(sorted(end for end in cabling().ends if end[0].startswith(("leaf", "spine")))), max_size=3
+        ),
+        st.frozensets(st.sampled_from(["leaf1", "spine1", "spine2"])),
+    ),
+    min_size=2,
+    max_size=12,
+)
+
+
+def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRoutes]]]:
+    """Return what devices may run: four configurations each."""
+    routers: dict[str, Sequence[Router]] = {
+        f"leaf{one}": (
+            leaf(one),
+            leaf(one, aggregates=(Aggregate(IPv4Network(f"10.{one}.0.0/24"), is_summary_only=True),)),
+            leaf(one, asn=101),
+            leaf(one, redistributed=None),
+        )
+        for one in (1, 2, 3)
+    }
+    routers |= {
+        f"spine{one}": (
+            spine(one),
+            neighbors(spine(one, **listed("10.0.0.0/8", 31, 31)), inbound="IN"),
+            neighbors(spine(one), remote_asn=0, allowas_in=1),
+            spine(one, is_drained=True),
+        )
+        for one in (1, 2)
+    }
+    hosts: dict[str, Sequence[HostRoutes]] = {
+        f"host{one}": (
+            host(one),
+            host(one, Route(IPv4Network("10.2.0.0/16"), f"10.{one}.0.0")),
+            HostRoutes(),
+            host(one, Route(EVERYWHERE, is_unreachable=True)),
+        )
+        for one in (1, 2, 3)
+    }
+    return routers, hosts
+
+
+@MANY
+@given(CHOICES)
+def test_states_one_after_another_are_as_each_alone(
+    choices: list[tuple[dict[str, int], frozenset[tuple[str, str]], frozenset[str]]],
+) -> None:
+    routers, hosts = variants()
+    network = Network(cabling(), routers, hosts)
+    for phases, down, drained in choices:
+        state = State(phases, down, drained)
+        assert network.outlook(state) == Network(cabling(), routers, hosts).outlook(state)
