@@ -40,7 +40,7 @@ class Transition:
         running = {}
         for name, files in intended.items():
             is_there = name in old and platform(before, name) == platform(after, name)
-            found = dict(old[name]) if is_there else {file: None for file in files}
+            found = dict(old[name]) if is_there else dict.fromkeys(files)
             running[name] = Running(found, "")
         part = planning.make(after, running, intended, is_part=True)
         sides = planning.sides_of(running, intended)
@@ -72,7 +72,7 @@ class Transition:
     def change(self, step: Step, name: str) -> DevicePlan:
         """Return what a step does to one of its devices."""
         bridge = next((one for one in self.plan.bridges if one.device == name), None)
-        if bridge is not None:
+        if bridge is not None and step.stage:
             return bridge.first if step.stage == "both" else bridge.then
         found = self.plan.device(name)
         assert found is not None
