@@ -6,8 +6,10 @@ configuration that still accepts and announces what ran before, beside what is i
 What no order avoids is named in the step that costs it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
@@ -18,6 +20,7 @@ from netkit.platforms.compare import natural
 from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router
 from netkit.routing import Cabling, Network, Outlook, State
 from netkit.routing.designed import host_of, router_of
+from netkit.routing.network import Group
 
 ROLES = ("leaf", "spine", "core", "host")
 """The order to begin with. Hosts come last: a switch must know a traffic class before somebody uses it."""
@@ -111,9 +114,10 @@ class Order:
                 yield host.name, (found.running, found.intended)
 
     def _there(self, devices: Iterable[Named]) -> Iterator[Named]:
-        """Yield devices that are there: of two fabrics, those that the earlier one has."""
+        """Yield devices that are there: of two fabrics, those in the plan and those that the earlier one has."""
         for device in devices:
-            if not self._before or any(one.device(device.name) is not None for one in self._before):
+            is_known = any(one.device(device.name) is not None for one in self._before)
+            if not self._before or device.name in self._devices or is_known:
                 yield device
 
     def _all_kept(self) -> Iterator[tuple[str, Kept]]:
@@ -229,10 +233,12 @@ class Order:
                     continue  # it never came back
                 is_seen_twice = other < index and not outlook.rows[other] >> index & 1
                 if not is_seen_twice:
-                    pairs += len(groups[index].nics) * len(groups[other].nics)
+                    pairs += _pairs_between(groups[index], groups[other])
                     for group in (groups[index], groups[other]):
                         hosts.update(nic.host for nic in group.nics)
                         rails.update(nic.interface for nic in group.nics)
+        if not pairs:
+            return NOTHING_LOST
         return Loss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
 
 
@@ -242,6 +248,14 @@ def weight(device: DevicePlan) -> tuple[object, ...]:
     sizes = (len(blast.gpus), len(blast.hosts), len(blast.sessions), len(blast.links))
     place = ROLES.index(device.role), natural((device.name,))
     return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
+
+
+def _pairs_between(one: Group, other: Group) -> int:
+    """Return how many pairs of addresses two groups make; a host reaches its own without the fabric."""
+    if one is other:
+        return sum(a.host != b.host for a, b in combinations(one.nics, 2))
+    there = Counter(nic.host for nic in other.nics)
+    return len(one.nics) * len(other.nics) - sum(there[nic.host] for nic in one.nics)
 
 
 def depends_on(device: DevicePlan, fabric: Fabric) -> frozenset[str]:

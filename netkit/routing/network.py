@@ -269,51 +269,44 @@ class Network:
 
     def _rib(self, tables: _Tables, number: int, name: str) -> _Rib:
         """Return what a router knows from what its neighbours announce now."""
-        state, layer = tables.state, tables.layers[number]
-        router, index = self.router(state, name), self._layers[number]
+        state, index = tables.state, self._layers[number]
         own = 0
         for prefix in self._origins[name, self._phase(state, name)]:
             own |= index.get(prefix, 0)
-        is_drained = router.is_drained or name in state.drained
         offers: dict[Quality, list[tuple[str, _Advert]]] = {}
+        for quality, sender, advert in self._accepted(tables, number, name):
+            offers.setdefault(quality, []).append((sender, advert))
+        known = own
+        adverts = [_Advert(own, 0, frozenset(), is_drained=False)] if own else []
+        hops: list[tuple[str, int]] = []
+        most = self.router(state, name).max_paths
+        for quality in sorted(offers):
+            best = 0
+            for sender, advert in _at_most(most, offers[quality], known):
+                hops.append((sender, advert.mask))
+                if chosen := advert.mask & ~best:
+                    adverts.append(replace(advert, mask=chosen))
+                    best |= chosen
+            known |= best
+        return _Rib(own, known, tuple(hops), tuple(_merged(adverts)))
+
+    def _accepted(self, tables: _Tables, number: int, name: str) -> Iterator[tuple[Quality, str, _Advert]]:
+        """Yield the routes that a router's filters let in, with their quality and their sender."""
+        state, layer = tables.state, tables.layers[number]
+        router = self.router(state, name)
+        is_drained = router.is_drained or name in state.drained
         for sender, far, near in tables.links[name]:
             for advert in self._announced(tables, layer[sender], sender, far, number):
                 if router.asn in advert.asns and not near.allowas_in:
                     continue
                 is_last_resort = is_drained or near.is_drained or advert.is_drained
+                usual = DRAINED_PREFERENCE if is_last_resort else USUAL_PREFERENCE
                 for permitted, clause in self._filter(state, name, near.inbound, number, is_drained=advert.is_drained):
-                    mask = advert.mask & permitted
-                    if not mask:
-                        continue
-                    preference = clause.local_preference
-                    if preference is None:
-                        preference = DRAINED_PREFERENCE if is_last_resort else USUAL_PREFERENCE
-                    quality = (-preference, advert.length + clause.prepends)
-                    kept = _Advert(mask, quality[1], advert.asns, advert.is_drained or clause.has_graceful_shutdown)
-                    offers.setdefault(quality, []).append((sender, kept))
-        known = own
-        adverts = [_Advert(own, 0, frozenset(), is_drained=False)] if own else []
-        hops: list[tuple[str, int]] = []
-        for quality in sorted(offers):
-            equal = offers[quality]
-            best = 0
-            counted = [0] * router.max_paths if router.max_paths < len(equal) else []
-            """Destinations that have at least one, two, … paths, where there may be more than are used."""
-            for sender, advert in equal:
-                used = advert.mask & ~known
-                if counted:
-                    used &= ~counted[-1]
-                    for place in range(len(counted) - 1, 0, -1):
-                        counted[place] |= used & counted[place - 1]
-                    counted[0] |= used
-                if not used:
-                    continue
-                hops.append((sender, used))
-                if chosen := used & ~best:
-                    adverts.append(_Advert(chosen, advert.length, advert.asns, advert.is_drained))
-                    best |= chosen
-            known |= best
-        return _Rib(own, known, tuple(hops), tuple(_merged(adverts)))
+                    if mask := advert.mask & permitted:
+                        preference = usual if clause.local_preference is None else clause.local_preference
+                        length = advert.length + clause.prepends
+                        is_flagged = advert.is_drained or clause.has_graceful_shutdown
+                        yield (-preference, length), sender, _Advert(mask, length, advert.asns, is_flagged)
 
     def _announced(self, tables: _Tables, rib: _Rib, sender: str, far: Neighbor, number: int) -> Iterator[_Advert]:
         """Yield what a router announces over one of its sessions."""
@@ -490,6 +483,20 @@ def _fits(rules: Sequence[tuple[int, int, int, int, bool]], number: int, length:
         if shortest <= length <= longest and number & netmask == start:
             return is_permit
     return False
+
+
+def _at_most(most: int, offers: Sequence[tuple[str, _Advert]], known: int) -> Iterator[tuple[str, _Advert]]:
+    """Yield equal routes to what is not known yet, no more of them to one destination than a router uses."""
+    counted = [0] * most if most < len(offers) else []
+    for sender, advert in offers:
+        used = advert.mask & ~known
+        if counted:
+            used &= ~counted[-1]
+            for place in range(most - 1, 0, -1):
+                counted[place] |= used & counted[place - 1]
+            counted[0] |= used
+        if used:
+            yield sender, replace(advert, mask=used)
 
 
 def _merged(adverts: Iterable[_Advert]) -> Iterator[_Advert]:

@@ -44,7 +44,7 @@ class Transition:
             running[name] = Running(found, "")
         part = planning.make(after, running, intended, is_part=True)
         sides = planning.sides_of(running, intended)
-        return cls(before, after, running, intended, planning.ordered(after, part, sides, (before,)))
+        return cls(before, after, running, intended, planning.ordered(after, part, sides, before=(before,)))
 
     def backwards(self) -> "Transition":
         """Return the way back, from what is intended to what ran; of devices in both fabrics."""
@@ -72,7 +72,7 @@ class Transition:
     def change(self, step: Step, name: str) -> DevicePlan:
         """Return what a step does to one of its devices."""
         bridge = next((one for one in self.plan.bridges if one.device == name), None)
-        if bridge is not None:
+        if bridge is not None and step.stage:
             return bridge.first if step.stage == "both" else bridge.then
         found = self.plan.device(name)
         assert found is not None

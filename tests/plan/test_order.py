@@ -18,7 +18,7 @@ SMALL: dict[str, Any] = {
     "units": [{"unit": "1", "hosts": 2}],
 }
 MANY = settings(
-    max_examples=40,
+    max_examples=15,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
 )
@@ -88,7 +88,7 @@ def assert_loses_only_what_it_names(found: Transition) -> None:
     has_other_spines=st.sampled_from([False, False, False, True]),
 )
 def test_no_state_between_two_random_intents_loses_what_the_plan_does_not_name(
-    platform: str, first: list[str], second: list[str], has_other_spines: bool
+    platform: str, first: list[str], second: list[str], *, has_other_spines: bool
 ) -> None:
     before = merged(*(EDITS[name] for name in first))
     after = merged(before, *(EDITS[name] for name in second))
@@ -100,3 +100,48 @@ def test_no_state_between_two_random_intents_loses_what_the_plan_does_not_name(
     assert_loses_only_what_it_names(found)
     assert planning.read(planning.write(found.plan)) == found.plan
     assert not found.again().changed
+
+
+FEW = {"ceilings": {"hosts_per_unit": 2}}
+NEEDS_ORDER = {
+    "higher ceilings": (FEW, {"ceilings": {"hosts_per_unit": 8}}),
+    "lower ceilings": ({"ceilings": {"hosts_per_unit": 8}}, FEW),
+}
+"""Changes that lose traffic in the wrong order."""
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", ["higher ceilings", "lower ceilings"])
+def test_other_lengths_of_summaries_lose_nothing_in_two_stages(platform: str, name: str) -> None:
+    found = transition(platform, *NEEDS_ORDER[name])
+    assert {step.stage for step in found.plan.steps} >= {"both", "finish"}
+    assert not found.plan.worst
+    assert not any(lost for _, _, lost in found.lost())
+    assert planning.read(planning.write(found.plan)) == found.plan
+    assert found.plan.bridges
+    assert not found.again().changed
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("name", ["higher ceilings", "lower ceilings"])
+def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
+    found = transition(platform, *NEEDS_ORDER[name])
+    assert not any(lost for _, _, lost in found.lost())
+    assert any(lost for _, _, lost in found.lost(found.reversed_steps()))
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_order_is_the_same_every_time(platform: str) -> None:
+    plans = [transition(platform, *NEEDS_ORDER["higher ceilings"]).plan for _ in range(2)]
+    assert planning.write(plans[0]) == planning.write(plans[1])
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_gone_is_what_the_intended_fabric_does_not_connect(platform: str) -> None:
+    for before, after in (({}, {"cross_rail": "blocked"}), ({"cross_rail": "blocked"}, {}), ({}, {})):
+        found = transition(platform, before, after)
+        configs = found.configs()
+        at_first = found.reached(configs)
+        dropped = at_first - found.reached(found.done(configs, found.plan.steps))
+        assert found.plan.gone.pairs == len(dropped)
+        assert not unnamed(dropped, found.plan.gone)

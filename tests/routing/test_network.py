@@ -67,7 +67,7 @@ class Scene:
     """Three leaves, two spines and three hosts; some of them different."""
 
     changed: Mapping[str, Router | HostRoutes] = field(default_factory=dict)
-    state: State = State()
+    state: State = field(default_factory=State)
 
     def devices(self) -> dict[str, Router | HostRoutes]:
         """Return what everybody runs."""
@@ -249,7 +249,9 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a host that drops": (
-        Scene({"host1": host(1, Route(EVERYWHERE, "10.1.0.0"), Route(IPv4Network("10.3.0.0/16"), is_unreachable=True))}),
+        Scene({
+            "host1": host(1, Route(EVERYWHERE, "10.1.0.0"), Route(IPv4Network("10.3.0.0/16"), is_unreachable=True))
+        }),
         EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a host with a gateway that is not its leaf": (
@@ -309,7 +311,7 @@ def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Seq
     )
 
 
-def reachable_leaves(fabric: Fabric, network: Network, state: State) -> set[tuple[str, str]]:
+def reachable_leaves(network: Network, state: State) -> set[tuple[str, str]]:
     """Return the pairs of leaves whose hosts' packets arrive."""
     outlook = network.outlook(state)
     return {
@@ -336,7 +338,7 @@ def test_leaves_reach_each_other_as_in_a_miniature_bgp_with_every_link_down(valu
             if link.kind != "host" and {link.device, link.peer} == down
         }
         dead = {pair for pair in unreached(fabric, down) if set(pair) <= used}
-        found = reachable_leaves(fabric, network, State(down=frozenset(ends)))
+        found = reachable_leaves(network, State(down=frozenset(ends)))
         assert found == pairs - dead, (sorted(down), sorted(found ^ (pairs - dead)))
 
 
