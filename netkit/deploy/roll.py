@@ -56,7 +56,7 @@ class Rollout:
         if len(self.job.waves) > 1 and is_first and not self.stopped:
             self._look_at_all()
             self._plan_waves(is_first=is_first)
-        for wave in tuple(self.job.waves):
+        for wave in (wave for wave in tuple(self.job.waves) if (wave.stage == "finish") is not is_first):
             if self.job.is_stopping():
                 self.stopped = self.stopped or INTERRUPTED
             if self.stopped:
@@ -80,18 +80,18 @@ class Rollout:
                 self.ended[name] = replace(outcome, state=State.BOTH)
 
     def _plan_waves(self, *, is_first: bool) -> None:
+        """Plan what is left; the waves of the second stage are numbered after those of the first."""
         job = self.job
         todo = {name for name in job.tasks if name not in self.ended}
-        part = replace(
-            job.plan,
-            devices=tuple(device for device in job.plan.devices if device.name in todo),
-            steps=tuple(step for step in job.plan.steps if (step.stage == "finish") is not is_first),
-        )
-        job.waves[:] = waves(part, job.fabric, replace(job.options, has_canary=job.options.has_canary and is_first))
+        part = replace(job.plan, devices=tuple(device for device in job.plan.devices if device.name in todo))
+        options = replace(job.options, has_canary=job.options.has_canary and is_first)
+        begun = [] if is_first else [wave for wave in job.waves if wave.stage != "finish"]
+        found = [wave for wave in waves(part, job.fabric, options) if is_first or wave.stage == "finish"]
+        job.waves[:] = [*begun, *(replace(wave, number=number) for number, wave in enumerate(found, len(begun) + 1))]
 
     def _look_at_all(self) -> None:
         """Find out what stands in the way of any device before the first one is changed."""
-        names = [name for wave in self.job.waves for name in wave.devices]
+        names = list(dict.fromkeys(name for wave in self.job.waves for name in wave.devices))
         found = each(self.job.runner, names, lambda name: self._device(name, 0).prepare(is_rehearsal=True))
         self._take(found)
 

@@ -47,7 +47,7 @@ class Options:
     on_failure: Literal["stop", "rollback"] = "stop"
     """Whether a run that stops for a failure takes back by itself what it has done."""
     is_backward: bool = False
-    """Whether this is such a way back: in reverse order, and whoever fails does not hold up the others."""
+    """Whether this is such a way back: what fails does not hold up the others."""
 
 
 def weightiest(*codes: int) -> int:

@@ -1,7 +1,9 @@
 """What traffic saw: each gap in its wave and in its scope."""
 
 from netkit.lab.proof.calling import Call, Gap, Heard
-from netkit.platforms.change import Risk
+from netkit.plan import Blast, DevicePlan, Plan
+from netkit.plan.shape import Loss, Step
+from netkit.platforms.change import Risk, Way
 from netkit.prove.flow import ACROSS, SAME_LEAF, Flow
 from netkit.prove.proof import of_loss
 from netkit.prove.seen import BEFORE, ScopeSeen, Turn, WaveSeen, by_scope, by_wave, mute, since_the_first
@@ -25,7 +27,7 @@ def test_what_is_lost_before_the_first_wave_does_not_speak_against_a_change() ->
     during = Gap(100.5, 101.0, 4)
     heard = [Heard("a", 50, (Gap(90.0, 91.0, 9), during)), Heard("b", 50, (Gap(99.0, 99.5, 4),))]
     assert since_the_first(TURNS, heard) == (Heard("a", 50, (during,)), Heard("b", 50, ()))
-    assert list(of_loss(Risk.LOW, by_scope(FLOWS, since_the_first(TURNS, heard[1:])))) == []
+    assert list(of_loss(plan(Risk.LOW), FLOWS, since_the_first(TURNS, heard[1:]))) == []
 
 
 def test_a_scope_names_its_worst_flow() -> None:
@@ -40,7 +42,17 @@ def test_a_call_that_could_not_be_made_is_no_success() -> None:
     assert list(mute([Heard("a", 0, (), "ping: no route"), Heard("b", 1, ())])) == ["a: ping: no route"]
 
 
-def test_only_loss_that_the_plan_does_not_announce_speaks_against_a_change() -> None:
-    scopes = (ScopeSeen(SAME_LEAF, 1, 50, 0, 0.0, ""), ScopeSeen(ACROSS, 1, 40, 14, 1.5, "b"))
-    assert list(of_loss(Risk.SESSION, scopes)) == []
-    assert list(of_loss(Risk.LOW, scopes)) == ["across units: 14 of 40 packets lost by a change of risk low: b"]
+def plan(risk: Risk, lost: Loss | None = None) -> Plan:
+    device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Way("files"), Blast(), "", "")
+    return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or Loss()),))
+
+
+def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> None:
+    name = "gpu01:rail0 → gpu02:rail0"
+    flows, heard = (Flow(ACROSS, Call(name, "gpu01", "rail0", "s", "d")),), (Heard(name, 40, (Gap(1.0, 2.5, 14),)),)
+    said = [f"{name}: 14 of 40 packets lost; netkit predicted that none is: a defect of netkit"]
+    assert list(of_loss(plan(Risk.LOW), flows, heard)) == said
+    assert list(of_loss(plan(Risk.SESSION), flows, heard)) == said
+    assert list(of_loss(plan(Risk.BUFFER), flows, heard)) == []
+    assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu03"))), flows, heard)) == said
+    assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu02"))), flows, heard)) == []

@@ -188,7 +188,7 @@ class Trial:
         self.is_whole = outcome is not None and not against
         self.failures += against
         if not self.failures and not self._notes:
-            self.failures += proofs.of_loss(plan.risk, by_scope(called, since_the_first(turns, heard)))
+            self.failures += proofs.of_loss(plan, called, since_the_first(turns, heard))
         missed = untried(self._wanted, plan, self._base.fabric.names)
         return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
 

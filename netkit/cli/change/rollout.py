@@ -153,8 +153,9 @@ def limited(options: Options, project: Project, limit: str, plan: Plan) -> Optio
 
 
 def changing(plan: Plan, options: Options) -> int:
-    """Return how many devices of a plan are to be changed."""
-    return sum(options.limit is None or device.name in options.limit for device in plan.changed)
+    """Return how many changes of devices a plan makes: two where a device changes in two stages."""
+    names = [device.name for device in plan.changed] + [bridge.device for bridge in plan.bridges]
+    return sum(options.limit is None or name in options.limit for name in names)
 
 
 def watched(
