@@ -113,7 +113,15 @@ def ordered(
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
     devices = tuple(replace(device, routing=None) for device in plan.devices)
-    return replace(plan, devices=devices, steps=steps, bridges=bridges, gone=order.gone(), partial=order.partial())
+    return replace(
+        plan,
+        devices=devices,
+        steps=steps,
+        bridges=bridges,
+        gone=order.gone(),
+        partial=order.partial(),
+        has_routing=bool(routing),
+    )
 
 
 def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[[str], Sides]) -> Plan:

@@ -149,6 +149,8 @@ class Plan:
     bridges: tuple[Bridge, ...] = ()
     gone: Loss = Loss()
     """What the intended fabric does not connect any more."""
+    has_routing: bool = False
+    """Whether any device's routing changes, so that a part of the plan has an order of its own."""
     partial: Partial | None = None
     """Only of a plan with a limit that leaves the fabric worse than it was."""
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from types import MappingProxyType
 from typing import TypeVar
 
 from netkit.errors import ConfigError, Problem
@@ -123,12 +122,12 @@ def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
 
 def in_order(lists: Mapping[str, Iterable[PrefixRule]]) -> Mapping[str, tuple[PrefixRule, ...]]:
     """Return prefix lists with their rules in the order in which they are tried."""
-    return MappingProxyType({name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()})
+    return {name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()}
 
 
 def clauses_in_order(maps: Mapping[str, Iterable[Clause]]) -> Mapping[str, tuple[Clause, ...]]:
     """Return route maps with their clauses in the order in which they are tried."""
-    return MappingProxyType({name: tuple(sorted(clauses, key=_number)) for name, clauses in maps.items()})
+    return {name: tuple(sorted(clauses, key=_number)) for name, clauses in maps.items()}
 
 
 def _number(item: PrefixRule | Clause) -> int:

@@ -7,7 +7,6 @@ Each platform reads its own configuration into a `Router`, so that what runs cou
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv4Network
-from types import MappingProxyType
 
 NO_MAP = ""
 LARGEST_LENGTH = 32
@@ -80,8 +79,8 @@ class Router:
     """(port, SVI): access ports and the SVI whose subnet they are in."""
     down: frozenset[str] = frozenset()
     """Interfaces that are shut down."""
-    prefix_lists: Mapping[str, tuple[PrefixRule, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    prefix_lists: Mapping[str, tuple[PrefixRule, ...]] = field(default_factory=dict)
+    route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=dict)
     neighbors: tuple[Neighbor, ...] = ()
     redistributed: str | None = None
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""

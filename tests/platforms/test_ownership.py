@@ -125,7 +125,7 @@ def without(text: str, first: str, last: str) -> str:
         ("nvue", "startup.yaml", "      aaa:\n", "      date-time:\n"),
         ("sonic", "config_db.json", ' "MGMT_PORT": {', ' "DNS_NAMESERVER": {'),
         ("eos", "eos.cfg", "!\ninterface Management1\n", "!\nip routing ipv6"),
-        ("eos", "eos.cfg", "username netkit", "service routing"),
+        ("eos", "eos.cfg", "username netkit", "vlan internal"),
         ("frr", "netplan.yaml", "    eth0:\n", "    swp1s0:"),
     ],
 )

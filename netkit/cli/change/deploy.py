@@ -17,6 +17,7 @@ from netkit.cli.change.rollout import (
     Told,
     agreed,
     changing,
+    limited,
     refuse,
     runs_of,
     show,
@@ -66,7 +67,8 @@ def run(
         return _resume(told, project, devices, resume, control)
     warn(project)
     whole = planned = plan_of_file(project, file) if file else from_devices(project, told.limit, devices)
-    if file and told.limit:
+    is_part = bool(file and told.limit and whole.plan.has_routing)
+    if is_part:  # its order is not that of the whole, and takes what all devices run
         planned = from_devices(project, told.limit, devices)
         _refuse_moved(planned.plan, whole.plan)
     if digest and file is None and (done := finished(planned.plan, runs_of(project, devices), digest)):
@@ -74,14 +76,22 @@ def run(
         return 0
     if digest:
         refuse_unapproved(whole.plan, digest)
-    return _roll_out(told, project, planned, devices, control, whole.plan, dry=dry)
+    options = told.options if is_part or not file else limited(told.options, project, told.limit, planned.plan)
+    return _roll_out(told, project, planned, devices, control, whole.plan, options, dry=dry)
 
 
 def _roll_out(
-    told: Told, project: Project, planned: Planned, devices: Fleet, control: Control, whole: Plan, *, dry: bool
+    told: Told,
+    project: Project,
+    planned: Planned,
+    devices: Fleet,
+    control: Control,
+    whole: Plan,
+    options: Options,
+    *,
+    dry: bool,
 ) -> int:
     """Show a plan, ask, and deploy it, or try it without writing anything. `whole` is what was approved."""
-    options = told.options
     show(told, project.fabric, planned.plan, options)
     if dry:
         if planned.plan.changed:

@@ -130,7 +130,7 @@ class View:
     bgp: tuple[Bgp, ...]
     maintenance: tuple[Maintenance, ...]
     pfc_is_own_section: tuple[bool, ...]
-    internal_vlans: range = INTERNAL_VLANS
+    internal_vlans: tuple[int, int] = (INTERNAL_VLANS[0], INTERNAL_VLANS[-1])
     mac_ageing_s: int = MAC_AGEING_S
     arp_timeout_s: int = ARP_TIMEOUT_S
     unknown_unicast_percent: str = UNKNOWN_UNICAST_PERCENT
