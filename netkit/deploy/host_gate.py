@@ -43,12 +43,13 @@ class HostGate:
     def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
         """Return the answer once all is well, or when patience is over."""
         before: Before = json.loads(question.sample or "{}")
-        called = {
-            name: [one for one in to if one in before.get(name, {}).get("answers", ())] for name, to in far.items()
+        wanted = {
+            name: [one for one in to if one in before.get(name, {}).get("answers", ())]
+            for name, to in _addresses(far).items()
         }
         deadline_s = self._clock.steady_s() + question.patience_s
         while True:
-            found = reader.rail_states(called)
+            found = reader.rail_states(wanted)
             worse = tuple(f"{question.device}: {one}" for state in found for one in _worse(state, before, far))
             left_s = deadline_s - self._clock.steady_s()
             if not worse or left_s <= 0:
