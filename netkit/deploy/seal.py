@@ -7,6 +7,7 @@ account's other files: the key is among them.
 
 import base64
 import os
+import secrets
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
@@ -47,8 +48,9 @@ def _key(folder: Path) -> bytes:
     file = folder / KEY
     if not file.exists():
         private.make_folder(folder)
-        draft = folder / f".{KEY}.{os.getpid()}"
-        with os.fdopen(private.open_file(draft, os.O_WRONLY | os.O_TRUNC), "wb") as stream:
+        # Several threads seal at once: a draft belongs to one of them.
+        draft = folder / f".{KEY}.{secrets.token_hex(8)}"
+        with os.fdopen(private.open_file(draft, os.O_WRONLY | os.O_EXCL), "wb") as stream:
             stream.write(os.urandom(KEY_BYTES))
             stream.flush()
             os.fsync(stream.fileno())
