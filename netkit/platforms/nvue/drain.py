@@ -67,10 +67,8 @@ def begun(words: Dialect) -> Document:
 
 
 def ended(startup: Tree, applied: Tree) -> Document:
-    """Return the document that makes both what they were; an object in which nothing else is left goes too."""
-    made = back(startup, SHUTDOWN, AUTO_SAVE)
-    gone = [_alone(applied, path) for path in (SHUTDOWN, AUTO_SAVE) if at(startup, path) is None]
-    return Document(unset={key: value for path in gone for key, value in _at(path, None).items()}, set=made.set)
+    """Return the document that makes both what they were."""
+    return back(startup, applied, SHUTDOWN, AUTO_SAVE)
 
 
 def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,14 +80,17 @@ def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
     return path
 
 
-def back(startup: Tree, *paths: tuple[str, ...]) -> Document:
-    """Return the document that makes some places what startup says."""
+def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> Document:
+    """Return the document that makes some places what startup says; an object in which nothing else is left goes too.
+
+    Such an object is what remains when a change takes away all of BGP while the switch is drained.
+    """
     unset: Tree = {}
     intended: Tree = {}
     for path in paths:
         found = at(startup, path)
         if found is None:
-            unset.update(_at(path, None))
+            unset.update(_at(_alone(applied, path), None))
         else:
             intended.update(_at(path, found))
     return Document(unset, intended)

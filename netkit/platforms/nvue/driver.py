@@ -71,9 +71,8 @@ class NvueDriver(NvueReader):
 
     def _intended_drain(self, text: str) -> Document:
         """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
-        startup = drain.tree_of(self._transport.config("startup"))
-        is_own = drain.is_own(drain.tree_of(text), startup)
-        return drain.back(startup, drain.AUTO_SAVE) if is_own else Document()
+        applied, startup = drain.tree_of(text), drain.tree_of(self._transport.config("startup"))
+        return drain.back(startup, applied, drain.AUTO_SAVE) if drain.is_own(applied, startup) else Document()
 
     def _stage(self, document: Document, *, replaces: bool = False) -> None:
         self._revision, self._steps = "", []
@@ -175,7 +174,7 @@ class NvueDriver(NvueReader):
         if drain.is_own(applied, startup):
             return
         if kept is Kept.UNSAVED_ON_PURPOSE:
-            self._change(drain.back(startup, drain.AUTO_SAVE), UNDRAINING)
+            self._change(drain.back(startup, applied, drain.AUTO_SAVE), UNDRAINING)
         self._transport.save()
 
     def _applied_and_startup(self) -> tuple[Tree, Tree]:
@@ -210,7 +209,7 @@ class NvueDriver(NvueReader):
         applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
             if self._transport.is_waiting():  # nothing is saved before it is confirmed
-                self._change(drain.back(startup, drain.SHUTDOWN), UNDRAINING)
+                self._change(drain.back(startup, applied, drain.SHUTDOWN), UNDRAINING)
                 return
             self._change(drain.ended(startup, applied), UNDRAINING)
             self._transport.save()

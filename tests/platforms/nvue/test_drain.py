@@ -67,6 +67,7 @@ def test_the_end_of_a_drain_sets_what_was_and_unsets_what_was_not() -> None:
 def test_an_object_that_only_the_drain_has_left_goes_with_it() -> None:
     applied = {"router": {"bgp": {"graceful-shutdown": "enabled"}}, "system": tree("", "disabled")["system"]}
     assert drain.ended(tree(), applied) == Document(unset={"router": {"bgp": None}, "system": {"config": None}})
+    assert drain.back(tree(), applied, drain.SHUTDOWN) == Document(unset={"router": {"bgp": None}})
 
 
 def test_secrets_go_into_values_and_names() -> None:
