@@ -31,6 +31,8 @@ exec /usr/bin/vtysh "$@"
 TOLD = "! told "
 BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
+TIMERS = ("transmit-interval", "receive-interval")
+PROFILE = re.compile(r"^ profile \S+$")
 OWNER = re.compile(r"^\s*(?:profile|peer) ")
 SLOWED = re.compile(rf"^{TOLD}(.+): (\S+) (\d+), runs at (\d+)$", re.MULTILINE)
 COMPLAINTS = re.compile(r"^(?:%|line \d+:|\[.*?\] %).*$", re.MULTILINE)
@@ -123,15 +125,27 @@ def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIEN
 
 
 def slower_bfd(text: str, interval_ms: int) -> str:
-    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with; it begins with how."""
+    """Return a configuration whose BFD runs no faster than the lab's machine can keep up with; it begins with how.
+
+    A timer that a profile leaves out is at FRR's default, which is too fast as well, and FRR takes none back.
+    """
     lines, told, owner = [], [], ""
-    for line in text.splitlines(keepends=True):
-        owner = line.strip() if OWNER.match(line) else owner
-        match = TIMER.match(line)
-        is_fast = match is not None and int(match[2]) < interval_ms
-        if match and is_fast:
-            told.append(f"{TOLD}{owner}: {match[1].strip()} {match[2]}, runs at {interval_ms}\n")
-        lines.append(f"{match[1]}{interval_ms}\n" if match and is_fast else line)
+    missing: list[str] = []
+    for line in [*text.splitlines(keepends=True), ""]:
+        given = [line]
+        if not line.startswith("  "):
+            given, missing = [*(f"  {timer} {BFD_DEFAULT_MS}\n" for timer in missing), line], []
+        for one in given:
+            match = TIMER.match(one)
+            is_fast = match is not None and int(match[2]) < interval_ms
+            if match and match[1].strip() in missing:
+                missing.remove(match[1].strip())
+            if match and is_fast:
+                told.append(f"{TOLD}{owner}: {match[1].strip()} {match[2]}, runs at {interval_ms}\n")
+            lines.append(f"{match[1]}{interval_ms}\n" if match and is_fast else one)
+        if OWNER.match(line):
+            owner = line.strip()
+            missing = list(TIMERS) if PROFILE.match(line) and int(BFD_DEFAULT_MS) < interval_ms else []
     return "".join([*told, *lines])
 
 

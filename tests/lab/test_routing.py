@@ -19,6 +19,9 @@ bfd
   receive-interval 2000
  exit
  !
+ profile plain
+ exit
+ !
 exit
 !
 """
@@ -33,12 +36,16 @@ def shown(script: str, text: str, folder: Path) -> str:
 def test_faster_timers_run_slower_and_all_are_shown_as_told(tmp_path: Path) -> None:
     slower = slower_bfd(TOLD, 1000)
     running = "".join(line for line in slower.splitlines(keepends=True) if not line.startswith("! told"))
-    assert running == TOLD.replace("interval 300", "interval 1000")
+    left_out = " profile plain\n"
+    slow = f"{left_out}  transmit-interval 1000\n  receive-interval 1000\n"
+    assert running == TOLD.replace("interval 300", "interval 1000").replace(left_out, slow)
     defaults = re.compile(r"^ *(?:receive|transmit)-interval 300\n", re.MULTILINE)
     assert shown(as_told(slower), running, tmp_path) == defaults.sub("", TOLD)  # FRR prints no default
 
 
 def test_what_is_slow_enough_stays_as_it_is() -> None:
-    slow = TOLD.replace("interval 300", "interval 1000")
+    slow = TOLD.replace("interval 300", "interval 1000").replace(" profile plain\n exit\n !\n", "")
     assert slower_bfd(slow, 1000) == slow
     assert as_told(slow) == ""
+    assert slower_bfd(TOLD, 300) == TOLD
+    assert slower_bfd("bfd\n profile a\n profile b\n", 400).count("interval 400\n") == 4  # an `exit` may be left out
