@@ -75,9 +75,17 @@ hold() {{  # the same, but only beside its place: whether there is room for it
     say "$2 cannot be written"
     return 1
 }}
+drained() {{  # a file: print what drains its routers, by the AS numbers they have there
+    [ -e {drain} ] && awk '/^router bgp / {{
+        place = $0
+        sub(/^router bgp [0-9]+/, "", place)
+        if (NR == FNR) number[place] = $3
+        else if (place in number) $0 = "router bgp " number[place] place
+    }} NR != FNR' "$1" {drain}
+}}
 routing() {{
     mkdir -p reload && : >reload/vtysh.conf
-    cat "$1/frr.conf" {drain} >wanted.conf 2>/dev/null
+    {{ cat "$1/frr.conf"; drained "$1/frr.conf"; }} >wanted.conf
     vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
         {{ say "FRR does not show its configuration"; return; }}
     # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
