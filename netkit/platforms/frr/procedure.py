@@ -97,6 +97,14 @@ routing() {{
     [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
+# A session ends while its port still carries what is on its way. With the port first, bgpd 8.4.4 keeps the address of the
+# neighbour it forgets, and dies when the port comes up again.
+part() {{
+    router=$(vtysh -c 'show running-config' </dev/null | grep -m 1 -E '^router bgp [0-9]+$')
+    while read -r port; do
+        [ -z "$router" ] || vtysh -c 'configure terminal' -c "$router" -c "no neighbor $port interface" </dev/null
+    done <"$1.left" >/dev/null 2>&1
+}}
 leave() {{  # networkd lets a port be that it no longer knows: up, and with its addresses (systemd issue 20312)
     while read -r port; do
         [ ! -e "/run/systemd/network/10-netplan-$port.network" ] || continue
@@ -173,6 +181,7 @@ def _steps(files: tuple[str, ...]) -> list[str]:
     steps = []
     for file in files:
         if file == NETPLAN:
+            steps += ['part "$1"'] if FRR_CONF in files else []
             steps.append('netplan apply 2>netplan.log || say "netplan apply fails: $(tail -n 2 netplan.log)"')
             steps.append('leave "$1"')
         elif file == SYSCTL:
