@@ -97,7 +97,7 @@ routing() {{
     [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
 }}
-# A session ends while its port still carries what is on its way. With the port first, bgpd 8.4.4 keeps the address of the
+# A session ends while its port still carries what is on its way. With the port first, bgpd 8.4.4 keeps a trace of the
 # neighbour it forgets, and dies when the port comes up again.
 part() {{
     router=$(vtysh -c 'show running-config' </dev/null | grep -m 1 -E '^router bgp [0-9]+$')
