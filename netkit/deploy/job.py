@@ -72,6 +72,11 @@ class Job:
     done: set[str] = field(default_factory=set)
     """Devices that run what is intended, as far as this run has come."""
 
+    def waiting(self, device: str) -> frozenset[str]:
+        """Return the ports of a device whose session stays down until the other end changes."""
+        named = (end.partition(":") for step in self.plan.steps if device in step.devices for end in step.waiting)
+        return frozenset(port for name, _, port in named if name == device)
+
     def predict(self, device: str) -> Prediction | None:
         """Return who reaches whom now that a device has changed; None when no model says."""
         return None if self.model is None else self.model(device, frozenset(self.done))

@@ -58,7 +58,7 @@ class Turn:
             reader=driver,
             neighbors=self.job.neighbors(self.name),
             risk=self.task.plan.risk,
-            ending=self.ending,
+            ending=self.ending | self.job.waiting(self.name),
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             sample=self.sample,
             patience_s=max(0.0, patience_s),

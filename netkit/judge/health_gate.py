@@ -5,7 +5,7 @@ needs beside: the lossless class loses nothing more than before, no watchdog tri
 reached over as many ports, and light is what it was.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import cast
 
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Host, Switch
+from netkit.design.expectation import Reach, without_drains
 from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
@@ -42,6 +43,7 @@ class HealthGate:
         self._fabric, self._others, self._views, self._trend_db, self._clock = fabric, others, views, trend_db, clock
         self._lossless = fabric.lossless.lossless_priorities
         self._prefixes = frozenset(leaf.leaf_prefix for leaf in fabric.tier("leaf") if leaf.leaf_prefix)
+        self._left = without_drains(fabric)
 
     def __call__(self, question: GateQuestion) -> GateAnswer:
         """Answer one question."""
@@ -86,6 +88,7 @@ class HealthGate:
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
         """Return the answer once all is as it was, or when patience is over."""
         deadline_s = self._clock.steady_s() + left_s
+        before = replace(before, widths=self._kept_widths(question.device, before.widths or {}))
         while True:
             now = self._look(question)
             found = tuple(worse(before, now, question.ending, self._trend_db))
@@ -96,6 +99,13 @@ class HealthGate:
                 reasons = tuple(f"{question.device}: {one}" for one in found or silent)
                 return GateAnswer("worse" if found else "inconclusive", reasons)
             self._clock.sleep_s(POLL_S)
+
+    def _kept_widths(self, name: str, before: Mapping[str, int]) -> Mapping[str, int]:
+        """Return over how many ports leaves are to be reached still: those of before, without what is drained now."""
+        if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
+            return before
+        wanted = Reach(self._left).widths(self._left.switch(name))
+        return {prefix: min(width, wanted.get(prefix, width)) for prefix, width in before.items()}
 
     def _look(self, question: GateQuestion) -> Vitals:
         """Return how the device is now: its counters over a moment, its routes, and its light where links went down."""

@@ -116,7 +116,7 @@ def ordered(
     return replace(
         plan,
         devices=devices,
-        steps=steps,
+        steps=tuple(order.staged(steps, bridges)),
         bridges=bridges,
         gone=order.gone(),
         partial=order.partial(),

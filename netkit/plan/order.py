@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import DevicePlan, Loss, Partial, Routing, Stage, Step
+from netkit.plan.shape import Bridge, DevicePlan, Loss, Partial, Routing, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router
@@ -28,10 +28,14 @@ RUNNING, INTENDED, BOTH = range(3)
 """The configurations of a device, as `netkit.routing.Network` numbers them."""
 SECONDS = {Risk.SESSION: 10, Risk.BUFFER: 2, Risk.PORT: 20, Risk.REBOOT: 300}
 """About how long traffic stays away when nothing else carries it. Estimates, not measured on hardware."""
+CLOSING_S = 1
+"""About how long packets over a session that ends are lost where other paths are left: 0.2 s in the lab."""
 MOST_TRIED = 40
 """Devices that a limit leaves out of which each is tried, whether it is needed."""
 NOTHING_LOST = Loss()
 Named = TypeVar("Named", Switch, Host)
+Pairs = dict[tuple[int, int], None]
+"""Pairs of groups of the network, the lower number first."""
 
 
 class Order:
@@ -47,7 +51,8 @@ class Order:
         self.kept = dict(self._all_kept())
         self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
         self._base = self._network.outlook(State())
-        self._goal = self._network.outlook(State(dict.fromkeys(self._devices, INTENDED)))
+        self._last = State(dict.fromkeys(self._devices, INTENDED))
+        self._goal = self._network.outlook(self._last)
         self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
         self._counted: dict[str, int] = {}
         for group, row in zip(self._network.groups, self._wanted, strict=True):
@@ -65,6 +70,22 @@ class Order:
         twice = [*there, *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
 
+    def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
+        """Yield steps with what devices that change in two stages cost in each of these, not in both together."""
+        first, then = dict(self._devices), dict(self._devices)
+        for bridge in bridges:
+            first[bridge.device], then[bridge.device] = bridge.first, bridge.then
+        phases: dict[str, int] = {}
+        for step in steps:
+            is_first = step.stage == "both"
+            targets = {name: BOTH if is_first and name in self.kept else INTENDED for name in step.devices}
+            if step.stage:
+                self._devices = first if is_first else then
+                yield replace(self._step(phases, step.devices, targets), number=step.number)
+            else:
+                yield step
+            phases |= targets
+
     def partial(self) -> Partial | None:
         """Return what is lost while other devices stay as they are; None when nothing is, or none does."""
         if not self._others:
@@ -72,12 +93,12 @@ class Order:
         missing = sorted(self._others, key=lambda one: natural((one,)))
         whole = self._whole(missing)
         wanted = tuple(map(int.__and__, self._base.rows, whole.rows))
-        loss = self._loss(wanted, self._goal)
+        loss = self._loss(self._lost(wanted, self._goal))
         if not loss:
             return None
         for name in missing[:MOST_TRIED]:
             rest = [one for one in missing if one != name]
-            if not self._loss(wanted, self._whole(rest)):
+            if not self._loss(self._lost(wanted, self._whole(rest))):
                 missing = rest
         return Partial(loss, tuple(missing))
 
@@ -86,7 +107,7 @@ class Order:
 
     def gone(self) -> Loss:
         """Return what the intended fabric does not connect any more."""
-        return self._loss(self._base.rows, self._goal)
+        return self._loss(self._lost(self._base.rows, self._goal))
 
     # Configurations
 
@@ -143,9 +164,9 @@ class Order:
             best: tuple[Step, str] | None = None
             for role in roles:
                 step = self._step(state, waiting[role][0], targets)
-                if best is None or step.after.pairs < best[0].after.pairs:
+                if best is None or _cost(step) < _cost(best[0]):
                     best = step, role
-                if not step.after:
+                if not step.after and not step.during:
                     break
             if best is None:
                 break
@@ -161,7 +182,7 @@ class Order:
             return None
         first = min(targets, key=lambda name: weight(self._devices[name]))
         step = self._step(phases, (first,), targets)
-        return None if step.after else step
+        return None if step.after or step.during else step
 
     def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
         """Return the devices of a tier in groups that may change together; what carries nothing is one group."""
@@ -185,16 +206,27 @@ class Order:
     def _step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
         """Return what changing a group costs, while it changes and once it has."""
         during, paths = self._while_changing(phases, names)
-        after = NOTHING_LOST
+        lost: Pairs = {}
         for some in self._parts(names):
             outlook = self._network.outlook(State({**phases, **{name: targets[name] for name in some}}), self._counted)
-            after = max(after, self._loss(self._wanted, outlook), key=lambda loss: loss.pairs)
+            lost |= self._lost(self._wanted, outlook)
             paths = min(paths, _narrowest(outlook))
-        return Step(0, names, _stage(phases, names, targets), paths, self._paths, during, after)
+        done = State({**phases, **{name: targets[name] for name in names}})
+        waiting = tuple(f"{name}:{port}" for name in names for port in self._waiting(phases, done, name))
+        return Step(0, names, _stage(phases, names, targets), paths, self._paths, during, self._loss(lost), waiting)
+
+    def _waiting(self, phases: Mapping[str, int], done: State, name: str) -> list[str]:
+        """Return the ports of a device whose session is up before its change, not after it, and again at last."""
+        if name not in self._routing:
+            return []
+        is_up = self._network.established
+        ports = is_up(State(phases), name) & is_up(self._last, name)
+        return sorted(ports - is_up(done, name)) if ports else []
 
     def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Loss, int]:
         down: set[tuple[str, str]] = set()
         drained: set[str] = set()
+        closing: Pairs = {}
         risk = Risk.NONE
         for name in names:
             planned = self._devices[name]
@@ -202,11 +234,47 @@ class Order:
             if planned.blast.ports:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
+            if planned.role == "leaf" and self._closes(State(phases), name):
+                closing |= self._beyond(State(phases), name)
         if not down:
-            return NOTHING_LOST, self._paths
+            loss = self._loss(closing)
+            return (replace(loss, seconds=CLOSING_S) if loss else loss), self._paths
         outlook = self._network.outlook(State(phases, frozenset(down), frozenset(drained)), self._counted)
-        loss = self._loss(self._wanted, outlook)
-        return (replace(loss, seconds=SECONDS.get(risk, 0)) if loss else loss), _narrowest(outlook)
+        lost = self._lost(self._wanted, outlook)
+        loss = self._loss(lost | closing)
+        seconds = SECONDS.get(risk, 0) if lost else CLOSING_S
+        return (replace(loss, seconds=seconds) if loss else loss), _narrowest(outlook)
+
+    def _closes(self, state: State, name: str) -> bool:
+        """Whether a leaf ends a session that traffic uses: what is on its way there is lost until all know it."""
+        found = self._routing.get(name)
+        ports = set(self._devices[name].blast.ports)
+        if (
+            found
+            and isinstance(found.running, Router)
+            and isinstance(found.intended, Router)
+            and not state.phases.get(name)
+        ):
+            kept = {side.interface for side in found.intended.neighbors}
+            gone = {side.interface for side in found.running.neighbors if side.is_active and not side.is_drained} - kept
+            if any(not self._network.is_known(name, port) for port in gone):
+                return True
+            ports |= gone
+        return bool(ports & self._network.used(state, name))
+
+    def _beyond(self, state: State, leaf: str) -> Pairs:
+        """Return the pairs of a leaf with others that reach each other in a state, and at last."""
+        here = self._network.at(leaf)
+        rows = [want & has for want, has in zip(self._wanted, self._network.outlook(state).rows, strict=True)]
+        found: Pairs = {}
+        for index, row in enumerate(rows):
+            others = row & ~here if here >> index & 1 else 0
+            while others:
+                other = (others & -others).bit_length() - 1
+                others &= others - 1
+                if rows[other] >> index & 1:
+                    found[min(index, other), max(index, other)] = None
+        return found
 
     def _parts(self, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         """Yield which of a group may have changed before the others: each end of it, and all."""
@@ -218,27 +286,31 @@ class Order:
             yield tuple(name for name in names if name != moving[0])
         yield names
 
-    def _loss(self, wanted: Sequence[int], outlook: Outlook) -> Loss:
-        """Return the pairs that were to reach each other and do not."""
-        groups = self._network.groups
-        pairs = 0
-        hosts: set[str] = set()
-        rails: set[str] = set()
+    def _lost(self, wanted: Sequence[int], outlook: Outlook) -> Pairs:
+        """Return the pairs of groups that were to reach each other and do not, in either direction."""
+        found: Pairs = {}
         for index, (want, has) in enumerate(zip(wanted, outlook.rows, strict=True)):
             lost = want & ~has
             while lost:
                 other = (lost & -lost).bit_length() - 1
                 lost &= lost - 1
-                if not wanted[other] >> index & 1:
-                    continue  # it never came back
-                is_seen_twice = other < index and not outlook.rows[other] >> index & 1
-                if not is_seen_twice:
-                    pairs += _pairs_between(groups[index], groups[other])
-                    for group in (groups[index], groups[other]):
-                        hosts.update(nic.host for nic in group.nics)
-                        rails.update(nic.interface for nic in group.nics)
+                if wanted[other] >> index & 1:  # else it never came back
+                    found[min(index, other), max(index, other)] = None
+        return found
+
+    def _loss(self, lost: Iterable[tuple[int, int]]) -> Loss:
+        """Return what pairs of groups stand for."""
+        groups = self._network.groups
+        counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
+        pairs = sum(counts.values())
         if not pairs:
             return NOTHING_LOST
+        nics = [
+            nic
+            for index in {end for ends, count in counts.items() if count for end in ends}
+            for nic in groups[index].nics
+        ]
+        hosts, rails = {nic.host for nic in nics}, {nic.interface for nic in nics}
         return Loss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
 
 
@@ -373,6 +445,10 @@ def _stage(phases: Mapping[str, int], names: Iterable[str], targets: Mapping[str
 
 def _narrowest(outlook: Outlook) -> int:
     return min((width for width in outlook.widths.values() if width), default=0)
+
+
+def _cost(step: Step) -> tuple[int, int]:
+    return step.after.pairs, step.during.pairs
 
 
 def _weight(steps: Sequence[Step]) -> tuple[int, int]:

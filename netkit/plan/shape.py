@@ -80,6 +80,8 @@ class Step:
     paths_before: int = 0
     during: Loss = Loss()
     after: Loss = Loss()
+    waiting: tuple[str, ...] = ()
+    """Ends of its devices' sessions, as `device:port`, that stay down until the other end changes in a later step."""
 
 
 @dataclass(frozen=True, slots=True)

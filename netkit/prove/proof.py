@@ -108,10 +108,13 @@ def of_loss(plan: Plan, flows: Sequence[Flow], heard: Sequence[Heard]) -> Iterat
         return
     losses = [plan.gone, *(loss for step in plan.steps for loss in (step.during, step.after))]
     predicted = [frozenset(loss.hosts) for loss in losses if loss]
+    disrupted = frozenset(gpu for one in plan.devices if one.blast.is_disruptive for gpu in one.blast.gpus)
     calls = {flow.call.name: flow.call for flow in flows}
     for one in heard:
         lost = sum(gap.lost for gap in one.gaps)
-        if lost and not any(_ends(calls[one.name]) <= hosts for hosts in predicted):
+        call = calls[one.name]
+        is_disrupted = not disrupted.isdisjoint(call.name.split(" → "))
+        if lost and not is_disrupted and not any(_ends(call) <= hosts for hosts in predicted):
             yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted that none is: a defect of netkit"
 
 

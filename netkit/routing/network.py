@@ -64,8 +64,8 @@ class Nic:
     address: str
     leaf: str
     is_on_leaf: tuple[bool, ...]
-    tables: tuple[Table | None, ...]
-    """None where the host does not have the address."""
+    tables: tuple[tuple[Table | None, ...], ...]
+    """By the configuration of the leaf, which has the gateways, then of the host; None where that lacks the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,29 @@ class Network:
             found |= at
             at = {hop for name in at for hop, mask in hops[name] if mask} - found
         return frozenset(found)
+
+    def used(self, state: State, name: str) -> frozenset[str]:
+        """Return the ports of a device with sessions that neither end drains, if it is known."""
+        if self.router(state, name).is_drained or name in state.drained:
+            return frozenset()
+        links = self._tables(state).links[name]
+        return frozenset(
+            near.interface
+            for peer, far, near in links
+            if not (near.is_drained or far.is_drained or self.router(state, peer).is_drained or peer in state.drained)
+        )
+
+    def established(self, state: State, name: str) -> frozenset[str]:
+        """Return the ports of a device with a session."""
+        return frozenset(near.interface for _, _, near in self._tables(state).links.get(name, ()))
+
+    def at(self, leaf: str) -> int:
+        """Return the groups at a leaf, a bit for each."""
+        return self._at_leaf.get(leaf, 0)
+
+    def is_known(self, name: str, port: str) -> bool:
+        """Whether the device at the other end of a port is part of the network."""
+        return self._ends.get((name, port), ("", ""))[0] in self._routers
 
     def router(self, state: State, name: str) -> Router:
         """Return what a device runs in a state."""
@@ -352,9 +375,14 @@ class Network:
         for index, group in enumerate(self.groups):
             nic = group.nics[0]
             is_on_leaf = nic.is_on_leaf[self._phase(state, nic.leaf)]
-            if is_on_leaf and nic.tables[min(state.phases.get(nic.host, 0), len(nic.tables) - 1)] is not None:
+            if is_on_leaf and self._table(state, nic) is not None:
                 found |= 1 << index
         return found
+
+    def _table(self, state: State, nic: Nic) -> Table | None:
+        """Return what a host does in a state with what it sends from an address."""
+        tables = nic.tables[self._phase(state, nic.leaf)]
+        return tables[min(state.phases.get(nic.host, 0), len(tables) - 1)]
 
     def _delivered(self, hops: Mapping[str, tuple[tuple[str, int], ...]], attached: int) -> dict[str, int]:
         """Return, for each router, the groups that a packet reaches whichever of the equal paths it takes."""
@@ -377,7 +405,7 @@ class Network:
     def _row(self, state: State, index: int, delivered: Mapping[str, int], attached: int) -> int:
         """Return the groups that a group can send to."""
         nic = self.groups[index].nics[0]
-        table = nic.tables[min(state.phases.get(nic.host, 0), len(nic.tables) - 1)] or ()
+        table = self._table(state, nic) or ()
         if table not in self._sent:
             self._sent[table] = self._sent_by(table)
         to_leaf, on_link = self._sent[table]
@@ -562,8 +590,10 @@ def _nics(
             ip = IPv4Address(address)
             found = [on.get(port, ()) for on in ports[leaf]]
             is_on_leaf = tuple(any(ip in one.network for one in each) for each in found)
-            gateways = {str(one.ip) for each in found for one in each}
-            tables = tuple(_table(routes, interface, ip, gateways) for routes in variants)
+            tables = tuple(
+                tuple(_table(routes, interface, ip, {str(one.ip) for one in each}) for routes in variants)
+                for each in found
+            )
             yield Nic(host, interface, address, leaf, is_on_leaf, tables)
 
 
@@ -622,7 +652,7 @@ def _grouped(nics: Iterable[Nic], origins: Mapping[tuple[str, int], frozenset[Pr
         number = int(IPv4Address(nic.address))
         cover = frozenset(one for one in covers[nic.leaf] if _start(number, one[1]) == one[0])
         # Hosts change one after another: those that change are told apart.
-        host = nic.host if len(set(nic.tables)) > 1 else ""
+        host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
         found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
     return (Group(tuple(members)) for members in found.values())
 

@@ -245,7 +245,7 @@ def test_disruptive_changes_need_to_be_asked_for_and_name_who_suffers() -> None:
         steps = [line for line in lines if line.startswith("step ")]
         lines = [line for line in lines if line not in steps]
         assert [line.partition(":")[0] for line in lines] == ["leaf01", "leaf02", "leaf03", "leaf04"]
-        assert "outage: 12 pairs of addresses" in steps[0]
+        assert "outage: 16 pairs of addresses" in steps[0]
         assert lines[0] == (
             "leaf01: disruptive (session), no other path for hosts gpu01, gpu02, GPUs gpu01:rail0, gpu02:rail0; "
             "deploy with --disruptive once they are idle, with --disruptive --busy while they are not, "
@@ -331,7 +331,7 @@ def test_a_device_back_before_its_timer_is_asked_for_its_end_state() -> None:
 
 
 def test_worse_health_takes_the_canary_back_and_stops_all_whatever_the_budget() -> None:
-    with scene("asn") as found:
+    with scene("ecn-threshold") as found:
         found.gate = found.sessions()
         for device in found.devices.values():
             device.breaks = device.up[:1]

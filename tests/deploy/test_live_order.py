@@ -1,84 +1,87 @@
-"""Deploys on a running lab between pings at 20 Hz: nothing is lost where the plan names no loss."""
+"""Changes rolled in a lab while all addresses of all hosts call each other: lost where the plan says, and only there.
 
-import re
-import subprocess
-import time
-from collections.abc import Iterator
+The suite rolls a few. NETKIT_ROLLS=frr,nvue,sonic,eos rolls the whole table on each of these: half an hour each.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from netkit.plan.shape import Plan
 from tests import intents
 from tests.cli.site import Site
-from tests.command import NETKIT
-from tests.deploy.fleet import built
-from tests.lab.running import RunningLab, needs_lab, running, write_fabric
+from tests.deploy.rolling import Rolling
+from tests.lab.running import needs_lab, running, write_fabric
 from tests.plan.scenes import VERSIONS
+from tests.plan.test_order import EDITS, TABLE, merged
 
 pytestmark = needs_lab
-INTERVAL_S = 0.05
-MOST_S = 400
-RECEIVED = re.compile(r"icmp_seq=(\d+) ttl=")
-FEW: dict[str, Any] = {
-    "units": [{"unit": 1, "hosts": 2}],
-    "ceilings": {"units": 1, "hosts_per_unit": 2, "spines": 4},
-    "host_routes": "supernet",
-    "routing": {"bfd": {"interval_ms": 1000, "multiplier": 3}},
-}
-MANY = {**FEW, "ceilings": {"units": 1, "hosts_per_unit": 8, "spines": 4}}
+WHOLE = tuple(filter(None, os.environ.get("NETKIT_ROLLS", "").split(",")))
+STEADY: dict[str, Any] = {"routing": {"bfd": {"interval_ms": 1000, "multiplier": 3}}}
+"""BFD that a busy machine does not disturb."""
+
+
+def values(platform: str, edits: Iterable[str]) -> dict[str, Any]:
+    """Return the intent of a variant of the small fabric."""
+    return variant(platform, merged(*(EDITS[name] for name in edits)))
+
+
+def variant(platform: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    return intents.on_platform(platform, VERSIONS[platform], merged(TABLE["small"], STEADY, dict(changes)))
 
 
 @contextmanager
-def pinging(lab: RunningLab, site: Site, values: dict[str, Any], folder: Path) -> Iterator[None]:
-    """Ping between all addresses of two hosts within a block, which must lose nothing."""
-    one, other = built(values).hosts
-    files: list[Path] = []
-    started: list[subprocess.Popen[bytes]] = []
-    for near in one.nics:
-        for far in other.nics:
-            files.append(folder / f"{near.interface}-{far.interface}.txt")
-            words = ("timeout", "-s", "INT", str(MOST_S), "ping", "-n", "-i", str(INTERVAL_S), "-I", near.address)
-            with files[-1].open("wb") as stream:  # a pipe that nobody reads would stop the ping
-                started.append(
-                    subprocess.Popen(
-                        [*NETKIT, "lab", "exec", "--name", lab.name, one.name, "--", *words, far.address],
-                        env=site.environment,
-                        stdin=subprocess.DEVNULL,
-                        stdout=stream,
-                        stderr=subprocess.STDOUT,
-                    )
-                )
-    began_s = time.monotonic()
-    try:
-        yield
-        lasted_s = time.monotonic() - began_s
-        lab.run(one.name, "pkill", "-INT", "-x", "ping")
-        for each in started:
-            each.wait(timeout=20)
-    finally:
-        for each in started:
-            each.kill()
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        seen = {int(number) for number in RECEIVED.findall(text)}
-        assert len(seen) > lasted_s / INTERVAL_S / 3, text[-400:]
-        assert set(range(1, max(seen) + 1)) == seen
+def rolling(folder: Path, booted: dict[str, Any]) -> Iterator[Rolling]:
+    with running(write_fabric(folder / "fabric", booted), name="o") as lab:
+        fabric = intents.fabric(booted)
+        yield Rolling(Site(lab, folder), fabric, fabric)
+
+
+def assert_rolls(lab: Rolling, intent: dict[str, Any], *command: str) -> Plan:
+    """Deploy an intent, and hold every loss against the plan."""
+    found = lab.roll(intent, *command)
+    assert not found.wrong, "\n".join(found.wrong)
+    strange = [str(one) for one in found.lost if not one.is_named]
+    assert not strange, "\n".join(strange)
+    assert found.sent > 10 * found.pairs * found.took_s, "too few packets to prove anything"
+    return found.plan
 
 
 @pytest.mark.parametrize("platform", ["frr", "nvue"])
 def test_summaries_of_another_length_lose_no_packet_there_or_back(platform: str, tmp_path: Path) -> None:
-    first, last = (intents.on_platform(platform, VERSIONS[platform], values) for values in (FEW, MANY))
-    with running(write_fabric(tmp_path / "fabric", first), name="o") as lab:
-        site = Site(lab, tmp_path)
-        write_fabric(lab.fabric, last)
-        alone = site.netkit("deploy", "--yes", "--limit", "leaf01")
+    few, many = (values(platform, ["supernet", name]) for name in ("lower ceilings", "higher ceilings"))
+    with rolling(tmp_path, few) as lab:
+        for intent, command in ((many, ()), (few, ("rollback", "last", "--yes"))):
+            plan = assert_rolls(lab, intent, *command)
+            assert {step.stage for step in plan.steps} == {"both", "finish"}
+            assert not plan.worst
+            assert not plan.gone
+
+
+def test_a_leaf_alone_is_refused_and_a_drain_of_one_session_goes_on(tmp_path: Path) -> None:
+    two_units = ["new unit", "lower ceilings"]
+    with rolling(tmp_path, values("frr", two_units)) as lab:
+        write_fabric(lab.site.lab.fabric, values("frr", ["new unit", "higher ceilings"]))
+        alone = lab.site.netkit("deploy", "--yes", "--limit", "leaf01")
         assert alone.returncode == 3
         assert "this leaves the fabric worse than it was" in alone.stderr
-        assert "change these with it: " in alone.stderr
-        with pinging(lab, site, first, tmp_path):
-            done = site.netkit("deploy", "--yes")
-            assert done.returncode == 0, done.stdout + done.stderr
-            back = site.netkit("rollback", "last", "--yes")
-            assert back.returncode == 0, back.stdout + back.stderr
+        assert "change these with it: leaf02,spine02" in alone.stderr  # the other unit gets other addresses
+        plan = assert_rolls(lab, values("frr", [*two_units, "drained neighbor"]))
+        assert not plan.worst
+
+
+@pytest.mark.parametrize(
+    "platform",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(name not in WHOLE, reason=f"NETKIT_ROLLS={name}"))
+        for name in VERSIONS
+    ],
+)
+def test_every_change_of_the_table_loses_what_the_plan_says(platform: str, tmp_path: Path) -> None:
+    with rolling(tmp_path, variant(platform, TABLE["world"])) as lab:
+        for edits in TABLE["rolls"]:
+            assert_rolls(lab, values(platform, edits))

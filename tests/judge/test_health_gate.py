@@ -188,6 +188,17 @@ def test_a_session_that_is_to_go_takes_paths_with_it() -> None:
     assert scene.ask(Moment.AFTER, ending=frozenset({"swp6"})).is_healthy
 
 
+@pytest.mark.parametrize(("drained", "is_healthy"), [("spine01", True), ("", False)])
+def test_a_drained_session_takes_its_paths_with_it_and_no_more(drained: str, *, is_healthy: bool) -> None:
+    changes: dict[str, Any] = {"overrides": {"leaf01": {"drain_neighbors": [drained]}}} if drained else {}
+    scene = Scene(Device(), fabric(**changes))
+    scene.ask(Moment.BEFORE)
+    scene.device.routes = {FAR: ["swp5"]}
+    assert scene.ask(Moment.AFTER).is_healthy is is_healthy
+    scene.device.routes = {}
+    assert not scene.ask(Moment.AFTER).is_healthy
+
+
 @pytest.mark.parametrize(
     ("rates", "verdict", "reason"),
     [

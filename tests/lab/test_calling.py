@@ -17,7 +17,7 @@ def told(*numbers: int, sent: int) -> str:
 
 
 def heard(*numbers: int, sent: int) -> Heard:
-    return heard_of("a", told(*numbers, sent=sent), BEGAN_S, INTERVAL_S)
+    return heard_of("a", told(*numbers, sent=sent), BEGAN_S, BEGAN_S + sent * INTERVAL_S)
 
 
 def test_a_call_that_is_answered_has_no_gaps() -> None:
@@ -50,6 +50,14 @@ def test_a_call_without_any_answer_is_one_gap() -> None:
     assert heard(sent=4) == Heard("a", 4, (Gap(1000.0, 1002.0, 4),))
 
 
+def test_packets_that_a_host_has_no_way_for_count_where_they_were_not_sent() -> None:
+    lines = told(1, 2, 4, sent=4).splitlines()
+    text = "\n".join([*lines[:3], *["ping: sendmsg: Network is unreachable"] * 3, *lines[3:]])
+    assert heard_of("a", text, BEGAN_S, BEGAN_S + 4) == Heard("a", 7, (Gap(1001.0, 1002.0, 4),))
+    text = "\n".join([*["ping: sendmsg: Network is unreachable"] * 2, "", "0 packets transmitted, 0 received"])
+    assert heard_of("a", text, BEGAN_S, BEGAN_S + 4) == Heard("a", 2, (Gap(1000.0, 1004.0, 2),))
+
+
 def test_a_call_that_cannot_begin_says_why() -> None:
-    found = heard_of("a", "ping: connect: Network is unreachable\n", BEGAN_S, INTERVAL_S)
+    found = heard_of("a", "ping: connect: Network is unreachable\n", BEGAN_S, BEGAN_S)
     assert found == Heard("a", 0, (), "ping: connect: Network is unreachable")

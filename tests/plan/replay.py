@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from netkit import plan as planning
 from netkit.design import Fabric, Switch
 from netkit.plan import DevicePlan, Plan, Running
-from netkit.plan.shape import Loss, Step
+from netkit.plan.shape import Step
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.models import MODELS
@@ -25,11 +25,12 @@ End = tuple[str, str]
 
 @dataclass(frozen=True)
 class Transition:
-    """Two fabrics, what each device runs and is to run, and the plan between."""
+    """What each device runs and is to run, and the plan between."""
 
-    before: Fabric
-    after: Fabric
+    fabrics: tuple[Fabric, ...]
+    """What was before, and what is intended last."""
     running: Mapping[str, Running]
+    """Of every device, those that go included."""
     intended: Mapping[str, Files]
     plan: Plan
 
@@ -37,37 +38,35 @@ class Transition:
     def of(cls, before: Fabric, after: Fabric) -> "Transition":
         """Return the transition between two fabrics; what is new is factory-fresh."""
         old, intended = files_of(before), files_of(after)
-        running = {}
+        running = {name: Running(dict(files), "") for name, files in old.items() if name not in intended}
         for name, files in intended.items():
-            is_there = name in old and platform(before, name) == platform(after, name)
-            found = dict(old[name]) if is_there else dict.fromkeys(files)
-            running[name] = Running(found, "")
-        part = planning.make(after, running, intended, is_part=True)
-        sides = planning.sides_of(running, intended)
-        return cls(before, after, running, intended, planning.ordered(after, part, sides, before=(before,)))
-
-    def backwards(self) -> "Transition":
-        """Return the way back, from what is intended to what ran; of devices in both fabrics."""
-        return Transition.of(self.after, self.before)
+            is_there = name in old and platform(name, before) == platform(name, after)
+            running[name] = Running(dict(old[name]) if is_there else dict.fromkeys(files), "")
+        there = {name: running[name] for name in intended}
+        part = planning.make(after, there, intended, is_part=True)
+        sides = planning.sides_of(there, intended)
+        return cls((before, after), running, intended, planning.ordered(after, part, sides, before=(before,)))
 
     def configs(self) -> dict[str, Config]:
-        """Return what every device runs at first, those that go included."""
-        found = {name: parsed(self.after, name, one.files) for name, one in self.running.items()}
-        gone = {name: files for name, files in files_of(self.before).items() if name not in found}
-        return found | {name: parsed(self.before, name, files) for name, files in gone.items()}
+        """Return what every device runs at first."""
+        return {name: parsed(platform(name, *self.fabrics), one.files) for name, one in self.running.items()}
 
     def reached(self, configs: Mapping[str, Config], down: Iterable[End] = ()) -> set[Pair]:
         """Return the pairs of addresses that reach each other, both ways, with these configurations."""
+        network = self.network(configs)
+        return pairs_of(network, network.outlook(State(down=frozenset(down))).rows)
+
+    def network(self, configs: Mapping[str, Config]) -> Network:
+        """Return the network of these configurations."""
         routers: dict[str, Sequence[Router]] = {}
         hosts: dict[str, Sequence[HostRoutes]] = {}
         for name, config in configs.items():
-            model = MODELS[platform(self.after if self.after.device(name) else self.before, name)]
+            model = MODELS[platform(name, *self.fabrics)]
             if model.router is not None:
                 routers[name] = (model.router(config),)
             elif model.host_routes is not None:
                 hosts[name] = (model.host_routes(config),)
-        network = Network(Cabling.of([self.before, self.after]), routers, hosts)
-        return pairs_of(network, network.outlook(State(down=frozenset(down))).rows)
+        return Network(Cabling.of(self.fabrics), routers, hosts)
 
     def change(self, step: Step, name: str) -> DevicePlan:
         """Return what a step does to one of its devices."""
@@ -82,16 +81,65 @@ class Transition:
         """Yield the pairs that every state on the way loses: those that reach each other at first and at last."""
         steps = self.plan.steps if steps is None else steps
         configs = self.configs()
-        at_first = self.reached(configs)
-        at_last = self.reached(self.done(configs, steps))
-        wanted = at_first & at_last
+        wanted = self.wanted(steps)
         for step in steps:
             for name in step.devices:
-                down = {(name, port) for port in self.change(step, name).blast.ports}
-                if down:
-                    yield step, f"while {name} changes", wanted - self.reached(configs, down)
+                if ports := self.ports(step, [name]):
+                    yield step, f"while {name} changes", wanted - self.reached(configs, ports)
                 configs[name] = apply(configs[name], self.change(step, name).changes)
                 yield step, f"after {name}", wanted - self.reached(configs)
+
+    def named(self) -> Iterator[tuple[Step, set[Pair], set[Pair]]]:
+        """Yield, for each step, the pairs its words stand for: lost while it changes, and once it has."""
+        configs = self.configs()
+        wanted = self.wanted(self.plan.steps)
+        for step in self.plan.steps:
+            during, after = set[Pair](), set[Pair]()
+            if ports := self.ports(step, step.devices):
+                during = wanted - self.reached(configs, ports)
+            for name in step.devices:
+                during |= wanted & self.closing(step, name, configs)
+            done = self.done(configs, [step])
+            moving = [name for name in step.devices if self.routing(name, configs) != self.routing(name, done)]
+            parts = [moving[:1], [name for name in step.devices if name not in moving[:1]]] if len(moving) > 1 else []
+            for changed in (*parts, step.devices):
+                after |= wanted - self.reached(configs | {name: done[name] for name in changed})
+            configs = done
+            yield step, during, after
+
+    def wanted(self, steps: Iterable[Step]) -> set[Pair]:
+        """Return the pairs that reach each other at first, and after these steps."""
+        configs = self.configs()
+        return self.reached(configs) & self.reached(self.done(configs, steps))
+
+    def closing(self, step: Step, name: str, configs: Mapping[str, Config]) -> set[Pair]:
+        """Return the pairs of a leaf with others, when its change ends a session that neither end drains."""
+        device = next(device for fabric in reversed(self.fabrics) if (device := fabric.device(name)) is not None)
+        was = self.routing(name, configs)
+        now = self.routing(name, self.done(configs, [replace(step, devices=(name,))]))
+        if not isinstance(device, Switch) or device.role != "leaf":
+            return set()
+        assert isinstance(was, Router)
+        assert isinstance(now, Router)
+        kept = {side.interface for side in now.neighbors}
+        ending = {port for _, port in self.ports(step, [name])}
+        ending |= {side.interface for side in was.neighbors if side.interface not in kept}
+        network = self.network(configs)
+        if not ending & network.used(State(), name):
+            return set()
+        reached = self.reached(configs)
+        own = {(nic.host, nic.interface) for group in network.groups if group.leaf == name for nic in group.nics}
+        return {pair for pair in reached if sum((host, rail) in own for host, rail, _ in pair) == 1}
+
+    def ports(self, step: Step, names: Iterable[str]) -> set[End]:
+        """Return the ports towards switches whose session goes away while devices change."""
+        return {(name, port) for name in names for port in self.change(step, name).blast.ports}
+
+    def routing(self, name: str, configs: Mapping[str, Config]) -> Router | HostRoutes | None:
+        """Return what a configuration of a device says about routing."""
+        model = MODELS[platform(name, *self.fabrics)]
+        read = model.router or model.host_routes
+        return read(configs[name]) if read else None
 
     def done(self, configs: Mapping[str, Config], steps: Iterable[Step]) -> dict[str, Config]:
         """Return what every device runs after all steps."""
@@ -110,22 +158,17 @@ class Transition:
         """Return the plan once everything is done."""
         configs = self.done(self.configs(), self.plan.steps)
         running = {}
-        for name in self.running:
-            texts: dict[str, str | None] = dict(MODELS[platform(self.after, name)].text(configs[name]))
-            running[name] = Running(dict.fromkeys(self.intended[name]) | texts, "")
-        return planning.make(self.after, running, self.intended)
+        for name, files in self.intended.items():
+            texts: dict[str, str | None] = dict(MODELS[platform(name, *self.fabrics)].text(configs[name]))
+            running[name] = Running(dict.fromkeys(files) | texts, "")
+        return planning.make(self.fabrics[-1], running, self.intended)
 
 
-def unnamed(lost: Iterable[Pair], *losses: Loss) -> set[Pair]:
-    """Return lost pairs whose hosts and rails no loss names."""
-    return {
-        pair
-        for pair in lost
-        if not any(
-            {host for host, _, _ in pair} <= set(loss.hosts) and {rail for _, rail, _ in pair} <= set(loss.rails)
-            for loss in losses
-        )
-    }
+def words(lost: Iterable[Pair]) -> tuple[int, set[str], set[str]]:
+    """Return how a plan names pairs: how many they are, of which hosts and rails."""
+    pairs = set(lost)
+    ends = [end for pair in pairs for end in pair]
+    return len(pairs), {host for host, _, _ in ends}, {rail for _, rail, _ in ends}
 
 
 def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
@@ -143,14 +186,13 @@ def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
     return found
 
 
-def parsed(fabric: Fabric, name: str, files: Mapping[str, str | None]) -> Config:
+def parsed(platform: str, files: Mapping[str, str | None]) -> Config:
     """Return files as the configuration of a device."""
-    model = MODELS[platform(fabric, name)]
+    model = MODELS[platform]
     return model.parse({file: text for file, text in files.items() if text is not None and model.reads(file)})
 
 
-def platform(fabric: Fabric, name: str) -> str:
-    """Return the platform of a device."""
-    device = fabric.device(name)
-    assert device is not None, name
+def platform(name: str, *fabrics: Fabric) -> str:
+    """Return the platform of a device, in the last fabric that has it."""
+    device = next(device for fabric in reversed(fabrics) if (device := fabric.device(name)) is not None)
     return device.platform if isinstance(device, Switch) else "linux"

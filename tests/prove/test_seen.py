@@ -42,8 +42,9 @@ def test_a_call_that_could_not_be_made_is_no_success() -> None:
     assert list(mute([Heard("a", 0, (), "ping: no route"), Heard("b", 1, ())])) == ["a: ping: no route"]
 
 
-def plan(risk: Risk, lost: Loss | None = None) -> Plan:
-    device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Way("files"), Blast(), "", "")
+def plan(risk: Risk, lost: Loss | None = None, *gpus: str) -> Plan:
+    blast = Blast(gpus=gpus, is_disruptive=bool(gpus))
+    device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Way("files"), blast, "", "")
     return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or Loss()),))
 
 
@@ -56,3 +57,5 @@ def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> 
     assert list(of_loss(plan(Risk.BUFFER), flows, heard)) == []
     assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu03"))), flows, heard)) == said
     assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu02"))), flows, heard)) == []
+    assert list(of_loss(plan(Risk.LOW, None, "gpu01:rail1"), flows, heard)) == said
+    assert list(of_loss(plan(Risk.LOW, None, "gpu02:rail0"), flows, heard)) == []

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import IO, Any
@@ -17,7 +18,9 @@ from netkit.errors import LabError, Problem
 from netkit.lab.live import LiveNode
 from netkit.lab.system.namespace_holder import ENVIRONMENT
 
-ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms", re.MULTILINE)
+ANSWER = re.compile(r"^\[(\d+\.\d+)\] \d+ bytes from .* icmp_seq=(\d+) .*time=([\d.]+) ms")
+UNSENT = re.compile(r"^ping: send(?:msg|to): ")
+"""A host that has no way for a packet; ping neither numbers nor counts those."""
 SENT = re.compile(r"^(\d+) packets transmitted", re.MULTILINE)
 NUMBERS = 1 << 16
 """How many packets a ping can tell apart."""
@@ -71,27 +74,27 @@ class Caller:
     def __init__(self, nodes: Mapping[str, LiveNode]) -> None:
         self._nodes = nodes
         self._running: dict[str, _Running] = {}
-        self._interval_s = 1.0
 
     def begin(self, request: Request) -> Answer:
         """Begin calls, which go on until they are ended."""
         if self._running:
             raise LabError(Problem("the hosts of this lab call each other already", "end that first"))
-        self._interval_s = float(request["interval_s"])
+        interval_s = float(request["interval_s"])
         for call in (Call(**one) for one in request["calls"]):
-            self._running[call.name] = self._begun(call)
+            self._running[call.name] = self._begun(call, interval_s)
         return {}
 
     def end(self, _request: Request) -> Answer:
         """End all calls, and return what came of them."""
         running, self._running = self._running, {}
+        ended_s = time.time()
         for one in running.values():
             one.process.send_signal(signal.SIGINT)
-        heard = [heard_of(name, _told(one), one.began_s, self._interval_s) for name, one in running.items()]
+        heard = [heard_of(name, _told(one), one.began_s, ended_s) for name, one in running.items()]
         return {"heard": [asdict(one) for one in heard]}
 
-    def _begun(self, call: Call) -> _Running:
-        words = ["ping", "-n", "-D", "-i", f"{self._interval_s:g}", "-I", call.interface, "-I", call.source]
+    def _begun(self, call: Call, interval_s: float) -> _Running:
+        words = ["ping", "-n", "-D", "-i", f"{interval_s:g}", "-I", call.interface, "-I", call.source]
         told = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the call; a pipe would fill up and stop it)
         process = subprocess.Popen(  # noqa: S603
             [*self._nodes[call.host].holder.enter(), *words, call.destination],
@@ -103,36 +106,38 @@ class Caller:
         return _Running(process, told, time.time())
 
 
-def heard_of(name: str, text: str, began_s: float, interval_s: float) -> Heard:
+def heard_of(name: str, text: str, began_s: float, ended_s: float) -> Heard:
     """Return what a ping tells of a call."""
-    found = SENT.search(text)
-    answers = ANSWER.findall(text)
-    numbers = _unwrapped(int(number) for _, number, _ in answers)
-    sent_s = {
-        number: float(at_s) - float(took_ms) / 1000 for number, (at_s, _, took_ms) in zip(numbers, answers, strict=True)
-    }
-    sent = int(found[1]) if found else max(sent_s, default=0)
-    if not sent:
-        return Heard(name, 0, (), (text.strip().splitlines() or ["it says nothing"])[-1])
-    return Heard(name, sent, tuple(_gaps({0: began_s, **sent_s}, sent, interval_s)))
-
-
-def _unwrapped(numbers: Iterable[int]) -> Iterator[int]:
-    """Yield numbers that go on where a packet has no room for them and they begin anew."""
+    sent_s = {0: began_s}
+    unsent: Counter[int] = Counter()
     last = 0
-    for number in numbers:
-        last += (number - last + NUMBERS // 2) % NUMBERS - NUMBERS // 2
-        yield last
+    for line in text.splitlines():
+        if answer := ANSWER.match(line):
+            at_s, number, took_ms = answer.groups()
+            last = _unwrapped(last, int(number))
+            sent_s[last] = float(at_s) - float(took_ms) / 1000
+        elif UNSENT.match(line):
+            unsent[max(sent_s)] += 1
+    found = SENT.search(text)
+    sent = int(found[1]) if found else max(sent_s)
+    if not sent and not unsent:
+        return Heard(name, 0, (), (text.strip().splitlines() or ["it says nothing"])[-1])
+    return Heard(name, sent + unsent.total(), tuple(_gaps(sent_s, unsent, sent, ended_s)))
 
 
-def _gaps(sent_s: Mapping[int, float], sent: int, interval_s: float) -> Iterator[Gap]:
+def _unwrapped(last: int, number: int) -> int:
+    """Return a number that goes on where a packet has no room for it and it begins anew."""
+    return last + (number - last + NUMBERS // 2) % NUMBERS - NUMBERS // 2
+
+
+def _gaps(sent_s: Mapping[int, float], unsent: Mapping[int, int], sent: int, ended_s: float) -> Iterator[Gap]:
     """Yield what lies between answered packets, by number; number 0 is the beginning."""
     for before, after in pairwise(sorted(sent_s)):
-        if after - before > 1:
-            yield Gap(sent_s[before], sent_s[after], after - before - 1)
+        if lost := after - before - 1 + unsent.get(before, 0):
+            yield Gap(sent_s[before], sent_s[after], lost)
     last = max(sent_s)
-    if sent - last > IN_FLIGHT:
-        yield Gap(sent_s[last], sent_s[last] + (sent - last) * interval_s, sent - last)
+    if (lost := sent - last + unsent.get(last, 0)) > IN_FLIGHT:
+        yield Gap(sent_s[last], ended_s, lost)
 
 
 def _told(one: _Running) -> str:

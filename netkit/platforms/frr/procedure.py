@@ -75,9 +75,17 @@ hold() {{  # the same, but only beside its place: whether there is room for it
     say "$2 cannot be written"
     return 1
 }}
+drained() {{  # a file: print what drains its routers, by the AS numbers they have there
+    [ -e {drain} ] && awk '/^router bgp / {{
+        place = $0
+        sub(/^router bgp [0-9]+/, "", place)
+        if (NR == FNR) number[place] = $3
+        else if (place in number) $0 = "router bgp " number[place] place
+    }} NR != FNR' "$1" {drain}
+}}
 routing() {{
     mkdir -p reload && : >reload/vtysh.conf
-    cat "$1/frr.conf" {drain} >wanted.conf 2>/dev/null
+    {{ cat "$1/frr.conf"; drained "$1/frr.conf"; }} >wanted.conf
     vtysh -c 'show running-config' >running.conf && stated running.conf wanted.conf >reload/frr.conf ||
         {{ say "FRR does not show its configuration"; return; }}
     # Were the file not frr.conf of the folder that is named, it would save what runs: a reboot has to find the old one.
@@ -88,6 +96,14 @@ routing() {{
     done
     [ $done -ne 0 ] || return 0
     say "frr-reload.py fails: $(grep -E 'ERROR|WARN|rror:' reload.log | tail -n 3)"
+}}
+# A session ends while its port still carries what is on its way. With the port first, bgpd 8.4.4 keeps a trace of the
+# neighbour it forgets, and dies when the port comes up again.
+part() {{
+    router=$(vtysh -c 'show running-config' </dev/null | grep -m 1 -E '^router bgp [0-9]+$')
+    while read -r port; do
+        [ -z "$router" ] || vtysh -c 'configure terminal' -c "$router" -c "no neighbor $port interface" </dev/null
+    done <"$1.left" >/dev/null 2>&1
 }}
 leave() {{  # networkd lets a port be that it no longer knows: up, and with its addresses (systemd issue 20312)
     while read -r port; do
@@ -165,6 +181,7 @@ def _steps(files: tuple[str, ...]) -> list[str]:
     steps = []
     for file in files:
         if file == NETPLAN:
+            steps += ['part "$1"'] if FRR_CONF in files else []
             steps.append('netplan apply 2>netplan.log || say "netplan apply fails: $(tail -n 2 netplan.log)"')
             steps.append('leave "$1"')
         elif file == SYSCTL:

@@ -125,6 +125,15 @@ def test_only_netkits_own_drain_is_unseen() -> None:
     assert reply.running(RUNNING, drain.begun(hidden)) == hidden
 
 
+def test_a_drain_goes_on_where_the_number_of_its_router_changes() -> None:
+    own = drain.begun("router bgp 65001\n bgp router-id 10.0.0.1\n")
+    after = "router bgp 65009\n bgp router-id 10.0.0.1\n"
+    shown = after.replace("65009\n", "65009\n bgp graceful-shutdown\n")
+    assert reply.running(shown, own) == after
+    assert drain.ended(own, after) == "router bgp 65009\n no bgp graceful-shutdown\nexit\n"
+    assert drain.ended(own, shown) == ""
+
+
 def test_a_drain_that_is_intended_by_now_does_not_end() -> None:
     own = "router bgp 65001\n bgp graceful-shutdown\nexit\nrouter bgp 65001 vrf a\n bgp graceful-shutdown\nexit\n"
     assert drain.ended(own, "router bgp 65001\n bgp graceful-shutdown\n") == (

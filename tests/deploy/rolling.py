@@ -1,0 +1,188 @@
+"""A chain of changes rolled in one lab while all addresses of all hosts call each other, held against the model.
+
+Each state that a deploy passes is evaluated by `tests.plan.replay`, from the plan and the waves of its journal: pairs
+that the model loses there may lose packets from then on, all others lose none.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from typing import Any
+
+from netkit.deploy.journal import Entry, Journal
+from netkit.design import Fabric
+from netkit.lab.entry import remote
+from netkit.lab.folder import LabFolder
+from netkit.lab.proof.calling import Call
+from netkit.plan import Plan, Running
+from netkit.plan.shape import Step
+from netkit.platforms.compare import apply
+from tests import intents
+from tests.cli.site import Site
+from tests.lab.running import write_fabric
+from tests.plan.replay import Address, Pair, Transition
+from tests.platforms.samples import files_of
+
+INTERVAL_S = 0.04
+QUIET_S = 1.5
+"""How long all call each other before the first wave and after the last."""
+DEPLOY = ("deploy", "--yes", "--disruptive", "--busy", "--watch", "1")
+PREFIX = {True: "named", False: "not named"}
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A gap of one pair, and whether the model has it in the state in which it began."""
+
+    pair: Pair
+    packets: int
+    lasted_s: float
+    state: str
+    is_named: bool
+
+    def __str__(self) -> str:
+        ends = " – ".join(sorted(f"{host}:{rail} {address}" for host, rail, address in self.pair))
+        return f"{ends}: {self.packets} lost in {self.lasted_s:.2f} s, {PREFIX[self.is_named]}, {self.state}"
+
+
+@dataclass(frozen=True)
+class Rolled:
+    """What came of one change."""
+
+    plan: Plan
+    sent: int
+    pairs: int
+    lost: tuple[Lost, ...]
+    wrong: tuple[str, ...]
+    """What the model says and the lab does not, or the other way round."""
+    took_s: float
+
+
+@dataclass
+class Rolling:
+    """A lab in which one change follows the other."""
+
+    site: Site
+    world: Fabric
+    """Every device and cable that the lab has."""
+    fabric: Fabric
+    """What is deployed."""
+    runs: dict[str, Running] = field(default_factory=dict)
+    """What every device of the lab runs."""
+
+    def __post_init__(self) -> None:
+        """Take down what the devices were booted with."""
+        self.runs = {name: Running(dict(files)) for name, files in files_of(self.world).items()}
+
+    def roll(self, values: Mapping[str, Any], *command: str) -> Rolled:
+        """Deploy a fabric while all call each other; another command has to come to the same."""
+        after = intents.fabric(values)
+        if not command:
+            write_fabric(self.site.lab.fabric, values)
+        calls = {pair: pair_call(pair) for pair in addresses(self.fabric)}
+        runs = len(self.site.runs())
+        began_s = time.monotonic()
+        self._ask("begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls.values()])
+        time.sleep(QUIET_S)
+        try:
+            done = self.site.netkit(*(command or DEPLOY))
+            ended_s = time.time()
+            time.sleep(QUIET_S)
+            until_s = time.time()
+        finally:
+            heard = {one["name"]: one for one in self._ask("end-calls")["heard"]}
+        took_s = time.monotonic() - began_s
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert self.site.runs()[runs:], "nothing was to change"
+        journal = Journal(self.site.runs()[-1])
+        intended = files_of(after)
+        plan = journal.orders().plan
+        found = Transition((self.world, self.fabric, after), dict(self.runs), intended, plan)
+        timeline = list(states(found, journal.entries(), ended_s))
+        at_first, at_last = timeline[0].reached, timeline[-1].reached
+        lost, wrong = [], []
+        for pair, call in calls.items():
+            one = heard[call.name]
+            if one["problem"]:
+                wrong.append(f"{call.name}: {one['problem']}")
+                continue
+            last = one["gaps"][-1] if one["gaps"] else {"ended_s": 0.0}
+            is_silent = last["ended_s"] >= until_s
+            if is_silent == (pair in at_last):
+                wrong.append(f"{call.name}: {'no' if is_silent else 'an'} answer in the end, unlike the model")
+            for gap in one["gaps"] if pair in at_first else ():
+                state = [one for one in timeline if one.began_s <= gap["began_s"] + INTERVAL_S][-1]
+                is_gone = any(after.device(host) is None for host, _, _ in pair)
+                is_named = is_gone or pair not in state.always or any(end in state.disrupted for end in ends(pair))
+                lost.append(Lost(pair, gap["lost"], gap["ended_s"] - gap["began_s"], state.what, is_named))
+        for name, files in intended.items():
+            self.runs[name] = Running(dict(files))
+        self.fabric = after
+        sent = sum(one["sent"] for one in heard.values())
+        return Rolled(plan, sent, len(calls), tuple(lost), tuple(wrong), took_s)
+
+    def _ask(self, verb: str, **details: Any) -> Mapping[str, Any]:
+        return remote.ask(LabFolder(self.site.lab.home / self.site.lab.name), verb, **details)
+
+
+@dataclass(frozen=True)
+class Passed:
+    """A wave, by the model: the pairs that reach each other all through it, and at its end."""
+
+    began_s: float
+    what: str
+    always: frozenset[Pair]
+    reached: frozenset[Pair]
+    disrupted: frozenset[str] = frozenset()
+    """NICs that the plan says have no other path."""
+
+
+def ends(pair: Pair) -> Iterator[str]:
+    """Yield the NICs of a pair, as a plan names them."""
+    return (f"{host}:{rail}" for host, rail, _ in pair)
+
+
+def states(found: Transition, entries: Iterable[Entry], ended_s: float) -> Iterator[Passed]:
+    """Yield what each wave of a run passes through, by the model; first what was before, last what is after."""
+    waves: dict[int, tuple[float, list[str]]] = {}
+    for entry in entries:
+        if entry.step == "wave":
+            waves.setdefault(entry.wave, (entry.at_s, []))[1].append(entry.device)
+    configs = found.configs()
+    reached = frozenset(found.reached(configs))
+    yield Passed(0.0, "before the first wave", reached, reached)
+    steps = list(found.plan.steps)
+    for number, (began_s, names) in sorted(waves.items()):
+        step = next(step for step in steps if set(names) <= set(step.devices))
+        always = set(reached)
+        for order in (names, names[::-1]):
+            before = dict(configs)
+            for name in order:
+                change = found.change(step, name)
+                always -= found.closing(step, name, before)
+                down = {(name, port) for port in change.blast.ports}
+                always &= found.reached(before, down) if down else always
+                before[name] = apply(before[name], change.changes)
+                always &= found.reached(before)
+        configs = before
+        blasts = [found.change(step, name).blast for name in names]
+        disrupted = frozenset(gpu for blast in blasts if blast.is_disruptive for gpu in blast.gpus)
+        reached = frozenset(found.reached(configs))
+        left = [name for name in step.devices if name not in names]
+        place = steps.index(step)
+        steps[place : place + 1] = [Step(step.number, tuple(left), step.stage)] if left else []
+        yield Passed(began_s, f"wave {number}: {' '.join(names)} {step.stage}", frozenset(always), reached, disrupted)
+    yield Passed(ended_s, "after the deploy", reached, reached)
+
+
+def addresses(fabric: Fabric) -> list[Pair]:
+    """Return all pairs of addresses of different hosts."""
+    nics: list[Address] = [(host.name, nic.interface, nic.address) for host in fabric.hosts for nic in host.nics]
+    return [frozenset(pair) for pair in combinations(nics, 2) if pair[0][0] != pair[1][0]]
+
+
+def pair_call(pair: Pair) -> Call:
+    """Return the call between two addresses."""
+    (host, rail, address), (to_host, to_rail, to_address) = sorted(pair)
+    return Call(f"{host}:{rail} {address} – {to_host}:{to_rail} {to_address}", host, rail, address, to_address)
