@@ -7,6 +7,7 @@ from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
@@ -206,7 +207,7 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if scene.fabric.switch(nic.leaf).adaptive_routing:
             again = {words: delta for words, delta in again.items() if words in UNORDERED}
         told = {words: delta for words, delta in again.items() if delta.is_known}
-        most = max((delta.per_s for delta in told.values()), default=0.0)
+        most = max((least_rate(delta.value, delta.seconds) for delta in told.values()), default=0.0)
         if any(delta.value for delta in dead):
             count = sum(delta.value for delta in dead)
             yield fail(name, f"queue pairs gave up {count} times: jobs over this NIC broke off", LOSSES)

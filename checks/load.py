@@ -7,6 +7,7 @@ from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DISCARDS_PER_S = 1.0
@@ -53,7 +54,7 @@ def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
             continue
         received, sent = (delta.value if delta.is_known else 0 for delta in told)
         others = max(0, received - _lossless_drops(scene, seen, nic))
-        if others + sent > DISCARDS_PER_S * told[0].seconds:
+        if least_rate(others + sent, told[0].seconds) > DISCARDS_PER_S:
             text = f"threw away {others} packets it received and {sent} it was to send, not counting lossless ones"
             yield warn(nic, text, "see its rings and PCIe: ethtool -g and -S, netkit check host")
         else:

@@ -8,16 +8,15 @@ from netkit.facts import Absent
 from netkit.facts.counter import parts, place
 from netkit.facts.qos import Buffer
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
 from netkit.judge.pauses import Pauses, received, sent
 from netkit.judge.scene import End
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
-FEW_FRAMES = 100
-"""So many pauses must be seen on a link before its two ends are compared."""
-SKEW = 0.25
-"""By how much the counts of two ends may differ because they were not read at the same moment."""
+UNHEEDED = 0.25
+"""Of the pauses of one end, more than this part never arrives where the other one does not take part."""
 BUSY = 0.1
 """A port that carries a smaller part of its speed is not full."""
 STRONG = 0.2
@@ -94,11 +93,10 @@ def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str
     at = place(receiver_port, number)
     if not (out.is_known and into.is_known) or of_sender.is_total != of_receiver.is_total:
         return skip(at, "not both ends count pauses", device=receiver.name)
-    if skew_s((sender.window, receiver.window)) > SKEW * min(sender.window_s, receiver.window_s):
+    if skew_s((sender.window, receiver.window)) > UNHEEDED * min(sender.window_s, receiver.window_s):
         return skip(at, f"it and {sender.name} were not read at the same moment", device=receiver.name)
-    most, least = max(out.value, into.value), min(out.value, into.value)
-    gap = abs(out.per_s - into.per_s)
-    if most < FEW_FRAMES or gap <= SKEW * max(out.per_s, into.per_s) or most - least < FEW_FRAMES:
+    doubt = skew_s((sender.window, receiver.window)) / min(sender.window_s, receiver.window_s)
+    if least(abs(out.value - into.value), max(out.value, into.value), doubt) <= UNHEEDED:
         return PASSED
     text = f"{sender.name}:{sender_port} sends {out.per_s:.0f} pauses a second, {into.per_s:.0f} arrive"
     return warn(at, text, "see whether PFC is on at both ends: netkit check qos", device=receiver.name)

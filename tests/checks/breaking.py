@@ -35,8 +35,6 @@ LOADED_WINDOW_S = 6.0
 DEADLINE_S = 25.0
 SETTLING_S = 100.0
 """How long daemons may take to notice."""
-FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 30.0, "cnp_loss_fail_percent": 30.0}
-"""Few CNPs, counted at moments that are not quite the same: under load they are judged, however few the lab sends."""
 NO_LIMITS: Mapping[str, float] = {}
 
 
@@ -59,9 +57,13 @@ class Ward:
 
     def mended(self, row: Row) -> None:
         """Heal it, and let nothing of it be left."""
+        self.healed(row)
+        remote.ask(self.folder, "calm")
+
+    def healed(self, row: Row) -> None:
+        """Heal it; what else is wrong stays."""
         place = place_of(self.project.fabric, row.at)
         remote.ask(self.folder, "heal", fault=row.fault, place=place)
-        remote.ask(self.folder, "calm")
         if row.fault == "counter-wrap":  # it lasts until counters are cleared
             remote.ask(self.folder, "break", fault="counter-reset", place=place, options=[])
             remote.ask(self.folder, "heal", fault="counter-reset", place=place)
@@ -172,7 +174,7 @@ def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
 
     def looked() -> Judgement:
         seen = _around(before, intended.look(0)) if before else intended.look(window_s)
-        return intended.judged(seen, {**(FEW_CNPS if row.load else NO_LIMITS), **row.limits})
+        return intended.judged(seen, row.limits)
 
     if row.load:
         ward.loaded(row.load)
