@@ -28,7 +28,12 @@ LEAST_MARKED = 0.1
 """Of what leaves a queue that is longer than where every packet is marked; it was not so long all the time."""
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["ecn-cnp.queue", "ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
+)
 def parity(scene: Scene) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
@@ -67,14 +72,15 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
     limit = min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent)
     if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
         remedy = "see the notification point of the NICs: netkit check qos"
-        yield fail(where, f"packets arrive with CE and nobody sends CNPs: {text}", remedy, cause=where)
+        text = f"packets arrive with CE and nobody sends CNPs: {text}"
+        yield fail(where, text, remedy, cause=where, touches=_switches(scene, nics))
     elif surely >= limit and not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
     elif surely >= limit:
         say = fail if surely >= limits.cnp_loss_fail_percent else warn
         about = {"between": pair(nics), "hops": hops(scene, rail), "surely": f"{surely:.1f} % or more"}
         places = [one for one in losses(scene, nics) if one.packets >= WORTH_NAMING * found.astray[0]]
-        yield _located(say, where, _lost(loss, text), places, about)
+        yield _located(say, where, _lost(loss, text), places, about, _switches(scene, nics))
     elif maybe < limit:
         yield PASSED
     else:
@@ -83,7 +89,14 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
         yield warn(where, f"CNPs are sent though no switch marks a packet: {text}", NOT_MARKED)
     if least(found.ignored, found.heard) * 100 > MOST_IGNORED_PERCENT:
         say = warn if found.handled else fail
-        yield say(where, f"senders ignore CNPs: {text}", _unheeded(scene, nics, found))
+        remedy, touched = _unheeded(scene, nics, found), _switches(scene, nics)
+        yield say(where, f"senders ignore CNPs: {text}", remedy, cause=f"CNPs ignored on {where}", touches=touched)
+
+
+def _switches(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> Sequence[str]:
+    """Return the switches that the CNPs of some NICs pass."""
+    leaves = {seen.nics[name].leaf for seen, name in nics}
+    return [one.name for one in scene.fabric.switches if one.role != "leaf" or one.name in leaves]
 
 
 def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: float, maybe: float) -> str:
@@ -134,18 +147,23 @@ def _lost(loss: float, text: str) -> str:
 
 
 def _located(
-    say: Callable[..., Finding], rail: str, text: str, lost: Sequence[Loss], about: Mapping[str, str]
+    say: Callable[..., Finding],
+    rail: str,
+    text: str,
+    lost: Sequence[Loss],
+    about: Mapping[str, str],
+    switches: Sequence[str],
 ) -> Finding:
     """Return a finding at the place that most of them are lost at, as far as counters tell."""
     if not lost:
         places = "not located: no NIC and no queue counts what is missing; a policer would not show"
-        return say(rail, text, LOCATE, cause=rail, places=places, **about)
+        return say(rail, text, LOCATE, cause=rail, touches=switches, places=places, **about)
     end = lost[0].end
     places = "; ".join(loss.text for loss in lost)
     return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places, **about)
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
 def marks(scene: Scene) -> Iterator[Finding]:
     """What switches mark arrives marked, and is answered.
 
@@ -202,7 +220,7 @@ def _marks_at(scene: Scene, seen: Seen, port: str) -> Delta:
     return of_queue if of_queue.is_known else seen.delta("ecn_marked", port)
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+@device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
 def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Where it is congested, the switch marks.
 
@@ -248,7 +266,7 @@ def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
     return is_pausing and not is_paused
 
 
-@fabric_check(layer="qos", needs=["counters"], window=True)
+@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
 def queue(scene: Scene) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 

@@ -15,7 +15,12 @@ DISCARDS_PER_S = 1.0
 LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
 
 
-@device_check(layer="congestion", needs=["counters"], window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["qos", "pfc.priority", "watchdog", "links.flaps", "links.up", "pfc.storms"],
+)
 def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
@@ -39,7 +44,13 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield PASSED
 
 
-@device_check(layer="congestion", needs=["counters"], on="host", window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    on="host",
+    window=True,
+    follows=["qos", "host.pcie", "host.acs", "watchdog", "links.flaps", "links.cabling"],
+)
 def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
 
@@ -68,25 +79,44 @@ def _lossless_drops(scene: Scene, seen: Seen, nic: str) -> int:
     return sum(delta.value for delta in counted if delta.is_known)
 
 
-@device_check(layer="link", needs=["counters"], window=True)
+@device_check(
+    layer="link",
+    needs=["counters"],
+    window=True,
+    follows=[
+        "optics.flags",
+        "optics.light",
+        "optics.lanes",
+        "optics.loss",
+        "optics.trend",
+        "optics.bits",
+        "optics.fec",
+        "links.flaps",
+    ],
+)
 def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No packets arrive damaged.
 
     A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
     """
-    del scene
     for port in (*seen.ports, *seen.nics):
         damaged = seen.delta("rx_errors", port)
         if not damaged.is_known:
             yield skip(port, f"damaged packets are not known: {damaged.state}")
         elif damaged.value:
             text = f"{damaged.value} packets arrived damaged in {damaged.seconds:.0f} s"
-            yield fail(port, text, "see netkit check optics for both ends")
+            yield fail(port, text, "see netkit check optics for both ends", cause=scene.way_in(seen.name, port))
         else:
             yield PASSED
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    on="switch",
+    window=True,
+    follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
+)
 def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The uplinks of a switch carry alike.
 
@@ -132,7 +162,7 @@ def _drains(seen: Seen, port: str) -> bool:
     return session is not None and session.is_draining is True
 
 
-@device_check(layer="qos", needs=["adaptive_routing"], on="switch")
+@device_check(layer="qos", needs=["adaptive_routing"], on="switch", follows=[])
 def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 
