@@ -1,6 +1,6 @@
 """Load: the lossless class loses nothing, uplinks share, and adaptive routing works everywhere or nowhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import mean
 
 from netkit.design import Port, Switch
@@ -118,27 +118,40 @@ def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
     follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
 )
 def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """The uplinks of a switch carry alike.
+    """The uplinks of a switch carry alike, and so do its parallel links to one neighbour, those down to a leaf, too.
 
-    A few large flows that hash onto one uplink congest it while its neighbours idle. Adaptive routing, or more queue
-    pairs per connection, spread them. Uplinks that are down, or that traffic is asked to go around, are not compared.
+    A few large flows that hash onto one link congest it while its neighbours idle. Adaptive routing, or more queue
+    pairs per connection, spread them. Links that are down, or that traffic is asked to go around, are not compared; nor
+    are links that carry next to nothing, of which nobody can say how they would share.
     """
-    ups = [port for port in seen.ports.values() if port.role == "up" and _is_used(scene, seen, port)]
-    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ups}
+    used = [port for port in seen.ports.values() if port.role != "host" and _is_used(scene, seen, port)]
+    groups = {"the uplinks of this switch": [port for port in used if port.role == "up"]}
+    for port in used:
+        if port.role != "up":
+            groups.setdefault(f"its links to {port.peer}", []).append(port)
+    for words, ports in groups.items():
+        yield from _shared(scene, seen, words, ports)
+
+
+def _shared(scene: Scene, seen: Seen, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
+    """Judge how links that lead the same way share what goes there."""
+    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
-        yield skip("", "fewer than two uplinks are counted")
+        if ports:
+            yield skip("", f"of {words} fewer than two are counted")
         return
     usual_gbps = mean(known.values())
-    capacity_gbps = mean(port.speed_gbps for port in ups)
+    capacity_gbps = mean(port.speed_gbps for port in ports)
     if usual_gbps * 100 < scene.limits.balance_minimum_percent * capacity_gbps:
-        yield PASSED
+        yield skip("", f"{words} carry {usual_gbps:.1f} Gb/s on average: too little to say how they share")
         return
     for name, gbps in known.items():
         off_percent = abs(gbps - usual_gbps) / usual_gbps * 100
         if off_percent > scene.limits.balance_percent:
-            text = f"sends {gbps:.1f} Gb/s, the uplinks of this switch {usual_gbps:.1f} Gb/s on average"
-            yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=f"uplinks of {seen.name}")
+            text = f"sends {gbps:.1f} Gb/s, {words} {usual_gbps:.1f} Gb/s on average"
+            cause = f"balance of {words}, {seen.name}"
+            yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=cause)
         else:
             yield PASSED
 
