@@ -12,7 +12,7 @@ from netkit.judge.bound import astray, least, most
 from netkit.judge.cnp_path import Loss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
-from netkit.judge.pauses import received, sent
+from netkit.judge.pauses import congestion, received, sent
 from netkit.judge.scene import End
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
@@ -235,9 +235,12 @@ def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield skip("", "the device does not tell what it marks")
     for port in silent:
         text = f"its RoCE queue holds more than {port.profile.ecn.max_bytes:,} bytes, and none of its packets is marked"
-        yield fail(port.name, text, remedy)
+        yield fail(
+            port.name, text, remedy, cause=f"marking of {seen.name}", explains=[congestion(seen.name, port.name)]
+        )
     if told and not silent and _pauses_unmarked(scene, seen):
-        yield fail("", "it pauses its neighbours, nobody pauses it, and none of its packets is marked", remedy)
+        text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", seen.ports
+        yield fail("", text, remedy, explains=[congestion(seen.name, port) for port in ports])
     elif told and not silent:
         yield PASSED
 

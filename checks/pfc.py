@@ -10,7 +10,7 @@ from netkit.facts.qos import Buffer
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
 from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
-from netkit.judge.pauses import Pauses, received, sent
+from netkit.judge.pauses import Pauses, congestion, received, sent
 from netkit.judge.scene import End
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
@@ -151,7 +151,7 @@ class Origin:
     layer="congestion",
     needs=["counters"],
     window=True,
-    follows=["ecn-cnp.unmarked", "watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
+    follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
 )
 def origin(scene: Scene) -> Iterator[Finding]:
     """Nobody causes congestion that spreads.
@@ -171,7 +171,7 @@ def origin(scene: Scene) -> Iterator[Finding]:
 def _blamed(scene: Scene, one: Origin, held: Sequence[End]) -> Finding:
     victims = tuple(dict.fromkeys(scene.cable(end.device, end.port) for end in held))
     cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
-    own = scene.cable(one.end.device, one.end.port)
+    own = scene.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
     say, text, remedy = _words(one)
     return say(
         place(one.end.port, one.priority),

@@ -68,9 +68,9 @@ class Ward:
             remote.ask(self.folder, "break", fault="counter-reset", place=place, options=[])
             remote.ask(self.folder, "heal", fault="counter-reset", place=place)
 
-    def loaded(self, nic: str) -> None:
-        """Let everybody send to a NIC."""
-        remote.ask(self.folder, "incast", place=nic, senders=3, seconds=300)
+    def loaded(self, nic: str, seconds: int = 300) -> None:
+        """Let everybody send to a NIC for a while."""
+        remote.ask(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
     def look(self, window_s: float) -> Snapshot:
         """Look once, or at both ends of a window."""
@@ -173,7 +173,7 @@ def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
     intended = ward
 
     def looked() -> Judgement:
-        seen = _around(before, intended.look(0)) if before else intended.look(window_s)
+        seen = around(before, intended.look(0)) if before else intended.look(window_s)
         return intended.judged(seen, row.limits)
 
     if row.load:
@@ -208,7 +208,7 @@ def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[s
     return rest, {name for name, _ in judgement.unreached}
 
 
-def _around(before: Snapshot, after: Snapshot) -> Snapshot:
+def around(before: Snapshot, after: Snapshot) -> Snapshot:
     """Return two looks as one: the counters of both are the ends of its window."""
 
     def both(name: str, last: Observation) -> Observation:
