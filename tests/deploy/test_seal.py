@@ -1,6 +1,8 @@
 """What devices ran before is kept sealed, and comes back byte for byte."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -34,6 +36,21 @@ def test_one_key_seals_all_runs(tmp_path: Path) -> None:
     kept(tmp_path, "second")
     assert (tmp_path / KEY).read_bytes() == key
     assert first.before("leaf01") == RUNNING
+
+
+def test_devices_that_are_kept_at_once_share_the_first_key(tmp_path: Path) -> None:
+    journal, together = Journal(tmp_path / "run"), Barrier(16)
+    (journal.folder / "before").mkdir(parents=True)
+
+    def keep(name: str) -> None:
+        together.wait(timeout=30)
+        journal.keep(name, RUNNING)
+
+    names = [f"leaf{number:02d}" for number in range(16)]
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(keep, names))
+    assert [journal.before(name) for name in names] == [RUNNING] * len(names)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["run", KEY]
 
 
 def test_a_run_from_before_there_were_seals_is_read(tmp_path: Path) -> None:
