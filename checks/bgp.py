@@ -8,11 +8,16 @@ from netkit.facts.routing import BgpSession
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 
 SETTLING_S = 15.0
-"""So long after its BGP session came up, BFD may still be on its way: it begins only then, and slowly."""
+"""So long after its BGP session came up, routes and BFD may still be on their way: they begin only then, and slowly."""
 SESSION_REMEDY = "see whether the link is up and both ends run what is intended: netkit plan"
 
 
-@device_check(layer="routing", needs=["sessions"], on="switch")
+@device_check(
+    layer="routing",
+    needs=["sessions"],
+    on="switch",
+    follows=["links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+)
 def sessions(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every designed BGP session is established, with the AS number it should have.
 
@@ -37,7 +42,12 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
     return PASSED
 
 
-@device_check(layer="routing", needs=["sessions"], on="switch")
+@device_check(
+    layer="routing",
+    needs=["sessions"],
+    on="switch",
+    follows=["bgp.sessions", "links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+)
 def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every established session brings routes.
 
@@ -48,13 +58,22 @@ def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     for port, session in _established(seen):
         if session.received_prefixes is None:
             yield skip(port.name, "the device does not tell how many prefixes arrive")
+        elif session.received_prefixes == 0 and _is_young(session):
+            yield skip(
+                port.name, f"BGP to {port.peer} is up for {session.uptime_s:.0f} s only: routes may be on their way"
+            )
         elif session.received_prefixes == 0:
             yield fail(port.name, f"{port.peer} announces nothing", "compare both ends with netkit plan")
         else:
             yield PASSED
 
 
-@device_check(layer="routing", needs=["sessions"], on="switch")
+@device_check(
+    layer="routing",
+    needs=["sessions"],
+    on="switch",
+    follows=["bgp.sessions", "links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+)
 def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """BFD watches every established session.
 
@@ -66,7 +85,7 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
     for port, session in _established(seen):
         if session.is_bfd_up is None:
             yield skip(port.name, "the device does not tell whether BFD is up")
-        elif not session.is_bfd_up and session.uptime_s is not None and session.uptime_s < SETTLING_S:
+        elif not session.is_bfd_up and _is_young(session):
             yield skip(port.name, f"BGP to {port.peer} is up for {session.uptime_s:.0f} s only: BFD may be on its way")
         elif not session.is_bfd_up:
             yield warn(port.name, f"BFD to {port.peer} is down", "see whether both ends run BFD: netkit plan")
@@ -74,7 +93,7 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="routing", needs=["sessions"], on="switch")
+@device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
 def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No switch asks its neighbours to go around it unless the intent says so.
 
@@ -97,6 +116,10 @@ def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 def _fabric_ports(seen: Seen) -> Iterator[Port]:
     yield from (port for port in seen.ports.values() if port.role != "host")
+
+
+def _is_young(session: BgpSession) -> bool:
+    return session.uptime_s is not None and session.uptime_s < SETTLING_S
 
 
 def _established(seen: Seen) -> Iterator[tuple[Port, BgpSession]]:

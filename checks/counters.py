@@ -7,15 +7,12 @@ from netkit.facts import COUNTERS, Absent
 from netkit.facts.counter import parts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, skip, warn
 from netkit.judge.delta import State
-from netkit.judge.parity import skew_s
+from netkit.judge.still import still
 
-LIVELY_BYTES = 10_000
-"""What one end must have sent in the window before the other end's standing counter means anything."""
-CROSSED = (("rx_bytes", "tx_bytes"), ("tx_bytes", "rx_bytes"))
 AGAIN = "look again; should it come back, see who clears counters, and whether a driver or a daemon restarts"
 
 
-@device_check(layer="reach", needs=["counters"], window=True)
+@device_check(layer="reach", needs=["counters"], window=True, follows=[])
 def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No counter began anew within the window.
 
@@ -66,7 +63,7 @@ def _is_of_port(name: str) -> bool:
     return name not in COUNTERS or COUNTERS[name].scope == "port"
 
 
-@fabric_check(layer="reach", needs=["counters"], window=True)
+@fabric_check(layer="reach", needs=["counters"], window=True, follows=[])
 def stuck(scene: Scene) -> Iterator[Finding]:
     """Counters count: what one end sends, the other end sees arrive.
 
@@ -80,14 +77,12 @@ def stuck(scene: Scene) -> Iterator[Finding]:
 
 def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Finding:
     """Judge the counters of one end by what the other end sent and received."""
-    told = [(seen.delta(mine, port), far.delta(theirs, far_port)) for mine, theirs in CROSSED]
-    known = [(mine, theirs) for mine, theirs in told if mine.is_known and theirs.is_known]
-    if not known:
-        return skip(port, "not both ends count bytes", device=seen.name)
-    if skew_s((seen.window, far.window)) > min(seen.window_s, far.window_s):
-        return skip(port, f"it and {far.name} were not counted over the same time", device=seen.name)
-    if any(mine.value for mine, _ in known) or all(theirs.value <= LIVELY_BYTES for _, theirs in known):
-        return PASSED
+    ends = (seen.observation.samples, port), (far.observation.samples, far_port)
+    match still(seen.deltas, far.deltas, *ends):
+        case None:
+            return skip(port, f"{far.name} and it did not both count bytes over the same time", device=seen.name)
+        case False:
+            return PASSED
     text = f"its counters stand still while {far.name}:{far_port} counts"
     remedy = "see whether its counter daemon runs"
     return warn(port, text, remedy, device=seen.name, cause=f"counters of {seen.name}")

@@ -14,7 +14,7 @@ PART = 0.01
 """Of a file system that is small itself, this part is room enough."""
 
 
-@device_check(layer="host", needs=["file_systems"])
+@device_check(layer="host", needs=["file_systems"], follows=[])
 def room(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """There is room on the file systems that a device writes to.
 
@@ -39,7 +39,7 @@ def room(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield warn("", f"little room is left on {_listed(filling)}", "remove what is old there", limit_percent=most)
 
 
-@device_check(layer="host", needs=["file_systems"])
+@device_check(layer="host", needs=["file_systems"], follows=[])
 def writable(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The file systems that a device writes to are not mounted read-only.
 

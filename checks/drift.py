@@ -7,7 +7,7 @@ from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip
 MOST_SHOWN = 3
 
 
-@fabric_check(layer="qos")
+@fabric_check(layer="qos", follows=[])
 def configuration(scene: Scene) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 

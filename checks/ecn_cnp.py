@@ -8,10 +8,11 @@ from netkit.design import Port
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.bound import astray, least, most
 from netkit.judge.cnp_path import Loss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
-from netkit.judge.parity import RailSum, is_read, rail_sum, skew_s
-from netkit.judge.pauses import received, sent
+from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
+from netkit.judge.pauses import congestion, received, sent
 from netkit.judge.scene import End
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
@@ -21,19 +22,27 @@ WORTH_NAMING = 0.1
 """Of the CNPs that are missing, a place that loses a smaller part is not where to look."""
 LONGEST_WINDOW_S = 3600
 """A longer window is not worth the wait: such windows began at different runs."""
-FEW_PACKETS = 100
-"""A queue that sends fewer within the window stands still, and marks nothing."""
+LEAST_ANSWERED = 0.005
+"""Of packets marked back to back a NIC answers one in fifty, at one CNP for each flow and every 4 µs."""
+LEAST_MARKED = 0.1
+"""Of what leaves a queue that is longer than where every packet is marked; it was not so long all the time."""
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["ecn-cnp.queue", "ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
+)
 def parity(scene: Scene) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
     queue that is full, where a policer eats them, or in a NIC. More handled than sent means that a sender slows down
     for losses, or that a NIC outside this set sends them. See `netkit check ecn-cnp.queue qos.nic`. A rail of which not
-    all NICs were read is not judged, but for those whose leaf has their port down; nor is a loss that may come of NICs
-    that were not read at the same moment. CNPs though no switch marks a packet are answers to losses, or a counter that
+    all NICs were read is not judged, but for those whose leaf has their port down. Judged is how much is lost at least,
+    given how many CNPs there were and how far apart their NICs were read; what may as well be chance, or nothing at
+    all, is skipped. CNPs though no switch marks a packet are answers to losses, or a counter that
     is not credible.
     """
     for rail in scene.fabric.rails:
@@ -57,28 +66,55 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
     found = rail_sum(partial(seen.delta, place=name) for seen, name in nics)
     text = found.text(has_ignored=_all_tell(nics, "cnp_ignored"), has_marks=_all_tell(nics, "ecn_received"))
     where, limits, loss = f"rail {rail}", scene.limits, found.loss_percent
-    least, skewed_s, window_s = _least_percent(scene), *_skew(nics)
-    doubt = 100 * skewed_s / window_s
-    if not found.is_enough(limits.cnp_minimum):
-        yield from _few(where, found, limits.cnp_minimum, text)
-        return
-    if not found.sent:
+    skewed_s, window_s = _skew(nics)
+    doubt = skewed_s / window_s
+    surely, maybe = 100 * least(*found.astray, doubt), 100 * most(*found.astray, doubt)
+    limit = min(limits.cnp_loss_fail_percent, limits.cnp_loss_warn_percent)
+    if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
+        remedy = "see the notification point of the NICs: netkit check qos"
+        text = f"packets arrive with CE and nobody sends CNPs: {text}"
+        yield fail(where, text, remedy, cause=where, touches=_switches(scene, nics))
+    elif surely >= limit and not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
-    elif least <= abs(loss) < least + doubt:
-        yield skip(where, f"{_lost(loss, text)}; that may be since {_apart(skewed_s, window_s, least)}")
-    elif abs(loss) >= least:
-        say = fail if abs(loss) >= limits.cnp_loss_fail_percent + doubt else warn
-        about = {"between": pair(nics), "hops": hops(scene, rail)}
-        missing = abs(found.sent - found.heard)
-        places = [one for one in losses(scene, nics) if one.packets >= WORTH_NAMING * missing]
-        yield _located(say, where, _lost(loss, text), places, about)
-    else:
+    elif surely >= limit:
+        say = fail if surely >= limits.cnp_loss_fail_percent else warn
+        about = {"between": pair(nics), "hops": hops(scene, rail), "surely": f"{surely:.1f} % or more"}
+        places = [one for one in losses(scene, nics) if one.packets >= WORTH_NAMING * found.astray[0]]
+        yield _located(say, where, _lost(loss, text), places, about, _switches(scene, nics))
+    elif maybe < limit:
         yield PASSED
-    if found.sent >= limits.cnp_minimum and not found.marked and _none_marks(scene):
+    else:
+        yield skip(where, _undecided(found, text, (skewed_s, window_s), limit, maybe))
+    if least(found.sent, found.sent) > HALF and not found.marked and _none_marks(scene):
         yield warn(where, f"CNPs are sent though no switch marks a packet: {text}", NOT_MARKED)
-    if found.ignored * 100 > MOST_IGNORED_PERCENT * found.heard:
+    if least(found.ignored, found.heard) * 100 > MOST_IGNORED_PERCENT:
         say = warn if found.handled else fail
-        yield say(where, f"senders ignore CNPs: {text}", "see the reaction point of the NICs: netkit check qos")
+        remedy, touched = _unheeded(scene, nics, found), _switches(scene, nics)
+        yield say(where, f"senders ignore CNPs: {text}", remedy, cause=f"CNPs ignored on {where}", touches=touched)
+
+
+def _switches(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> Sequence[str]:
+    """Return the switches that the CNPs of some NICs pass."""
+    leaves = {seen.nics[name].leaf for seen, name in nics}
+    return [one.name for one in scene.fabric.switches if one.role != "leaf" or one.name in leaves]
+
+
+def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: float, maybe: float) -> str:
+    """Return why a loss can neither be told nor excluded."""
+    if not found.sent and not found.heard:
+        return f"no CNPs were sent: {text}"
+    if 100 * most(*found.astray) < limit or 100 * least(*found.astray) >= limit:
+        return f"{_lost(found.loss_percent, text)}; that may be since {_apart(*apart, limit)}"
+    return f"too few CNPs to judge, up to {maybe:.0f} % may be lost: {text}"
+
+
+def _unheeded(scene: Scene, nics: Sequence[tuple[Seen, str]], found: RailSum) -> str:
+    """Return what to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
+    number = scene.fabric.lossless.cnp.priority
+    told = [seen.delta("priority_rx_packets", place(name, number)) for seen, name in nics]
+    if all(delta.is_known for delta in told) and most(sum(delta.value for delta in told), found.heard) < HALF:
+        return "they arrive on another priority than theirs: netkit check ecn-cnp.queue qos names the hop"
+    return "see the reaction point of the NICs: netkit check qos"
 
 
 def _none_marks(scene: Scene) -> bool:
@@ -90,10 +126,6 @@ def _none_marks(scene: Scene) -> bool:
 
 def _all_tell(nics: Sequence[tuple[Seen, str]], counter: str) -> bool:
     return all(seen.delta(counter, name).is_known for seen, name in nics)
-
-
-def _least_percent(scene: Scene) -> float:
-    return min(scene.limits.cnp_loss_fail_percent, scene.limits.cnp_loss_warn_percent)
 
 
 def _skew(nics: Sequence[tuple[Seen, str]]) -> tuple[float, float]:
@@ -109,32 +141,29 @@ def _apart(skewed_s: float, window_s: float, least_percent: float) -> str:
     return text if enough_s > LONGEST_WINDOW_S else f"{text}: give --window {ceil(enough_s)}"
 
 
-def _few(where: str, found: RailSum, minimum: int, text: str) -> Iterator[Finding]:
-    if found.marked >= minimum:
-        remedy = "see the notification point of the NICs: netkit check qos"
-        yield fail(where, f"packets arrive with CE and nobody sends CNPs: {text}", remedy, cause=where)
-    else:
-        yield skip(where, f"too few CNPs to judge, {minimum} are needed: {text}")
-
-
 def _lost(loss: float, text: str) -> str:
     words = f"{loss:.1f} % of its CNPs never arrive" if loss > 0 else f"{-loss:.1f} % more CNPs arrive than are sent"
     return f"{words}: {text}"
 
 
 def _located(
-    say: Callable[..., Finding], rail: str, text: str, lost: Sequence[Loss], about: Mapping[str, str]
+    say: Callable[..., Finding],
+    rail: str,
+    text: str,
+    lost: Sequence[Loss],
+    about: Mapping[str, str],
+    switches: Sequence[str],
 ) -> Finding:
     """Return a finding at the place that most of them are lost at, as far as counters tell."""
     if not lost:
         places = "not located: no NIC and no queue counts what is missing; a policer would not show"
-        return say(rail, text, LOCATE, cause=rail, places=places, **about)
+        return say(rail, text, LOCATE, cause=rail, touches=switches, places=places, **about)
     end = lost[0].end
     places = "; ".join(loss.text for loss in lost)
     return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places, **about)
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
 def marks(scene: Scene) -> Iterator[Finding]:
     """What switches mark arrives marked, and is answered.
 
@@ -156,7 +185,8 @@ def _mute(scene: Scene) -> Iterator[tuple[End, int]]:
         for name, nic in seen.nics.items():
             leaf, sent = scene.devices.get(nic.leaf), seen.delta("cnp_sent", name)
             marks = _marks_at(scene, leaf, nic.leaf_port).value if leaf is not None else 0
-            if sent.is_known and not sent.value and marks >= scene.limits.cnp_minimum:
+            doubt = skew_s((seen.window, leaf.window)) / max(seen.window_s, 1) if leaf is not None else 0
+            if sent.is_known and not sent.value and most(0, marks - astray(marks, doubt)) < LEAST_ANSWERED:
                 yield End(seen.name, name), marks
 
 
@@ -168,7 +198,7 @@ def _of_all(scene: Scene) -> Finding:
     unread = sorted({seen.name for seen, nic in ends if not seen.delta("cnp_sent", nic).is_known})
     is_whole = len(scene.hosts) == len(scene.fabric.hosts)
     text = f"switches mark {marked}, NICs receive {received} with CE and send {sent} CNPs"
-    if marked < scene.limits.cnp_minimum:
+    if most(0, marked) >= LEAST_ANSWERED:
         return skip("", f"too few marks to judge: {text}")
     if unread or not is_whole:
         missing = ", ".join(unread[:4]) or "hosts that are not part of this run"
@@ -190,7 +220,7 @@ def _marks_at(scene: Scene, seen: Seen, port: str) -> Delta:
     return of_queue if of_queue.is_known else seen.delta("ecn_marked", port)
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+@device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
 def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Where it is congested, the switch marks.
 
@@ -205,9 +235,12 @@ def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield skip("", "the device does not tell what it marks")
     for port in silent:
         text = f"its RoCE queue holds more than {port.profile.ecn.max_bytes:,} bytes, and none of its packets is marked"
-        yield fail(port.name, text, remedy)
+        yield fail(
+            port.name, text, remedy, cause=f"marking of {seen.name}", explains=[congestion(seen.name, port.name)]
+        )
     if told and not silent and _pauses_unmarked(scene, seen):
-        yield fail("", "it pauses its neighbours, nobody pauses it, and none of its packets is marked", remedy)
+        text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", seen.ports
+        yield fail("", text, remedy, explains=[congestion(seen.name, port) for port in ports])
     elif told and not silent:
         yield PASSED
 
@@ -219,7 +252,7 @@ def _is_silent(scene: Scene, seen: Seen, port: Port) -> bool:
     levels = seen.facts.buffers
     level = None if isinstance(levels, Absent) else levels.get(queue)
     is_full = level is not None and (level.used_bytes or 0) > port.profile.ecn.max_bytes
-    is_still = moved.is_known and moved.value < FEW_PACKETS
+    is_still = moved.is_known and most(0, moved.value) >= LEAST_MARKED
     return is_full and marks.is_known and not marks.value and not is_still
 
 
@@ -236,7 +269,7 @@ def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
     return is_pausing and not is_paused
 
 
-@fabric_check(layer="qos", needs=["counters"], window=True)
+@fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
 def queue(scene: Scene) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 
@@ -244,19 +277,22 @@ def queue(scene: Scene) -> Iterator[Finding]:
     congestion, or get lost with it. The finding names the port they leave as CNPs and behind which they are none:
     compare the maps of the switch there with `netkit check qos.switch`.
     """
-    minimum = scene.limits.cnp_minimum
-    found = tuple(strays(scene, minimum))
+    found = strays(scene)
     yield from (_strayed(scene, one) for one in found)
     ends = [(seen.name, port) for seen in scene.devices.values() for port in (*seen.ports, *seen.nics)]
     counts = [delta.value for end in ends if (delta := sent_to(scene, *end)) is not None]
-    if not found and max(counts, default=0) >= minimum:
+    if not found and most(0, max(counts, default=0)) < HALF:
         yield PASSED
     elif not found:
-        yield skip("", f"on no cable so many CNPs were counted that their way can be judged, {minimum} are needed")
+        yield skip("", "on no cable so many CNPs were counted that their way can be judged")
 
 
 def _strayed(scene: Scene, one: Stray) -> Finding:
     """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
+    if one.others:
+        names = " or ".join(map(str, (one.sender, *one.others)))
+        text = f"of {one.sent} CNPs that are sent to it in their queue {one.kept} go on in it; by {names}"
+        return fail("", text, "see netkit check qos on both ends of these cables", device=one.receiver.device)
     shown = scene.devices[one.receiver.device].facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(one.receiver.port)
     profile = scene.fabric.lossless

@@ -7,6 +7,7 @@ from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
@@ -27,7 +28,7 @@ RDMA_HEADERS = 96
 """What the kernel keeps of the MTU for all headers that RoCEv2 may need."""
 
 
-@device_check(layer="host", needs=["host"], on="host")
+@device_check(layer="host", needs=["host"], on="host", follows=[])
 def sysctls(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
@@ -60,7 +61,7 @@ def _effective(host: HostFacts, name: str, key: str) -> int | None:
     return max(values) if values else None
 
 
-@device_check(layer="host", needs=["host"], on="host")
+@device_check(layer="host", needs=["host"], on="host", follows=[])
 def acs(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No PCI bridge between GPUs and NICs sends their traffic to the root complex first (ACS).
 
@@ -81,7 +82,7 @@ def acs(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield PASSED
 
 
-@device_check(layer="host", needs=["nics"], on="host")
+@device_check(layer="host", needs=["nics"], on="host", follows=[])
 def pcie(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC has all of its PCIe lanes at full speed, large reads, and relaxed ordering.
 
@@ -108,7 +109,7 @@ def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
         yield PASSED
 
 
-@device_check(layer="host", needs=["nics"], on="host")
+@device_check(layer="host", needs=["nics"], on="host", follows=["links.mtu", "links.up", "routes.addresses"])
 def rdma(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """RDMA uses the largest packets that fit the MTU, and the RoCEv2 address has one index on all NICs of a host.
 
@@ -140,7 +141,7 @@ def _usual(values: list[int | None]) -> int | None:
     return counts.most_common(1)[0][0] if counts else None
 
 
-@device_check(layer="host", needs=["host", "nics"], on="host")
+@device_check(layer="host", needs=["host", "nics"], on="host", follows=[])
 def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every GPU shares a PCIe switch with the NIC of its rail, and every NIC serves as many GPUs as the others.
 
@@ -164,7 +165,7 @@ def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield fail(name, text, "see the host model's PCI list")
 
 
-@device_check(layer="host", needs=["nics"], on="host")
+@device_check(layer="host", needs=["nics"], on="host", follows=[])
 def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """What is set in the firmware of a NIC is also in force, and what it keeps for CNPs is what the intent says.
 
@@ -191,7 +192,13 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="host", needs=["counters"], on="host", window=True)
+@device_check(
+    layer="host",
+    needs=["counters"],
+    on="host",
+    window=True,
+    follows=["load", "links", "optics.fec", "qos", "watchdog", "pfc", "routes", "bgp", "ecn-cnp.unmarked"],
+)
 def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """RDMA gives up on nothing, and hardly sends anything twice.
 
@@ -206,17 +213,18 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if scene.fabric.switch(nic.leaf).adaptive_routing:
             again = {words: delta for words, delta in again.items() if words in UNORDERED}
         told = {words: delta for words, delta in again.items() if delta.is_known}
-        most = max((delta.per_s for delta in told.values()), default=0.0)
+        most = max((least_rate(delta.value, delta.seconds) for delta in told.values()), default=0.0)
         if any(delta.value for delta in dead):
             count = sum(delta.value for delta in dead)
-            yield fail(name, f"queue pairs gave up {count} times: jobs over this NIC broke off", LOSSES)
+            text = f"queue pairs gave up {count} times: jobs over this NIC broke off"
+            yield fail(name, text, LOSSES, touches=[nic.leaf])
         elif not told:
             yield skip(name, "the NIC does not tell what RDMA sends again")
         elif most > scene.limits.rdma_repeats_per_s and _has_lossy_switch(scene):
             yield skip(name, "a switch without a lossless class loses packets whenever it is full")
         elif most > scene.limits.rdma_repeats_per_s:
             counts = ", ".join(f"{delta.value} {words}" for words, delta in told.items() if delta.value)
-            yield warn(name, f"RDMA loses packets: {counts}", LOSSES)
+            yield warn(name, f"RDMA loses packets: {counts}", LOSSES, touches=[nic.leaf])
         else:
             yield PASSED
 
@@ -225,7 +233,7 @@ def _has_lossy_switch(scene: Scene) -> bool:
     return any(PLATFORMS[switch.platform].lacks("pfc") for switch in scene.fabric.switches)
 
 
-@device_check(layer="qos", needs=["host", "nics"], on="host")
+@device_check(layer="qos", needs=["host", "nics"], on="host", follows=[])
 def nccl(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """What NCCL's file sets for all jobs fits the fabric: the class of their packets, and the index of their address.
 
@@ -268,7 +276,7 @@ def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
         yield f"ROCE_CC_PRIO_MASK_P1 is {mask}: no congestion control on priority {profile.roce.priority}"
 
 
-@fabric_check(layer="host", needs=["host"])
+@fabric_check(layer="host", needs=["host"], follows=[])
 def uniform(scene: Scene) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 

@@ -11,7 +11,7 @@ from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_chec
 Read = Callable[[NicFacts], str]
 
 
-@device_check(layer="host", needs=["system"], on="switch")
+@device_check(layer="host", needs=["system"], on="switch", follows=[])
 def version(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch runs the NOS release that the intent names.
 
@@ -35,7 +35,7 @@ def _is_release(found: str, wanted: str) -> bool:
     return found == wanted or found.startswith((f"{wanted}.", f"{wanted}-", f"{wanted} "))
 
 
-@fabric_check(layer="host", needs=["nics"])
+@fabric_check(layer="host", needs=["nics"], follows=[])
 def nics(scene: Scene) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 

@@ -17,7 +17,7 @@ FECS = frozenset({"rs", "fc", "none"})
 """What a port surely runs; other words, such as `auto`, are those of its device."""
 
 
-@device_check(layer="link", needs=["interfaces"])
+@device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"])
 def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every designed port is up.
 
@@ -34,10 +34,19 @@ def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
             text = f"down; {far} is at the other end, a host that was not reached and has no link anywhere"
             yield fail(port, text, f"see whether {gone} is switched on; if so, both ends of its cables", cause=gone)
         elif not state.is_up:
-            what = "down" if state.is_enabled in {True, None} else "down, because it is disabled"
-            yield fail(port, f"{what}; {far} is at the other end", "see whether both ends are enabled; then the cable")
+            is_off = state.is_enabled is False
+            what = "down, because it is disabled" if is_off else "down"
+            dark = [scene.way(seen.name, port), scene.way_in(seen.name, port)] if is_off else []
+            remedy = "see whether both ends are enabled; then the cable"
+            cause = _carrier(scene, seen, port)
+            yield fail(port, f"{what}; {far} is at the other end", remedy, cause=cause, explains=dark)
         else:
             yield PASSED
+
+
+def _carrier(scene: Scene, seen: Seen, port: str) -> str:
+    """Return one name for a cable having no carrier, which is what a link that flaps may be seen without."""
+    return f"{scene.cable(seen.name, port)}: no carrier"
 
 
 def _gone(scene: Scene, seen: Seen, port: str) -> str:
@@ -51,7 +60,7 @@ def _gone(scene: Scene, seen: Seen, port: str) -> str:
     return "" if any(state is not None and state.is_up for state in states) else host.name
 
 
-@device_check(layer="link", needs=["interfaces"])
+@device_check(layer="link", needs=["interfaces"], follows=["links.cabling"])
 def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every port that is up runs at the speed it is designed for.
 
@@ -67,7 +76,7 @@ def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="link", needs=["interfaces"])
+@device_check(layer="link", needs=["interfaces"], follows=[])
 def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every port has the MTU it is designed with.
 
@@ -87,7 +96,7 @@ def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@fabric_check(layer="link", needs=["interfaces"])
+@fabric_check(layer="link", needs=["interfaces"], follows=[])
 def fec(scene: Scene) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
@@ -110,7 +119,12 @@ def fec(scene: Scene) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="link", needs=["counters"], window=True)
+@device_check(
+    layer="link",
+    needs=["counters"],
+    window=True,
+    follows=["optics.flags", "optics.light", "optics.fec", "links.cabling", "links.up"],
+)
 def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No link went down within the window.
 
@@ -125,12 +139,13 @@ def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
         elif any(delta.value for delta in known):
             changes = max(delta.value for delta in known)
             text = f"went down or up {changes} times in {known[0].seconds:.0f} s; {far} is at the other end"
-            yield fail(port, text, "see netkit check optics for both ends; reseat or replace the module")
+            remedy = "see netkit check optics for both ends; reseat or replace the module"
+            yield fail(port, text, remedy, explains=[_carrier(scene, seen, port)] if changes > 1 else [])
         else:
             yield PASSED
 
 
-@device_check(layer="link", needs=["interfaces"])
+@device_check(layer="link", needs=["interfaces"], follows=["links.flaps"])
 def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Links come up quickly.
 
@@ -177,7 +192,7 @@ def _outage(scene: Scene, near: End, far: End) -> Finding:
     return warn(near.port, text, remedy)
 
 
-@fabric_check(layer="physical", needs=["neighbors"])
+@fabric_check(layer="physical", needs=["neighbors"], follows=[])
 def cabling(scene: Scene) -> Iterator[Finding]:
     """Every cable is plugged in where the plan says, by LLDP.
 
@@ -213,7 +228,9 @@ def _plugged(
         return skip(port, f"{wanted.device} announces this port as {found.port!r}, which says little", device=seen.name)
     belongs = f"; the cable from {found} belongs into {home}" if home else ""
     text = f"is plugged into {found}, not into {wanted}"
-    return fail(port, text, f"move the cable at {seen.name}:{port} to where it belongs{belongs}", device=seen.name)
+    cables = sorted({scene.cable(seen.name, port), scene.cable(found.device, found.port)} - {""})
+    remedy = f"move the cable at {seen.name}:{port} to where it belongs{belongs}"
+    return fail(port, text, remedy, device=seen.name, cause=f"plugs of {' and '.join(cables)}")
 
 
 def _owners(scene: Scene) -> Mapping[str, End]:
@@ -250,7 +267,7 @@ def _aliases(scene: Scene, system: str) -> dict[str, str]:
     return {state.alias: name for name, state in found.items() if state.alias}
 
 
-@device_check(layer="physical", needs=["nics", "neighbors"], on="host")
+@device_check(layer="physical", needs=["nics", "neighbors"], on="host", follows=["links.cabling"])
 def rails(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC is in its PCI slot and cabled to the leaf of its rail.
 

@@ -1,12 +1,13 @@
 """Load: the lossless class loses nothing, uplinks share, and adaptive routing works everywhere or nowhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import mean
 
 from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DISCARDS_PER_S = 1.0
@@ -14,7 +15,12 @@ DISCARDS_PER_S = 1.0
 LOST = "see whether PFC is on at both ends and the headroom fits the cable: netkit check qos"
 
 
-@device_check(layer="congestion", needs=["counters"], window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["qos", "pfc.priority", "watchdog", "links.flaps", "links.up", "pfc.storms"],
+)
 def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
@@ -38,7 +44,13 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield PASSED
 
 
-@device_check(layer="congestion", needs=["counters"], on="host", window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    on="host",
+    window=True,
+    follows=["qos", "host.pcie", "host.acs", "watchdog", "links.flaps", "links.cabling"],
+)
 def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
 
@@ -53,7 +65,7 @@ def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
             continue
         received, sent = (delta.value if delta.is_known else 0 for delta in told)
         others = max(0, received - _lossless_drops(scene, seen, nic))
-        if others + sent > DISCARDS_PER_S * told[0].seconds:
+        if least_rate(others + sent, told[0].seconds) > DISCARDS_PER_S:
             text = f"threw away {others} packets it received and {sent} it was to send, not counting lossless ones"
             yield warn(nic, text, "see its rings and PCIe: ethtool -g and -S, netkit check host")
         else:
@@ -67,47 +79,79 @@ def _lossless_drops(scene: Scene, seen: Seen, nic: str) -> int:
     return sum(delta.value for delta in counted if delta.is_known)
 
 
-@device_check(layer="link", needs=["counters"], window=True)
+@device_check(
+    layer="link",
+    needs=["counters"],
+    window=True,
+    follows=[
+        "optics.flags",
+        "optics.light",
+        "optics.lanes",
+        "optics.loss",
+        "optics.trend",
+        "optics.bits",
+        "optics.fec",
+        "links.flaps",
+    ],
+)
 def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No packets arrive damaged.
 
     A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
     """
-    del scene
     for port in (*seen.ports, *seen.nics):
         damaged = seen.delta("rx_errors", port)
         if not damaged.is_known:
             yield skip(port, f"damaged packets are not known: {damaged.state}")
         elif damaged.value:
             text = f"{damaged.value} packets arrived damaged in {damaged.seconds:.0f} s"
-            yield fail(port, text, "see netkit check optics for both ends")
+            yield fail(port, text, "see netkit check optics for both ends", cause=scene.way_in(seen.name, port))
         else:
             yield PASSED
 
 
-@device_check(layer="congestion", needs=["counters"], on="switch", window=True)
+@device_check(
+    layer="congestion",
+    needs=["counters"],
+    on="switch",
+    window=True,
+    follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
+)
 def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
-    """The uplinks of a switch carry alike.
+    """The uplinks of a switch carry alike, and so do its parallel links to one neighbour, those down to a leaf, too.
 
-    A few large flows that hash onto one uplink congest it while its neighbours idle. Adaptive routing, or more queue
-    pairs per connection, spread them. Uplinks that are down, or that traffic is asked to go around, are not compared.
+    A few large flows that hash onto one link congest it while its neighbours idle. Adaptive routing, or more queue
+    pairs per connection, spread them. Links that are down, or that traffic is asked to go around, are not compared; nor
+    are links that carry next to nothing, of which nobody can say how they would share.
     """
-    ups = [port for port in seen.ports.values() if port.role == "up" and _is_used(scene, seen, port)]
-    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ups}
+    used = [port for port in seen.ports.values() if port.role != "host" and _is_used(scene, seen, port)]
+    groups = {"the uplinks of this switch": [port for port in used if port.role == "up"]}
+    for port in used:
+        if port.role != "up":
+            groups.setdefault(f"its links to {port.peer}", []).append(port)
+    for words, ports in groups.items():
+        yield from _shared(scene, seen, words, ports)
+
+
+def _shared(scene: Scene, seen: Seen, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
+    """Judge how links that lead the same way share what goes there."""
+    rates = {port.name: seen.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
-        yield skip("", "fewer than two uplinks are counted")
+        if ports:
+            yield skip("", f"of {words} fewer than two are counted")
         return
     usual_gbps = mean(known.values())
-    capacity_gbps = mean(port.speed_gbps for port in ups)
+    capacity_gbps = mean(port.speed_gbps for port in ports)
     if usual_gbps * 100 < scene.limits.balance_minimum_percent * capacity_gbps:
-        yield PASSED
+        yield skip("", f"{words} carry {usual_gbps:.1f} Gb/s on average: too little to say how they share")
         return
     for name, gbps in known.items():
         off_percent = abs(gbps - usual_gbps) / usual_gbps * 100
         if off_percent > scene.limits.balance_percent:
-            text = f"sends {gbps:.1f} Gb/s, the uplinks of this switch {usual_gbps:.1f} Gb/s on average"
-            yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=f"uplinks of {seen.name}")
+            text = f"sends {gbps:.1f} Gb/s, {words} {usual_gbps:.1f} Gb/s on average"
+            cause = f"balance of {words}, {seen.name}"
+            yield warn(name, text, "turn on adaptive routing, or more queue pairs", cause=cause)
         else:
             yield PASSED
 
@@ -131,7 +175,7 @@ def _drains(seen: Seen, port: str) -> bool:
     return session is not None and session.is_draining is True
 
 
-@device_check(layer="qos", needs=["adaptive_routing"], on="switch")
+@device_check(layer="qos", needs=["adaptive_routing"], on="switch", follows=[])
 def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 

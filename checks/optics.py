@@ -8,13 +8,16 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
 from netkit.judge.fade import Readings, faded
-from netkit.judge.light import DARK_DBM, limits_of, losses, sends_less
+from netkit.judge.light import DARK_DBM, is_weak, limits_of, losses, sends_less
 from netkit.judge.reading import Reading, judged
 from netkit.judge.scene import End
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
+CURRENT = "as its current says where that is high"
+COOL = "see its cooling, then swap it"
+AGED = "swap the module: its laser grows old"
 ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
 DAY_S = 86_400.0
@@ -24,7 +27,7 @@ MANY, USUAL_SHARE = 8, 0.8
 """Of so many modules a part number is the usual one that so many have."""
 
 
-@device_check(layer="physical", needs=["modules"])
+@device_check(layer="physical", needs=["modules"], follows=["optics.flags"])
 def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every lane receives and sends light within the limits of its module.
 
@@ -39,14 +42,33 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
         for number, lane in sorted(module.lanes.items()):
             for name, value in (("rx_dbm", lane.rx_dbm), ("tx_dbm", lane.tx_dbm)):
                 if value is not None:
-                    direction = "received" if name == "rx_dbm" else "sent"
-                    reading = Reading(
-                        f"lane {number}, light {direction}", value, limits_of(module, name, _media(seen, port)), "dBm"
+                    yield _light(
+                        scene,
+                        seen,
+                        port,
+                        Reading(
+                            f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}",
+                            value,
+                            limits_of(module, name, _media(seen, port)),
+                            "dBm",
+                        ),
                     )
-                    yield judged(port, reading, CLEAN, scene.limits.light_margin_db)
 
 
-@device_check(layer="physical", needs=["modules"])
+def _light(scene: Scene, seen: Seen, port: str, reading: Reading) -> Finding:
+    """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
+    margin, far = scene.limits.light_margin_db, scene.far(seen.name, port)
+    if reading.name.endswith("sent"):
+        way = scene.way(seen.name, port)
+        found = judged(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
+        return found._replace(explains=(way,)) if found.verdict > Verdict.SKIPPED else found
+    found = judged(port, reading, CLEAN, margin, scene.way_in(seen.name, port))
+    if found.verdict > Verdict.SKIPPED and far and is_weak(scene, far, _media(seen, port)):
+        return found._replace(remedy=f"swap the module in {far}: it sends too little")
+    return found
+
+
+@device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"])
 def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The lanes of a module receive alike.
 
@@ -62,13 +84,14 @@ def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
         others = median(value for number, value in values.items() if number != weakest)
         if others - values[weakest] > scene.limits.lane_spread_db:
             text = f"lane {weakest} receives {others - values[weakest]:.1f} dB less than the other lanes"
-            yield warn(port, text, CLEAN, rx_dbm=values[weakest], others_dbm=others)
+            way = scene.way_in(seen.name, port)
+            yield warn(port, text, CLEAN, cause=way, rx_dbm=values[weakest], others_dbm=others)
         else:
             yield PASSED
 
 
-@device_check(layer="physical", needs=["modules"])
-def flags(_scene: Scene, seen: Seen) -> Iterator[Finding]:
+@device_check(layer="physical", needs=["modules"], follows=["optics.light"])
+def flags(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No module says that a lane cannot send, or receives nothing.
 
     A module that reports a fault of its transmitter is broken or breaks: swap it. Where it measures light, what it
@@ -84,9 +107,11 @@ def flags(_scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield skip(port, f"{_kind(module)} does not tell its flags")
         for number, lane in told.items():
             if lane.has_tx_fault:
-                yield fail(port, f"lane {number} cannot send: its transmitter reports a fault", "swap the module")
+                text = f"lane {number} cannot send: its transmitter reports a fault"
+                way = scene.way(seen.name, port)
+                yield fail(port, text, "swap the module", cause=way, explains=[way])
             elif lane.has_rx_loss and lane.rx_dbm is None:
-                yield fail(port, f"lane {number} receives no signal", CLEAN)
+                yield fail(port, f"lane {number} receives no signal", CLEAN, cause=scene.way_in(seen.name, port))
             else:
                 yield PASSED
 
@@ -95,7 +120,7 @@ def _flagged(lane: Lane) -> bool:
     return lane.has_tx_fault is not None or lane.has_rx_loss is not None
 
 
-@device_check(layer="physical", needs=["modules"])
+@device_check(layer="physical", needs=["modules"], follows=[])
 def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
@@ -108,7 +133,14 @@ def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if not readings:
             yield skip(port, f"{_kind(module)} measures nothing")
         for reading in readings:
-            yield judged(port, reading, "see its cooling, then swap it", 0.0)
+            cause = scene.way(seen.name, port) if "current" in reading.name else _module_of(seen, port, module)
+            yield judged(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
+
+
+def _module_of(seen: Seen, port: str, module: Module) -> str:
+    """Return one name for a module: several ports of a switch may share it."""
+    name = module.serial or (f"in cage {seen.ports[port].cage}" if port in seen.ports else f"in {port}")
+    return f"module {name} of {seen.name}"
 
 
 def _readings(module: Module, own: Limits) -> Iterator[Reading]:
@@ -122,7 +154,7 @@ def _readings(module: Module, own: Limits) -> Iterator[Reading]:
                 yield Reading(f"lane {number}, laser current", lane.bias_ma, module.limits["bias_ma"], "mA")
 
 
-@fabric_check(layer="physical", needs=["modules"])
+@fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"])
 def loss(scene: Scene) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
@@ -142,12 +174,14 @@ def loss(scene: Scene) -> Iterator[Finding]:
             yield skip(end.port, f"too few cables of {kind} to compare", device=end.device)
         elif value - typical > scene.limits.loss_outlier_db:
             text = f"{value:.1f} dB are lost on the way here, on cables of {kind} usually {typical:.1f} dB"
-            yield warn(end.port, text, CLEAN, device=end.device)
+            yield warn(end.port, text, CLEAN, device=end.device, cause=scene.way_in(end.device, end.port))
         else:
             yield PASSED
 
 
-@device_check(layer="physical", needs=["modules"])
+@device_check(
+    layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss"]
+)
 def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
@@ -173,14 +207,15 @@ def _trend(end: End, number: int, readings: Readings, scene: Scene) -> Finding:
     if usual_dbm - now_dbm > limit_db:
         text = f"lane {number} receives {usual_dbm - now_dbm:.1f} dB less than in earlier runs"
         whose, remedy = _whose(scene, end)
-        return warn(port, f"{text}{whose}", remedy, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
+        cause = scene.way_in(end.device, end.port)
+        return warn(port, f"{text}{whose}", remedy, cause=cause, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
     is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
     fall_db = faded(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
         text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"
         whose, remedy = _whose(scene, end)
-        return warn(port, f"{text}{whose}", remedy, rx_dbm=now_dbm)
+        return warn(port, f"{text}{whose}", remedy, cause=scene.way_in(end.device, end.port), rx_dbm=now_dbm)
     return PASSED
 
 
@@ -195,7 +230,7 @@ def _whose(scene: Scene, end: End) -> tuple[str, str]:
     return f"; {far} sends as before: it is lost on the way", CLEAN
 
 
-@fabric_check(layer="physical", needs=["modules"])
+@fabric_check(layer="physical", needs=["modules"], follows=[])
 def parts(scene: Scene) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and no serial number is there twice.
 
@@ -223,12 +258,13 @@ def parts(scene: Scene) -> Iterator[Finding]:
             yield skip(port, f"{_kind(module)} does not tell its firmware", device=seen.name)
         elif module.firmware != usual[module.part].most_common(1)[0][0]:
             text = f"firmware {module.firmware}, most {module.part} have {usual[module.part].most_common(1)[0][0]}"
-            yield warn(port, text, "update it like the others", device=seen.name, serial=module.serial)
+            cause = f"firmware of {_module_of(seen, port, module)}"
+            yield warn(port, text, "update it like the others", device=seen.name, cause=cause, serial=module.serial)
         else:
             yield PASSED
 
 
-@fabric_check(layer="physical", needs=["modules"])
+@fabric_check(layer="physical", needs=["modules"], follows=[])
 def kinds(scene: Scene) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 
@@ -277,7 +313,11 @@ def _copies(scene: Scene, end: End, places: Mapping[End, tuple[str, str]]) -> Se
     return [one for one, cage in places.items() if cage not in cages]
 
 
-@device_check(layer="physical", needs=["lines"])
+@device_check(
+    layer="physical",
+    needs=["lines"],
+    follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend"],
+)
 def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The bit error rate before FEC leaves FEC room to repair.
 
@@ -296,9 +336,11 @@ def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if not rates:
             yield skip(name, "the device does not tell its bit error rate")
         elif max(rates) >= limits.ber_fail:
-            yield fail(name, f"bit error rate {max(rates):.1e} before FEC", CLEAN, limit=limits.ber_fail)
+            way, text = scene.way_in(seen.name, name), f"bit error rate {max(rates):.1e} before FEC"
+            yield fail(name, text, CLEAN, cause=way, limit=limits.ber_fail)
         elif max(rates) >= limits.ber_warn:
-            yield warn(name, f"bit error rate {max(rates):.1e} before FEC", CLEAN, limit=limits.ber_warn)
+            way, text = scene.way_in(seen.name, name), f"bit error rate {max(rates):.1e} before FEC"
+            yield warn(name, text, CLEAN, cause=way, limit=limits.ber_warn)
         else:
             yield PASSED
 
@@ -309,7 +351,12 @@ def _wrong_bits_rate(seen: Seen, name: str) -> float | None:
     return wrong.value / received.value if wrong.is_known and received.is_known and received.value else None
 
 
-@device_check(layer="physical", needs=["counters"], window=True)
+@device_check(
+    layer="physical",
+    needs=["counters"],
+    window=True,
+    follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend", "optics.bits"],
+)
 def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """FEC repairs everything, and with room to spare.
 
@@ -323,11 +370,12 @@ def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if not lost.is_known and not any(delta.is_known for delta in bins.values()):
             yield skip(name, f"what FEC repaired is not known: {lost.state}")
         elif lost.is_known and lost.value:
-            yield fail(name, f"{lost.value} codewords beyond repair in {lost.seconds:.0f} s", CLEAN)
-        elif most >= scene.limits.fec_symbols_fail:
-            yield fail(name, f"codewords with {most} wrong symbols, 15 can be repaired", CLEAN)
+            text = f"{lost.value} codewords beyond repair in {lost.seconds:.0f} s"
+            yield fail(name, text, CLEAN, cause=scene.way_in(seen.name, name))
         elif most >= scene.limits.fec_symbols_warn:
-            yield warn(name, f"codewords with {most} wrong symbols, 15 can be repaired", CLEAN)
+            say = fail if most >= scene.limits.fec_symbols_fail else warn
+            text = f"codewords with {most} wrong symbols, 15 can be repaired"
+            yield say(name, text, CLEAN, cause=scene.way_in(seen.name, name))
         else:
             yield PASSED
 

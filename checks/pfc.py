@@ -8,23 +8,24 @@ from netkit.facts import Absent
 from netkit.facts.counter import parts, place
 from netkit.facts.qos import Buffer
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
-from netkit.judge.pauses import Pauses, received, sent
+from netkit.judge.pauses import Pauses, congestion, received, sent
 from netkit.judge.scene import End
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
-FEW_FRAMES = 100
-"""So many pauses must be seen on a link before its two ends are compared."""
-SKEW = 0.25
-"""By how much the counts of two ends may differ because they were not read at the same moment."""
+UNHEEDED = 0.25
+"""Of the pauses of one end, more than this part never arrives where the other one does not take part."""
 BUSY = 0.1
 """A port that carries a smaller part of its speed is not full."""
 STRONG = 0.2
 """Of the strongest pauses that a switch receives, those weaker than this part are not followed."""
 
 
-@device_check(layer="congestion", needs=["counters"], window=True)
+@device_check(
+    layer="congestion", needs=["counters"], window=True, follows=["watchdog.storms", "watchdog.trips", "pfc.storms"]
+)
 def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Ports are hardly ever held up by pauses.
 
@@ -36,15 +37,20 @@ def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
     for port in (*seen.ports, *seen.nics):
         far = scene.far(seen.name, port)
         for priority in lossless:
-            for pauses, words in (
-                (received(seen, port, priority), f"is held up by {far}"),
-                (sent(seen, port, priority), f"holds up {far}"),
+            for pauses, words, way in (
+                (received(seen, port, priority), f"is held up by {far}", scene.way_in(seen.name, port)),
+                (sent(seen, port, priority), f"holds up {far}", scene.way(seen.name, port)),
             ):
                 if priority == lossless[0] or not pauses.is_total:
-                    yield _judged(scene, place(port, priority), pauses, words)
+                    yield _judged(scene, place(port, priority), pauses, words, _pauses_on(way, priority))
 
 
-def _judged(scene: Scene, at: str, pauses: Pauses, words: str) -> Finding:
+def _pauses_on(way: str, priority: int) -> str:
+    """Return one name for the pauses that go along a cable in one direction."""
+    return way and f"{way}: pauses of priority {priority}"
+
+
+def _judged(scene: Scene, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
     if not pauses.is_known:
         return skip(at, f"pauses are not known: {pauses.frames.state}")
     verdict = pauses.verdict(scene)
@@ -52,10 +58,10 @@ def _judged(scene: Scene, at: str, pauses: Pauses, words: str) -> Finding:
         return PASSED
     say = fail if verdict is Verdict.FAIL else warn
     window = f"{pauses.frames.seconds or pauses.time_us.seconds:.0f} s"
-    return say(at, f"{words}: {pauses}", "netkit check pfc.origin names who causes it", window=window)
+    return say(at, f"{words}: {pauses}", "netkit check pfc.origin names who causes it", cause=cause, window=window)
 
 
-@device_check(layer="qos", needs=["counters"], window=True)
+@device_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
 def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No pauses are seen on a priority that is not lossless.
 
@@ -75,7 +81,12 @@ def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield PASSED
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["qos", "links.flaps", "links.up", "watchdog.storms", "watchdog.trips"],
+)
 def symmetry(scene: Scene) -> Iterator[Finding]:
     """What pauses one end of a link sends, the other end receives.
 
@@ -94,17 +105,18 @@ def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str
     at = place(receiver_port, number)
     if not (out.is_known and into.is_known) or of_sender.is_total != of_receiver.is_total:
         return skip(at, "not both ends count pauses", device=receiver.name)
-    if skew_s((sender.window, receiver.window)) > SKEW * min(sender.window_s, receiver.window_s):
+    if skew_s((sender.window, receiver.window)) > UNHEEDED * min(sender.window_s, receiver.window_s):
         return skip(at, f"it and {sender.name} were not read at the same moment", device=receiver.name)
-    most, least = max(out.value, into.value), min(out.value, into.value)
-    gap = abs(out.per_s - into.per_s)
-    if most < FEW_FRAMES or gap <= SKEW * max(out.per_s, into.per_s) or most - least < FEW_FRAMES:
+    doubt = skew_s((sender.window, receiver.window)) / min(sender.window_s, receiver.window_s)
+    if least(abs(out.value - into.value), max(out.value, into.value), doubt) <= UNHEEDED:
         return PASSED
     text = f"{sender.name}:{sender_port} sends {out.per_s:.0f} pauses a second, {into.per_s:.0f} arrive"
     return warn(at, text, "see whether PFC is on at both ends: netkit check qos", device=receiver.name)
 
 
-@device_check(layer="host", needs=["counters"], on="host", window=True)
+@device_check(
+    layer="host", needs=["counters"], on="host", window=True, follows=["host.pcie", "host.acs", "watchdog.storms"]
+)
 def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No NIC holds up its leaf for so long that its own storm guard notices.
 
@@ -135,7 +147,12 @@ class Origin:
     """Whether it is known which port of a switch it is; else the port that sends the pauses stands for the switch."""
 
 
-@fabric_check(layer="congestion", needs=["counters"], window=True)
+@fabric_check(
+    layer="congestion",
+    needs=["counters"],
+    window=True,
+    follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
+)
 def origin(scene: Scene) -> Iterator[Finding]:
     """Nobody causes congestion that spreads.
 
@@ -147,13 +164,14 @@ def origin(scene: Scene) -> Iterator[Finding]:
     for number in scene.fabric.lossless.lossless_priorities:
         spread = _Spread(scene, number)
         yield from (PASSED for _ in range(spread.calm))
-        yield from (_blamed(scene, one, victims) for one, victims in spread.victims())
+        yield from (_blamed(scene, one, held) for one, held in spread.victims())
         yield from (_in_circles(scene, end, number) for end in spread.in_circles())
 
 
-def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
+def _blamed(scene: Scene, one: Origin, held: Sequence[End]) -> Finding:
+    victims = tuple(dict.fromkeys(scene.cable(end.device, end.port) for end in held))
     cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
-    own = scene.cable(one.end.device, one.end.port)
+    own = scene.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
     say, text, remedy = _words(one)
     return say(
         place(one.end.port, one.priority),
@@ -161,9 +179,21 @@ def _blamed(scene: Scene, one: Origin, victims: Sequence[str]) -> Finding:
         remedy,
         device=one.end.device,
         cause=own,
-        explains=[victim for victim in victims if victim != own],
+        explains=[_pauses_on(way, one.priority) for way in _ways(scene, held)],
         victims="; ".join(victims),
     )
+
+
+def _ways(scene: Scene, held: Sequence[End]) -> Iterator[str]:
+    """Yield what pauses go along because of an origin: to the ports it holds up, and all that switches on the way send.
+
+    Not everybody counts the pauses that arrive.
+    """
+    yield from (scene.way_in(end.device, end.port) for end in held)
+    senders = dict.fromkeys(far.device for end in held if (far := scene.far(end.device, end.port)))
+    for name in senders:
+        seen = scene.devices.get(name)
+        yield from (scene.way(name, port) for port in (seen.ports if seen else ()))
 
 
 def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
@@ -197,8 +227,8 @@ class _Spread:
         self._explained: set[End] = set()
         self._follow(self._held())
 
-    def victims(self) -> Iterator[tuple[Origin, tuple[str, ...]]]:
-        """Yield each origin with the cables that are paused because of it."""
+    def victims(self) -> Iterator[tuple[Origin, tuple[End, ...]]]:
+        """Yield each origin with the ports that are held up because of it."""
         for one in [one for one in self._behind if isinstance(one, Origin)]:
             reached: dict[End, None] = {}
             todo: list[End | Origin] = [one]
@@ -207,7 +237,7 @@ class _Spread:
                 reached.update(dict.fromkeys(new))
                 todo += new
             self._explained |= reached.keys()
-            yield one, tuple(dict.fromkeys(self._scene.cable(end.device, end.port) for end in reached))
+            yield one, tuple(reached)
 
     def in_circles(self) -> Iterator[End]:
         """Yield ports that are held up and that no origin explains, once those were asked for."""
@@ -219,12 +249,19 @@ class _Spread:
         held: list[End] = []
         for seen in self._scene.devices.values():
             for port in (*seen.ports, *seen.nics):
-                pauses = received(seen, port, self._number)
+                pauses = self._received(seen, port)
                 if pauses.verdict(self._scene) is not Verdict.PASS:
                     held.append(End(seen.name, port))
                 elif pauses.is_known:
                     self.calm += 1
         return held
+
+    def _received(self, seen: Seen, port: str) -> Pauses:
+        """Return the pauses that a port receives; of a device that does not count them, those sent to it."""
+        pauses, far = received(seen, port, self._number), self._scene.far(seen.name, port)
+        sender = self._scene.devices.get(far.device) if far else None
+        told = sent(sender, far.port, self._number) if sender and far else pauses
+        return told if told.is_known and not pauses.is_known else pauses
 
     def _follow(self, todo: list[End]) -> None:
         """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
@@ -262,11 +299,11 @@ class _Spread:
 
     def _tells(self, device: Seen, entry: str) -> bool:
         """Whether a switch tells the pauses of any port but the one that data came in by."""
-        return any(received(device, port, self._number).is_known for port in device.ports if port != entry)
+        return any(self._received(device, port).is_known for port in device.ports if port != entry)
 
     def _onward(self, device: Seen, entry: str) -> Iterator[str]:
         """Yield the other ports of a switch that are held up themselves: data that waits there fills its buffers."""
-        held = {port: received(device, port, self._number) for port in device.ports if port != entry}
+        held = {port: self._received(device, port) for port in device.ports if port != entry}
         most = max((pauses.strength for pauses in held.values()), default=0.0)
         for port, pauses in held.items():
             if pauses.verdict(self._scene) is not Verdict.PASS and pauses.strength >= STRONG * most:

@@ -63,7 +63,22 @@ class Way:
         return f"{', '.join(f'{lost:.0f} % of {one.size_bytes}' for lost, one in pairs)} bytes"
 
 
-@fabric_check(layer="application", needs=["probes"])
+@fabric_check(
+    layer="application",
+    needs=["probes"],
+    follows=[
+        "links.up",
+        "links.flaps",
+        "links.cabling",
+        "optics.fec",
+        "load.errors",
+        "links.mtu",
+        "links.rails",
+        "routes",
+        "bgp",
+        "watchdog",
+    ],
+)
 def loss(scene: Scene) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
@@ -81,7 +96,24 @@ def loss(scene: Scene) -> Iterator[Finding]:
     yield from (_of_way(scene, way) for way in ways if way.is_bad and way not in told)
 
 
-@fabric_check(layer="application", needs=["probes"])
+@fabric_check(
+    layer="application",
+    needs=["probes"],
+    follows=[
+        "links.up",
+        "links.flaps",
+        "links.cabling",
+        "optics.fec",
+        "load.errors",
+        "routes",
+        "bgp",
+        "pfc",
+        "ecn-cnp.unmarked",
+        "watchdog",
+        "load.balance",
+        "probe.loss",
+    ],
+)
 def latency(scene: Scene) -> Iterator[Finding]:
     """No way between NICs takes much longer than others as far apart.
 
@@ -101,7 +133,8 @@ def latency(scene: Scene) -> Iterator[Finding]:
         for way, least in alike:
             if least - usual > scene.limits.probe_outlier_us:
                 text = f"to {way.far} ({distance}): the quickest answer took {least:.0f} µs, usual are {usual:.0f} µs"
-                yield warn(way.near.port, text, "see netkit check routes load pfc", device=way.near.device)
+                remedy, touched = "see netkit check routes load pfc", _touched(scene, way)
+                yield warn(way.near.port, text, remedy, device=way.near.device, touches=touched)
             else:
                 yield PASSED
 
@@ -166,33 +199,25 @@ def _of_nic(scene: Scene, nic: End, bad: Sequence[Way]) -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
     scopes = [one for one in SCOPES if any(way.scope == one for way in bad)]
     text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(scene, worst)}"
-    cause = scene.cable(nic.device, nic.port)
-    return fail(nic.port, text, worst.remedy, device=nic.device, cause=cause, ways=", ".join(scopes))
+    host = scene.fabric.device(nic.device)
+    leaf = next((one.leaf for one in host.nics if one.interface == nic.port), "") if isinstance(host, Host) else ""
+    ways = ", ".join(scopes)
+    beyond = [leaf] if leaf and "same leaf" not in scopes else []  # what is wrong at an uplink spares the leaf's own
+    return fail(nic.port, text, worst.remedy, device=nic.device, touches=beyond, ways=ways)
 
 
 def _of_way(scene: Scene, way: Way) -> Finding:
     text = f"to {way.far} ({way.scope}) loses {way.text}{_said(scene, way)}"
-    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=_cause(scene, way))
+    cause = f"leaf {way.leaves[0]}" if way.scope == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
+    return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(scene, way))
 
 
-def _cause(scene: Scene, way: Way) -> str:
-    """Return the cable between the leaves that is down or whose MTU is too small; which way packets go nobody tells."""
-    if way.scope == "same leaf":
-        return f"leaf {way.leaves[0]}"
-    for leaf in way.leaves:
-        for port in scene.fabric.switch(leaf).fabric_ports:
-            if any(_is_suspect(scene, end, way) for end in (End(leaf, port.name), End(port.peer, port.peer_port))):
-                return scene.cable(leaf, port.name)
-    return f"way {way.leaves[0]} — {way.leaves[1]}"
-
-
-def _is_suspect(scene: Scene, end: End, way: Way) -> bool:
-    seen = scene.devices.get(end.device)
-    ports = seen.facts.interfaces if seen is not None else {}
-    port = None if isinstance(ports, Absent) else ports.get(end.port)
-    if port is None:
-        return False
-    return port.is_up is False or (port.mtu_bytes or way.probes[-1].size_bytes) < way.probes[-1].size_bytes
+def _touched(scene: Scene, way: Way) -> Iterator[str]:
+    """Yield what a way goes over: the cables of both NICs, then those between their leaves; which, nobody tells."""
+    yield from (scene.cable(end.device, end.port) for end in (way.near, way.far))
+    for leaf in dict.fromkeys(way.leaves):
+        yield from (scene.cable(leaf, port.name) for port in scene.fabric.switch(leaf).fabric_ports)
+    yield from dict.fromkeys(way.leaves)
 
 
 def _said(scene: Scene, way: Way) -> str:

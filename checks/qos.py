@@ -27,7 +27,7 @@ class Aspect(NamedTuple):
     is_right: bool
 
 
-@device_check(layer="qos", needs=["qos"], on="switch")
+@device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch port trusts, maps, pauses and schedules as the intent says.
 
@@ -45,7 +45,7 @@ def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield from _judged(name, (*_common(scene.fabric.lossless, qos), *_classes(scene.fabric.lossless, qos)))
 
 
-@device_check(layer="qos", needs=["qos"], on="switch")
+@device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch port marks RoCE at the thresholds the intent has for its speed, and marks nothing else.
 
@@ -63,7 +63,7 @@ def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield from _judged(name, _marking(scene.fabric.lossless, port, qos))
 
 
-@device_check(layer="qos", needs=["qos"], on="switch")
+@device_check(layer="qos", needs=["qos"], on="switch", follows=[])
 def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The headroom of every port holds what is still on its way over the real cable after a pause.
 
@@ -97,7 +97,7 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
     return (min(qos.headroom_bytes.values()), wanted.size_bytes) if qos.headroom_bytes else None
 
 
-@device_check(layer="qos", needs=["qos"], on="host")
+@device_check(layer="qos", needs=["qos"], on="host", follows=[])
 def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
@@ -117,7 +117,7 @@ def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield from _judged(name, found_now)
 
 
-@fabric_check(layer="qos", needs=["qos"])
+@fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
 def link(scene: Scene) -> Iterator[Finding]:
     """Both ends of a cable mean the same: for RoCE, for CNPs, and which of their pauses the other one heeds.
 

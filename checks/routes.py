@@ -1,9 +1,9 @@
 """Routes: every leaf over every path on switches, and out of the right NIC on hosts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from netkit.design import Host, Nic
+from netkit.design import Host, Nic, Switch
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts
 from netkit.facts.routing import DefaultRoute, Lookup
@@ -17,7 +17,21 @@ Owners = Mapping[str, tuple[str, str]]
 """Address → device and interface that are to have it."""
 
 
-@device_check(layer="routing", needs=["routes"], on="switch")
+@device_check(
+    layer="routing",
+    needs=["routes"],
+    on="switch",
+    follows=[
+        "bgp.sessions",
+        "bgp.prefixes",
+        "bgp.drained",
+        "links.up",
+        "links.flaps",
+        "links.cabling",
+        "optics.fec",
+        "load.errors",
+    ],
+)
 def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.
 
@@ -34,25 +48,47 @@ def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if len(ways) >= width:
             yield PASSED
         elif not ways:
-            yield fail("", f"no route to {prefix}, which {_owner(scene, prefix)} announces", MISSING_REMEDY)
+            text = f"no route to {prefix}, which {_owner(scene, prefix)} announces"
+            yield fail(
+                "", text, MISSING_REMEDY, cause=_way(scene, seen, prefix), touches=_missing(scene, seen, prefix, ())
+            )
         else:
             text = f"{prefix} of {_owner(scene, prefix)} is reached over {len(ways)} ports, not over {width}"
-            cause = _missing_cable(scene, seen, ways)
-            yield fail("", text, MISSING_REMEDY, cause=cause, over=", ".join(ways))
+            touched, cause = _missing(scene, seen, prefix, ways), _way(scene, seen, prefix)
+            yield fail("", text, MISSING_REMEDY, cause=cause, touches=touched, over=", ".join(ways))
 
 
 def _owner(scene: Scene, prefix: str) -> str:
     return next((leaf.name for leaf in scene.fabric.tier("leaf") if leaf.leaf_prefix == prefix), "a leaf")
 
 
-def _missing_cable(scene: Scene, seen: Seen, ways: list[str]) -> str:
-    """Return the cable whose loss explains a narrow path: the one port alike those in use that is not."""
-    roles = {seen.ports[way].role for way in ways}
-    unused = [port.name for port in seen.ports.values() if port.role in roles and port.name not in ways]
-    return scene.cable(seen.name, unused[0]) if len(unused) == 1 else ""
+def _way(scene: Scene, seen: Seen, prefix: str) -> str:
+    return f"paths from {seen.name} to {_owner(scene, prefix)}"
 
 
-@device_check(layer="host", needs=["lookups"], on="host")
+def _missing(scene: Scene, seen: Seen, prefix: str, ways: Sequence[str]) -> Iterator[str]:
+    """Yield what may be missing on narrow paths: own cables that are not used, then those of who is behind them.
+
+    What one switch lacks its neighbour may lack because of a cable further on: of those, the owner's come first.
+    """
+    roles = {seen.ports[way].role for way in ways} or {"up", "down"}
+    unused = [port for port in seen.ports.values() if port.role in roles and port.name not in ways]
+    yield from (scene.cable(seen.name, port.name) for port in unused)
+    behind = {port.peer for port in unused}
+    owner = scene.fabric.device(_owner(scene, prefix))
+    for one in owner.ports if isinstance(owner, Switch) else ():
+        if one.peer in behind or (owner is not None and owner.name in behind):
+            yield scene.cable(owner.name if owner else "", one.name)
+    yield _owner(scene, prefix)
+    yield from (name for name in behind if isinstance(scene.fabric.device(name), Switch))
+
+
+@device_check(
+    layer="host",
+    needs=["lookups"],
+    on="host",
+    follows=["links.up", "links.flaps", "links.cabling", "routes.addresses", "links.rails"],
+)
 def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
@@ -69,7 +105,10 @@ def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
         if nic is None or far is None:
             yield skip(lookup.interface, f"{lookup.destination} is not of this fabric")
         else:
-            yield _judged(scene, lookup, nic, far)
+            judged = _judged(scene, lookup, nic, far)
+            what = "is missing" if lookup.failure else "leads elsewhere"
+            cause = f"a route of {seen.name}:{nic.interface} {what}"
+            yield judged if judged is PASSED else judged._replace(cause=cause)
 
 
 def _judged(scene: Scene, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
@@ -94,7 +133,7 @@ def _is_on_link(nic: Nic, far: Nic) -> bool:
     return ip_address(far.address) in ip_network(f"{nic.address}/{nic.prefix_length}", strict=False)
 
 
-@device_check(layer="host", needs=["host"], on="host")
+@device_check(layer="host", needs=["host"], on="host", follows=["links.up"])
 def addresses(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every NIC has the address it is designed to have, and no other of the fabric's.
 
@@ -124,7 +163,7 @@ def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
         return False
 
 
-@device_check(layer="host", needs=["host"], on="host")
+@device_check(layer="host", needs=["host"], on="host", follows=[])
 def default(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No NIC of a rail is the way to everywhere else: the default route of the host leaves by management.
 
@@ -154,7 +193,7 @@ def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
     return fail(way.interface, f"has the {to}", DEFAULT_REMEDY)
 
 
-@fabric_check(layer="host", needs=["host"])
+@fabric_check(layer="host", needs=["host"], follows=["routes.addresses"])
 def duplicates(scene: Scene) -> Iterator[Finding]:
     """No address of a NIC or a switch is on another interface of any host too.
 

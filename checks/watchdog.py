@@ -8,7 +8,7 @@ from netkit.facts.counter import parts, place
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip
 
 
-@device_check(layer="qos", needs=["watchdogs"], on="switch")
+@device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
 def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
@@ -27,7 +27,7 @@ def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 yield PASSED
 
 
-@device_check(layer="qos", needs=["watchdogs"], on="switch")
+@device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
 def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """No port is in a pause storm now.
 
@@ -50,7 +50,13 @@ def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="qos", needs=["counters"], on="switch", window=True)
+@device_check(
+    layer="qos",
+    needs=["counters"],
+    on="switch",
+    window=True,
+    follows=["watchdog.storms", "pfc.storms", "pfc.origin", "pfc.rate"],
+)
 def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """The watchdog has not tripped since the last look.
 

@@ -9,6 +9,7 @@ import yaml
 from netkit.lab.faults.catalog import CATALOG
 from netkit.lab.faults.kind import Kind
 
+PAIRS = Path(__file__).parent.parent / "tests" / "checks" / "pairs.yaml"
 TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"
 HEAD = """# Faults of the lab
 
@@ -17,12 +18,40 @@ heal` ends it, `netkit lab break --list` says most of this. Below each fault: wh
 at such a place, on a lab of each platform; the tests go through this table. `leaf01>gpu01` is the port of leaf01 that
 leads to gpu01, `/3` a priority, `hosts` a fault of hosts on any platform. How faithful each is: [the lab](lab.md).
 """
+PAIRS_HEAD = """
+## Two faults at once
+
+Every row of the table below with every other one on one lab: each is to be found as a cause of its own, and there is to
+be no third. `.venv/bin/python -m tests.checks.pairs PLATFORM` counted this, and with `--healthy 100` the rounds of a
+lab with nothing wrong, half of them under an incast, in which anything was found. Faults that nobody could see, or tell
+from the other one, are left out as hidden; `hides` in `tests/checks/faults.yaml` says which and why. Not among the
+pairs are faults of deploys and of reaching a device. Platforms that are not listed were not counted.
+
+| platform | pairs | hidden | found (recall) | right causes (precision) | first one right | wrong when healthy |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
 
 
 def page() -> str:
     """Return docs/faults.md."""
     rows: list[dict[str, Any]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-    return HEAD + "".join(line for kind in CATALOG.values() for line in _fault(kind, rows))
+    return HEAD + _pairs() + "".join(line for kind in CATALOG.values() for line in _fault(kind, rows))
+
+
+def _pairs() -> str:
+    """Return how well two faults at once are told apart, by what was counted on labs."""
+    table: dict[str, dict[str, int]] = yaml.safe_load(PAIRS.read_text(encoding="utf-8"))
+    lines = (
+        f"| {platform} | {one['pairs']} | {one['hidden']} | {_part(one['found'], one['faults'])} "
+        f"| {_part(one['right'], one['causes'])} | {_part(one['first_right'], one['pairs'])} "
+        f"| {one['healthy_wrong']} of {one['healthy_rounds']} |\n"
+        for platform, one in table.items()
+    )
+    return PAIRS_HEAD + "".join(lines)
+
+
+def _part(part: int, whole: int) -> str:
+    return f"{part} of {whole} ({part / whole:.1%})"
 
 
 def _fault(kind: Kind, rows: list[dict[str, Any]]) -> Iterator[str]:

@@ -328,7 +328,6 @@ class Thresholds(Strict):
         1.0, ge=0, le=100, description="CNPs sent on a rail and never heard, in percent; more warns"
     )
     cnp_loss_fail_percent: float = Field(5.0, ge=0, le=100, description="the same; more fails")
-    cnp_minimum: int = Field(10_000, ge=1, description="fewer CNPs than this are not judged")
     pause_fraction_warn: float = Field(
         0.01, ge=0, le=1, description="part of the time a port is held up by pauses; more warns"
     )

@@ -4,11 +4,10 @@ import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from netkit.errors import CheckError, NetkitError, Problem
-from netkit.judge.check import Check
+from netkit.judge.check import Check, is_meant
 
 Catalog = Mapping[str, Check]
 NO_CHECKS = ("_", "test_", "conftest")
@@ -74,7 +73,7 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
         return tuple(catalog.values())
     chosen: dict[str, Check] = {}
     for name in names:
-        found = {key: check for key, check in catalog.items() if _is_meant(key, name)}
+        found = {key: check for key, check in catalog.items() if is_meant(key, name)}
         if not found:
             known = ", ".join(sorted({key.partition(".")[0] for key in catalog}))
             raise CheckError(
@@ -82,8 +81,3 @@ def select(catalog: Catalog, names: Sequence[str]) -> tuple[Check, ...]:
             )
         chosen.update(found)
     return tuple(chosen.values())
-
-
-def _is_meant(key: str, name: str) -> bool:
-    wanted = name.replace("_", "-")
-    return key == wanted or key.partition(".")[0] == wanted or fnmatchcase(key, wanted)

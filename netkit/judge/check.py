@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Literal, get_args
 
 from netkit.errors import CheckError, Problem
@@ -12,8 +13,8 @@ from netkit.judge.scene import Scene, Seen
 
 Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
-LAYERS: tuple[Layer, ...] = ("reach", "physical", "link", "routing", "qos", "congestion", "host", "application")
-"""From causes to symptoms: of findings with one cause, the leftmost layer names it."""
+LAYERS: tuple[Layer, ...] = ("physical", "link", "routing", "host", "qos", "reach", "congestion", "application")
+"""In the order of repair: what is wrong further left is mended first, and is the cause of what follows from it."""
 OfDevice = Callable[[Scene, Seen], Iterable[Finding]]
 OfFabric = Callable[[Scene], Iterable[Finding]]
 
@@ -34,6 +35,9 @@ class Check:
     on: Of
     of_device: OfDevice | None = field(default=None, repr=False)
     of_fabric: OfFabric | None = field(default=None, repr=False)
+    follows: tuple[str, ...] | None = None
+    """The checks, as names, files or globs, whose findings at the same place its own may follow from; by default all of
+    the layers before its own, on the same cable."""
 
     @property
     def title(self) -> str:
@@ -42,7 +46,12 @@ class Check:
 
 
 def device_check(
-    *, layer: Layer, needs: Sequence[str] = (), on: Of = "device", window: bool = False
+    *,
+    layer: Layer,
+    needs: Sequence[str] = (),
+    on: Of = "device",
+    window: bool = False,
+    follows: Sequence[str] | None = None,
 ) -> Callable[[OfDevice], Check]:
     """Make a check of a function that judges one device; it is not asked about those that lack the facts it needs."""
 
@@ -50,20 +59,30 @@ def device_check(
         name, text = _described(function, needs)
         _refuse(name, "on", on, get_args(Of))
         _refuse(name, "layer", layer, LAYERS)
-        return Check(name, text, layer, tuple(needs), window, on, of_device=function)
+        causes = None if follows is None else tuple(follows)
+        return Check(name, text, layer, tuple(needs), window, on, of_device=function, follows=causes)
 
     return make
 
 
-def fabric_check(*, layer: Layer, needs: Sequence[str] = (), window: bool = False) -> Callable[[OfFabric], Check]:
+def fabric_check(
+    *, layer: Layer, needs: Sequence[str] = (), window: bool = False, follows: Sequence[str] | None = None
+) -> Callable[[OfFabric], Check]:
     """Make a check of a function that judges the fabric as a whole; it must look itself at what devices lack."""
 
     def make(function: OfFabric) -> Check:
         name, text = _described(function, needs)
         _refuse(name, "layer", layer, LAYERS)
-        return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function)
+        causes = None if follows is None else tuple(follows)
+        return Check(name, text, layer, tuple(needs), window, "device", of_fabric=function, follows=causes)
 
     return make
+
+
+def is_meant(key: str, name: str) -> bool:
+    """Whether a name, the name of a file or a glob chooses a check."""
+    wanted = name.replace("_", "-")
+    return key == wanted or key.partition(".")[0] == wanted or fnmatchcase(key, wanted)
 
 
 def _described(function: Callable[..., object], needs: Sequence[str]) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Switch
 from netkit.intent.model import Thresholds
+from netkit.judge.bound import surely_more
 from netkit.judge.cnp_watch import CnpWatch, RailReading
 from netkit.judge.parity import RailSum
 from netkit.platforms import PLATFORMS
@@ -91,17 +92,18 @@ class CnpGate:
         return replace(answer, reasons=(*answer.reasons, *notes))
 
     def _known(self, found: Mapping[int, RailReading]) -> dict[int, RailSum]:
-        minimum = self._limits.cnp_minimum
-        return {rail: one.sums for rail, one in found.items() if one.sums is not None and one.sums.is_enough(minimum)}
+        return {rail: one.sums for rail, one in found.items() if one.sums is not None and one.sums.is_enough}
 
     def _worse(self, before: Rails, found: Mapping[int, RailReading], when: str) -> Iterator[str]:
         """Yield the rails that lose more of their CNPs than they did."""
         for rail, now in self._known(found).items():
             if rail not in before:
                 continue
-            was_percent = max(0.0, before[rail].loss_percent)
+            was = before[rail]
+            was_percent = max(0.0, was.loss_percent)
             most_percent = was_percent + self._limits.cnp_loss_fail_percent + found[rail].doubt_percent
-            if now.loss_percent >= most_percent:
+            lost_then = max(0, was.sent - was.heard)
+            if now.loss_percent >= most_percent and surely_more(now.sent - now.heard, now.sent, lost_then, was.sent):
                 lost = f"{now.loss_percent:.1f} % of its CNPs never arrive, {was_percent:.1f} % {when}"
                 yield f"rail {rail}: {lost}: {now}"
 
@@ -109,7 +111,7 @@ class CnpGate:
         """Yield what is not compared, and why; rails of one reason together."""
         known, causes = self._known(found), dict[str, list[str]]()
         for rail in sorted(found.keys() - known.keys()):
-            few = f"fewer than {self._limits.cnp_minimum} {when}"
+            few = f"too few {when}"
             causes.setdefault(found[rail].why_not or few, []).append(str(rail))
         for cause, rails in causes.items():
             some = f"CNPs of rail{'s' * (len(rails) > 1)} {', '.join(rails)}"

@@ -6,12 +6,12 @@ from typing import NamedTuple
 from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
+from netkit.judge.bound import astray, least, most
 from netkit.judge.delta import Delta
+from netkit.judge.parity import HALF, skew_s
 from netkit.judge.scene import End, Scene, Seen
 
 HEARD = ("cnp_handled", "cnp_ignored")
-SHARE = 0.5
-"""Of what a device is sent, it must pass on this part; devices are not read at quite the same moment."""
 
 
 class Stray(NamedTuple):
@@ -21,7 +21,9 @@ class Stray(NamedTuple):
     receiver: End
     sent: int
     kept: int
-    """How many of all that it was sent the receiver passed on, or received, in their queue."""
+    """How many of these the receiver passed on, or received, in their queue."""
+    others: tuple[End, ...] = ()
+    """Who may have sent them instead: counts do not tell these apart."""
 
 
 class Loss(NamedTuple):
@@ -60,7 +62,7 @@ def _is_leaf(seen: Seen) -> bool:
 def _swallowed(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
     delivered = sent_to(scene, seen.name, nic)
     counted = _total(seen.delta(name, nic) for name in HEARD)
-    if delivered is not None and counted < SHARE * delivered.value:
+    if delivered is not None and least(delivered.value - counted, delivered.value, _doubt(scene, seen, nic)) > 0:
         text = f"{seen.name}:{nic} counts {counted} of the {delivered.value} its leaf delivers"
         yield Loss(End(seen.name, nic), delivered.value - counted, text)
 
@@ -68,7 +70,7 @@ def _swallowed(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
 def _withheld(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
     number = scene.fabric.lossless.cnp.priority
     counted, left = seen.delta("cnp_sent", nic), seen.delta("priority_tx_packets", place(nic, number))
-    if counted.is_known and left.is_known and left.value < SHARE * counted.value:
+    if counted.is_known and left.is_known and least(counted.value - left.value, counted.value) > 0:
         text = (
             f"{seen.name}:{nic} counts {counted.value} as sent, and {left.value} packets leave it on priority {number}"
         )
@@ -121,13 +123,12 @@ def _odd(scene: Scene, seen: Seen, port: str) -> str:
     return f"{seen.name}:{port} maps them to priority {priority}" if priority != profile.cnp.priority else ""
 
 
-def strays(scene: Scene, minimum: int) -> Iterator[Stray]:
-    """Yield the cables that CNPs leave in their queue and behind which they are in it no more."""
-    for seen in scene.switches:
-        yield from _of_switch(scene, seen, minimum)
-    for seen in scene.hosts:
-        for nic in seen.nics:
-            yield from _of_nic(scene, seen, nic, minimum)
+def strays(scene: Scene) -> tuple[Stray, ...]:
+    """Return the cables that CNPs leave in their queue and behind which they are in it no more."""
+    found = [one for seen in scene.switches for one in _of_switch(scene, seen)]
+    found += [one for seen in scene.hosts for nic in seen.nics for one in _of_nic(scene, seen, nic)]
+    known = {end.device for one in found if not one.others for end in (one.sender, one.receiver)}
+    return tuple(one for one in found if not (one.others and known & {end.device for end in (one.sender, *one.others)}))
 
 
 def sent_to(scene: Scene, device: str, port: str) -> Delta | None:
@@ -142,35 +143,63 @@ def sent_to(scene: Scene, device: str, port: str) -> Delta | None:
     return found if found.is_known else None
 
 
-def _of_switch(scene: Scene, seen: Seen, minimum: int) -> Iterator[Stray]:
+def _of_switch(scene: Scene, seen: Seen) -> Iterator[Stray]:
+    """Yield the ports that CNPs come in by and do not go on from, of a switch that sends on fewer than it is sent.
+
+    A port that gives them another DSCP, or takes that for another priority, does so with all of them. So what is
+    missing is what came by one port, or by all ports of one neighbour, or all there was.
+    """
     queue = scene.fabric.lossless.cnp.priority
     passed_on = [seen.delta("queue_tx_packets", place(port, queue)) for port in seen.ports]
     if not all(delta.is_known for delta in passed_on):
         return
     came = {port: delta.value for port in seen.ports if (delta := sent_to(scene, seen.name, port)) is not None}
     kept = sum(delta.value for delta in passed_on)
-    lost = sum(came.values()) - kept
-    for port, count in came.items():
-        if count >= minimum and lost >= SHARE * count:
-            yield from _stray(scene, End(seen.name, port), count, kept)
+    kept += sum(seen.delta("queue_drops", place(port, queue)).value for port in seen.ports)
+    total = sum(came.values())
+    slack = astray(total, max((_doubt(scene, seen, port) for port in came), default=0.0))
+    if total - kept <= slack:
+        return
+    by_neighbor: dict[str, list[str]] = {}
+    for port in came:
+        by_neighbor.setdefault(seen.ports[port].peer, []).append(port)
+    for groups in ([[port] for port in came], list(by_neighbor.values()), [list(came)]):
+        sums = [(sum(came[port] for port in group), group) for group in groups]
+        alike = [group for count, group in sums if abs(count - (total - kept)) <= slack and most(0, count) < HALF]
+        if alike:
+            break
+    else:
+        alike = [[port] for port, count in came.items() if count]
+    senders = [far for group in alike for port in group if (far := scene.far(seen.name, port))]
+    for port in alike[0] if alike else ():
+        others = tuple(one for one in senders if one != scene.far(seen.name, port)) if len(alike) > 1 else ()
+        count = total if others else came[port]
+        if count:
+            yield from _stray(scene, End(seen.name, port), count, kept if others else 0, others)
 
 
-def _of_nic(scene: Scene, seen: Seen, nic: str, minimum: int) -> Iterator[Stray]:
+def _of_nic(scene: Scene, seen: Seen, nic: str) -> Iterator[Stray]:
     """Yield what a NIC takes for CNPs and receives on another priority than theirs."""
     kept = seen.delta("priority_rx_packets", place(nic, scene.fabric.lossless.cnp.priority))
     heard = _total(seen.delta(name, nic) for name in HEARD)
     sent = sent_to(scene, seen.name, nic)
-    if sent is None or not kept.is_known or heard < minimum or sent.value < minimum:
-        return
-    if kept.value < SHARE * min(heard, sent.value):
+    if sent is not None and kept.is_known and most(kept.value, min(heard, sent.value)) < HALF:
         yield from _stray(scene, End(seen.name, nic), sent.value, kept.value)
+
+
+def _doubt(scene: Scene, seen: Seen, port: str) -> float:
+    """Return in how much of its window a device and the one at the other end of a port did not both count."""
+    far = scene.far(seen.name, port)
+    other = scene.devices.get(far.device) if far else None
+    shortest_s = min(seen.window_s, other.window_s) if other else 0.0
+    return skew_s((seen.window, other.window)) / shortest_s if other and shortest_s else 0.0
 
 
 def _total(deltas: Iterable[Delta]) -> int:
     return sum(delta.value for delta in deltas if delta.is_known)
 
 
-def _stray(scene: Scene, receiver: End, sent: int, kept: int) -> Iterator[Stray]:
+def _stray(scene: Scene, receiver: End, sent: int, kept: int, others: tuple[End, ...] = ()) -> Iterator[Stray]:
     sender = scene.far(receiver.device, receiver.port)
     if sender is not None:
-        yield Stray(sender, receiver, sent, kept)
+        yield Stray(sender, receiver, sent, kept, others)

@@ -29,6 +29,8 @@ class State(StrEnum):
     """It began anew within the window; how much it counted before is not known."""
     MISSING = "missing"
     """The device does not tell it."""
+    STUCK = "stuck"
+    """It stands still while the other end of the cable counts: its device does not read it any more."""
     FAILED = "failed"
     """The device was asked and did not answer, or told it at the beginning of the window and not at its end."""
 
@@ -54,6 +56,7 @@ class Delta(NamedTuple):
 
 MISSING = Delta(State.MISSING)
 FAILED = Delta(State.FAILED)
+STUCK = Delta(State.STUCK)
 
 
 def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
@@ -106,18 +109,18 @@ def _over_the_end(earlier: int, later: int, bits: int) -> int | None:
 
 
 def _was_cleared(name: str, at: str, samples: tuple[Sample, ...], *, is_narrow: bool) -> bool:
-    """Whether a count that fell began anew: others of its port fell too, or are too wide for it to have 32 bits.
+    """Whether a count that fell began anew: another of its port fell from where no range ends, or has over 32 bits.
 
-    Two counts of a port that run over their ends in one window are as good as none.
+    Whoever clears counters clears all of a port; that all of them stood near an end of their range just then is not so.
     """
     beside = tuple(_beside(name, at, samples))
-    if any(earlier > later for earlier, later in beside):
+    if any(earlier > later and _over_the_end(earlier, later, _bits(other)) is None for other, earlier, later in beside):
         return True
-    return is_narrow and _bits(name) > 32 and any(later >= NARROW for _, later in beside)
+    return is_narrow and _bits(name) > 32 and any(later >= NARROW for _, _, later in beside)
 
 
-def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[int, int]]:
-    """Yield what each other counter of the same port had and has."""
+def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[str, int, int]]:
+    """Yield each other counter of the same port, and what it had and has."""
     port = at if _is_of_port(name) else at.rpartition("/")[0]
     numbered = tuple(place(port, number) for number in range(MOST_NUMBERS))
     first, last = samples[0].counters, samples[-1].counters
@@ -125,7 +128,7 @@ def _beside(name: str, at: str, samples: tuple[Sample, ...]) -> Iterator[tuple[i
         known = first.get(other, {})
         for here in (port,) if _is_of_port(other) else numbered:
             if here in counts and here in known and (other, here) != (name, at):
-                yield known[here], counts[here]
+                yield other, known[here], counts[here]
 
 
 def _is_of_port(name: str) -> bool:

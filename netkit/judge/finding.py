@@ -33,11 +33,15 @@ class Finding(NamedTuple):
     evidence: tuple[tuple[str, str], ...] = ()
     """What the verdict rests on, by name; window and counter states among it."""
     cause: str = ""
-    """What findings of one cause share; by default the cable at the place."""
+    """What is wrong, as a name that findings of one cause share; by default the cable at the place."""
     device: str = ""
     check: str = ""
     explains: tuple[str, ...] = ()
     """Other causes that are symptoms of this one."""
+    touches: tuple[str, ...] = ()
+    """Cables and devices elsewhere that it may come from; empty once that is settled."""
+    is_symptom: bool = False
+    """Whether it follows from another finding of the same cause."""
 
 
 PASSED = Finding(Verdict.PASS)
@@ -61,10 +65,12 @@ def warn(
     device: str = "",
     cause: str = "",
     explains: Iterable[str] = (),
+    touches: Iterable[str] = (),
     **evidence: object,
 ) -> Finding:
     """Return that something is not as it should be, but nothing is lost yet."""
-    return Finding(Verdict.WARN, place, text, remedy, _shown(evidence), cause, device=device, explains=tuple(explains))
+    shown, names = _shown(evidence), (tuple(explains), tuple(touches))
+    return Finding(Verdict.WARN, place, text, remedy, shown, cause, device, "", *names)
 
 
 def fail(
@@ -75,10 +81,12 @@ def fail(
     device: str = "",
     cause: str = "",
     explains: Iterable[str] = (),
+    touches: Iterable[str] = (),
     **evidence: object,
 ) -> Finding:
     """Return that something is wrong."""
-    return Finding(Verdict.FAIL, place, text, remedy, _shown(evidence), cause, device=device, explains=tuple(explains))
+    shown, names = _shown(evidence), (tuple(explains), tuple(touches))
+    return Finding(Verdict.FAIL, place, text, remedy, shown, cause, device, "", *names)
 
 
 def error(place: str, text: str, *, device: str = "") -> Finding:

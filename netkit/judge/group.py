@@ -1,15 +1,16 @@
-"""One cause over many symptoms: findings that share a cable, or that another finding explains, belong together."""
+"""One cause over many symptoms, and what is to be repaired first."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from netkit.judge.cause import own
 from netkit.judge.check import LAYERS, Layer
 from netkit.judge.finding import Finding, Verdict
 
-BENEATH: frozenset[Layer] = frozenset({"physical", "link"})
-"""What is wrong down there is no symptom of congestion somewhere else, though both show on one cable."""
 MANY = 4
 """What is wrong in the same words at so many places has one cause."""
+SETTINGS: frozenset[Layer] = frozenset({"host", "qos", "reach"})
+"""Of settings and counters, that is so of two places on one device."""
 Layers = Mapping[str, Layer]
 """Check → its layer."""
 
@@ -30,64 +31,46 @@ class Trouble:
 
 
 def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]:
-    """Return findings that are worth a person's time by cause, the worst first."""
+    """Return findings that are worth a person's time by cause, what is to be repaired first before the others."""
     groups: dict[str, list[Finding]] = {}
-    chosen = [finding for finding in findings if finding.verdict > Verdict.SKIPPED]
-    roots = _roots(chosen)
-    for finding in chosen:
-        key = _key(finding)
-        is_its_own = layers.get(finding.check) in BENEATH and not finding.explains
-        groups.setdefault(key if is_its_own else _root(roots, key), []).append(finding)
+    for finding in findings:
+        if finding.verdict > Verdict.SKIPPED:
+            groups.setdefault(own(finding), []).append(finding)
     found = [_trouble(group, layers) for group in groups.values()]
-    return tuple(sorted(_alike(found), key=_weight))
+    return tuple(sorted(_alike(found, layers), key=lambda trouble: _weight(trouble, layers)))
 
 
-def _alike(found: Iterable[Trouble]) -> Iterator[Trouble]:
+def _alike(found: Sequence[Trouble], layers: Layers) -> Iterator[Trouble]:
     """Yield troubles; where many places have the same one, its cause is common to them."""
     same: dict[tuple[str, str, Verdict], list[Trouble]] = {}
     for trouble in found:
         same.setdefault((trouble.head.check, trouble.head.text, trouble.verdict), []).append(trouble)
     for group in same.values():
-        if len(group) < MANY:
-            yield from group
-        else:
-            first, *others = group
-            yield Trouble(first.head, (*first.symptoms, *(one for other in others for one in _all(other))), len(group))
+        if len(group) >= MANY:
+            yield _together(group)
+            continue
+        devices: dict[str, list[Trouble]] = {}
+        for trouble in group:
+            is_setting = layers.get(trouble.head.check) in SETTINGS and trouble.head.place
+            devices.setdefault(trouble.head.device if is_setting else str(len(devices)), []).append(trouble)
+        yield from map(_together, devices.values())
 
 
-def _all(trouble: Trouble) -> tuple[Finding, ...]:
-    return trouble.head, *trouble.symptoms
+def _together(group: Sequence[Trouble]) -> Trouble:
+    first, *others = group
+    symptoms = (*first.symptoms, *(one for other in others for one in (other.head, *other.symptoms)))
+    return Trouble(first.head, symptoms, len(group))
 
 
-def _key(finding: Finding) -> str:
-    return finding.cause or f"{finding.check} on {finding.device} {finding.place}"
-
-
-def _roots(findings: Sequence[Finding]) -> dict[str, str]:
-    """Return which cause each explained cause belongs to: the first that explains it; others stay causes beside it."""
-    roots: dict[str, str] = {}
-    for finding in findings:
-        for explained in finding.explains:
-            mine = _root(roots, _key(finding))
-            if explained not in roots and mine != explained:
-                roots[explained] = mine
-    return roots
-
-
-def _root(roots: Mapping[str, str], key: str) -> str:
-    while key in roots:
-        key = roots[key]
-    return key
+def _layer(finding: Finding, layers: Layers) -> int:
+    return LAYERS.index(layers.get(finding.check, LAYERS[-1]))
 
 
 def _trouble(group: Sequence[Finding], layers: Layers) -> Trouble:
-    def rank(finding: Finding) -> tuple[bool, int, int]:
-        position = LAYERS.index(layers.get(finding.check, LAYERS[-1]))
-        return not finding.explains, position, -finding.verdict
-
-    head, *symptoms = sorted(group, key=rank)
+    head, *symptoms = sorted(group, key=lambda one: (one.is_symptom, _layer(one, layers), -one.verdict))
     return Trouble(head, tuple(symptoms))
 
 
-def _weight(trouble: Trouble) -> tuple[int, int, str, str]:
-    return -trouble.verdict, -len(trouble.symptoms), trouble.head.device, trouble.head.place
+def _weight(trouble: Trouble, layers: Layers) -> tuple[int, int, int, str, str]:
+    head = trouble.head
+    return -trouble.verdict, _layer(head, layers), -len(trouble.symptoms), head.device, head.place

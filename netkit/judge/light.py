@@ -54,6 +54,19 @@ def sends_less(scene: Scene, end: End) -> float | None:
     return sum(falls) / len(falls) if falls else None
 
 
+def is_weak(scene: Scene, end: End, designed: str) -> bool:
+    """Whether the lasers of an end send less than is well, or report a fault: then what arrives says nothing more."""
+    seen = scene.devices.get(end.device)
+    module = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
+    if module is None:
+        return False
+    limits = limits_of(module, "tx_dbm", designed)
+    least = limits.low_alarm if limits.low_warning is None else limits.low_warning + scene.limits.light_margin_db
+    sent = [lane.tx_dbm for lane in module.lanes.values() if lane.tx_dbm is not None and lane.tx_dbm > DARK_DBM]
+    is_faulty = any(lane.has_tx_fault for lane in module.lanes.values())
+    return is_faulty or (least is not None and any(value < least for value in sent))
+
+
 def _tells(scene: Scene, end: End) -> bool:
     seen = scene.devices.get(end.device)
     return seen is not None and not isinstance(seen.facts.modules, Absent)

@@ -84,11 +84,11 @@ def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:
     told = [found for port in others if (found := last_outage(scene, End(end.device, port))) is not None]
     if others and not told:
         return None
-    return sum(_went_too(scene, one, last) for one in told) > len(told) / 2
+    return sum(_went_too(one, last) for one in told) > len(told) / 2
 
 
-def _went_too(scene: Scene, other: Outage, last: Outage) -> bool:
-    """Whether another cable had no link for long at the same time."""
-    if other.lasted_s <= scene.limits.link_up_warn_s:
+def _went_too(other: Outage, last: Outage) -> bool:
+    """Whether another cable had no link at the same time, and about as long: at least half of it."""
+    if 2 * other.lasted_s < last.lasted_s:
         return False
     return other.ended_ago_s <= last.began_ago_s + APART_S and other.began_ago_s >= last.ended_ago_s - APART_S

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from netkit.judge.bound import most
 from netkit.judge.delta import Delta
 
+HALF = 0.5
 NEEDED = ("cnp_sent", "cnp_handled")
 """Without these two of every NIC a sum says nothing."""
 DeltaOf = Callable[[str], Delta]
@@ -30,9 +32,15 @@ class RailSum(NamedTuple):
         """Return the part of what was sent that never arrived; below zero when more arrived."""
         return (self.sent - self.heard) / max(self.sent, 1) * 100
 
-    def is_enough(self, minimum: int) -> bool:
-        """Whether there were so many CNPs that their sums mean something."""
-        return max(self.sent, self.heard) >= minimum
+    @property
+    def astray(self) -> tuple[int, int]:
+        """Return how many were sent and never arrived, or arrived and were never sent, and of how many."""
+        return abs(self.sent - self.heard), max(self.sent, self.heard)
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there were so many CNPs that it would show if half of them were lost."""
+        return most(0, max(self.sent, self.heard)) < HALF
 
     def __str__(self) -> str:
         return self.text()

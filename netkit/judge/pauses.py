@@ -64,3 +64,8 @@ def _pauses(seen: Seen, direction: str, port: str, priority: int) -> Pauses:
         return own
     total = seen.delta(f"port_{direction}_pause", port)
     return Pauses(total, own.time_us, is_total=True) if total.is_known else own
+
+
+def congestion(switch: str, port: str) -> str:
+    """Return one name for a switch port being fuller than it should be, which a switch that marks nothing explains."""
+    return f"congestion at {switch}:{port}"

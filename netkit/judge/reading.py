@@ -16,8 +16,13 @@ class Reading(NamedTuple):
     unit: str
 
 
-def judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
+def judged(port: str, reading: Reading, remedy: str, margin: float, cause: str = "") -> Finding:
     """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
+    found = _judged(port, reading, remedy, margin)
+    return found._replace(cause=cause) if found is not PASSED else found
+
+
+def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
     name, value, limits, unit = reading
     said = f"{name} {value:.1f} {unit}"
     if limits == NO_LIMITS:

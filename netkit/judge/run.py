@@ -1,11 +1,13 @@
 """Running checks in bulk: worst-of, isolated from each other, and counting what was examined."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 from netkit.design import Host
 from netkit.facts import Absent
+from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
 from netkit.judge.delta import State
 from netkit.judge.finding import Finding, Verdict, error, skip, worst
@@ -72,6 +74,8 @@ def run(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Ju
     """Return what checks say about a scene; those that its time does not suffice for say so."""
     with limit or Limit() as until:
         results = [result for check in checks for result in _results(scene, check, until)]
+    found = iter(linked(scene, checks, [finding for result in results for finding in result.findings]))
+    results = [replace(one, findings=tuple(islice(found, len(one.findings)))) for one in results]
     failures = [(seen.name, seen.observation.failure) for seen in scene.devices.values()]
     unreached = [(name, failure) for name, failure in failures if failure]
     return Judgement(tuple(results), tuple(unreached))
@@ -208,7 +212,7 @@ def _proper(finding: Finding) -> Finding:
 
 def _whole(scene: Scene, check: Check, device: str, finding: Finding) -> Finding:
     name = _proper(finding).device or ("" if device == FABRIC else device)
-    cause = finding.cause or _cable(scene, name, finding.place)
+    cause = finding.cause or cable_at(scene, name, finding.place)
     evidence = (*finding.evidence, *_counted(scene, check, name, finding))
     return finding._replace(check=check.name, device=name, cause=cause, evidence=evidence)
 
@@ -223,8 +227,3 @@ def _counted(scene: Scene, check: Check, name: str, finding: Finding) -> Iterato
     yield "window", f"{window_s:.1f} s"
     if "state" not in given:
         yield "state", State.DELTA
-
-
-def _cable(scene: Scene, device: str, place: str) -> str:
-    """Return the cable at a place, be it a port or a priority of one."""
-    return scene.cable(device, place) or scene.cable(device, place.rpartition("/")[0])

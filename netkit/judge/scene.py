@@ -9,7 +9,8 @@ from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
 from netkit.facts import Facts, Observation, Snapshot
 from netkit.intent.model import Thresholds
-from netkit.judge.delta import FAILED, MISSING, Delta, State, deltas
+from netkit.judge.delta import FAILED, MISSING, STUCK, Delta, State, deltas
+from netkit.judge.still import still
 from netkit.plan import Plan
 
 Device = Switch | Host
@@ -37,6 +38,8 @@ class Seen:
 
     device: Device
     observation: Observation
+    still: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Ports and NICs whose counters stand still while the other end of their cable counts."""
     _deltas: dict[str, Mapping[str, Delta]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -84,9 +87,19 @@ class Seen:
         return found
 
     def delta(self, name: str, place: str) -> Delta:
-        """Return what a counter added at one place; nothing of a device that broke off is merely missing."""
+        """Return what a counter added at one place; nothing of a device that broke off is merely missing.
+
+        Of a port whose counters stand still nothing is known, though all of them say that nothing was added.
+        """
+        if self.still and (place in self.still or place.rpartition("/")[0] in self.still):
+            return STUCK
         found = self.deltas(name).get(place, FAILED if self.observation.failure else MISSING)
         return FAILED if self.observation.failure and found.state is State.BASELINE else found
+
+
+def _moves(seen: Seen, port: str) -> bool:
+    """Whether any byte was counted at a port."""
+    return any((delta := seen.deltas(name).get(port)) and delta.value for name in ("rx_bytes", "tx_bytes"))
 
 
 @dataclass(frozen=True)
@@ -117,7 +130,17 @@ class Scene:
     def devices(self) -> Mapping[str, Seen]:
         """Return every device that is to be judged, reached or not."""
         wanted = (name for name in self.fabric.names if self.names is None or name in self.names)
-        return {name: self._seen(name) for name in wanted}
+        found = {name: self._seen(name) for name in wanted}
+        for link in self.fabric.links():
+            near, far = found.get(link.device), found.get(link.peer)
+            if near is not None and far is not None:
+                ends = (near.observation.samples, link.port), (far.observation.samples, link.peer_port)
+                near.still.update([link.port] if still(near.deltas, far.deltas, *ends) else [])
+                far.still.update([link.peer_port] if still(far.deltas, near.deltas, *reversed(ends)) else [])
+        for seen in found.values():
+            if seen.still:  # who reads the counters of a device reads them all: others may merely have little to count
+                seen.still.update(port for port in (*seen.ports, *seen.nics) if not _moves(seen, port))
+        return found
 
     @cached_property
     def switches(self) -> tuple[Seen, ...]:
@@ -155,6 +178,16 @@ class Scene:
         """Return one name for a cable, the same from both ends; empty where there is none by design."""
         far = self.far(device, port)
         return "" if far is None else " — ".join(sorted((f"{device}:{port}", str(far))))
+
+    def way(self, sender: str, port: str) -> str:
+        """Return one name for what goes along a cable in one direction; empty where there is none by design."""
+        far = self.far(sender, port)
+        return "" if far is None else f"{sender}:{port} → {far}"
+
+    def way_in(self, receiver: str, port: str) -> str:
+        """Return the same for what arrives at a port."""
+        far = self.far(receiver, port)
+        return "" if far is None else f"{far} → {receiver}:{port}"
 
     def links(self) -> Iterator[tuple[Seen, str, Seen, str]]:
         """Yield every cable whose both ends are judged: lower end and its port, upper end and its port."""

@@ -78,7 +78,7 @@ def where(trouble: Trouble) -> str:
     if trouble.places > 1:
         devices = tuple(dict.fromkeys(one.device for one in (head, *trouble.symptoms) if one.check == head.check))
         return f"{counted(trouble.places, 'place')} on {listed(devices)}"
-    cable = head.cause if " — " in head.cause else ""
+    cable = head.cause.partition(" (")[0] if " — " in head.cause or " → " in head.cause else ""
     return cable or place_text(head)
 
 

@@ -35,8 +35,6 @@ LOADED_WINDOW_S = 6.0
 DEADLINE_S = 25.0
 SETTLING_S = 100.0
 """How long daemons may take to notice."""
-FEW_CNPS = {"cnp_minimum": 25, "cnp_loss_warn_percent": 30.0, "cnp_loss_fail_percent": 30.0}
-"""Few CNPs, counted at moments that are not quite the same: under load they are judged, however few the lab sends."""
 NO_LIMITS: Mapping[str, float] = {}
 
 
@@ -59,16 +57,20 @@ class Ward:
 
     def mended(self, row: Row) -> None:
         """Heal it, and let nothing of it be left."""
+        self.healed(row)
+        remote.ask(self.folder, "calm")
+
+    def healed(self, row: Row) -> None:
+        """Heal it; what else is wrong stays."""
         place = place_of(self.project.fabric, row.at)
         remote.ask(self.folder, "heal", fault=row.fault, place=place)
-        remote.ask(self.folder, "calm")
         if row.fault == "counter-wrap":  # it lasts until counters are cleared
             remote.ask(self.folder, "break", fault="counter-reset", place=place, options=[])
             remote.ask(self.folder, "heal", fault="counter-reset", place=place)
 
-    def loaded(self, nic: str) -> None:
-        """Let everybody send to a NIC."""
-        remote.ask(self.folder, "incast", place=nic, senders=3, seconds=300)
+    def loaded(self, nic: str, seconds: int = 300) -> None:
+        """Let everybody send to a NIC for a while."""
+        remote.ask(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
     def look(self, window_s: float) -> Snapshot:
         """Look once, or at both ends of a window."""
@@ -171,8 +173,8 @@ def broken(ward: Ward, row: Row) -> Iterator[Callable[[], Judgement]]:
     intended = ward
 
     def looked() -> Judgement:
-        seen = _around(before, intended.look(0)) if before else intended.look(window_s)
-        return intended.judged(seen, {**(FEW_CNPS if row.load else NO_LIMITS), **row.limits})
+        seen = around(before, intended.look(0)) if before else intended.look(window_s)
+        return intended.judged(seen, row.limits)
 
     if row.load:
         ward.loaded(row.load)
@@ -206,7 +208,7 @@ def found(ward: Ward, row: Row, judgement: Judgement) -> tuple[set[Found], set[s
     return rest, {name for name, _ in judgement.unreached}
 
 
-def _around(before: Snapshot, after: Snapshot) -> Snapshot:
+def around(before: Snapshot, after: Snapshot) -> Snapshot:
     """Return two looks as one: the counters of both are the ends of its window."""
 
     def both(name: str, last: Observation) -> Observation:

@@ -32,6 +32,7 @@ class Row:
     is_within: bool = False
     settles: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)
+    hides: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def patience_s(self) -> float:

@@ -201,3 +201,13 @@ def test_how_long_ago_it_ended_has_a_unit_that_suits_it(ago_s: float, text: str)
     last = replace(SLOW, outage_ended_ago_s=ago_s)
     ((_, _, _, found),) = said(cable(last, last), CHECK)
     assert f"until {text} before this look" in found
+
+
+def test_links_that_were_gone_together_for_less_than_the_limit_explain_one_beyond_it() -> None:
+    """A change of a switch takes all of its links, and each comes back in its own time."""
+    others = [port.name for port in BUILT.switch(NEAR).ports if port.role == "up" and port.name != PORT]
+    last = replace(SLOW, outage_s=33.0)
+    for lasted_s, is_told in ((28.0, False), (4.0, True)):
+        beside = dict.fromkeys(others, replace(SLOW, outage_s=lasted_s))
+        seen = [switch(one.name, {PORT: last, **beside} if one.name == NEAR else NONE) for one in BUILT.switches]
+        assert bool(said(scene(BUILT, *seen), CHECK)) == is_told

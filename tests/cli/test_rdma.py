@@ -51,6 +51,20 @@ class Failing(Measuring):
         return tuple(Reply("", "no answer within 19 s") for _ in commands)
 
 
+class Bare(Measuring):
+    """A host without any tool."""
+
+    def _reply(self, command: str) -> Reply:
+        del command
+        return Reply("")
+
+
+def test_a_fabric_none_of_whose_hosts_can_measure_is_not_clean(fabric: Path) -> None:
+    done = check(fabric, Bare)
+    assert (done.returncode, done.stderr) == (1, "RDMA latency: no ib_read_lat on gpu01, gpu02, gpu03, gpu04\n")
+    assert "did not end well: no two hosts can measure it" in done.stdout
+
+
 def test_hosts_that_measure_are_judged_alone(fabric: Path) -> None:
     done = check(fabric, Measuring)
     assert (done.returncode, done.stderr) == (0, "")

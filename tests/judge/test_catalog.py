@@ -54,7 +54,7 @@ def test_a_check_of_the_users_own_is_one_file_and_takes_the_place_of_a_shipped_o
         ("raise SystemExit\n", "x.py:1: cannot be loaded: SystemExit: ; mend it"),
         (
             GOOD.replace('layer="host"', 'layer="hosts"'),
-            "x.py: the check all-well has layer='hosts'; use one of reach, physical,",
+            "x.py: the check all-well has layer='hosts'; use one of physical, link,",
         ),
         (
             GOOD.replace('layer="host"', 'layer="host", on="hosts"'),

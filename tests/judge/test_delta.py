@@ -110,6 +110,16 @@ def test_a_counter_of_32_bits_that_runs_over_its_end_beside_others_that_count_on
     assert deltas(name, samples)[at(name)] == Delta(State.DELTA, added, 10.0)
 
 
+def test_two_counters_of_a_port_that_run_over_their_ends_together_lose_nothing() -> None:
+    wide = {"swp1": 2**64 - 20}
+    first = {"tx_bytes": wide, "rx_bytes": wide, "rx_drops": {"swp1": 4}}
+    last = {"tx_bytes": {"swp1": 80}, "rx_bytes": {"swp1": 30}, "rx_drops": {"swp1": 4}}
+    samples = (Sample(0.0, first), Sample(10.0, last))
+    assert [deltas(name, samples)["swp1"].value for name in ("tx_bytes", "rx_bytes")] == [100, 50]
+    cleared = (Sample(0.0, first), Sample(10.0, {**last, "rx_drops": {"swp1": 0}}))
+    assert deltas("tx_bytes", cleared)["swp1"].state is State.RESET
+
+
 @pytest.mark.parametrize(
     ("name", "beside", "state"),
     [

@@ -1,67 +1,125 @@
+"""What follows from what, and what is to be repaired first, on scenes made by hand."""
+
+from collections.abc import Sequence
+
 from netkit.judge import Finding, Verdict, fail, skip, warn
-from netkit.judge.check import Layer
-from netkit.judge.group import Layers, troubles
+from netkit.judge.cause import linked
+from netkit.judge.check import Check, Layer
+from netkit.judge.group import Trouble, troubles
+from tests.judge.scenes import fabric, scene
 
-LAYERS: Layers = {
-    "optics.light": "physical",
-    "bgp.sessions": "routing",
-    "pfc.rate": "congestion",
-    "pfc.origin": "congestion",
-}
-
-
-def said(finding: Finding, check: str, device: str, cause: str = "") -> Finding:
-    return finding._replace(check=check, device=device, cause=cause)
+BUILT = fabric()
+SCENE = scene(BUILT)
+UP = next(port for port in BUILT.switch("leaf01").ports if port.peer == "spine01")
+CABLE = SCENE.cable("leaf01", UP.name)
 
 
-def test_one_cable_is_one_cause_and_the_lowest_layer_names_it() -> None:
-    session = said(fail("p1", "down"), "bgp.sessions", "leaf01", "a — b")
-    light = said(warn("p9", "dim"), "optics.light", "spine01", "a — b")
-    (found,) = troubles([session, light], LAYERS)
-    assert (found.head, found.symptoms, found.verdict) == (light, (session,), Verdict.FAIL)
+def check(name: str, layer: Layer, follows: Sequence[str] | None = None) -> Check:
+    return Check(
+        name, name, layer, (), has_window=False, on="device", follows=None if follows is None else tuple(follows)
+    )
 
 
-def test_what_an_origin_explains_hangs_below_it() -> None:
-    victims = [said(warn(f"p{index}", "paused"), "pfc.rate", "leaf01", f"cable {index}") for index in range(3)]
-    origin = said(fail("p7", "origin", explains=["cable 0", "cable 2"]), "pfc.origin", "gpu01", "cable 7")
-    first, second = troubles([*victims, origin], LAYERS)
-    assert (first.head, set(first.symptoms)) == (origin, {victims[0], victims[2]})
-    assert (second.head, second.symptoms) == (victims[1], ())
+CHECKS = (
+    check("optics.light", "physical", []),
+    check("links.up", "link", ["optics"]),
+    check("bgp.sessions", "routing", ["links.up"]),
+    check("routes.paths", "routing", ["bgp.sessions"]),
+    check("routes.lookups", "host", []),
+    check("counters.stuck", "reach", []),
+    check("pfc.rate", "congestion", []),
+    check("pfc.origin", "congestion", []),
+    check("probe.loss", "application", ["links", "bgp", "routes"]),
+    check("own.words", "application"),
+)
+LAYERS = {one.name: one.layer for one in CHECKS}
 
 
-def test_causes_that_explain_each_other_are_one() -> None:
-    one = said(fail("p1", "one", explains=["b"]), "pfc.origin", "gpu01", "a")
-    other = said(fail("p2", "other", explains=["a"]), "pfc.origin", "gpu02", "b")
-    assert len(troubles([one, other], LAYERS)) == 1
+def said(finding: Finding, name: str, device: str) -> Finding:
+    """Return a finding as a run of its check leaves it."""
+    place = finding.place.partition("/")[0]
+    return finding._replace(check=name, device=device, cause=finding.cause or SCENE.cable(device, place))
 
 
-def test_the_worst_comes_first_and_what_was_skipped_does_not_come() -> None:
-    found = [
-        said(skip("", "?"), "bgp.sessions", "a"),
-        said(warn("", "odd"), "bgp.sessions", "b"),
-        said(fail("", "bad"), "bgp.sessions", "c"),
+def found(*findings: Finding) -> tuple[Trouble, ...]:
+    return troubles(linked(SCENE, CHECKS, findings), LAYERS)
+
+
+def heads(*findings: Finding) -> list[tuple[str, int]]:
+    """Return the check of each cause, and how many symptoms it has."""
+    return [(one.head.check, len(one.symptoms)) for one in found(*findings)]
+
+
+def test_a_chain_of_symptoms_has_one_cause() -> None:
+    light = said(warn(UP.peer_port, "dim"), "optics.light", "spine01")
+    down = said(fail(UP.name, "down"), "links.up", "leaf01")
+    session = said(fail(UP.name, "lost"), "bgp.sessions", "leaf01")
+    (one,) = found(session, down, light)
+    assert (one.head.text, {symptom.text for symptom in one.symptoms}) == ("dim", {"down", "lost"})
+    assert one.verdict == Verdict.FAIL
+    assert {one.head.cause, *(symptom.cause for symptom in one.symptoms)} == {CABLE}
+
+
+def test_what_nothing_on_its_cable_explains_is_a_cause_of_its_own() -> None:
+    dim = said(fail(UP.name, "dim"), "optics.light", "leaf01")
+    origin = said(fail(f"{UP.name}/3", "causes pauses"), "pfc.origin", "leaf01")
+    assert heads(origin, dim) == [("optics.light", 0), ("pfc.origin", 0)]
+
+
+def test_two_origins_are_two_causes_though_each_holds_up_the_other() -> None:
+    one = said(fail("rail0/3", "origin", explains=["to leaf", "to gpu02"]), "pfc.origin", "gpu01")
+    other = said(fail("rail0/3", "origin too", explains=["to gpu01", "to gpu02"]), "pfc.origin", "gpu02")
+    victims = [said(warn("rail1/3", f"held {way}", cause=way), "pfc.rate", "gpu01") for way in ("to gpu01", "to leaf")]
+    assert sorted((one.head.text, len(one.symptoms)) for one in found(*victims, one, other)) == [
+        ("origin", 1),
+        ("origin too", 1),
     ]
-    assert [trouble.head.device for trouble in troubles(found, LAYERS)] == ["c", "b"]
 
 
-def test_the_same_at_many_places_is_one_cause() -> None:
-    missing = [said(fail(f"p{port}", "no watchdog"), "pfc.rate", f"leaf{port}", f"cable {port}") for port in range(9)]
-    session = said(fail("p3", "down"), "bgp.sessions", "leaf3", "cable 3")
-    first, second = troubles([*missing, session], LAYERS)
-    assert (first.head, first.places, len(first.symptoms)) == (missing[0], 8, 7)
-    assert (second.head, second.symptoms) == (session, (missing[3],))
+def test_one_direction_of_a_cable_says_nothing_of_the_other() -> None:
+    light = said(fail(UP.name, "dim", cause=SCENE.way_in("leaf01", UP.name)), "optics.light", "leaf01")
+    for way, number in ((SCENE.way_in("leaf01", UP.name), 1), (SCENE.way("leaf01", UP.name), 2)):
+        errors = said(fail(UP.name, "down", cause=way), "links.up", "leaf01")
+        assert len(found(light, errors)) == number
 
 
-def test_findings_without_a_cable_stand_alone() -> None:
-    layer: Layer = "host"
-    found = [said(fail("", "bad"), "host.sysctl", name) for name in ("gpu01", "gpu02")]
-    assert [trouble.symptoms for trouble in troubles(found, {"host.sysctl": layer})] == [(), ()]
+def test_a_symptom_elsewhere_follows_from_where_it_says_it_may_come_from() -> None:
+    session = said(fail(UP.name, "lost"), "bgp.sessions", "leaf01")
+    near = said(fail("", "narrow", cause="paths of leaf02", touches=[CABLE]), "routes.paths", "leaf02")
+    far = said(fail("", "narrow", cause="paths of leaf02", touches=["elsewhere"]), "routes.paths", "leaf02")
+    probe = said(fail("rail0", "lost", touches=["leaf01"]), "probe.loss", "gpu02")
+    assert heads(probe, near, session) == [("bgp.sessions", 2)]
+    assert heads(far, session) == [("bgp.sessions", 0), ("routes.paths", 0)]
 
 
-def test_a_dim_optic_is_no_symptom_of_congestion_elsewhere() -> None:
-    origin = said(fail("rail0/3", "causes pauses", explains=["b"]), "pfc.origin", "gpu01", "a")
-    victim = said(fail("swp1/3", "is held up"), "pfc.rate", "leaf01", "b")
-    dim = said(fail("swp1", "receives too little light"), "optics.light", "leaf01", "b")
-    first, second = troubles([origin, victim, dim], LAYERS)
-    assert (first.head, first.symptoms) == (origin, (victim,))
-    assert (second.head, second.symptoms) == (dim, ())
+def test_a_check_that_names_no_causes_follows_from_any_earlier_layer_on_its_cable() -> None:
+    mine = said(fail(UP.name, "mine"), "own.words", "leaf01")
+    assert heads(mine, said(warn(UP.name, "held up"), "pfc.rate", "leaf01")) == [("pfc.rate", 1)]
+    assert heads(mine, said(fail("", "of the device"), "routes.paths", "leaf01")) == [
+        ("routes.paths", 0),
+        ("own.words", 0),
+    ]
+
+
+def test_what_is_repaired_first_comes_first_and_what_was_skipped_does_not_come() -> None:
+    findings = [
+        said(skip("", "?"), "bgp.sessions", "spine02"),
+        said(fail("rail1", "no answer"), "probe.loss", "gpu01"),
+        said(warn("", "dim"), "optics.light", "leaf02"),
+        said(fail("rail0", "no route", cause="route"), "routes.lookups", "gpu02"),
+        said(fail(UP.name, "lost"), "bgp.sessions", "leaf01"),
+    ]
+    assert heads(*findings) == [("bgp.sessions", 0), ("routes.lookups", 0), ("probe.loss", 0), ("optics.light", 0)]
+
+
+def test_the_same_at_many_places_is_one_cause_and_settings_of_one_device_are() -> None:
+    names = [f"p{number}" for number in range(5)]
+    missing = [said(fail(name, "no watchdog"), "pfc.rate", f"leaf0{name}") for name in names]
+    (one,) = found(*missing)
+    assert (one.places, len(one.symptoms)) == (5, 4)
+    assert len(found(*missing[:3])) == 3
+    pair = [
+        said(warn(name, "began anew", cause=f"counters of {name}"), "counters.stuck", "leaf01") for name in names[:2]
+    ]
+    assert [one.places for one in found(*pair)] == [2]
+    assert len(found(*(said(fail(name, "origin", cause=name), "pfc.origin", "leaf01") for name in names[:2]))) == 2

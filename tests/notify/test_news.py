@@ -74,8 +74,9 @@ def test_what_is_well_again_tells_what_was_wrong_and_is_forgotten() -> None:
 
 def test_symptoms_stand_under_their_cause_also_when_they_are_well_again() -> None:
     course = Course()
-    down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up", explains=("b",))
-    idle = fail("swp1", "idle", "see the link", device="leaf01", cause="b")._replace(check="bgp.sessions")
+    down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up")
+    idle = fail("swp1", "idle", "see the link", device="leaf01", cause="a")
+    idle = idle._replace(check="bgp.sessions", is_symptom=True)
     events = course.round({DOWN: (Verdict.FAIL, "down"), IDLE: (Verdict.FAIL, "idle")}, down, idle)
     assert [(one.cause, one.cause_text, one.remedy) for one in events] == [
         ("", "", "see the cable"),

@@ -97,7 +97,7 @@ def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
     verdicts = [cause["verdict"] for cause in causes]
     assert verdicts == sorted(verdicts, key=["error", "fail", "warn"].index)
     light, pause = causes
-    assert pause["head"]["evidence"] == {"window": "30 s"}
+    assert pause["head"]["evidence"] == {"victims": "gpu01:rail1 — leaf02:swp1s0", "window": "30.0 s", "state": "delta"}
     assert light["head"]["remedy"].startswith("clean the connectors")
     assert (light["layer"], light["devices"][0]) == ("physical", "leaf01")
 

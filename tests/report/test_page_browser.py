@@ -148,7 +148,7 @@ def test_a_layer_can_be_chosen(shown: Browser) -> None:
         "const layer = document.getElementById('layer');"
         "layer.value = 'physical'; layer.dispatchEvent(new Event('change'))"
     )
-    assert shown.texts("#findings .cause .where") == ["gpu01:rail0 — leaf01:swp1s0"]
+    assert shown.texts("#findings .cause .where") == ["gpu01:rail0 → leaf01:swp1s0"]
 
 
 def test_a_finding_unfolds_to_evidence_remedy_and_symptoms(shown: Browser) -> None:

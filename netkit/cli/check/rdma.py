@@ -44,6 +44,8 @@ def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
     if left:
         _note([f"{counted(len(left), 'round')} of {len(plan.rounds)} not begun: no time is left before the deadline"])
     found = results("".join(parts))
+    if not plan.rounds and not unreached:
+        return (Trial(tool=perftest.TOOL, test=TOOL, at_s=time.time(), failure="no two hosts can measure it"),)
     return (*unreached, *_left_out(plan.rounds, left), *(() if isinstance(found, Absent) else found))
 
 

@@ -1,0 +1,246 @@
+"""Faults in pairs: a lab that has two at once, and whether each is found as a cause of its own, and no third.
+
+`python -m tests.checks.pairs PLATFORM` breaks a lab by each pair of rows of the table of faults, which takes about an
+hour, and writes what was found to `pairs.yaml`, from which the page of the faults is made; `--healthy 100` looks at a
+healthy lab so often. With `--keep DIR` what was seen is kept; a run that finds it there judges it again, and asks the
+lab only for pairs that are not there.
+"""
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import yaml
+
+from netkit.design import Fabric
+from netkit.facts import Snapshot
+from netkit.facts.serial import dump, load
+from netkit.judge import catalog
+from netkit.judge.group import Trouble, troubles
+from netkit.judge.run import Judgement
+from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, told, ward
+from tests.checks.fault_table import Row, ends, rows_on
+
+TABLE = Path(__file__).with_name("pairs.yaml")
+LOOKS = 3
+"""Daemons may take a look or two to notice; more often nobody looks again."""
+WITHIN_S, HEALTHY_WINDOW_S = 1.0, 1.0
+SETTLED_S = 12.0
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two rows of the table at once: the first stays while the second ones come and go."""
+
+    one: Row
+    other: Row
+
+    def __str__(self) -> str:
+        return f"{self.one}+{self.other}"
+
+    @property
+    def rows(self) -> tuple[Row, Row]:
+        """Return both."""
+        return self.one, self.other
+
+    @property
+    def load(self) -> str:
+        """Return where everybody sends to, if either row needs that."""
+        return self.one.load or self.other.load
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """Return the thresholds that its rows are judged by."""
+        return {**self.one.limits, **self.other.limits}
+
+    @property
+    def hidden(self) -> tuple[Row, ...]:
+        """Return which of the two nobody could see or tell from the other, by the table."""
+        return tuple(row for row, other in (self.rows, self.rows[::-1]) if f"{row.fault} {row.at}" in {**other.hides})
+
+
+@dataclass(frozen=True)
+class Score:
+    """What was found of a pair."""
+
+    faults: int
+    found: int
+    causes: int
+    right: int
+    is_first_right: bool
+    hidden: int = 0
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether each fault is a cause of its own, and there is no other."""
+        return self.faults == self.found and self.causes == self.right
+
+
+def pairs(column: str) -> tuple[Pair, ...]:
+    """Return each row with each other one; what comes and goes quickly is second, what needs load comes last."""
+    rows = [row for row in rows_on(column) if not row.deploys and not row.unreached]
+    rows.sort(key=lambda row: (row.is_within, not row.load, not row.settles))
+    found = (Pair(one, other) for one, other in combinations_with_replacement(rows, 2))
+    others = (pair for pair in found if (pair.one.fault, pair.one.at) != (pair.other.fault, pair.other.at))
+    return tuple(sorted(others, key=lambda pair: bool(pair.load)))
+
+
+def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
+    """Count faults that are causes of their own, and causes that are such a fault, each at most once."""
+    shown = [row for row in pair.rows if row.found and row not in pair.hidden]
+    layers = {name: check.layer for name, check in catalog.load().items()}
+    causes = troubles(judgement.findings, layers)
+    owners = [
+        [row for row in pair.rows if _is_of(fabric, row, cause, is_hidden=row in pair.hidden)] for cause in causes
+    ]
+    named = {str(row) for rows in owners for row in rows}
+    right = min(sum(map(bool, owners)), len(named)) if len(shown) == len(pair.rows) else sum(map(bool, owners))
+    found = sum(any(row in rows for rows in owners) for row in shown)
+    return Score(len(shown), found, len(causes), right, bool(owners and owners[0]), len(pair.hidden))
+
+
+def _is_of(fabric: Fabric, row: Row, cause: Trouble, *, is_hidden: bool) -> bool:
+    """Whether a cause is a fault: told as the table says, or as one of what may show at a place of its own.
+
+    Of a fault that is hidden what does show counts wherever it is told.
+    """
+    heads = [one for one in (cause.head, *cause.symptoms) if one.check == cause.head.check]
+    lines = [line.partition(" ") for line in row.may]
+    if is_hidden:
+        return cause.head.check in {line.split()[1] for line in row.found} | {check for check, _, _ in lines}
+    places = {one[1:] for one in row.expected(fabric)}
+    places |= {(check, *end) for check, _, at in lines if at for end in ends(fabric, at)}
+    return any((one.check, one.device, one.place) in places for one in heads)
+
+
+class Bench:
+    """A lab that is broken pair by pair."""
+
+    def __init__(self, lab: Ward) -> None:
+        self._lab = lab
+        self._standing: Row | None = None
+
+    def seen(self, pair: Pair) -> Snapshot:
+        """Return what is seen of a pair, once it is found or nobody looks again."""
+        lab = self._lab
+        self._stand(pair.one)
+        if pair.load:
+            lab.loaded(pair.load)
+        if not pair.other.is_within:
+            lab.broken(pair.other)
+        if pair.other.settles:
+            time.sleep(SETTLED_S)
+        try:
+            for _ in range(LOOKS):
+                seen = self._look(pair)
+                if scored(lab.project.fabric, pair, lab.judged(seen, pair.limits)).is_whole:
+                    break
+            return seen
+        finally:
+            (lab.healed if pair.one.load else lab.mended)(pair.other)
+
+    def _stand(self, row: Row) -> None:
+        if row is self._standing:
+            return
+        if self._standing is not None:
+            self._lab.mended(self._standing)
+        self._standing = row
+        if not row.is_within:
+            self._lab.broken(row)
+        if row.settles:
+            time.sleep(SETTLED_S)
+
+    def _look(self, pair: Pair) -> Snapshot:
+        if not pair.other.is_within:
+            return self._lab.look(LOADED_WINDOW_S if pair.load else WINDOW_S)
+        before = self._lab.look(0)
+        for row in pair.rows:
+            if row.is_within:
+                self._lab.broken(row)
+        time.sleep(WITHIN_S)
+        seen = around(before, self._lab.look(0))
+        self._lab.healed(pair.other)
+        return seen
+
+
+def _kept(folder: Path, pair: Pair) -> Path:
+    return folder / f"{str(pair).replace('/', '_')}.json"
+
+
+def main() -> None:
+    """Break a lab by all pairs, and write what was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("platform")
+    parser.add_argument("--keep", type=Path, default=Path("pairs"), help="where what was seen is kept")
+    parser.add_argument("--again", action="store_true", help="ask the lab again for pairs that were not whole")
+    parser.add_argument("--healthy", type=int, default=0, metavar="ROUNDS", help="look at a healthy lab instead")
+    given = parser.parse_args()
+    if given.healthy:
+        with tempfile.TemporaryDirectory() as folder, _lab(Path(folder), given.platform) as lab:
+            _write(given.platform, _healthy(lab, given.healthy))
+        return
+    given.keep.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, _lab(Path(folder), given.platform) as lab:
+        bench, total = Bench(lab), list[Score]()
+        for pair in pairs(given.platform):
+            file = _kept(given.keep, pair)
+            score = _judged(lab, pair, file) if file.exists() else None
+            if score is None or (given.again and not score.is_whole):
+                file.write_bytes(dump(bench.seen(pair)))
+                score = _judged(lab, pair, file)
+            if not score.is_whole:
+                print(pair, score, flush=True)
+            total.append(score)
+    _write(given.platform, _summed(total))
+
+
+def _write(platform: str, counts: Mapping[str, int]) -> None:
+    table = yaml.safe_load(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
+    table[platform] = {**table.get(platform, {}), **counts}
+    TABLE.write_text(yaml.safe_dump(table, sort_keys=True), encoding="utf-8")
+
+
+def _healthy(lab: Ward, rounds: int) -> dict[str, int]:
+    """Look at a lab with nothing wrong, from its boot on, the second half of the time under an incast."""
+    wrong = 0
+    for number in range(rounds):
+        if number == rounds // 2:
+            nic = lab.project.fabric.hosts[0].nics[0]
+            lab.loaded(f"{lab.project.fabric.hosts[0].name}:{nic.interface}", seconds=1800)
+        found = told(lab.judged(lab.look(HEALTHY_WINDOW_S)))
+        wrong += bool(found)
+        if found:
+            print(number, sorted(found), flush=True)
+    return {"healthy_rounds": rounds, "healthy_wrong": wrong}
+
+
+def _judged(lab: Ward, pair: Pair, file: Path) -> Score:
+    seen = load(file.read_bytes(), str(file))
+    return scored(lab.project.fabric, pair, lab.judged(seen, pair.limits))
+
+
+def _summed(scores: Sequence[Score]) -> dict[str, int]:
+    return {
+        "pairs": len(scores),
+        "faults": sum(one.faults for one in scores),
+        "found": sum(one.found for one in scores),
+        "hidden": sum(one.hidden for one in scores),
+        "causes": sum(one.causes for one in scores),
+        "right": sum(one.right for one in scores),
+        "first_right": sum(one.is_first_right for one in scores),
+    }
+
+
+@contextmanager
+def _lab(folder: Path, column: str) -> Iterator[Ward]:
+    with ward(folder, "nvue" if column == "hosts" else column) as lab:
+        yield lab
+
+
+if __name__ == "__main__":
+    main()
