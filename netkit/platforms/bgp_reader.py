@@ -14,7 +14,9 @@ ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
-COMMUNITY_LIST = re.compile(r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?permit (.+)")
+COMMUNITY_LIST = re.compile(
+    r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(permit|deny) (.+)"
+)
 HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
 CACHED = 100_000
 T = TypeVar("T")
@@ -116,7 +118,7 @@ def no_place(file: str, what: str) -> ConfigError:
 def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
     """Return the community lists that hold graceful shutdown and nothing else."""
     found = [match for match in map(COMMUNITY_LIST.fullmatch, lines) if match]
-    others = {match[1] for match in found if match[2].lower() not in GRACEFUL_SHUTDOWN}
+    others = {match[1] for match in found if match[2] == "deny" or match[3].lower() not in GRACEFUL_SHUTDOWN}
     return frozenset(match[1] for match in found if match[1] not in others)
 
 

@@ -34,6 +34,7 @@ DEFAULT_ALLOWAS_IN = 3
 # What says nothing about which routes there are, as beginnings of lines. What is neither here nor read is reported.
 # fmt: off
 HARMLESS = (
+    "exit-vrf",
     "frr ", "hostname", "domainname", "log ", "no log ", "service ", "no service ", "debug ", "password", "enable ",
     "line ", "agentx", "banner ", "fpm ", "no fpm ", "no zebra nexthop", "zebra nexthop", "zebra route-map",
     "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ipv6 prefix-list", "ip nht resolve-via-default",
@@ -336,7 +337,8 @@ class _Reader:
             case ["allowas-in", times] if times.isdecimal():
                 peer.allowas_in = int(times)
             case _:
-                if not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
+                is_warning = words[0] == "maximum-prefix" and words[-1] == "warning-only"
+                if not is_warning and not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
                     self.unknown.append(line)
 
     def done(self) -> Router:
