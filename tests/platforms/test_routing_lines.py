@@ -11,7 +11,7 @@ from netkit.platforms.models import MODELS
 from netkit.platforms.routing import Router
 
 FOLDER = Path(__file__).parent / "routing_lines"
-FILES = {"frr": "frr.conf", "eos": "eos.cfg"}
+FILES = {"eos": "eos.cfg", "frr": "frr.conf", "nvue": "startup.yaml", "sonic": "config_db.json"}
 CASES = [
     pytest.param(file.stem, case, id=f"{file.stem}: {case['case']}")
     for file in sorted(FOLDER.glob("*.yaml"))
