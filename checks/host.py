@@ -11,6 +11,7 @@ from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
 DEPLOY = "netkit plan shows whether it is configured so; netkit deploy mends it"
+AT_BOOT = "run /usr/local/sbin/netkit-nic-qos; netkit deploy installs its service"
 LOSSES = "netkit check load optics pfc for this NIC and those it talks to"
 AGAIN: Mapping[str, str] = {
     "local_ack_timeout": "answers that never came",
@@ -188,6 +189,24 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
         elif waiting:
             shown = ", ".join(f"{key} {now} → {then}" for key, (now, then) in list(waiting.items())[:3])
             yield warn(name, f"settings wait for a reset: {shown}", "reset the NIC when the host is idle: mlxfwreset")
+        else:
+            yield PASSED
+
+
+@device_check(layer="host", needs=["nics"], on="host")
+def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """A NIC asks for adaptive routing of all its packets where its leaf routes so.
+
+    Otherwise its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
+    register that forces it is cleared by every reset; the service netkit-nic-qos sets it at each boot.
+    """
+    for name, nic in _cards(seen):
+        if not scene.fabric.switch(seen.nics[name].leaf).adaptive_routing:
+            continue
+        if nic.is_adaptive_routing_forced is None:
+            yield skip(name, "whether adaptive routing is forced (ROCE_ACCL) was not read; mlxreg tells")
+        elif not nic.is_adaptive_routing_forced:
+            yield warn(name, "adaptive routing is not forced (ROCE_ACCL), while its leaf routes adaptively", AT_BOOT)
         else:
             yield PASSED
 

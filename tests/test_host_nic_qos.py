@@ -107,6 +107,19 @@ echo 'IB/RoCE v1' >"$folder/ports/1/default_roce_mode"
 """
 
 
+MLXREG = """#!/bin/sh
+file=$(dirname "$0")/../forced-$2
+case $* in
+*'--reg_name ROCE_ACCL --get')
+    printf 'Field Name | Data\n%-45s | 0x%08x\n' adaptive_routing_forced_en "$(cat "$file" 2>/dev/null || echo 0)" ;;
+*'--reg_name ROCE_ACCL --set adaptive_routing_forced_en=0x00000001 --yes')
+    echo 1 >"$file"
+    echo forced >>"$SHIM_LOG" ;;
+*) exit 1 ;;
+esac
+"""
+
+
 @pytest.fixture(params=["mlnx_qos", "dcb"])
 def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Machine:
     machine = Machine(tmp_path, request.param, {})
@@ -174,6 +187,30 @@ def test_second_run_changes_nothing_and_says_nothing_but_what_it_cannot_see(mach
     expected = [] if machine.tool == "mlnx_qos" else [f"{rail}: {text}" for rail in PCI for text in unseen]
     assert done.stdout.splitlines() == expected
     assert machine.run("--check").returncode == 0
+
+
+def test_adaptive_routing_is_forced_where_switches_route_so(machine: Machine) -> None:
+    """What the firmware's own setting allows is only asked for where both ends of a queue pair agreed on it."""
+    adaptive = {"adaptive_routing": True}
+    (machine.folder / "bin" / "mlxreg").write_text(MLXREG, encoding="utf-8")
+    (machine.folder / "bin" / "mlxreg").chmod(0o755)
+    machine.run()
+    assert "forced" not in machine.changes_made()
+
+    told = machine.run("--check", changes=adaptive)
+    assert (told.returncode, machine.changes_made()) == (1, [])
+    line = "adaptive-routing is 0x00000000, should be 0x00000001"
+    assert [said for said in told.stdout.splitlines() if line in said] == [f"{rail}: {line}" for rail in PCI]
+    assert machine.run(changes=adaptive).returncode == 0
+    assert machine.changes_made() == ["forced", "forced"]
+    assert machine.run("--check", changes=adaptive).returncode == 0
+
+
+def test_adaptive_routing_nobody_can_force_is_told(machine: Machine) -> None:
+    machine.run()
+    told = machine.run(changes={"adaptive_routing": True})
+    assert told.returncode == 0
+    assert "rail0: adaptive-routing is not exposed by this driver or tool" in told.stdout.splitlines()
 
 
 def test_check_reports_every_difference_and_changes_nothing(machine: Machine) -> None:

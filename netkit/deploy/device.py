@@ -11,7 +11,7 @@ from netkit.deploy.settle import Window
 from netkit.deploy.shape import FAILED, DeviceOutcome, Phase, Result, State
 from netkit.deploy.turn import Turn
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
-from netkit.platforms.driver import Candidate, Driver, InStep
+from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
 
 
 class StoppedError(NetkitError):
@@ -81,6 +81,8 @@ class Device:
     def begin(self) -> None:
         """Write down that the staged change is about to be applied."""
         options, clock = self._job.options, self._job.clock
+        if isinstance(self._driver, LeavesOut):
+            self._turn.notes = (*self._turn.notes, *self._driver.left_out())
         self._earliest_s = clock.steady_s() + options.revert_s
         self._job.journal.step(Phase.COMMIT, self._name, wave=self._turn.wave, revert_s=options.revert_s)
         self._job.show(Phase.COMMIT, self._name, self._turn.wave)

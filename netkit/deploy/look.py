@@ -44,10 +44,12 @@ class Seen:
 
     running: Running
     comparison: Comparison
+    apart: tuple[Change, ...] = ()
+    """Changes that are not made, and hinder no other."""
 
     def is_intended(self) -> bool:
         """Whether the device runs what is intended, as far as every file tells."""
-        return not self.comparison.changes and not self.comparison.not_read
+        return len(self.comparison.changes) == len(self.apart) and not self.comparison.not_read
 
     def is_as_before(self, task: Task) -> bool:
         """Whether the device runs what the plan was made from."""
@@ -93,7 +95,8 @@ def seen(running: Running, task: Task) -> Seen:
     except ConfigError as error:
         problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
         raise AccessError(problems) from None
-    return Seen(running, found)
+    apart = tuple(change for change in found.changes if MODELS[platform].is_apart(change.path))
+    return Seen(running, found, apart)
 
 
 def _intended(platform: str, files: Files) -> Config:

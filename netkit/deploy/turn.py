@@ -212,6 +212,9 @@ class Turn:
         for left in reversed(range(LOOKS)):
             seen = look(fresh, self.task)
             if seen.is_intended():
+                if seen.apart:
+                    missing = ", ".join(" ".join(change.path) for change in seen.apart)
+                    self.notes = (*self.notes, f"still to be changed, by hand or by the next deploy: {missing}")
                 return
             if left:
                 self.job.clock.sleep_s(self.job.options.poll_s)

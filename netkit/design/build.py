@@ -30,7 +30,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     problems = [*numbers, *blueprint.unmatched(fabric.names), *verify.fabric(fabric, premises)]
     if problems:
         raise DesignError(problems)
-    return replace(fabric, notes=tuple(notes(fabric, intent)))
+    return replace(fabric, notes=tuple(notes(fabric, intent, premises.media)))
 
 
 def _assemble(blueprint: Blueprint) -> Fabric:

@@ -1,10 +1,11 @@
 """The size of a fabric: what it holds, how oversubscribed it is, what is still free, what to order."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, Link, Switch
+from netkit.design.fabric import Fabric, Host, Link, Switch
+from netkit.design.plugs import Run, Socket, module_at, runs, sockets
 from netkit.hardware import Media
 
 
@@ -34,6 +35,8 @@ class Item:
 
     what: str
     media: str
+    form: str
+    """The cage it is for, at both ends of a cable that brings its own; "" for fibre."""
     length_m: float | None
     count: int
 
@@ -70,7 +73,7 @@ def summarize(fabric: Fabric, media: Mapping[str, Media]) -> Summary:
         switches=len(fabric.switches),
         links={kind: kinds[kind] for kind in ("host", "spine", "core") if kinds[kind]},
         tiers=tuple(_tiers(fabric)),
-        items=(*_modules(fabric, media), *_cables(links, media)),
+        items=(*_modules(fabric, media), *_cables(fabric, links, media)),
     )
 
 
@@ -110,25 +113,43 @@ def spare_ports(switch: Switch) -> int:
 
 def _modules(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Item]:
     """Yield the optical modules: one for each cage that has an optical port, at both ends."""
-    switch_cages: Counter[str] = Counter()
-    for switch in fabric.switches:
-        cages = {port.cage: port.profile.cable.media for port in switch.ports}
-        switch_cages.update(name for name in cages.values() if media[name].kind == "optical")
-    host_cages: Counter[str] = Counter()
-    host_media = {link.cable.media for link in fabric.links() if link.kind == "host"}
-    for name in host_media:
-        if media[name].kind == "optical":
-            host_cages[name] = sum(-(-len(host.nics) // (host.model.ports_per_cage or 1)) for host in fabric.hosts)
-    for name, count in sorted(switch_cages.items()):
-        yield Item("optical module, switch end", name, None, count)
-    for name, count in sorted(host_cages.items()):
-        yield Item("optical module, host end", name, None, count)
+    at = sockets(fabric)
+    cages: dict[Socket, str] = {}
+    for link in fabric.links():
+        if media[link.cable.media].kind == "optical":
+            for end in ((link.device, link.port), (link.peer, link.peer_port)):
+                cages[at[end]] = link.cable.media
+    counts = Counter(_module(fabric, socket, named, media) for socket, named in cages.items())
+    for (device, name, form), count in sorted(counts.items(), key=lambda row: (row[0][0] != "switch", row[0])):
+        yield Item(f"optical module, {device} end", name, form, None, count)
 
 
-def _cables(links: tuple[Link, ...], media: Mapping[str, Media]) -> Iterator[Item]:
-    runs = Counter((link.cable.media, link.cable.length_m) for link in links)
-    for (name, length), count in sorted(runs.items()):
+def _module(fabric: Fabric, socket: Socket, named: str, media: Mapping[str, Media]) -> tuple[str, str, str]:
+    end = "host" if isinstance(fabric.device(socket.device), Host) else "switch"
+    fitting = module_at(socket, named, media)
+    return end, fitting or named, socket.form if fitting else f"none known for {socket.form}"
+
+
+def _cables(fabric: Fabric, links: tuple[Link, ...], media: Mapping[str, Media]) -> Iterator[Item]:
+    by_length: dict[tuple[str, float], list[Link]] = defaultdict(list)
+    for link in links:
+        by_length[(link.cable.media, link.cable.length_m)].append(link)
+    at = sockets(fabric)
+    for (name, length), group in sorted(by_length.items()):
         known = media[name]
         what = {"optical": "fibre", "aoc": "active optical cable", "dac": "copper cable"}.get(known.kind, known.kind)
-        per_cable = 1 if known.kind == "optical" else known.ports_per_module
-        yield Item(what, name, length, -(-count // per_cable))
+        if known.kind == "optical":
+            yield Item(what, name, "", length, len(group))
+            continue
+        forms = Counter[str]()
+        for run in runs(group, at, known.ports_per_module):
+            forms[_forms(run)] += 1 if run.trunk else len(run.links)
+        for form, count in sorted(forms.items()):
+            yield Item(what, name, form, length, count)
+
+
+def _forms(run: Run) -> str:
+    if run.trunk is None:
+        return "fits no two cages"
+    ends = f"{len(run.ends)} x {run.ends[0].form}" if len(run.ends) > 1 else run.ends[0].form
+    return f"{run.trunk.form} to {ends}"

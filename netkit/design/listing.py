@@ -1,9 +1,11 @@
 """The fabric as rows: cables for an installer, addresses for everyone."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Switch
+from netkit.design.plugs import Socket, module_at, sockets
+from netkit.hardware import Media
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class CableRow:
     speed_gbps: int
     media: str
     length_m: float
+    from_module: str
+    to_module: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class AddressRow:
     value: str
 
 
-def cabling(fabric: Fabric) -> Iterator[CableRow]:
+def cabling(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[CableRow]:
     """Yield every cable; the label names both ends, and is the same whatever else is installed."""
     cages = {(switch.name, port.name): str(port.cage) for switch in fabric.switches for port in switch.ports}
     for host in fabric.hosts:
@@ -42,7 +46,10 @@ def cabling(fabric: Fabric) -> Iterator[CableRow]:
             at = known.get(nic.pci)
             socket = f"{at.cage} P{at.cage_port}" if at and at.cage and at.cage_port else ""
             cages[(host.name, nic.interface)] = socket or nic.pci
+    plugged = sockets(fabric)
     for link in fabric.links():
+        ends = (plugged[(link.device, link.port)], plugged[(link.peer, link.peer_port)])
+        from_module, to_module = (_module(end, link.cable.media, media) for end in ends)
         yield CableRow(
             label=f"{link.device}:{link.port}=={link.peer}:{link.peer_port}",
             from_device=link.device,
@@ -55,7 +62,14 @@ def cabling(fabric: Fabric) -> Iterator[CableRow]:
             speed_gbps=link.speed_gbps,
             media=link.cable.media,
             length_m=link.cable.length_m,
+            from_module=from_module,
+            to_module=to_module,
         )
+
+
+def _module(socket: Socket, named: str, media: Mapping[str, Media]) -> str:
+    module = module_at(socket, named, media)
+    return f"{module} {socket.form}".rstrip() if module else ""
 
 
 def addresses(fabric: Fabric) -> Iterator[AddressRow]:

@@ -1,13 +1,16 @@
 """What a design is allowed to be, but its owner should know: warnings and notes."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel
 
 from netkit.design import headroom
-from netkit.design.fabric import Fabric, Switch
+from netkit.design.fabric import Fabric, Link, Switch
+from netkit.design.plugs import End, Run, Socket, module_at, runs, sockets
 from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
 from netkit.errors import Path, Problem
+from netkit.hardware import Media
 from netkit.intent.model import Intent, Thresholds
 from netkit.platforms import PLATFORMS, Ignored, version_key
 
@@ -22,11 +25,12 @@ FALLING = {"busbw_fail_percent", "scaling_fail_percent", "line_rate_fail_percent
 ROLES = ("leaf", "spine", "core")
 
 
-def notes(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
+def notes(fabric: Fabric, intent: Intent, media: Mapping[str, Media]) -> Iterator[Problem]:
     """Yield the warnings and notes of a design that stands."""
     yield from _secrets(intent)
     yield from _headroom(fabric)
     yield from _numbers(fabric, intent)
+    yield from _plugs(fabric, media)
     yield from _platforms(fabric, intent)
     yield from _idle(fabric, intent)
     if fabric.lossless.dscp_to_priority[CONTROL_DSCP] == fabric.lossless.cnp.priority:
@@ -107,6 +111,36 @@ def _little_headroom(fabric: Fabric) -> Iterator[Problem]:
     for speed, (_, message) in sorted(worst.items()):
         path: Path = ("lossless", "headroom", speed, "xoff_bytes")
         yield _warning(message, "packets may be lost in a pause", path)
+
+
+def _plugs(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Problem]:
+    """Yield the media no end of which, or not both ends, can be plugged in."""
+    at = sockets(fabric)
+    links: dict[tuple[str, str], list[Link]] = defaultdict(list)
+    missing: dict[tuple[str, str, int, str], str] = {}
+    for link in fabric.links():
+        name = link.cable.media
+        links[(link.kind, name)].append(link)
+        for end in (at[(link.device, link.port)], at[(link.peer, link.peer_port)]):
+            if module_at(end, name, media) is None:
+                missing.setdefault((link.kind, name, end.ports, end.form), end.device)
+    for (kind, name, ports, form), device in missing.items():
+        message = f"no module is known that talks to {name} and fits {device}: {form}, {ports} a cage"
+        yield _warning(message, "choose other media, or describe one in models/media.yaml", ("cables", kind, "media"))
+    for (kind, name), group in links.items():
+        if media[name].kind != "optical":
+            stuck = [run for run in runs(group, at, media[name].ports_per_module) if run.trunk is None]
+            if stuck:
+                yield _unpluggable(kind, name, stuck, at)
+
+
+def _unpluggable(kind: str, name: str, stuck: list[Run], at: Mapping[End, Socket]) -> Problem:
+    first = stuck[0].links[0]
+    ends = (at[(first.device, first.port)], at[(first.peer, first.peer_port)])
+    cages = " and ".join(f"{end.device} cage {end.cage}" for end in ends)
+    count = sum(len(run.links) for run in stuck)
+    message = f"{name} joins one cage with one, or with cages of one port; {count} links do not run so, as at {cages}"
+    return _warning(message, "choose optical modules and fibre, or other breakouts", ("cables", kind, "media"))
 
 
 def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:

@@ -156,13 +156,14 @@ def _look_up_tier(
 def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem]:
     tier, path = getattr(intent.switches, role), ("switches", role)
     platform = PLATFORMS[tier.platform]
+    wrong = list(version_problems(tier.platform, tier.version, tier.routing_mode, path))
     if tier.platform not in model.platforms and tier.platform != "frr":
         offered = ", ".join(sorted(model.platforms)) or "none"
         remedy = f"use one it runs ({offered}), or another model"
         yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
-    elif unknown := platform.missing_data(model):
+    elif not wrong and (unknown := platform.missing_data(model, tier.version)):
         yield Problem(
-            f"no source tells {', '.join(unknown)} of {model.name} on {platform.title}",
+            f"no source tells {', '.join(unknown)} of {model.name} on {platform.title} {tier.version}",
             f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
             (*path, "model"),
         )
@@ -173,7 +174,7 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
             "choose another platform, or set purpose: lab",
             (*path, "platform"),
         )
-    yield from version_problems(tier.platform, tier.version, tier.routing_mode, path)
+    yield from wrong
 
 
 def version_problems(platform: str, version: str, routing_mode: str, path: Path) -> Iterator[Problem]:

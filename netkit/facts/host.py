@@ -33,6 +33,8 @@ class NicFacts:
     next_settings: Mapping[str, str] = field(default_factory=dict)
     """Firmware settings that hold from the next boot on."""
     numa: int | None = None
+    is_adaptive_routing_forced: bool | None = None
+    """Whether it asks for adaptive routing on all its RoCE packets (register ROCE_ACCL)."""
 
 
 @dataclass(frozen=True, slots=True)

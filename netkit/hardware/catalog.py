@@ -115,7 +115,24 @@ class Media:
     ports_per_module: int
     reach_m: float | None
     lanes: int | None
+    optics: str
+    forms: tuple[str, ...]
     source: str
+
+
+def module_for(media: Mapping[str, Media], name: str, ports: int, form: str = "") -> Media | None:
+    """Return what talks to `name` and fits a cage of so many ports; a form nobody names is no hindrance."""
+    named = media[name]
+    alike = (each for each in media.values() if named.optics and each.optics == named.optics)
+    return next(
+        (
+            each
+            for each in (named, *alike)
+            if (each.ports_per_module, each.speed_gbps) == (ports, named.speed_gbps)
+            and (not form or not each.forms or form in each.forms)
+        ),
+        None,
+    )
 
 
 class Catalog:
@@ -188,7 +205,7 @@ def _switch(file: Path) -> SwitchModel:
         asic=str(data.value("asic") or ""),
         cages=cages,
         lanes_per_cage=data.number("lanes_per_cage"),
-        cage_form=str(data.value("cage_form")),
+        cage_form=str(data.value("cage_form") or ""),
         max_ports=data.value("max_ports"),
         splits=tuple(_split(row, cages, data) for row in data.rows("breakouts")),
         adaptive_routing=bool(data.value("adaptive_routing")),
@@ -263,6 +280,8 @@ def _media(files: tuple[Path, ...]) -> Mapping[str, Media]:
                     ports_per_module=row["ports_per_module"]["value"],
                     reach_m=row["reach_m"]["value"],
                     lanes=row["lanes"]["value"],
+                    optics=row.get("optics", {}).get("value") or "",
+                    forms=tuple(row.get("forms", {}).get("value") or ()),
                     source=str(content["sources"].get(row["speed_gbps"]["source"], "")),
                 )
     return found

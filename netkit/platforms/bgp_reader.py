@@ -1,20 +1,24 @@
 """What the readers of routing share: text to values, cached because a fabric repeats itself, and peer groups."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import TypeVar
 
 from netkit.errors import ConfigError, Problem
+from netkit.platforms.config import Path
 from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, Neighbor, PrefixRule
 
 ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
+DEFAULT_ALLOWAS_IN = 3
 GRACEFUL_SHUTDOWN = frozenset({"graceful-shutdown", "gshut", "65535:0", "4294901760"})
 ADDITIVE = frozenset({"additive"})
-COMMUNITY_LIST = re.compile(r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?permit (.+)")
+COMMUNITY_LIST = re.compile(
+    r"(?:bgp|ip) community-list (?:(?:standard|expanded) )?(\S+) (?:seq \d+ )?(permit|deny) (.+)"
+)
 HARMLESS_TO_ROUTES = ("set src ", "description ", "set metric ", "set origin ")
 CACHED = 100_000
 T = TypeVar("T")
@@ -116,7 +120,7 @@ def no_place(file: str, what: str) -> ConfigError:
 def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
     """Return the community lists that hold graceful shutdown and nothing else."""
     found = [match for match in map(COMMUNITY_LIST.fullmatch, lines) if match]
-    others = {match[1] for match in found if match[2].lower() not in GRACEFUL_SHUTDOWN}
+    others = {match[1] for match in found if match[2] == "deny" or match[3].lower() not in GRACEFUL_SHUTDOWN}
     return frozenset(match[1] for match in found if match[1] not in others)
 
 
@@ -260,3 +264,87 @@ class Peers:
 
 def _first(own: T | None, inherited: T | None) -> T | None:
     return inherited if own is None else own
+
+
+def line_of(path: Path, value: str) -> str:
+    """Return an entry of a section as a line."""
+    return f"{path[-1]} {value}" if value else path[-1]
+
+
+class RouterReader:
+    """What is the same in a configuration of FRR and of EOS, while it is being read."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        """Begin with the lines of the top level, of which those that other lines refer to are read."""
+        lines = tuple(lines)
+        self.unknown: list[str] = []
+        self.lists: dict[str, list[PrefixRule]] = {}
+        self.maps: dict[str, list[Clause]] = {}
+        self.peers = Peers()
+        self.router_id = ""
+        self.is_active, self.is_shut_down = True, False
+        self.redistributed: str | None = None
+        self.networks: list[IPv4Network] = []
+        self.aggregates: list[Aggregate] = []
+        own = (line.split(" ") for line in lines if line.startswith("router bgp "))
+        self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
+        self.leaving = leaving_lists(lines)
+
+    def read_route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
+        """Read a clause of a route map."""
+        words = line.split(" ")
+        number = whole_number(words[3]) if len(words) == 4 else None
+        if number is None:
+            self.unknown.append(line)
+            return
+        draft = ClauseDraft()
+        for path, value in inner:
+            draft.read(line_of(path, value), self.asn, self.leaving)
+        self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
+
+    def is_announcement(self, line: str) -> bool:
+        """Read what the switch announces of itself; whether the line was of that kind."""
+        match line.split(" "):
+            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
+                self.aggregates.append(Aggregate(prefix, "summary-only" in options))
+                if options not in ([], ["summary-only"]):
+                    self.unknown.append(line)
+            case ["redistribute", "connected", *options]:
+                has_map = options[:1] == ["route-map"] and len(options) == 2
+                self.redistributed = options[1] if has_map else NO_MAP
+                if options and not has_map:
+                    self.unknown.append(line)
+            case ["network", text, *options] if (prefix := network(text)) is not None:
+                self.networks.append(prefix)
+                if options:
+                    self.unknown.append(line)
+            case _:
+                return False
+        return True
+
+    @staticmethod
+    def is_policy(peer: Peer, words: list[str]) -> bool:
+        """Read which routes pass between a neighbour and the switch; whether the words were about that."""
+        match words:
+            case ["activate"] | ["no-activate"]:  # the latter is how CONFIG_DB is put into words
+                peer.is_activated = words == ["activate"]
+            case ["route-map", route_map, "in"]:
+                peer.inbound = route_map
+            case ["route-map", route_map, "out"]:
+                peer.outbound = route_map
+            case ["allowas-in"]:
+                peer.allowas_in = DEFAULT_ALLOWAS_IN
+            case ["allowas-in", times] if times.isdecimal():
+                peer.allowas_in = int(times)
+            case _:
+                return False
+        return True
+
+
+def of_interface(peer: Peer, options: Sequence[str]) -> None:
+    """Read what stands behind the interface of a neighbour."""
+    for key, value in zip(options[::2], options[1::2], strict=False):
+        if key == "peer-group":
+            peer.group = value
+        elif key == "remote-as":
+            peer.remote = value

@@ -46,6 +46,8 @@ class ConfigModel:
     host_routes: Callable[[Config], HostRoutes] | None = None
     keeping: Callable[[Files, Kept], Files] | None = None
     """Intended files, and routing that is to be kept for a while → files that say both."""
+    is_apart: Callable[[Path], bool] = lambda _path: False
+    """Whether a device may refuse a change and keep all others: nothing depends on it, and its form is not certain."""
 
     def parse(self, files: Files) -> Config:
         """Return files as a configuration without secrets."""

@@ -115,6 +115,14 @@ class ConfirmsFirst(Protocol):
 
 
 @runtime_checkable
+class LeavesOut(Protocol):
+    """A driver that leaves out what its device refuses, where nothing depends on it: see `ConfigModel.is_apart`."""
+
+    def left_out(self) -> tuple[str, ...]:
+        """Return what the device refused of a change whose rest it took."""
+
+
+@runtime_checkable
 class RailReader(Protocol):
     """What a driver of hosts can read beside configuration."""
 

@@ -38,7 +38,7 @@ def _sonic() -> Iterator[Limit]:
         yield Limit(table, f"config reload on a hwsku the updater does not list; it lists {listed}")
     yield Limit("WRED_PROFILE", "config reload before 202511, but for green thresholds of AZURE_LOSSLESS")
     yield Limit("BUFFER_POOL", f"config reload, but for sizes of {', '.join(sonic.POOLS)} before 202511")
-    yield Limit("BUFFER_PROFILE", f"config reload, but for {' and '.join(sonic.PROFILE_FIELDS)}")
+    yield Limit("BUFFER_PROFILE", f"config reload, but for {' and '.join(sonic.PROFILE_FIELDS)}; rows from 202511")
     for table, key in sonic.NEVER_REMOVED:
         yield Limit(f"{table}|{key}", "config reload to remove it: the updater never does")
     for table, names in sonic.FIXED_AT_CREATION.items():

@@ -51,7 +51,7 @@ class Platform:
     max_mtu_bytes: int
     port_name: PortName
     capabilities: Mapping[str, Capability]
-    missing_data: Callable[[SwitchModel], tuple[str, ...]] = lambda _model: ()
+    missing_data: Callable[[SwitchModel, str], tuple[str, ...]] = lambda _model, _version: ()
     newest_version: str = ""
     """The newest release whose syntax was read; what is newer is rendered in its words. Empty: all."""
     longest_detection_ms: int | None = None

@@ -6,6 +6,7 @@ from netkit.facts import Facts
 from netkit.facts.host import HostFacts, NicFacts
 from netkit.facts.system import System
 from netkit.judge import Scene
+from tests import intents
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -69,6 +70,23 @@ def test_strict_reverse_path_filtering_is_told() -> None:
     assert {text for *_, text in said(gpu(replace(HOST, sysctls=strict)), "host.sysctls")} == {
         "rp_filter is 1 in effect, not 0 or 2"
     }
+
+
+@pytest.mark.parametrize(
+    ("card", "text"),
+    [
+        (replace(CARD, is_adaptive_routing_forced=True), None),
+        (replace(CARD, is_adaptive_routing_forced=False), "adaptive routing is not forced (ROCE_ACCL)"),
+        (replace(CARD, is_adaptive_routing_forced=None), "whether adaptive routing is forced (ROCE_ACCL) was not read"),
+    ],
+)
+def test_a_nic_asks_for_adaptive_routing_where_its_leaf_routes_so(card: NicFacts, text: str | None) -> None:
+    designed = intents.fabric(intents.values({"adaptive_routing": True}))
+    seen = scene(designed, observation("gpu01", Facts(nics={"rail0": card})))
+    told = [text for *_, text in (*said(seen, "host.adaptive-routing"), *skipped(seen, "host.adaptive-routing"))]
+    assert [line[: len(text or "")] for line in told] == ([text] if text else [])
+    still = scene(BUILT, observation("gpu01", Facts(nics={"rail0": card})))
+    assert [*said(still, "host.adaptive-routing"), *skipped(still, "host.adaptive-routing")] == []
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,50 @@ def test_sonic_202511_frees_wred_and_profiles() -> None:
     assert way.method == "patch"
 
 
+ROW = {"pool": "egress_lossy_pool", "size": "0", "dynamic_th": "1"}
+
+
+@pytest.mark.parametrize("hwsku", [SN5600, WHITE_BOX])
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda db: db["BUFFER_PROFILE"].update(other=ROW),
+        lambda db: db["BUFFER_PROFILE"].pop("q_lossy_profile"),
+    ],
+    ids=["added", "removed"],
+)
+def test_sonic_202511_takes_rows_of_buffer_profiles(edit: Callable[[Tables], object], hwsku: str) -> None:
+    way = sonic(edit, "202511", hwsku)
+    assert (way.method, way.reasons, way.costs) == ("patch", (), ())
+    assert sonic(edit, "202505", hwsku).method == "reload"
+
+
+def test_sonic_takes_no_table_of_buffer_profiles_as_a_whole() -> None:
+    assert sonic(lambda db: db.pop("BUFFER_PROFILE"), "202511").method == "reload"
+
+
+@pytest.mark.parametrize("field", ["asn", "name", "local_addr", "holdtime", "keepalive"])
+def test_sonic_makes_a_neighbor_again_by_patch(field: str) -> None:
+    metadata = {"DEVICE_METADATA": {"localhost": {"hwsku": SN5600}}}
+    before, after = ({**metadata, "BGP_NEIGHBOR": {"default|Ethernet256": {field: value}}} for value in "12")
+    way = chosen(SONIC, {"config_db.json": json.dumps(before)}, {"config_db.json": json.dumps(after)}, "202511")
+    assert (way.method, way.reasons) == ("patch", ())
+
+
+@pytest.mark.parametrize(
+    ("hwsku", "version", "method"),
+    [
+        ("ACS-SN5600", "202305", "patch"),
+        (SN5600, "202305", "reload"),
+        (SN5600, "202311", "patch"),
+        (TH5, "202405", "reload"),
+        (TH5, "202411", "patch"),
+    ],
+)
+def test_sonic_knows_an_asic_from_the_branch_that_lists_its_hwsku(hwsku: str, version: str, method: str) -> None:
+    assert sonic(lambda db: db["PFC_WD"]["Ethernet0"].update(detection_time="400"), version, hwsku).method == method
+
+
 def test_sonic_cannot_make_the_watchdog_table_from_nothing() -> None:
     text = samples("sonic")["202411/plain/leaf01"]["config_db.json"]
     tables = json.loads(text)

@@ -36,7 +36,11 @@ def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, output: s
 
 def _cabling(project: Project, output: str, limit: str) -> None:
     chosen = {device.name for device in select(project.fabric, limit)}
-    rows = [row for row in listing.cabling(project.fabric) if row.from_device in chosen or row.to_device in chosen]
+    rows = [
+        row
+        for row in listing.cabling(project.fabric, project.catalog.media())
+        if row.from_device in chosen or row.to_device in chosen
+    ]
     if output == "json":
         write_json(rows)
     else:
@@ -95,7 +99,7 @@ def _summary(summary: Summary, output: str) -> None:
     titles = ("TIER", "SWITCHES", "MODEL", "PLATFORM", "PORTS", "SPARE", "DOWN Tb/s", "UP Tb/s", "OVERSUBSCRIPTION")
     sys.stdout.write(columns(tiers, titles) + "\n")
     items = (
-        (item.count, item.what, item.media, "" if item.length_m is None else f"{item.length_m:g} m")
+        (item.count, item.what, item.media, item.form, "" if item.length_m is None else f"{item.length_m:g} m")
         for item in summary.items
     )
-    sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "LENGTH")))
+    sys.stdout.write(columns(items, ("COUNT", "WHAT", "TYPE", "FORM", "LENGTH")))

@@ -26,7 +26,7 @@ def module(
     is_powered = place.part.kind != "copper"
     return ModuleReading(
         kind=place.part.kind,
-        identifier=place.form,
+        identifier=place.form.removesuffix("-RHS"),  # a flat top is no other kind of module
         vendor=place.part.vendor,
         part=place.part.number,
         serial=_serial(place),

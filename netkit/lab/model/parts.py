@@ -8,7 +8,7 @@ from functools import cache
 from typing import Literal
 
 from netkit.design.fabric import Cable
-from netkit.hardware import Catalog
+from netkit.hardware import Catalog, module_for
 from netkit.lab.reading import Limits
 
 Kind = Literal["optic", "active", "copper"]
@@ -54,8 +54,6 @@ NUMBERS = {
     "800G-2xFR4": "MMS4X50-NM",
     "800G-DAC-2x400": "MCP7Y00-N003",
 }
-SINGLE = {"800G-2xDR4": "400G-DR4", "800G-2xSR4": "400G-SR4", "800G-2xFR4": "400G-FR4"}
-"""What stands at the other end of a twin-port module's fibre when that end has a cage for one port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +75,9 @@ class Part:
 def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> Part:
     """Return what a cable has at an end with a cage for so many ports."""
     known = Catalog().media()
-    media = SINGLE.get(cable.media, cable.media) if ports_per_cage == 1 else cable.media
-    entry = known.get(media)
+    entry = known.get(cable.media)
+    entry = (module_for(known, cable.media, ports_per_cage) if cable.kind == "optical" else None) or entry
+    media = entry.name if entry else cable.media
     kind = KINDS.get(cable.kind, "copper")
     lanes = entry.lanes if entry and entry.lanes else lanes_per_port
     ports = entry.ports_per_module if entry else ports_per_cage

@@ -2,31 +2,28 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface
 
 from netkit.platforms.bgp_reader import (
-    ClauseDraft,
     Peer,
-    Peers,
+    RouterReader,
     aggregate_words,
-    as_number,
     clauses_in_order,
     in_order,
     inserted,
     interface_address,
-    leaving_lists,
-    network,
+    line_of,
     no_place,
+    of_interface,
     prefix_rule,
     rule_words,
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
+from netkit.platforms.routing import Kept, PrefixRule, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
-DEFAULT_ALLOWAS_IN = 3
 IPV4_UNICAST = "address-family ipv4"
 MANAGEMENT_VRFS = ("MGMT", "mgmt", "management")
 READ = (
@@ -96,34 +93,23 @@ def _rule_words(rule: PrefixRule) -> str:
     return words.replace(f"ge {rule.shortest} le {rule.longest}", f"eq {rule.shortest}")
 
 
-class _Reader:
+class _Reader(RouterReader):
     """Reads a configuration, section by section."""
 
     def __init__(self, top: Mapping[str, str], sections: Mapping[str, Section]) -> None:
+        super().__init__(top.values())
         self.lines = frozenset(top.values())
         self.sections = sections
-        self.unknown: list[str] = []
         self.addresses: dict[str, list[IPv4Interface]] = {}
         self.members: dict[str, str] = {}
         self.down: set[str] = set()
         self.with_ipv6: set[str] = set()
-        self.lists: dict[str, list[PrefixRule]] = {}
-        self.maps: dict[str, list[Clause]] = {}
-        self.peers = Peers()
         self.carrying: set[str] = set()
         """Groups that take routes whose next hop is IPv6."""
         self.guarded: dict[str, set[str]] = {}
         """Group → directions in which nothing passes without a route map; "" is every group."""
-        self.router_id = ""
-        self.is_active = self.is_relaxed = True
-        self.is_shut_down = False
-        self.redistributed: str | None = None
-        self.networks: list[IPv4Network] = []
-        self.aggregates: list[Aggregate] = []
+        self.is_relaxed = True
         self.max_paths = DEFAULT_PATHS
-        own = (line.split(" ") for line in self.lines if line.startswith("router bgp "))
-        self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
-        self.leaving = leaving_lists(self.lines)
         for head, line in top.items():
             self._top(line, sections.get(head, ()))
 
@@ -133,10 +119,10 @@ class _Reader:
         elif line.startswith("ip prefix-list "):
             self._prefix_list(line, inner)
         elif line.startswith("route-map "):
-            self._route_map(line, inner)
+            self.read_route_map(line, inner)
         elif line.startswith("router bgp "):
             for path, value in inner:
-                self._of_bgp(path, _line(path, value))
+                self._of_bgp(path, line_of(path, value))
         elif line.startswith("ip route "):
             words = line.split(" ")
             if words[2] != "vrf" or words[3] not in MANAGEMENT_VRFS:
@@ -171,7 +157,7 @@ class _Reader:
     def _prefix_list(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         _, _, name, *rest = line.split(" ")
         rules = self.lists.setdefault(name, [])
-        rows = [" ".join(rest)] if rest else [_line(path, value) for path, value in inner]
+        rows = [" ".join(rest)] if rest else [line_of(path, value) for path, value in inner]
         for row in rows:
             words = row.split(" ", 2)
             number = whole_number(words[1]) if words[0] == "seq" and len(words) > 2 else None
@@ -180,17 +166,6 @@ class _Reader:
                 rules.append(rule)
             elif words[0] not in {"remark", "description"}:
                 self.unknown.append(f"ip prefix-list {name}: {row}")
-
-    def _route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
-        words = line.split(" ")
-        number = whole_number(words[3]) if len(words) == 4 else None
-        if number is None:
-            self.unknown.append(line)
-            return
-        draft = ClauseDraft()
-        for path, value in inner:
-            draft.read(_line(path, value), self.asn, self.leaving)
-        self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
 
     def _of_bgp(self, path: Path, line: str) -> None:
         if len(path) > 1:
@@ -206,11 +181,7 @@ class _Reader:
             case ["neighbor", "interface", name, *options]:
                 peer = self.peers.of(name)
                 peer.is_interface = True
-                for key, value in zip(options[::2], options[1::2], strict=False):
-                    if key == "peer-group":
-                        peer.group = value
-                    elif key == "remote-as":
-                        peer.remote = value
+                of_interface(peer, options)
             case ["neighbor", name, *words]:
                 self._neighbor(self.peers.of(name), words, line)
             case ["no", "neighbor", name, "activate"]:
@@ -231,23 +202,10 @@ class _Reader:
     def _routes(self, line: str) -> None:
         """Read what the switch announces of itself, and what passes without a route map."""
         match line.split(" "):
-            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
-                self.aggregates.append(Aggregate(prefix, "summary-only" in options))
-                if options not in ([], ["summary-only"]):
-                    self.unknown.append(line)
-            case ["redistribute", "connected", *options]:
-                has_map = options[:1] == ["route-map"] and len(options) == 2
-                self.redistributed = options[1] if has_map else NO_MAP
-                if options and not has_map:
-                    self.unknown.append(line)
-            case ["network", text, *options] if (prefix := network(text)) is not None:
-                self.networks.append(prefix)
-                if options:
-                    self.unknown.append(line)
             case ["bgp", "missing-policy", *words] if "direction" in words and words[-1] == "deny":
                 self.guarded.setdefault("", set()).add(words[words.index("direction") + 1])
             case _:
-                if not line.startswith(HARMLESS_TO_BGP):
+                if not self.is_announcement(line) and not line.startswith(HARMLESS_TO_BGP):
                     self.unknown.append(line)
 
     def _neighbor(self, peer: Peer, words: list[str], line: str) -> None:
@@ -260,19 +218,11 @@ class _Reader:
                 peer.remote = text
             case ["shutdown", *_]:
                 peer.is_shut_down = True
-            case ["activate"]:
-                peer.is_activated = True
             case _:
                 self._neighbor_policy(peer, words, line)
 
     def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
         match words:
-            case ["route-map", route_map, "in"]:
-                peer.inbound = route_map
-            case ["route-map", route_map, "out"]:
-                peer.outbound = route_map
-            case ["allowas-in", *times] if len(times) < 2:
-                peer.allowas_in = whole_number(times[0]) if times else DEFAULT_ALLOWAS_IN
             case ["missing-policy", "address-family", "all" | "ipv4", "direction", direction, "action", action]:
                 if action == "deny":
                     self.guarded.setdefault(peer.name, set()).add(direction)
@@ -280,7 +230,8 @@ class _Reader:
                 self.carrying.add(peer.name)
             case _:
                 is_warning = words[0] == "maximum-routes" and words[-1] == "warning-only"
-                if not is_warning and not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
+                is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
+                if not self.is_policy(peer, words) and not is_known:
                     self.unknown.append(line)
 
     def done(self) -> Router:
@@ -337,10 +288,6 @@ class _Reader:
         drained = {unit.split(" ", 1)[1] for unit in quiesced if not unit.startswith("unit ")}
         for path, _ in inside:
             if path[0] in quiesced and len(path) == 2 and path[1].startswith("group "):
-                rows = (_line(inner, value) for inner, value in self.sections.get(path[1], ()))
+                rows = (line_of(inner, value) for inner, value in self.sections.get(path[1], ()))
                 drained.update(row.split(" ")[-1] for row in rows if row.startswith(("interface ", "neighbor ")))
         return "unit System" in quiesced, drained
-
-
-def _line(path: Path, value: str) -> str:
-    return f"{path[-1]} {value}" if value else path[-1]

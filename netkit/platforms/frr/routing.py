@@ -2,21 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Interface
 
 from netkit.platforms.bgp_reader import (
-    ClauseDraft,
     Peer,
-    Peers,
+    RouterReader,
     aggregate_words,
-    as_number,
     clauses_in_order,
     in_order,
     inserted,
     interface_address,
-    leaving_lists,
-    network,
+    line_of,
     no_place,
+    of_interface,
     prefix_rule,
     rule_words,
     whole_number,
@@ -24,16 +22,16 @@ from netkit.platforms.bgp_reader import (
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.routing import NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
+from netkit.platforms.routing import Clause, Kept, Router
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
 DEFAULT_PATHS = 256  # what Debian's FRR is compiled with, and takes when `maximum-paths` is not there
-DEFAULT_ALLOWAS_IN = 3
 
 # What says nothing about which routes there are, as beginnings of lines. What is neither here nor read is reported.
 # fmt: off
 HARMLESS = (
+    "exit-vrf",
     "frr ", "hostname", "domainname", "log ", "no log ", "service ", "no service ", "debug ", "password", "enable ",
     "line ", "agentx", "banner ", "fpm ", "no fpm ", "no zebra nexthop", "zebra nexthop", "zebra route-map",
     "ip forwarding", "ipv6 forwarding", "no ipv6 forwarding", "ipv6 prefix-list", "ip nht resolve-via-default",
@@ -166,34 +164,24 @@ def _in_family(lines: Iterable[str]) -> int:
     raise no_place(FRR_CONF, IPV4_UNICAST[0])
 
 
-class _Reader:
+class _Reader(RouterReader):
     """Reads frr.conf, section by section."""
 
     def __init__(self, lines: Iterable[str], wired: Wiring) -> None:
+        super().__init__(lines)
         self.wired = wired
-        self.unknown = list(wired.unknown)
-        self.lists: dict[str, list[PrefixRule]] = {}
-        self.maps: dict[str, list[Clause]] = {}
-        self.peers = Peers()
-        self.router_id = ""
+        self.unknown += wired.unknown
         self.has_policy = True
-        self.is_drained = self.is_shut_down = self.is_relaxed = False
-        self.is_active = True
-        self.redistributed: str | None = None
-        self.networks: list[IPv4Network] = []
-        self.aggregates: list[Aggregate] = []
+        self.is_drained = self.is_relaxed = False
         self.max_paths = DEFAULT_PATHS
         self.install_map = ""
-        own = (line.split(" ") for line in lines if line.startswith("router bgp "))
-        self.asn = next((as_number(words[2]) or 0 for words in own if len(words) == 3), 0)
-        self.leaving = leaving_lists(lines)
 
     def top(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         """Read a line of the top level, and what stands below it."""
         if line.startswith("ip prefix-list "):
             self._prefix_list(line)
         elif line.startswith("route-map "):
-            self._route_map(line, inner)
+            self.read_route_map(line, inner)
         elif line.startswith("interface "):
             self._interface(line, inner)
         elif line.startswith("router bgp ") and line.count(" ") == 2:
@@ -202,7 +190,7 @@ class _Reader:
             self.install_map = line
         elif line.startswith("vrf "):
             is_management = line.split()[1].lower() in {"mgmt", "management"}
-            rows = [_line(path, value) for path, value in inner]
+            rows = [line_of(path, value) for path, value in inner]
             self.unknown.extend(f"{line}: {row}" for row in rows if row.startswith("ip ") and not is_management)
         elif line == "frr defaults datacenter":
             self.has_policy = False  # unless it was turned on again, which looks the same as what netkit leaves out
@@ -221,23 +209,12 @@ class _Reader:
         elif rest[:1] != ["description"]:
             self.unknown.append(line)
 
-    def _route_map(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
-        words = line.split(" ")
-        number = whole_number(words[3]) if len(words) == 4 else None
-        if number is None:
-            self.unknown.append(line)
-            return
-        draft = ClauseDraft()
-        for path, value in inner:
-            draft.read(_line(path, value), self.asn, self.leaving)
-        self.maps.setdefault(words[1], []).append(draft.done(number, is_permit=words[2] == "permit"))
-
     def _interface(self, line: str, inner: Iterable[tuple[Path, str]]) -> None:
         words = line.split(" ")
         if len(words) > 2:  # in a VRF
             return
         for path, value in inner:
-            row = _line(path, value)
+            row = line_of(path, value)
             match row.split(" "):
                 case ["shutdown"]:
                     self.wired.down.add(words[1])
@@ -248,7 +225,7 @@ class _Reader:
 
     def _bgp(self, inner: Iterable[tuple[Path, str]]) -> None:
         for path, value in inner:
-            line = _line(path, value)
+            line = line_of(path, value)
             if len(path) == 1 and line.startswith("address-family "):
                 if line not in IPV4_UNICAST:
                     self.unknown.append(line)
@@ -281,19 +258,6 @@ class _Reader:
 
     def _of_family(self, line: str) -> None:
         match line.split(" "):
-            case ["aggregate-address", text, *options] if (prefix := network(text)) is not None:
-                self.aggregates.append(Aggregate(prefix, "summary-only" in options))
-                if options not in ([], ["summary-only"]):
-                    self.unknown.append(line)
-            case ["redistribute", "connected", *options]:
-                has_map = options[:1] == ["route-map"] and len(options) == 2
-                self.redistributed = options[1] if has_map else NO_MAP
-                if options and not has_map:
-                    self.unknown.append(line)
-            case ["network", text, *options] if (prefix := network(text)) is not None:
-                self.networks.append(prefix)
-                if options:
-                    self.unknown.append(line)
             case ["maximum-paths", text] if text.isdecimal():
                 self.max_paths = int(text)
             case ["maximum-paths", "ibgp", *_]:
@@ -301,7 +265,8 @@ class _Reader:
             case ["no", "neighbor", name, "activate"]:
                 self.peers.of(name).is_activated = False
             case _:
-                self.unknown.append(line)
+                if not self.is_announcement(line):
+                    self.unknown.append(line)
 
     def _neighbor(self, line: str) -> None:
         _, name, *words = line.split(" ")
@@ -313,7 +278,7 @@ class _Reader:
                 peer.group = group
             case ["interface", *options]:
                 peer.is_interface = True
-                _of_interface(peer, [word for word in options if word != "v6only"])
+                of_interface(peer, [word for word in options if word != "v6only"])
             case ["remote-as", text]:
                 peer.remote = text
             case ["shutdown"] | ["shutdown", "message", *_]:
@@ -324,20 +289,10 @@ class _Reader:
                 self._neighbor_policy(peer, words, line)
 
     def _neighbor_policy(self, peer: Peer, words: list[str], line: str) -> None:
-        match words:
-            case ["activate"] | ["no-activate"]:
-                peer.is_activated = words == ["activate"]
-            case ["route-map", route_map, "in"]:
-                peer.inbound = route_map
-            case ["route-map", route_map, "out"]:
-                peer.outbound = route_map
-            case ["allowas-in"]:
-                peer.allowas_in = DEFAULT_ALLOWAS_IN
-            case ["allowas-in", times] if times.isdecimal():
-                peer.allowas_in = int(times)
-            case _:
-                if not " ".join(words).startswith(HARMLESS_TO_NEIGHBOR):
-                    self.unknown.append(line)
+        is_warning = words[0] == "maximum-prefix" and words[-1] == "warning-only"
+        is_known = is_warning or " ".join(words).startswith(HARMLESS_TO_NEIGHBOR)
+        if not self.is_policy(peer, words) and not is_known:
+            self.unknown.append(line)
 
     def done(self) -> Router:
         """Return what was read, in an order that does not depend on the file's."""
@@ -368,18 +323,6 @@ class _Reader:
         )
 
 
-def _of_interface(peer: Peer, words: list[str]) -> None:
-    for key, value in zip(words[::2], words[1::2], strict=False):
-        if key == "peer-group":
-            peer.group = value
-        elif key == "remote-as":
-            peer.remote = value
-
-
 def _lets_all_pass(clauses: Iterable[Clause]) -> bool:
     first = next(iter(clauses), None)
     return first is not None and first == Clause(first.number, is_permit=True)
-
-
-def _line(path: Path, value: str) -> str:
-    return f"{path[-1]} {value}" if value else path[-1]

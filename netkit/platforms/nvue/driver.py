@@ -11,7 +11,7 @@ from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
-from netkit.platforms.nvue.patch import Document, Tree, asks_what_runs, documents, entries, whole
+from netkit.platforms.nvue.patch import Document, Tree, asks_what_runs, documents, entries, users, whole
 from netkit.platforms.nvue.reader import NvueReader
 from netkit.platforms.nvue.resolver import Resolver
 from netkit.platforms.nvue.shell import ShellTransport
@@ -37,14 +37,19 @@ class NvueDriver(NvueReader):
         self._resolver = Resolver((optional_args or {}).get("secrets"))
         self._steps: list[Document] = []
         """All documents of a change that takes several applies."""
+        self._users: tuple[str, ...] = ()
+        """How SNMPv3 users are set, in the forms to be tried."""
+        self._left_out: tuple[str, ...] = ()
         self._revision = ""
         self._previous = ""
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage a change: as a patch, or as the whole configuration where the method says so."""
+        self._left_out = ()
         if candidate.method == "replace":
             self._refuse_cutting_off(candidate.files)
             self._stage(whole(candidate.files), replaces=True)
+            self._stage_users(users(candidate.files))
             return
         text = self._text or self._transport.config()
         running = MODEL.parse(reply.as_files(text)) if asks_what_runs(candidate.changes) else {}
@@ -54,8 +59,11 @@ class NvueDriver(NvueReader):
         if any(change.path == drain.SHUTDOWN for change in candidate.changes):
             first = first.joined(self._intended_drain(text))
         self._stage(first)
+        self._stage_users(users(candidate.files, candidate.changes))
         is_intended = any(change.path == drain.SHUTDOWN for change in candidate.changes)
-        is_guarded = first.items() and not is_intended and not self.confirms_first and self._is_drained()
+        is_guarded = (
+            (first.items() or self._users) and not is_intended and not self.confirms_first and self._is_drained()
+        )
         self._steps = [first, *others] if others or is_guarded else []
 
     @property
@@ -80,6 +88,36 @@ class NvueDriver(NvueReader):
             return
         with self._resolver.hiding():
             self._revision = self._transport.stage(self._resolver.document(document), replaces=replaces)
+
+    def _stage_users(self, forms: tuple[str, ...]) -> None:
+        """Stage SNMPv3 users after all else: in what form a switch takes them is not certain, and need not matter."""
+        self._users = forms
+        if not forms:
+            return
+        first, second = map(self._resolver.text, forms)
+        with self._resolver.hiding():
+            try:
+                if self._revision:
+                    self._transport.add(self._revision, first)
+                else:
+                    self._revision = self._transport.stage_text(first)
+            except DeviceError:
+                self._stage_users_as_rendered(second)
+
+    def _stage_users_as_rendered(self, text: str) -> None:
+        if not self._revision:
+            self._revision = self._transport.stage_text(text)
+            return
+        try:
+            with self._resolver.hiding():
+                self._transport.add(self._revision, text)
+        except DeviceError as error:
+            why = error.problems[0].message.removeprefix(f"{self.device}: ")
+            self._left_out = (f"SNMPv3 users are not set, and all else is: the switch {why}",)
+
+    def left_out(self) -> tuple[str, ...]:
+        """Return what the device refused of a change whose rest it took."""
+        return self._left_out
 
     def _refuse_cutting_off(self, files: Files) -> None:
         """Refuse a whole configuration that lacks the account or the interfaces netkit comes in by."""
@@ -138,7 +176,7 @@ class NvueDriver(NvueReader):
         steps, self._previous = self._steps, self._transport.applied()
         if not revert_in or not isinstance(self._transport, ShellTransport):
             for step in steps:
-                self._stage(step)
+                self._stage_step(step, is_last=step is steps[-1])
                 self._apply(message, None)
             return
         if not self._previous:
@@ -148,12 +186,17 @@ class NvueDriver(NvueReader):
         self._transport.guard.arm(self._previous, revert_in)
         try:
             for step in steps:
-                self._stage(step.joined(unsaved))
+                self._stage_step(step.joined(unsaved), is_last=step is steps[-1])
                 self._refuse_unless_applied(self._transport.apply_guarded(self._revision, message))
         except DeviceError:
             if self._transport.is_waiting():
                 self._transport.abort()
             raise
+
+    def _stage_step(self, document: Document, *, is_last: bool) -> None:
+        self._stage(document)
+        if is_last:
+            self._stage_users(self._users)
 
     def _refuse_unless_applied(self, difference: object) -> None:
         """Refuse what differs from what was staged: an apply can fail and say that it succeeded."""

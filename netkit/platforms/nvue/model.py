@@ -26,6 +26,9 @@ SECRET_KEYS = frozenset(
     {"readonly-community", "readwrite-community", "readonly-community-v6"}
     | {"auth-md5", "auth-sha", "encrypt-aes", "encrypt-des"}
 )
+USERS = ("snmp-server", "username")
+"""Where SNMPv3 users stand, below `service` or `system`. How a switch writes what is below them was not seen."""
+PROTOCOLS = frozenset({"auth-md5", "auth-none", "auth-sha", "encrypt-aes", "encrypt-des"})
 RANGE = re.compile(r"(.*?)(\d+)-(\d+)")
 LONGEST_RANGE = 4096
 
@@ -42,8 +45,27 @@ def parse(files: Files) -> Config:
         is_framed = not item.keys() - {"set", "unset", "header"}
         tree.update(flat(item.get("set") or {} if is_framed else item, FILE, _names))
     tree.pop((), None)
-    known = _without_shadowed(tree)
+    known = _without_shadowed(_with_plain_users(tree) if USERS[0] in text else tree)
     return {path: SECRET if value and is_secret_name(path[-1]) else value for path, value in known.items()}
+
+
+def user_of(path: Path) -> Path:
+    """Return the SNMPv3 user a path is about; empty for other paths."""
+    return path[:4] if path[1:3] == USERS and len(path) > 3 else ()
+
+
+def _with_plain_users(tree: dict[Path, str]) -> dict[Path, str]:
+    """Return a tree whose SNMPv3 users are names and protocols, however the switch nests them with their secrets."""
+    found: dict[Path, str] = {}
+    for path, value in tree.items():
+        user = user_of(path)
+        if user:
+            words = (*path[4:], *([value] if value else []))
+            named = words if value in PROTOCOLS else words[:-1]  # a protocol without a secret is none
+            found.update({(*user, word): SECRET for word in named if word in PROTOCOLS} or {user: ""})
+        elif path[1:] != USERS:  # without any, it says nothing
+            found[path] = value
+    return found
 
 
 def _document(text: str) -> object:
@@ -111,4 +133,9 @@ def _typed(node: object) -> object:
     return int(str(node)) if is_number and len(str(node)) < 20 else node
 
 
-MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)
+def is_apart(path: Path) -> bool:
+    """Whether a change is staged after all others, and left out where the switch refuses it: SNMPv3 users."""
+    return bool(user_of(path))
+
+
+MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping, is_apart=is_apart)

@@ -1,6 +1,8 @@
 """Changes → what `nv config patch` and the REST interface take: one document, or two where a cage is split anew."""
 
+import json
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -11,7 +13,7 @@ from netkit.errors import ConfigError, Problem
 from netkit.platforms.change import Change
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.nvue.model import FILE, names
+from netkit.platforms.nvue.model import FILE, names, user_of
 from netkit.platforms.nvue.way import is_breakout, joined_cages
 from netkit.platforms.plain_yaml import INTEGER, plain
 from netkit.platforms.secret import SECRET
@@ -97,8 +99,21 @@ def entries(files: Files) -> dict[Path, str | int | None]:
 
 
 def whole(files: Files) -> Document:
-    """Return the document that makes intended files all there is."""
-    return Document(set=_tree(entries(files), empty={}))
+    """Return the document that makes intended files all there is, but for SNMPv3 users."""
+    return Document(set=_tree({path: value for path, value in entries(files).items() if not user_of(path)}, empty={}))
+
+
+def users(files: Files, changes: Iterable[Change] | None = None) -> tuple[str, ...]:
+    """Return how SNMPv3 users are set, in the forms to be tried: commands, as NVIDIA lists them, and what is rendered.
+
+    Those that some changes are about, or all; nothing where none is to be set.
+    """
+    changed = None if changes is None else {user_of(change.path) for change in changes}
+    wanted = {path: value for path, value in entries(files).items() if user_of(path)}
+    wanted = {path: value for path, value in wanted.items() if changed is None or user_of(path) in changed}
+    lines = (shlex.join(["nv", "set", *path, *([] if end is None else [str(end)])]) for path, end in wanted.items())
+    document = Document(set=_tree(wanted, empty={})).items()
+    return ("".join(f"{line}\n" for line in lines), json.dumps(document)) if wanted else ()
 
 
 def _flatten(node: Any, path: Path, found: dict[Path, str | int | None]) -> None:
@@ -148,7 +163,12 @@ def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> Do
     remaining = _prefixes(apply(running, changes)) if any(change.is_removal for change in changes) else set()
     taken: dict[Path, str | int | None] = {}
     made: dict[Path, str | int | None] = {}
+    known = {user_of(path) for path in running}
     for change in changes:
+        user = user_of(change.path)
+        if user:  # what it is to be is staged apart
+            taken.update({user: None} if user in known else {})
+            continue
         masked = next((at for at, key in enumerate(change.path) if SECRET in key), None)
         if masked is not None:  # a name that is itself a secret: what holds it is told anew
             holder = change.path[:masked]

@@ -87,6 +87,11 @@ class RestTransport:
         self.line.ask("PATCH", "/", {"rev": revision}, text)
         return revision
 
+    def add(self, revision: str, text: str) -> None:
+        """Add to a staged revision what a file says; DeviceError when it is refused, and the revision is as before."""
+        body = text if COMMANDS.match(text) else json.dumps(document_in(text).set)
+        self.line.ask("PATCH", "/", {"rev": revision}, body)
+
     def _begin(self, *, replaces: bool) -> str:
         found = self.line.ask("POST", "/revision", body="{}")
         if not isinstance(found, dict) or len(found) != 1:

@@ -100,6 +100,12 @@ class ShellTransport:
             raise self._garbled("no revision")
         return revision
 
+    def add(self, revision: str, text: str) -> None:
+        """Add to a staged revision what a file says; DeviceError when it is refused, and the revision is as before."""
+        if "created" in self._staged(STAGE.format(verb="patch"), text).stdout:
+            what = f"{self.device}: what is added to revision {revision} went into another"
+            raise DeviceError(Problem(what, "see nv config history"))
+
     def _staged(self, command: str, text: str) -> Done:
         done = self.line.run(command, max(self.timeout_s, APPLYING_S), text)
         if done.exit_code == NOT_WRITTEN:

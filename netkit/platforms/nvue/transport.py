@@ -48,6 +48,9 @@ class Transport(Protocol):
     def stage_text(self, text: str, *, replaces: bool = False) -> str:
         """Make the same of a file as a person writes it, in YAML or in lines of nv set and nv unset."""
 
+    def add(self, revision: str, text: str) -> None:
+        """Add to a staged revision what a file says; DeviceError when it is refused, and the revision is as before."""
+
     def difference(self, running: str, intended: str) -> Any:
         """Return what differs between two revisions."""
 

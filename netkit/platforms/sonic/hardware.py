@@ -7,6 +7,7 @@ from typing import Any
 
 from netkit.errors import Problem, RenderError
 from netkit.hardware import Split, SwitchModel
+from netkit.platforms.platform import version_key
 
 NEEDED = ("hwsku", "platform", "buffer_model", "alias", "subport_alias", "lanes", "port_index_base", "buffer_pools")
 REGULAR = "regular"
@@ -61,25 +62,34 @@ class SonicHardware:
         return self.breakout_modes.get(split.mode, split.mode)
 
 
-def missing(model: SwitchModel) -> tuple[str, ...]:
-    """Return what a model's data must say, and does not, before SONiC can be rendered for it."""
-    data = model.platforms.get("sonic", {})
+def missing(model: SwitchModel, version: str) -> tuple[str, ...]:
+    """Return what a model's data must say, and does not, before a SONiC branch can be rendered for it."""
+    data = {**model.platforms.get("sonic", {}), "hwsku": _hwsku(model, version)}
     return tuple(key for key in NEEDED if data.get(key) is None)
 
 
-def hardware(model: SwitchModel) -> SonicHardware:
+def _hwsku(model: SwitchModel, version: str) -> str | None:
+    """Return the layout a branch has for a model: of several by branch, the newest that is not newer."""
+    given = model.platforms.get("sonic", {}).get("hwsku")
+    if not isinstance(given, Mapping):
+        return given
+    branches = (branch for branch in given if version_key(str(branch)) <= version_key(version))
+    return given.get(max(branches, default=None))
+
+
+def hardware(model: SwitchModel, version: str) -> SonicHardware:
     """Return the SONiC part of a model, or say what it lacks."""
-    lacks = missing(model)
-    if lacks:
+    lacks, hwsku = missing(model, version), _hwsku(model, version)
+    if lacks or hwsku is None:
         raise RenderError(
             Problem(
-                f"no source tells what SONiC on {model.name} needs: {', '.join(lacks)}",
+                f"no source tells what SONiC {version} on {model.name} needs: {', '.join(lacks)}",
                 f"put the values from your image into models/switches/{model.name}.yaml, under platforms.sonic",
             )
         )
     data = model.platforms["sonic"]
     return SonicHardware(
-        hwsku=data["hwsku"],
+        hwsku=hwsku,
         platform=data["platform"],
         is_dynamic=data["buffer_model"] == "dynamic",
         alias=data["alias"],

@@ -1,28 +1,30 @@
 """How changes get onto a SONiC switch: by patch where its generic updater takes them, else by a reload of everything.
 
-What the updater takes was learnt by running it (202405, 202411, 202505, 202511) with the hwskus of `LISTED`; of other
-hwskus it refuses every change of the tables it knows by ASIC.
+What the updater takes was learnt by running it (202405, 202411, 202505, 202511) with the hwskus of `LISTED`, and read
+in its rules (202305 to 202605); of other hwskus it refuses every change of a field in the tables it knows by ASIC.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 
 from netkit.platforms.change import NOTHING, REFUSED, Change, Risk, Way
 from netkit.platforms.compare import Situation
+from netkit.platforms.config import Config
 from netkit.platforms.platform import version_key
 from netkit.platforms.sonic.risks import FLAPPING
 
 # hwsku → the first branch whose list of ASICs has it.
-LISTED = {"Mellanox-SN5600*": "202405", "ACS-SN5600*": "202405", "ACS-MSN4700": "202305", "Arista-7060X6*": "202411"}
+LISTED = {"Mellanox-SN5600*": "202311", "ACS-SN5600*": "202305", "ACS-MSN4700": "202305", "Arista-7060X6*": "202411"}
 BY_ASIC = ("PFC_WD", "BUFFER_POOL", "BUFFER_PROFILE")
 FREE_SINCE = (202511,)  # WRED profiles and buffer profiles of any name; pools not at all
 
 WRED = ("AZURE_LOSSLESS", ("green_min_threshold", "green_max_threshold", "green_drop_probability"))
 POOLS = {"ingress_lossless_pool": ("size", "xoff"), "egress_lossy_pool": ("size",)}
 PROFILE_FIELDS = ("dynamic_th", "xoff")
-FIXED_AT_CREATION = {"PORT": ("lanes",), "BGP_NEIGHBOR": ("asn", "name", "local_addr", "holdtime", "keepalive")}
+FIXED_AT_CREATION = {"PORT": ("lanes",)}
+"""Of neighbours too, but those rows the updater removes and adds again by itself."""
 NEVER_REMOVED = (("PFC_WD", "GLOBAL"), ("LOOPBACK_INTERFACE", "Loopback0"))
 STARTS_ANEW = ("docker_routing_config_mode", "buffer_model", "frr_mgmt_framework_config", "synchronous_mode", "type")
 INSTALLED = ("hwsku", "platform")
@@ -103,8 +105,20 @@ def _refusals(changes: list[Change], situation: Situation) -> Iterator[str]:
         path[0] == "PFC_WD" for path in situation.running
     ):
         yield "PFC_WD: the updater cannot make this table from nothing"
+    rows = _rows(situation.running), _rows(situation.intended)
     for change in changes:
-        yield from _refusal(change, version, is_listed=is_listed)
+        yield from _refusal(change, version, rows, is_listed=is_listed)
+
+
+Rows = Mapping[str, frozenset[str]]
+"""Table → the keys of its rows."""
+
+
+def _rows(config: Config) -> Rows:
+    found: dict[str, set[str]] = {}
+    for path in config:
+        found.setdefault(path[0], set()).update(path[1:2])
+    return {table: frozenset(keys) for table, keys in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,8 @@ class Edit:
     is_change: bool
     """Whether a value that is there becomes another."""
     is_removal: bool
+    is_row: bool
+    """Whether its whole row comes or goes, in a table that has rows before and after."""
     is_listed: bool
     """Whether the updater knows the ASIC by its hwsku."""
     is_free: bool
@@ -130,7 +146,10 @@ def _is_narrow(edit: Edit) -> bool:
 
 RULES: tuple[tuple[Callable[[Edit], bool], str], ...] = (
     (lambda e: e.is_removal and (e.table, e.key) in NEVER_REMOVED, "{table}|{key}: the updater never removes it"),
-    (lambda e: e.table in BY_ASIC and not e.is_listed, "{table}: the updater takes no change of it on this hwsku"),
+    (
+        lambda e: e.table in BY_ASIC and not e.is_listed and not _is_free_row(e),
+        "{table}: the updater takes no change of it on this hwsku",
+    ),
     (
         lambda e: e.table == "WRED_PROFILE" and not e.is_free and not _is_narrow(e),
         "{table}: before 202511 the updater changes only green thresholds and probability of AZURE_LOSSLESS",
@@ -159,14 +178,21 @@ RULES: tuple[tuple[Callable[[Edit], bool], str], ...] = (
 """What the updater refuses, and in which words that is told; the first that fits is told."""
 
 
-def _refusal(change: Change, version: tuple[int, ...], *, is_listed: bool) -> Iterator[str]:
+def _refusal(change: Change, version: tuple[int, ...], rows: tuple[Rows, Rows], *, is_listed: bool) -> Iterator[str]:
     table, key, field = (*change.path, "", "")[:3]
     is_change = not change.is_addition and not change.is_removal
-    edit = Edit(table, key, field, is_change, change.is_removal, is_listed, is_free=version >= FREE_SINCE)
+    before, after = (one.get(table, frozenset[str]()) for one in rows)
+    is_row = bool(before and after) and (key in before) != (key in after)
+    edit = Edit(table, key, field, is_change, change.is_removal, is_row, is_listed, is_free=version >= FREE_SINCE)
     told = (text.format(table=table, key=key, field=field) for is_refused, text in RULES if is_refused(edit))
     yield from islice(told, 1)
 
 
+def _is_free_row(edit: Edit) -> bool:
+    """Whether a whole row comes or goes where the updater asks for no ASIC."""
+    return edit.table == "BUFFER_PROFILE" and edit.is_free and edit.is_row
+
+
 def _takes_profile(edit: Edit) -> bool:
     is_known = edit.is_free or any(char.isdecimal() for char in edit.key)
-    return edit.is_change and edit.field in PROFILE_FIELDS and is_known
+    return _is_free_row(edit) or (edit.is_change and edit.field in PROFILE_FIELDS and is_known)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
 from netkit.render.artifact import Artifact
-from netkit.render.views.host_settings import Setting, nccl_settings, nic_qos, nv_settings
+from netkit.render.views.host_settings import Setting, is_adaptive, nccl_settings, nic_qos, nv_settings
 
 Context = Mapping[str, object]
 
@@ -94,7 +94,7 @@ class _Views:
 
     def __init__(self, fabric: Fabric) -> None:
         self._plan = RoutePlan(fabric)
-        self._qos = nic_qos(fabric.lossless)
+        self._qos = nic_qos(fabric.lossless, is_adaptive=is_adaptive(fabric))
         self._nv = nv_settings(fabric)
         self._fabric = fabric
 

@@ -32,9 +32,11 @@ class NicQos:
     cnp_dscp: int
     cnp_priority: int
     tos: int
+    adaptive: str
+    """What the register ROCE_ACCL is to force; empty where it is left alone."""
 
 
-def nic_qos(lossless: LosslessProfile) -> NicQos:
+def nic_qos(lossless: LosslessProfile, *, is_adaptive: bool) -> NicQos:
     """Return the NIC side of a lossless profile."""
     algorithm = {traffic.priority: "strict" if traffic.is_strict else "ets" for traffic in lossless.classes}
     weight = {traffic.priority: 0 if traffic.is_strict else traffic.weight for traffic in lossless.classes}
@@ -50,7 +52,13 @@ def nic_qos(lossless: LosslessProfile) -> NicQos:
         cnp_dscp=lossless.cnp_dscp,
         cnp_priority=lossless.cnp.priority,
         tos=lossless.tos,
+        adaptive="0x00000001" if is_adaptive else "",
     )
+
+
+def is_adaptive(fabric: Fabric) -> bool:
+    """Whether switches send packets of one flow over several paths."""
+    return any(switch.adaptive_routing for switch in fabric.switches)
 
 
 def _pairs(values: Iterable[object]) -> str:
@@ -60,7 +68,6 @@ def _pairs(values: Iterable[object]) -> str:
 def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
     """Return the NIC settings that firmware keeps."""
     lossless = fabric.lossless
-    is_adaptive = any(switch.adaptive_routing for switch in fabric.switches)
     settings = [
         Setting("LINK_TYPE_P1", "2", "Ethernet"),
         Setting(
@@ -70,9 +77,11 @@ def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
         ),
         Setting("CNP_DSCP_P1", str(lossless.cnp_dscp), "the DSCP the switches put into the strict queue"),
         Setting("CNP_802P_PRIO_P1", str(lossless.cnp.priority), "the same for tagged frames"),
-        Setting("ROCE_ADAPTIVE_ROUTING_EN", str(int(is_adaptive)), "as on the switches: on everywhere or nowhere"),
+        Setting(
+            "ROCE_ADAPTIVE_ROUTING_EN", str(int(is_adaptive(fabric))), "as on the switches: on everywhere or nowhere"
+        ),
     ]
-    if is_adaptive:
+    if is_adaptive(fabric):
         settings.append(
             Setting(
                 "PCI_WR_ORDERING", "1", "packets arrive out of order with adaptive routing: let PCIe writes overtake"

@@ -98,7 +98,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 
 def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View:
     """Return the view of a switch."""
-    model = hardware(switch.model)
+    model = hardware(switch.model, switch.version)
     return View(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],

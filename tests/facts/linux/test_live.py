@@ -174,6 +174,7 @@ def test_its_cards_are_those_of_the_design(up: Bench) -> None:
             settings=kept,
             next_settings=kept,
             numa=0,
+            is_adaptive_routing_forced=False,
         )
         for nic in host.nics
     }

@@ -188,6 +188,19 @@ def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: Machine) 
         assert refusal(machine, f"mlxreg {line}").startswith("-E- ")
 
 
+def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: Machine) -> None:
+    asked, card = "--reg_name ROCE_ACCL", machine.cards["rail0"]
+    field = "adaptive_routing_forced_en"
+    assert re.search(rf"^{field} +\| 0x00000000$", ask(machine, f"mlxreg -d {card.pci} {asked} --get"), re.MULTILINE)
+    ask(machine, f"mlxreg -d {card.pci} {asked} --set {field}=0x00000001 --yes")
+    assert re.search(rf"^{field} +\| 0x00000001$", ask(machine, f"mstreg -d mlx5_0 {asked} --get"), re.MULTILINE)
+    assert not machine.cards["rail1"].state.adaptive_routing_forced
+    card.power_up()
+    assert not card.state.adaptive_routing_forced
+    for line in (f"{asked} --set {field}=1", f"{asked} --set other=1 --yes", f"{asked} --set {field}=2 --yes", asked):
+        assert refusal(machine, f"mlxreg -d {card.pci} {line}").startswith("-E- ")
+
+
 def test_mlxlink_json_has_the_shape_of_the_real_one(machine: Machine) -> None:
     text = ask(machine, "mlxlink -d mlx5_0 -m -c --rx_fec_histogram --show_histogram --json")
     document = json.loads(text)

@@ -65,6 +65,7 @@ WATCHDOG_ROW = remove("/PFC_WD/Ethernet0")
 POLL = replace("/PFC_WD/GLOBAL/POLL_INTERVAL", "200")
 POOL = replace("/BUFFER_POOL/egress_lossless_pool/size", "1000000")
 PROFILE = replace("/BUFFER_PROFILE/egress_lossy_profile/dynamic_th", "1")
+NEW_PROFILE = add("/BUFFER_PROFILE/other", {"pool": "egress_lossless_pool", "size": "0", "dynamic_th": "1"})
 ALWAYS = [
     replace("/PORT/Ethernet0/mtu", "9000"),
     replace("/PORT/Ethernet0/description", "x"),
@@ -85,6 +86,7 @@ MATRIX = [
     (POLL, {(202405, SN5600), (202411, SN5600), (202505, TH5), (202511, SN5600)}),
     (POOL, set()),
     (PROFILE, {(202511, SN5600), (202511, TH5)}),
+    (NEW_PROFILE, {(202511, SN5600), (202511, UNLISTED)}),
 ]
 
 

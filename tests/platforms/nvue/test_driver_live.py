@@ -198,6 +198,30 @@ def test_secrets_are_put_in_place_and_nowhere_else(lab: RunningLab, transport: s
     driver.close()
 
 
+USERS = ("system", "snmp-server", "username")
+
+
+def test_users_a_switch_takes_in_no_form_are_left_out_and_told(driver: NvueDriver) -> None:
+    """A wrong form of one user must not take down the patch it is part of."""
+    wanted = tree(driver)
+    wanted["system"]["snmp-server"]["username"]["second"] = {
+        "auth-sha": {"@secret:SNMP_AUTH@": {"@secret:SNMP_PRIV@": {}}}
+    }
+    wanted["interface"][PORT]["description"] += " and on"
+    load(driver, files_of(wanted))
+    driver.commit_config(revert_in=LONG_S)
+
+    (told,) = driver.left_out()
+    assert told.startswith("SNMPv3 users are not set, and all else is: the switch refuses")
+    assert "<secret>" in told
+    assert not any(value in told for value in SECRETS.values())
+    assert {change.path[:4] for change in changes(driver, files_of(wanted))} == {(*USERS, "second")}
+    driver.confirm_commit()
+
+    with pytest.raises(DeviceError, match="refuses"):
+        load(driver, files_of(wanted))
+
+
 def test_an_error_of_the_switch_shows_no_secret(driver: NvueDriver) -> None:
     wanted = tree(driver)
     wanted["interface"][PORT]["link"]["speed"] = "@secret:SNMP_AUTH@"

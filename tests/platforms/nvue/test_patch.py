@@ -12,7 +12,7 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import apply, diff
 from netkit.platforms.config import Config, nested
 from netkit.platforms.nvue.model import MODEL
-from netkit.platforms.nvue.patch import Document, document_in, documents, entries, whole
+from netkit.platforms.nvue.patch import Document, document_in, documents, entries, users, whole
 
 Tree = dict[str, Any]
 
@@ -98,6 +98,49 @@ def test_a_change_is_set_and_nothing_else() -> None:
     intended = {"interface": {"swp1": port(description="new", link={"mtu": 9000})}}
     (document,) = made(running, intended)
     assert document == Document(set={"interface": {"swp1": {"description": "new", "link": {"mtu": 9000}}}})
+
+
+def agent(**users: Any) -> Tree:
+    return {"system": {"snmp-server": {"state": "enabled", "username": users}}}
+
+
+RENDERED: Tree = {"auth-sha": {"@secret:A@": {"encrypt-aes": {"@secret:P@": {}}}}}
+SHAPES: list[Tree] = [
+    {"auth-sha": {"x": {"encrypt-aes": {"y": {}}}}},
+    {"auth-sha": {"password": "x"}, "encrypt-aes": {"password": "y"}},
+    {"auth-sha": "x", "encrypt-aes": "y"},
+    {"auth": {"protocol": "auth-sha", "secret": "x"}, "priv": {"protocol": "encrypt-aes", "secret": "y"}},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_users_are_as_intended_however_the_switch_writes_them(shape: Tree) -> None:
+    assert [document.items() for document in made(agent(u=shape), agent(u=RENDERED))] == [[]]
+
+
+def test_users_are_staged_apart() -> None:
+    have, want = config_of(agent()), config_of(agent(u=RENDERED))
+    files = {"startup.yaml": json.dumps([{"set": agent(u=RENDERED)}])}
+    changes = diff(MODEL, have, want)
+    (document,) = documents(files, changes, have)
+    lines, rendered = users(files, changes)
+
+    assert document.items() == []
+    assert lines == "nv set system snmp-server username u auth-sha @secret:A@ encrypt-aes @secret:P@\n"
+    assert json.loads(rendered) == [{"set": {"system": {"snmp-server": {"username": {"u": RENDERED}}}}}]
+    assert all(MODEL.is_apart(change.path) for change in changes)
+    assert "username" not in json.dumps(whole(files).items())
+    assert users(files, ()) == ()
+
+
+def test_a_user_that_changes_is_taken_away_and_set_again() -> None:
+    running = agent(u={"auth-md5": {"x": {}}}, gone=SHAPES[0])
+    have, want = config_of(running), config_of(agent(u=RENDERED))
+    files = {"startup.yaml": json.dumps([{"set": agent(u=RENDERED)}])}
+    (document,) = documents(files, diff(MODEL, have, want), have)
+
+    assert document == Document(unset={"system": {"snmp-server": {"username": {"u": None, "gone": None}}}})
+    assert users(files, diff(MODEL, have, want))[0].startswith("nv set system snmp-server username u auth-sha ")
 
 
 def test_an_object_goes_as_a_whole() -> None:

@@ -31,3 +31,4 @@ class NicState:
     fec: str = "auto"
     features: tuple[tuple[str, bool], ...] = ()
     adaptive_retransmission: bool = True
+    adaptive_routing_forced: bool = False

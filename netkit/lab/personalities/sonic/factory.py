@@ -34,7 +34,7 @@ def factory(switch: Switch, branch: int) -> Tables:
     data: dict[str, Any] = dict(switch.model.platforms.get("sonic", {}))
     metadata: Row = {
         "hostname": "sonic",
-        "hwsku": str(data.get("hwsku", "unknown")),
+        "hwsku": _hwsku(data, branch),
         "platform": str(data.get("platform", "unknown")),
         "type": "LeafRouter",
         "buffer_model": str(data.get("buffer_model", "traditional")),
@@ -45,6 +45,15 @@ def factory(switch: Switch, branch: int) -> Tables:
     tables: Tables = {"DEVICE_METADATA": {"localhost": metadata}}
     ports = dict(_ports(switch, data))
     return with_image_rows({**tables, "PORT": ports} if ports else tables, switch, branch)
+
+
+def _hwsku(data: dict[str, Any], branch: int) -> str:
+    """Return the layout the image of a branch installs, as far as it is known."""
+    given = data.get("hwsku", "unknown")
+    if isinstance(given, dict):
+        known = [since for since in given if int(since) <= branch]
+        return str(given[max(known)]) if known else "unknown"
+    return str(given)
 
 
 def board_mac(switch: Switch) -> str:

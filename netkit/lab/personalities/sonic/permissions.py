@@ -22,6 +22,8 @@ class Rule:
     path: re.Pattern[str]
     operations: frozenset[str]
     reason: str = ""
+    is_for_any: bool = False
+    """Whether it holds for models that are not listed, too."""
 
     def names(self, edit: Edit) -> bool:
         """Whether an edit is one of those meant."""
@@ -56,7 +58,7 @@ class Permissions:
         return any(pattern.fullmatch(edit.path) for pattern in self.create_only)
 
     def _is_allowed(self, edit: Edit) -> bool:
-        return self.is_listed and any(rule.names(edit) for rule in self.guarded[edit.table])
+        return any(rule.names(edit) and (self.is_listed or rule.is_for_any) for rule in self.guarded[edit.table])
 
 
 @cache
@@ -79,4 +81,5 @@ def permissions(branch: int, hwsku: str) -> Permissions:
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:
-    return Rule(re.compile(entry["path"]), frozenset(entry["operations"]), entry.get("reason", ""))
+    operations, is_for_any = frozenset(entry["operations"]), bool(entry.get("any"))
+    return Rule(re.compile(entry["path"]), operations, entry.get("reason", ""), is_for_any)

@@ -116,10 +116,14 @@ def link_up(subject: Subject) -> str:
 
 
 def firmware(nic: SubjectNic) -> str:
-    """Return the command that asks a card what its firmware keeps."""
-    wanted = "|".join(FIRMWARE)
-    query = f"$t -d {shlex.quote(nic.pci)} -e query | grep -E '{wanted}'"
-    return f"{FIRMWARE_TOOL}mlxconfig || command -v mstconfig) || exit 127; {query}"
+    """Return the command that asks a card what its firmware keeps, and what of it is forced until its next reset."""
+    wanted, pci = "|".join(FIRMWARE), shlex.quote(nic.pci)
+    query = f"$t -d {pci} -e query | grep -E '{wanted}'"
+    register = "r=$(command -v mlxreg || command -v mstreg)"
+    forced = (
+        f"timeout {PATIENCE_S} $r -d {pci} --reg_name ROCE_ACCL --get 2>/dev/null | grep adaptive_routing_forced_en"
+    )
+    return f"{FIRMWARE_TOOL}mlxconfig || command -v mstconfig) || exit 127; {query}; {register} && {forced}; true"
 
 
 def lookups(subject: Subject) -> str:

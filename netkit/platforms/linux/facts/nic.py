@@ -14,8 +14,10 @@ GIDS = range(16)
 SETTING = re.compile(r"^\*?\s*(?:RO)?\s+([A-Z][A-Z0-9_]+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
 """Default, current, and next boot."""
 NAMED = re.compile(r"\S*\(([0-9]+)\)\Z")
-Settings = tuple[Mapping[str, str], Mapping[str, str]]
-NO_SETTINGS: Settings = ({}, {})
+FORCED = re.compile(r"^adaptive_routing_forced_en\s*\|\s*0x([0-9a-fA-F]{1,8})\s*$", re.MULTILINE)
+Settings = tuple[Mapping[str, str], Mapping[str, str], bool | None]
+"""In force, from the next boot on, and whether adaptive routing is forced."""
+NO_SETTINGS: Settings = ({}, {}, None)
 
 
 def nics(
@@ -57,6 +59,7 @@ def _nic(tree: Tree, card: Card, device: Device, mtus: Mapping[str, int], firmwa
         settings=firmware[0],
         next_settings=firmware[1],
         numa=whole(tree.text(f"{card.folder}/numa_node")),
+        is_adaptive_routing_forced=firmware[2],
     )
 
 
@@ -97,7 +100,9 @@ def active_mtus(text: str) -> dict[str, int]:
 def firmware(text: str) -> Settings:
     """Return what mlxconfig says is in force, and what will be from the next boot on; by number where they have one."""
     rows = [match.groups() for match in SETTING.finditer(plain(text))]
-    return {row[0]: _value(row[2]) for row in rows}, {row[0]: _value(row[3]) for row in rows}
+    forced = FORCED.search(plain(text))
+    is_forced = bool(int(forced[1], 16)) if forced else None
+    return {row[0]: _value(row[2]) for row in rows}, {row[0]: _value(row[3]) for row in rows}, is_forced
 
 
 def _value(told: str) -> str:
