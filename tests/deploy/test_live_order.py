@@ -43,7 +43,7 @@ def pinging(lab: RunningLab, site: Site, values: dict[str, Any], folder: Path) -
             with files[-1].open("wb") as stream:  # a pipe that nobody reads would stop the ping
                 started.append(
                     subprocess.Popen(
-                        [*NETKIT, "lab", "exec", "--name", lab.name, one.name, "--", *words, far.address],
+                        [*NETKIT, "lab", "exec", "--lab", lab.name, one.name, "--", *words, far.address],
                         env=site.environment,
                         stdin=subprocess.DEVNULL,
                         stdout=stream,
