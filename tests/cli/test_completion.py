@@ -34,8 +34,9 @@ def test_bash_completes_labs(tmp_path: Path) -> None:
         (tmp_path / lab / "lab.json").write_text("{}", encoding="utf-8")
     for verb in ("lab down", "check"):
         words = f"netkit {verb} --lab on"
-        how = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1), "NETKIT_LAB_DIR": str(tmp_path)}
-        assert start(_NETKIT_COMPLETE="complete_bash", **how).stdout.split() == ["one"]
+        last = str(len(words.split()) - 1)
+        done = start(_NETKIT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=last, NETKIT_LAB_DIR=str(tmp_path))
+        assert done.stdout.split() == ["one"]
 
 
 def test_zsh_completes_with_what_a_verb_does() -> None:
