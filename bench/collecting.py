@@ -74,13 +74,13 @@ def _measure(place: Path, fabric: str, runs: int) -> Sequence[tuple[Kind, Sequen
     home.mkdir()
     folder = home / "fabric"
     _netkit(home, "init", str(folder), *SCAFFOLDS[fabric])
-    _netkit(home, "lab", "up", "--fabric", str(folder), "--name", "bench")
+    _netkit(home, "lab", "up", "--fabric", str(folder), "--lab", "bench")
     try:
         kinds = [kind for kind in KINDS if kind.fabric == fabric]
         rounds = [[_look(home, folder, kind) for kind in kinds] for _ in range(runs)]
         return list(zip(kinds, zip(*rounds, strict=True), strict=True))
     finally:
-        _netkit(home, "lab", "down", "--name", "bench")
+        _netkit(home, "lab", "down", "--lab", "bench")
 
 
 def _look(home: Path, folder: Path, kind: Kind) -> Sample:

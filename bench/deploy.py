@@ -67,7 +67,7 @@ def main() -> int:
 def _measure(home: Path, given: argparse.Namespace) -> list[Result]:
     fabric = home / "fabric"
     _netkit(home, "init", str(fabric), *SCAFFOLD)
-    _netkit(home, "lab", "up", "--fabric", str(fabric), "--name", "bench")
+    _netkit(home, "lab", "up", "--fabric", str(fabric), "--lab", "bench")
     try:
         results = []
         for number in range(given.runs):
@@ -78,7 +78,7 @@ def _measure(home: Path, given: argparse.Namespace) -> list[Result]:
                 results.append(_by_ansible(home, f"ansible {number}"))
         return results
     finally:
-        _netkit(home, "lab", "down", "--name", "bench")
+        _netkit(home, "lab", "down", "--lab", "bench")
 
 
 def _by_netkit(home: Path, fabric: Path, tool: str, text: str, *options: str) -> Result:

@@ -71,12 +71,12 @@ def _boot(home: Path, row: Row) -> Result:
         shutil.rmtree(fabric, ignore_errors=True)
         _netkit(home, "init", str(fabric), *row.scaffold)
     began = time.monotonic()
-    said = _netkit(home, "lab", "up", "--fabric", str(fabric), "--name", "bench")
+    said = _netkit(home, "lab", "up", "--fabric", str(fabric), "--lab", "bench")
     seconds = time.monotonic() - began
     try:
         megabytes = _weight(int((home / "bench" / "init.pid").read_text().split()[0]))
     finally:
-        _netkit(home, "lab", "down", "--name", "bench")
+        _netkit(home, "lab", "down", "--lab", "bench")
     found = re.search(r"(\d+) devices", said)
     return Result(row.name, seconds, int(found[1]) if found else 0, megabytes)
 

@@ -48,11 +48,11 @@ class Patient:
         copy = home / "fabric"
         shutil.copytree(fabric, copy)
         patient = cls(copy, home, design.build(intent.load(copy).intent, Catalog()))
-        patient.netkit("lab", "up", "--fabric", str(copy), "--name", "rounds")
+        patient.netkit("lab", "up", "--fabric", str(copy), "--lab", "rounds")
         try:
             yield patient
         finally:
-            patient.netkit("lab", "down", "--name", "rounds")
+            patient.netkit("lab", "down", "--lab", "rounds")
 
     def words(self, *arguments: str) -> list[str]:
         """Return a command."""
@@ -82,13 +82,13 @@ class Patient:
         """Break something, or heal something."""
         if self.active and (len(self.active) >= most or chance.random() < 0.5):
             fault, place = self.active.pop(chance.randrange(len(self.active)))
-            self.netkit("lab", "heal", "--name", "rounds", place, fault)
+            self.netkit("lab", "heal", "--lab", "rounds", place, fault)
             return
         fault, place = self._drawn(chance)
         if (fault, place) in self.active:
             return
         with suppress(BenchError):  # a cable that tells no light cannot dim: then nothing changes in this round
-            self.netkit("lab", "break", "--name", "rounds", fault, place)
+            self.netkit("lab", "break", "--lab", "rounds", fault, place)
             self.active.append((fault, place))
             self.faults += 1
 
@@ -102,7 +102,7 @@ class Patient:
 
     def heal_all(self) -> None:
         """Heal everything."""
-        self.netkit("lab", "heal", "--name", "rounds", "--all")
+        self.netkit("lab", "heal", "--lab", "rounds", "--all")
         self.active.clear()
 
 

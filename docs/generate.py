@@ -24,8 +24,8 @@ devices, so that the fabric stays short; what else may lie there is told by
 [files and folders](files.md). This page is written from the schema (`scripts/docs`); `netkit schema` prints it for
 editors.
 
-A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`). A device's numbers follow its slot,
-so a slot that is left out renumbers nothing.
+A **count** is a number (`8` means slots 1 to 8) or a slot list (`1-3,5-8`, or `[1, 2, 3, 5-8]`). A device's
+numbers follow its slot, so a slot that is left out renumbers nothing.
 """
 
 

@@ -23,7 +23,7 @@ PATIENCE_S = 120
 
 def environment(**changes: str) -> dict[str, str]:
     """Return an environment in which netkit is found wherever the command runs."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **changes}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", "NETKIT_PROGRESS": "off", **changes}
 
 
 def start(

@@ -68,32 +68,32 @@ def test_unreadable_text_is_refused_in_plain_lines(name: str, tmp_path: Path) ->
 
 
 def test_a_missing_fabric_is_refused(tmp_path: Path) -> None:
-    assert_refused(run("validate", "-f", tmp_path / "nowhere"), "no fabric folder", "netkit init")
-    assert_refused(run("validate", "-f", tmp_path), "fabric.yaml: does not exist", "netkit init")
+    assert_refused(run("validate", "--fabric", tmp_path / "nowhere"), "no fabric folder", "netkit init")
+    assert_refused(run("validate", "--fabric", tmp_path), "fabric.yaml: does not exist", "netkit init")
 
 
 def test_a_folder_or_device_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").mkdir()
-    assert_refused(run("validate", "-f", tmp_path), "is a folder")
-    assert_refused(run("validate", "-f", "/dev/zero"), "is not a regular file")
+    assert_refused(run("validate", "--fabric", tmp_path), "is a folder")
+    assert_refused(run("validate", "--fabric", "/dev/zero"), "is not a regular file")
     os.mkfifo(tmp_path / "pipe")
-    assert_refused(run("validate", "-f", tmp_path / "pipe"), "is not a regular file")
+    assert_refused(run("validate", "--fabric", tmp_path / "pipe"), "is not a regular file")
     (tmp_path / "overrides.yaml").mkdir()
     shutil.rmtree(tmp_path / "fabric.yaml")
     (tmp_path / "fabric.yaml").write_text(GOOD, encoding="utf-8")
-    assert_refused(run("validate", "-f", tmp_path), "overrides.yaml: is a folder")
+    assert_refused(run("validate", "--fabric", tmp_path), "overrides.yaml: is a folder")
 
 
 def test_a_dangling_link_and_a_loop_are_refused(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").symlink_to("nowhere")
-    assert_refused(run("validate", "-f", tmp_path), "does not exist")
+    assert_refused(run("validate", "--fabric", tmp_path), "does not exist")
     (tmp_path / "loop").symlink_to("loop")
-    assert_refused(run("validate", "-f", tmp_path / "loop"), "loop")
+    assert_refused(run("validate", "--fabric", tmp_path / "loop"), "loop")
 
 
 def test_a_version_keeps_its_trailing_zero(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text(GOOD.replace("version: 5.16.1", "version: 5.10"), encoding="utf-8")
-    done = run("design", "-f", tmp_path)
+    done = run("design", "--fabric", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "nvue 5.10 " in done.stdout
 
@@ -119,28 +119,28 @@ def open_path() -> Iterator[Path]:
 def test_an_output_folder_that_cannot_be_written_is_refused(open_path: Path) -> None:
     fabric, locked = open_path / "fabric", open_path / "locked"
     locked.mkdir(mode=0o555)
-    done = run("render", "-f", fabric, "-o", locked / "out", "--platform", "nvue", before=become_nobody)
+    done = run("render", "--fabric", fabric, "-o", locked / "out", "--platform", "nvue", before=become_nobody)
     assert_refused(done, "locked", "permission denied")
-    done = run("render", "-f", fabric, "-o", locked, "--platform", "nvue", before=become_nobody)
+    done = run("render", "--fabric", fabric, "-o", locked, "--platform", "nvue", before=become_nobody)
     assert_refused(done, "locked", "permission denied")
     assert list(locked.iterdir()) == []
 
 
 def test_proc_is_no_output_folder(tmp_path: Path) -> None:
-    done = run("render", "-f", REFERENCE, "-o", "/proc/netkit-out", "--platform", "nvue", cwd=tmp_path)
+    done = run("render", "--fabric", REFERENCE, "-o", "/proc/netkit-out", "--platform", "nvue", cwd=tmp_path)
     assert_refused(done, "/proc/netkit-out", "cannot write")
 
 
 def test_an_intent_that_cannot_be_read_is_refused(open_path: Path) -> None:
     fabric = open_path / "fabric"
     (fabric / "fabric.yaml").chmod(0)
-    assert_refused(run("validate", "-f", fabric, before=become_nobody), "fabric.yaml", "ermission denied")
+    assert_refused(run("validate", "--fabric", fabric, before=become_nobody), "fabric.yaml", "ermission denied")
 
 
 def test_an_output_that_is_a_file_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.write_text("mine", encoding="utf-8")
-    assert_refused(run("render", "-f", REFERENCE, "-o", out, "--platform", "nvue"), "out")
+    assert_refused(run("render", "--fabric", REFERENCE, "-o", out, "--platform", "nvue"), "out")
     assert out.read_text(encoding="utf-8") == "mine"
 
 
@@ -149,7 +149,7 @@ def test_a_file_where_a_device_folder_belongs_is_refused_before_anything_is_writ
     out = tmp_path / "out"
     out.mkdir()
     (out / name).write_text("mine", encoding="utf-8")
-    assert_refused(run("render", "-f", REFERENCE, "-o", out, "--platform", "nvue"), name)
+    assert_refused(run("render", "--fabric", REFERENCE, "-o", out, "--platform", "nvue"), name)
     assert [path.name for path in out.iterdir()] == [name]
     assert (out / name).read_text(encoding="utf-8") == "mine"
 
@@ -157,7 +157,7 @@ def test_a_file_where_a_device_folder_belongs_is_refused_before_anything_is_writ
 def test_a_folder_where_a_file_belongs_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     out = tmp_path / "out"
     (out / "spine04" / "startup.yaml").mkdir(parents=True)
-    assert_refused(run("render", "-f", REFERENCE, "-o", out, "--platform", "nvue"), "startup.yaml")
+    assert_refused(run("render", "--fabric", REFERENCE, "-o", out, "--platform", "nvue"), "startup.yaml")
     assert sorted(str(path.relative_to(out)) for path in out.rglob("*")) == ["spine04", "spine04/startup.yaml"]
 
 
@@ -183,7 +183,7 @@ def on_full_disk(tmp_path: Path, size_kib: int, previous: Path | str = "") -> Do
     disk = tmp_path / "disk"
     disk.mkdir()
     script = FULL_DISK.format(size=size_kib, root=tmp_path)
-    inner = [*NETKIT, "render", "-f", str(REFERENCE), "-o", str(disk / "out"), "--platform", "nvue"]
+    inner = [*NETKIT, "render", "--fabric", str(REFERENCE), "-o", str(disk / "out"), "--platform", "nvue"]
     return subprocess.run(
         ["unshare", "-m", "bash", "-c", script, "full-disk", str(disk), str(tmp_path), str(previous), *inner],
         cwd=ROOT,
@@ -207,7 +207,7 @@ def test_a_full_disk_leaves_the_previous_output_whole(tmp_path: Path) -> None:
     text = GOOD.replace("location: dc1 row 3", "location: dc1 row 4")
     assert text != GOOD
     (changed / "fabric.yaml").write_text(text, encoding="utf-8")
-    assert run("render", "-f", changed, "-o", old, "--platform", "nvue").returncode == 0
+    assert run("render", "--fabric", changed, "-o", old, "--platform", "nvue").returncode == 0
     used_kib = sum(-(-path.stat().st_size // 4096) * 4 for path in old.rglob("*") if path.is_file())
     assert_refused(on_full_disk(tmp_path, used_kib + 24, old), "no space left on device")
     before = (tmp_path / "before").read_text(encoding="utf-8")
@@ -257,7 +257,7 @@ def test_a_broken_or_hostile_manifest_is_refused(name: str, tmp_path: Path) -> N
     out.mkdir()
     precious.write_text("keep", encoding="utf-8")
     (out / "manifest.json").write_bytes(MANIFESTS[name])
-    assert_refused(run("render", "-f", REFERENCE, "-o", out, "--platform", "nvue"), "manifest.json")
+    assert_refused(run("render", "--fabric", REFERENCE, "-o", out, "--platform", "nvue"), "manifest.json")
     assert precious.read_text(encoding="utf-8") == "keep"
     assert [path.name for path in out.iterdir()] == ["manifest.json"]
 
@@ -271,55 +271,70 @@ def test_a_manifest_cannot_remove_files_through_a_link(tmp_path: Path) -> None:
     (out / "manifest.json").write_text(
         json.dumps({"devices": {"old01": {"files": {"precious": ""}}}}), encoding="utf-8"
     )
-    assert_refused(run("render", "-f", REFERENCE, "-o", out), "old01")
+    assert_refused(run("render", "--fabric", REFERENCE, "-o", out), "old01")
     assert (elsewhere / "precious").read_text(encoding="utf-8") == "keep"
 
 
 USAGE: dict[str, tuple[tuple[str, ...], str]] = {
     "unknown command": (("plant",), "No such command 'plant'"),
-    "unknown option": (("validate", "-f", "inventory/reference", "--colour"), "--colour"),
+    "unknown option": (("validate", "--fabric", "inventory/reference", "--colour"), "--colour"),
     "missing option": (("validate",), "--fabric"),
-    "missing second option": (("render", "-f", "inventory/reference"), "--out"),
-    "missing value": (("validate", "-f"), "-f"),
+    "missing second option": (("render", "--fabric", "inventory/reference"), "--out"),
+    "missing value": (("validate", "--fabric"), "-f"),
     "missing argument": (("init",), "DIR"),
     "too many arguments": (("version", "now"), "now"),
-    "bad format": (("validate", "-f", "inventory/reference", "--format", "xml"), "no output format 'xml'"),
-    "bad format of design": (("design", "-f", "inventory/reference", "--format", "xml"), "no output format 'xml'"),
+    "bad format": (("validate", "--fabric", "inventory/reference", "--format", "xml"), "no output format 'xml'"),
+    "bad format of design": (
+        ("design", "--fabric", "inventory/reference", "--format", "xml"),
+        "no output format 'xml'",
+    ),
     "bad format of platforms": (("platforms", "--format", "xml"), "no output format 'xml'"),
-    "two views": (("design", "-f", "inventory/reference", "--cabling", "--addresses"), "choose one"),
-    "limit without a view": (("design", "-f", "inventory/reference", "--limit", "leaf01"), "--limit belongs to"),
-    "limit nothing": (("design", "-f", "inventory/reference", "--addresses", "--limit", ","), "names nothing"),
-    "limit typo": (("design", "-f", "inventory/reference", "--addresses", "--limit", "laef01"), "did you mean leaf01?"),
+    "two views": (("design", "--fabric", "inventory/reference", "--cabling", "--addresses"), "choose one"),
+    "limit without a view": (("design", "--fabric", "inventory/reference", "--limit", "leaf01"), "--limit belongs to"),
+    "limit nothing": (("design", "--fabric", "inventory/reference", "--addresses", "--limit", ","), "names nothing"),
+    "limit typo": (
+        ("design", "--fabric", "inventory/reference", "--addresses", "--limit", "laef01"),
+        "did you mean leaf01?",
+    ),
     "limit typo beside a hit": (
-        ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "leaf01,laef02"),
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--limit", "leaf01,laef02"),
         "did you mean leaf02?",
     ),
     "limit attribute typo": (
-        ("design", "-f", "inventory/reference", "--cabling", "--limit", "rol=spine"),
+        ("design", "--fabric", "inventory/reference", "--cabling", "--limit", "rol=spine"),
         "did you mean role?",
     ),
     "limit value typo": (
-        ("design", "-f", "inventory/reference", "--cabling", "--limit", "role=spnie"),
+        ("design", "--fabric", "inventory/reference", "--cabling", "--limit", "role=spnie"),
         "did you mean spine?",
     ),
     "limit value unknown": (
-        ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "rail=9"),
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--limit", "rail=9"),
         "there are 0, 1, 2",
     ),
     "limit contradiction": (
-        ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "role=spine rail=3"),
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--limit", "role=spine rail=3"),
         "no device fits them all",
     ),
     "limit unknown excluded": (
-        ("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "!leaf9*"),
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--limit", "!leaf9*"),
         "--limit '!leaf9*' matches no device",
     ),
-    "limit all excluded": (("render", "-f", "inventory/reference", "-o", "OUT", "--limit", "!*"), "selects no device"),
-    "platform typo": (("render", "-f", "inventory/reference", "-o", "OUT", "--platform", "nveu"), "no platform 'nveu'"),
-    "platform unused": (("render", "-f", "inventory/reference", "-o", "OUT", "--platform", "eos"), "no device is left"),
-    "explain no device": (("design", "-f", "inventory/reference", "--explain", "leaf99:swp1"), "leaf99"),
-    "explain no port": (("design", "-f", "inventory/reference", "--explain", "leaf01:swp99"), "swp99"),
-    "explain a host": (("design", "-f", "inventory/reference", "--explain", "gpu01:rail0"), "gpu01"),
+    "limit all excluded": (
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--limit", "!*"),
+        "selects no device",
+    ),
+    "platform typo": (
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--platform", "nveu"),
+        "no platform 'nveu'",
+    ),
+    "platform unused": (
+        ("render", "--fabric", "inventory/reference", "-o", "OUT", "--platform", "eos"),
+        "no device is left",
+    ),
+    "explain no device": (("design", "--fabric", "inventory/reference", "--explain", "leaf99:swp1"), "leaf99"),
+    "explain no port": (("design", "--fabric", "inventory/reference", "--explain", "leaf01:swp99"), "swp99"),
+    "explain a host": (("design", "--fabric", "inventory/reference", "--explain", "gpu01:rail0"), "gpu01"),
     "init no number": (("init", "OUT", "--leaves", "many"), "--leaves"),
     "init too many": (("init", "OUT", "--leaves", "99"), "8"),
     "init too large": (("init", "OUT", "--hosts-per-unit", "500"), "no such fabric can be built"),
@@ -331,7 +346,7 @@ USAGE: dict[str, tuple[tuple[str, ...], str]] = {
 
 def test_a_new_interpreter_says_the_same(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text("rails: two\n", encoding="utf-8")
-    for arguments in (("validate", "-f", str(tmp_path)), ("validate",), ("plant",)):
+    for arguments in (("validate", "--fabric", str(tmp_path)), ("validate",), ("plant",)):
         quick, slow = run(*arguments), start(*arguments)
         assert (quick.returncode, quick.stdout, quick.stderr) == (slow.returncode, slow.stdout, slow.stderr)
         assert_refused(slow, lines=None)
@@ -348,7 +363,7 @@ def test_usage_errors_exit_3(name: str, tmp_path: Path) -> None:
 
 
 def test_no_arguments_and_help_explain_themselves() -> None:
-    for arguments in ((), ("--help",), ("render", "--help")):
+    for arguments in ((), ("--help",), ("-h",), ("render", "--help"), ("render", "-h")):
         done = start(*arguments)
         assert (done.returncode, done.stderr) == (0, "")
         assert "Usage: netkit" in done.stdout
@@ -356,7 +371,12 @@ def test_no_arguments_and_help_explain_themselves() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["design -f inventory/superpod --addresses", "design -f inventory/superpod --cabling", "schema", "--help"],
+    [
+        "design --fabric inventory/superpod --addresses",
+        "design --fabric inventory/superpod --cabling",
+        "schema",
+        "--help",
+    ],
 )
 def test_a_closed_pipe_is_quiet(command: str) -> None:
     script = f"set -o pipefail; {' '.join(NETKIT)} {command} | head -1"
@@ -368,6 +388,6 @@ def test_a_closed_pipe_is_quiet(command: str) -> None:
 
 
 def test_a_terminal_without_unicode_gets_question_marks() -> None:
-    done = start("design", "-f", "inventory/reference", "--explain", "leaf01:swp1s0", PYTHONIOENCODING="ascii")
+    done = start("design", "--fabric", "inventory/reference", "--explain", "leaf01:swp1s0", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "leaf01 swp1s0 ? gpu01 rail0" in done.stdout

@@ -44,7 +44,7 @@ def changed_reference(folder: Path, old: str, new: str) -> Path:
 
 
 def render(fabric: Path, out: Path, *more: str) -> str:
-    done = run("render", "-f", fabric, "-o", out, *more)
+    done = run("render", "--fabric", fabric, "-o", out, *more)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -150,7 +150,7 @@ def test_a_template_that_fails_for_the_last_devices_leaves_the_previous_output_w
     broken = fabric / "templates" / "host" / "netplan.yaml.j2"
     broken.parent.mkdir(parents=True)
     broken.write_text("{{ nothing }}\n", encoding="utf-8")
-    assert_refused(run("render", "-f", fabric, "-o", out), "netplan.yaml.j2:1", "'nothing' is undefined", "gpu01")
+    assert_refused(run("render", "--fabric", fabric, "-o", out), "netplan.yaml.j2:1", "'nothing' is undefined", "gpu01")
     assert (tree(out), stamps(out)) == (before, times)
     assert not (out / output.STAGING).exists()
 
@@ -239,7 +239,7 @@ def test_kill_9_at_random_moments_of_a_real_render_is_healed_by_the_next(tmp_pat
     moments = random.Random(2)  # noqa: S311 (dice, not secrets)
     for _ in range(5):
         with subprocess.Popen(
-            [*NETKIT, "render", "-f", str(changed), "-o", str(out)],
+            [*NETKIT, "render", "--fabric", str(changed), "-o", str(out)],
             env=environment(),
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
@@ -260,7 +260,7 @@ def test_output_is_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
             out = tmp_path / f"{inventory}-{seed}"
             done = start(
                 "render",
-                "-f",
+                "--fabric",
                 f"inventory/{inventory}",
                 "-o",
                 out,
@@ -277,6 +277,8 @@ def test_output_is_the_same_whatever_the_hash_seed(tmp_path: Path) -> None:
 
 def test_views_are_the_same_whatever_the_hash_seed() -> None:
     for view in ("--addresses", "--cabling"):
-        said = {start("design", "-f", "inventory/mixed", view, PYTHONHASHSEED=seed).stdout for seed in ("1", "77")}
+        said = {
+            start("design", "--fabric", "inventory/mixed", view, PYTHONHASHSEED=seed).stdout for seed in ("1", "77")
+        }
         assert len(said) == 1
         assert len(said.pop().splitlines()) > 50

@@ -9,7 +9,7 @@ import signal
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -27,14 +27,17 @@ app = typer.Typer(
     help="Network fabric automation for GPU clusters: one intent file to every switch and host configuration.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 USAGE_ERROR = 3
 UNREAD = 128 + signal.SIGPIPE
 """As a shell says it of programs that end by that signal: no verdict, since nobody heard it."""
 LAST_STREAM = 2
-ALONE = ("--resume", "--store")
+ALONE = ("--lab", "--resume", "--store")
 """Options that may be given without a value."""
+RENAMED = {"--name": "--lab NAME", "-f": "--fabric DIR"}
+"""Spellings that are gone, and what is written instead."""
 OUTPUT_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS, errno.EAGAIN)
 """What writing to standard output may fail with; errors of files name their file."""
 USAGE_FAULTS: type[Exception] = typer.BadParameter.__mro__[2]
@@ -50,8 +53,8 @@ VERBS = (
 """In the order a newcomer meets them."""
 for verb in VERBS:
     app.command()(verb)
-app.add_typer(acceptance.verbs, name="acceptance")
-app.add_typer(lab.verbs, name="lab")
+app.add_typer(acceptance.verbs, name="acceptance", short_help=acceptance.verbs.info.help)
+app.add_typer(lab.verbs, name="lab", short_help=lab.verbs.info.help)
 app.command()(diagnose)
 
 
@@ -59,6 +62,25 @@ app.command()(diagnose)
 def version() -> None:
     """Print netkit's version."""
     sys.stdout.write(f"netkit {__version__}\n")
+
+
+for command in (*app.registered_commands, *acceptance.verbs.registered_commands, *lab.verbs.registered_commands):
+    command.short_help = command.callback.__doc__ if command.callback else None  # what is given is not cut
+
+
+def _version(is_asked: bool) -> None:
+    if is_asked:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _everywhere(
+    shows_version: Annotated[
+        bool, typer.Option("--version", help="Print netkit's version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    del shows_version
 
 
 def main() -> None:
@@ -134,18 +156,38 @@ def _unread() -> list[int]:
 
 
 def _spelled_out(arguments: list[str]) -> list[str]:
-    """Return arguments in which `--lab`, `--resume` and `--store` have a value; alone they stand for the usual one."""
-    if not arguments or arguments[0] == "lab":
-        return arguments
-    following = [*arguments[1:], "-"]
+    """Return arguments as the library takes them: options that stand alone with a value, another's command apart."""
+    if arguments[:1] == ["lab"]:
+        return _set_apart(arguments) if arguments[1:2] in (["exec"], ["ssh"]) else arguments
+    following = [*arguments, "-"][1:]
     return [
-        f"{argument}=." if argument == "--lab" or (argument in ALONE and after.startswith("-")) else argument
+        f"{argument}=." if argument in ALONE and after.startswith("-") else argument
         for argument, after in zip(arguments, following, strict=True)
     ]
 
 
+def _set_apart(arguments: list[str]) -> list[str]:
+    """Put `--` before what shall run on a node, where the user has not: after the device and our own options."""
+    at, has_device = 2, False
+    while at < len(arguments):
+        word = arguments[at]
+        if word in {"--lab", "--fabric"}:
+            at += 2
+        elif word.startswith(("--lab=", "--fabric=")) or (word.startswith("-") and not has_device):
+            at += 1
+        elif not has_device:
+            has_device, at = True, at + 1
+        else:
+            break
+    is_apart = "--" in arguments[:at] or arguments[at : at + 1] in ([], ["--"])
+    is_old = arguments[at : at + 1] and arguments[at] in RENAMED and "--" in arguments
+    return arguments if is_apart or is_old else [*arguments[:at], "--", *arguments[at:]]
+
+
 def _plain(error: Exception) -> str:
     """Return a usage error in one line."""
+    if new := RENAMED.get(getattr(error, "option_name", "")):
+        return f"{getattr(error, 'option_name', '')} is now {new}"
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     text = text.partition(", unable to parse")[0].replace("Input should be", "it must be")
     return " ".join(text.split()).rstrip(".")

@@ -1,4 +1,4 @@
-"""Slots: the fixed places devices stand in, written `8`, `1-8` or `1-3,5`.
+"""Slots: the fixed places devices stand in, written `8`, `1-8`, `1-3,5` or `[1, 2, 3, 5]`.
 
 A device's numbers follow its slot, never its position in a list, so removing slot 4 renumbers nothing.
 """
@@ -47,13 +47,25 @@ def _from_text(value: Any) -> tuple[int, ...]:
         return parse(value)
     if isinstance(value, tuple):
         return value
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, int | str) and not isinstance(one, bool) for one in value)
+    ):
+        return parse(",".join(map(str, value)))
     raise ValueError("{given} is neither a number nor a list of slots; write it as 8, 1-8 or 1-3,5")
 
 
+_PATTERN = r"^[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*$"
 _SCHEMA = {
     "anyOf": [
         {"type": "integer", "minimum": 0},
-        {"type": "string", "pattern": r"^[0-9]+(-[0-9]+)?(, ?[0-9]+(-[0-9]+)?)*$"},
+        {"type": "string", "pattern": _PATTERN},
+        {
+            "type": "array",
+            "minItems": 1,
+            "items": {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": _PATTERN}]},
+        },
     ]
 }
 

@@ -86,17 +86,15 @@ def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:
 def _next(before: Standing, state: CheckState, because: Because, now: Round) -> tuple[Standing, Event | None]:
     told, kind = step(before.told, state.verdict, now.at_s, now.limits)
     is_bad = state.verdict is not Verdict.PASS
-    was = (state.text or before.text, before.cause, before.cause_text)
-    words = (state.text, because.cause, because.cause_text) if is_bad else was
+    was = (state.text or before.text, before.cause, before.cause_text, before.remedy)
+    words = (state.text, because.cause, because.cause_text, because.remedy) if is_bad else was
     if kind is None:
         return Standing(told, before.since_s, *words), None
-    return Standing(told, state.since_s, *words), _event(before, state, kind, words, because.remedy, now)
+    return Standing(told, state.since_s, *words), _event(before, state, kind, (*words[:3], because.remedy), now)
 
 
-def _event(
-    before: Standing, state: CheckState, kind: Kind, words: tuple[str, str, str], remedy: str, now: Round
-) -> Event:
-    text, cause, cause_text = words
+def _event(before: Standing, state: CheckState, kind: Kind, words: tuple[str, str, str, str], now: Round) -> Event:
+    text, cause, cause_text, remedy = words
     worst = max(before.told.worst, state.verdict)
     return Event(
         event_id(now.source.fabric, now.source.lab, state.key, kind, now.at_s),

@@ -10,7 +10,10 @@ from netkit.notify.damping import Told
 from netkit.store.record import DamagedError, sound
 
 NOTHING = Told()
-Kept = tuple[tuple[Verdict, Verdict, Verdict, tuple[FiniteFloat, ...], bool], FiniteFloat, str, str, str]
+Kept = tuple[tuple[Verdict, Verdict, Verdict, tuple[FiniteFloat, ...], bool], FiniteFloat, str, str, str, str]
+
+WITHOUT_REMEDY = 5
+"""What was remembered before remedies were; the next run that finds the state adds its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,7 @@ class Standing:
     text: str = ""
     cause: str = ""
     cause_text: str = ""
+    remedy: str = ""
 
     @property
     def is_forgettable(self) -> bool:
@@ -37,7 +41,7 @@ def kept(standing: Standing) -> str:
         return ""
     told = standing.told
     damped = (told.verdict, told.now, told.worst, told.changed_s, told.is_flapping)
-    return json.dumps([damped, standing.since_s, standing.text, standing.cause, standing.cause_text])
+    return json.dumps([damped, standing.since_s, standing.text, standing.cause, standing.cause_text, standing.remedy])
 
 
 def standing_of(text: str) -> Standing:
@@ -47,5 +51,7 @@ def standing_of(text: str) -> Standing:
         plain = json.loads(text)
     except (ValueError, RecursionError):
         raise DamagedError(f"the {what} is damaged") from None
+    if isinstance(plain, list) and len(plain) == WITHOUT_REMEDY:
+        plain = [*plain, ""]
     told, since_s, *texts = sound(plain, Kept, what)
     return Standing(Told(*told), since_s, *texts)

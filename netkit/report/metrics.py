@@ -117,17 +117,18 @@ GAUGES: Mapping[str, str] = {
 
 @dataclass(slots=True)
 class _Families:
-    """Samples by family, in the order they came."""
+    """Samples by family, in the order they came; each says of which fabric it is."""
 
+    fabric: str
     samples: dict[str, list[tuple[Labels, float]]] = field(default_factory=dict)
 
     def add(self, family: str, labels: Labels, value: float) -> None:
-        self.samples.setdefault(family, []).append((labels, value))
+        self.samples.setdefault(family, []).append(((("fabric", self.fabric), *labels), value))
 
 
 def metrics(scene: Scene, judged: Judged) -> str:
     """Return everything in the text format of Prometheus."""
-    families = _Families()
+    families = _Families(judged.fabric)
     _run(families, judged)
     queues = {traffic.priority for traffic in (scene.fabric.lossless.roce, scene.fabric.lossless.cnp)}
     for seen in scene.devices.values():
@@ -140,14 +141,13 @@ def metrics(scene: Scene, judged: Judged) -> str:
 
 
 def _run(families: _Families, judged: Judged) -> None:
-    fabric: Labels = (("fabric", judged.fabric),)
     found = judged.judgement
-    families.add("netkit_run_timestamp_seconds", fabric, judged.taken_s)
-    families.add("netkit_run_window_seconds", fabric, judged.window_s)
-    families.add("netkit_run_examined", fabric, found.examined)
+    families.add("netkit_run_timestamp_seconds", (), judged.taken_s)
+    families.add("netkit_run_window_seconds", (), judged.window_s)
+    families.add("netkit_run_examined", (), found.examined)
     for verdict in Verdict:
         if verdict is not Verdict.PASS:
-            families.add("netkit_findings", (*fabric, ("verdict", verdict.word)), found.count(verdict))
+            families.add("netkit_findings", (("verdict", verdict.word),), found.count(verdict))
     for result in found.results:
         status = STATUS.get(result.verdict)
         if status is not None:

@@ -31,11 +31,13 @@ def exposition(site: Site) -> str:
 def _lines(site: Site) -> Iterator[str]:
     for family, value in _values(site):
         kind, meaning = OWN[family]
-        yield f"# HELP {family} {meaning}\n# TYPE {family} {kind}\n{family}{_labels(family)} {value:.15g}\n"
+        yield f"# HELP {family} {meaning}\n# TYPE {family} {kind}\n"
+        yield f"{family}{_labels(family, site.fabric)} {value:.15g}\n"
 
 
-def _labels(family: str) -> str:
-    return f'{{version="{__version__}"}}' if family.endswith("_info") else ""
+def _labels(family: str, fabric: str) -> str:
+    version = f',version="{__version__}"' if family.endswith("_info") else ""
+    return f'{{fabric="{fabric}"{version}}}'
 
 
 def _values(site: Site) -> Iterator[tuple[str, float]]:

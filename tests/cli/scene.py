@@ -39,6 +39,6 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
     monkeypatch.setenv("NETKIT_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("NETKIT_LAB_DIR", str(tmp_path / "labs"))
     here = Scene(write_fabric(tmp_path / "fabric", intent()), tmp_path / "saved")
-    done = run("render", "-f", here.fabric, "-o", here.saved)
+    done = run("render", "--fabric", here.fabric, "-o", here.saved)
     assert done.returncode == 0, done.stderr
     return here

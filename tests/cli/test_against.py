@@ -52,7 +52,7 @@ class Repository:
         write_fabric(self.fabric, {**BASE, **changes})
 
     def plan(self, *options: str, base: str = "git:HEAD") -> Done:
-        return run("plan", "-f", self.fabric, "--against", base, *options)
+        return run("plan", "--fabric", self.fabric, "--against", base, *options)
 
     def found(self) -> Any:
         done = self.plan("--format", "json")
@@ -139,7 +139,7 @@ def test_only_devices_that_change_are_rendered(repository: Repository, monkeypat
 
 def test_the_digest_is_that_of_devices_that_run_the_revision(repository: Repository, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    assert run("render", "-f", repository.fabric, "-o", saved).returncode == 0
+    assert run("render", "--fabric", repository.fabric, "-o", saved).returncode == 0
     repository.write(OVERRIDES)
     predicted = repository.found()["approval"]
 
@@ -156,7 +156,7 @@ def test_the_digest_is_that_of_devices_that_run_the_revision(repository: Reposit
 
 def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tmp_path: Path) -> None:
     saved = tmp_path / "saved"
-    assert run("render", "-f", repository.fabric, "-o", saved).returncode == 0
+    assert run("render", "--fabric", repository.fabric, "-o", saved).returncode == 0
     shutil.rmtree(saved / "leaf01")
     (saved / "gpu01" / "nccl.conf").unlink()
     live = ("--running", str(saved))
@@ -169,7 +169,7 @@ def test_what_was_not_read_is_told_of_running_devices(repository: Repository, tm
     )
     comment = repository.plan(*live, "--format", "markdown", base="running").stdout
     assert "- ⚠ gpu01: not compared, because not read: nccl.conf\n" in comment
-    assert run("render", "-f", repository.fabric, "-o", saved, "--limit", "leaf01").returncode == 0
+    assert run("render", "--fabric", repository.fabric, "-o", saved, "--limit", "leaf01").returncode == 0
     assert repository.plan(*live, base="running").returncode == 4
 
 

@@ -110,7 +110,7 @@ def pytests(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[st
 def test_pytest_has_the_same_verdicts_under_stable_names(place: tuple[Path, Path], tmp_path: Path) -> None:
     fabric, file = place
     report = tmp_path / "junit.xml"
-    options = ("--fabric", fabric, "--snapshot", file, f"--junit-xml={report}")
+    options = ("--netkit-fabric", fabric, "--netkit-snapshot", file, f"--junit-xml={report}")
     done = pytests(ROOT / "checks" / "bgp.py", ROOT / "checks" / "load.py", *options, cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     found = {}
@@ -134,9 +134,11 @@ def test_pytest_chooses_by_name_and_says_once_what_is_wrong_with_the_fabric(
 ) -> None:
     fabric, file = place
     checks = ROOT / "checks"
-    done = pytests(checks, "--fabric", fabric, "--snapshot", file, "-k", "bgp and sessions and leaf01", cwd=tmp_path)
+    done = pytests(
+        checks, "--netkit-fabric", fabric, "--netkit-snapshot", file, "-k", "bgp and sessions and leaf01", cwd=tmp_path
+    )
     assert (done.returncode, done.stdout.splitlines()[0].split()[0]) == (0, ".")
-    done = pytests(checks, "--fabric", tmp_path / "nowhere", cwd=tmp_path)
+    done = pytests(checks, "--netkit-fabric", tmp_path / "nowhere", cwd=tmp_path)
     assert done.returncode == 4
     assert (done.stdout + done.stderr).count("no fabric folder") == 1
     assert pytests(checks, cwd=tmp_path).returncode == 5
@@ -218,7 +220,7 @@ def test_under_pytest_a_check_that_raises_is_an_error_and_a_file_that_cannot_be_
     ours = fabric / "checks" / "ours.py"
     ours.parent.mkdir()
     ours.write_text(BROKEN, encoding="utf-8")
-    how = (ours.parent, "--fabric", fabric, "--snapshot", file, "--limit", "leaf01")
+    how = (ours.parent, "--netkit-fabric", fabric, "--netkit-snapshot", file, "--netkit-limit", "leaf01")
     done = pytests(*how, f"--junit-xml={tmp_path / 'junit.xml'}", cwd=tmp_path)
     (case,) = Xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")  # noqa: S314 (our own output)
     assert (done.returncode, case.get("name"), [part.tag for part in case]) == (1, "leaf01", ["error"])

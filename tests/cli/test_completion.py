@@ -1,5 +1,7 @@
 """Shells complete verbs and options: what `netkit --install-completion` puts in place asks netkit itself."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.command import start
@@ -8,6 +10,13 @@ TYPED: dict[str, tuple[str, list[str]]] = {
     "a verb": ("netkit pla", ["plan", "platforms"]),
     "a verb of a group": ("netkit lab br", ["break"]),
     "an option": ("netkit design --cab", ["--cabling"]),
+    "devices": ("netkit check --fabric inventory/reference --limit spine", [f"spine0{slot}" for slot in range(1, 5)]),
+    "a device of a lab": ("netkit lab exec --fabric inventory/reference leaf08", ["leaf08"]),
+    "checks": ("netkit check --fabric inventory/reference bgp.s", ["bgp.sessions"]),
+    "faults": ("netkit lab break dim", ["dim-optic"]),
+    "models": ("netkit init x --model SN5", ["SN5600"]),
+    "runs": ("netkit rollback --fabric inventory/reference la", ["last"]),
+    "nothing of a fabric that is not there": ("netkit check --fabric nowhere --limit sp", []),
 }
 
 
@@ -17,6 +26,17 @@ def test_bash_completes(name: str) -> None:
     last = str(len(typed.split()) - 1)
     done = start(COLUMNS="80", _NETKIT_COMPLETE="complete_bash", COMP_WORDS=typed, COMP_CWORD=last)
     assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+def test_bash_completes_labs(tmp_path: Path) -> None:
+    for lab in ("one", "other"):
+        (tmp_path / lab).mkdir()
+        (tmp_path / lab / "lab.json").write_text("{}", encoding="utf-8")
+    for verb in ("lab down", "check"):
+        words = f"netkit {verb} --lab on"
+        last = str(len(words.split()) - 1)
+        done = start(_NETKIT_COMPLETE="complete_bash", COMP_WORDS=words, COMP_CWORD=last, NETKIT_LAB_DIR=str(tmp_path))
+        assert done.stdout.split() == ["one"]
 
 
 def test_zsh_completes_with_what_a_verb_does() -> None:

@@ -67,10 +67,10 @@ class Office:
         return json.loads((self.folder / "asked").read_text(encoding="utf-8"))
 
     def approve(self, *options: str | Path, key: str = "bob") -> Done:
-        return run("approve", self.plan, "-f", self.fabric, "--key", self.folder / key, "--yes", *options)
+        return run("approve", self.plan, "--fabric", self.fabric, "--key", self.folder / key, "--yes", *options)
 
     def deploy(self, *options: str | Path) -> Done:
-        return run("deploy", self.plan, "-f", self.fabric, "--yes", *options)
+        return run("deploy", self.plan, "--fabric", self.fabric, "--yes", *options)
 
     def refused(self, done: Done, word: str, code: int = 3) -> None:
         """Check that a deploy did not begin: one line says why, and no run is in the history."""
@@ -81,7 +81,7 @@ class Office:
 
     def history(self) -> Any:
         """Return the runs, the newest first; of two in the same second the list itself does not know."""
-        found = json.loads(run("history", "-f", self.fabric, "--format", "json").stdout)
+        found = json.loads(run("history", "--fabric", self.fabric, "--format", "json").stdout)
         return sorted(found, key=lambda one: -float(one["began_s"]))
 
 
@@ -103,7 +103,7 @@ def test_a_run_keeps_who_started_it_from_which_commit_and_why(office: Office) ->
     assert (first["verb"], first["uid"], first["commit"], first["is_dirty"]) == ("deploy", os.getuid(), commit, False)
     assert (first["reason"], first["hook"], first["approval"]) == ("CHG-1", "", None)
     assert (second["commit"], second["is_dirty"], second["reason"]) == (commit, True, "")
-    table = run("history", "-f", office.fabric).stdout.splitlines()
+    table = run("history", "--fabric", office.fabric).stdout.splitlines()
     assert table[0].split("  ")[-1].strip() == "DEVICES"
     (row,) = [line for line in table if "CHG-1" in line]
     assert row.split()[5:8] == ["deploy", commit[:10], "CHG-1"]
@@ -112,9 +112,9 @@ def test_a_run_keeps_who_started_it_from_which_commit_and_why(office: Office) ->
 def test_a_fabric_outside_git_is_deployed_all_the_same(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
     plan = planned(scene, tmp_path / "plan.json")
-    done = run("deploy", plan, "-f", scene.fabric, "--yes")
+    done = run("deploy", plan, "--fabric", scene.fabric, "--yes")
     assert done.returncode == UNREACHED
-    (one,) = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    (one,) = json.loads(run("history", "--fabric", scene.fabric, "--format", "json").stdout)
     assert (one["provenance"][0]["commit"], one["provenance"][0]["is_dirty"]) == ("", False)
 
 
@@ -128,7 +128,7 @@ def test_a_required_reason_must_be_given(office: Office) -> None:
 
 def test_the_hook_is_asked_after_the_yes_and_before_the_first_write(office: Office) -> None:
     office.policy(hook=office.gate("""echo '{"allow": true, "reason": "window until 06:00"}'"""))
-    done = run("deploy", office.plan, "-f", office.fabric)
+    done = run("deploy", office.plan, "--fabric", office.fabric)
     assert done.stderr.endswith("Nobody is there to ask; say --yes\n")
     assert office.deploy("--dry-run").returncode == UNREACHED
     assert not (office.folder / "asked").exists()
@@ -162,7 +162,7 @@ def test_a_hook_that_refuses_hangs_dies_or_babbles_stops_the_deploy(office: Offi
     office.refused(office.deploy(), said, code=1)
     assert office.history() == []
     office.refused(office.deploy("--skip-hook", "the gate is down"), "the hook must not be skipped by a deploy")
-    assert_refused(run("deploy", "-f", office.fabric, "--skip-hook", " "), "--skip-hook says nothing")
+    assert_refused(run("deploy", "--fabric", office.fabric, "--skip-hook", " "), "--skip-hook says nothing")
 
 
 def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,7 @@ def test_a_service_is_asked_with_its_token(office: Office, monkeypatch: pytest.M
 def test_an_interrupt_while_the_hook_is_asked_ends_both_and_begins_nothing(office: Office) -> None:
     begun = f"{office.folder}/begun"
     office.policy(hook=office.gate(f"echo $$ >{begun}; mv {begun} {office.folder}/pid; sleep 1000", timeout_s=600))
-    words = ["deploy", str(office.plan), "-f", str(office.fabric), "--yes"]
+    words = ["deploy", str(office.plan), "--fabric", str(office.fabric), "--yes"]
     netkit = subprocess.Popen([*NETKIT, *words], cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True)
     pid = office.folder / "pid"
     until(pid.exists, "the hook is asked")
@@ -195,7 +195,7 @@ def test_a_hook_may_be_skipped_where_the_policy_says_so_and_that_is_kept(office:
     assert (done.returncode, done.stderr.splitlines()[0]) == (UNREACHED, "the hook was not asked")
     (one,) = office.history()
     assert (one["provenance"][0]["hook"], one["provenance"][0]["hook_reason"]) == ("skipped", "the gate is down")
-    assert "  hook: skipped: the gate is down" in run("history", "last", "-f", office.fabric).stdout.splitlines()
+    assert "  hook: skipped: the gate is down" in run("history", "last", "--fabric", office.fabric).stdout.splitlines()
 
 
 def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: Office) -> None:
@@ -210,7 +210,7 @@ def test_a_deploy_that_needs_an_approval_waits_for_it_and_takes_it_once(office: 
     (one,) = office.history()
     given = one["provenance"][0]["approval"]
     assert (given["approver"], given["text"]) == (BOB, beside.read_text(encoding="utf-8"))
-    assert f"  approved by {BOB}, " in run("history", "last", "-f", office.fabric).stdout
+    assert f"  approved by {BOB}, " in run("history", "last", "--fabric", office.fabric).stdout
     office.refused(office.deploy(), f"the approval of {BOB} was used by run {one['run']}")
     other = office.folder / "elsewhere"
     assert office.approve("-o", other, key="carol").returncode == 0
@@ -257,9 +257,9 @@ def known_login() -> str:
 
 def test_an_approver_sees_the_plan_and_signs_only_what_the_intent_here_leads_to(office: Office) -> None:
     assert "is not within what holds; use up to 24" in office.approve("--valid-hours", "25").stderr
-    asked = run("approve", office.plan, "-f", office.fabric, "--key", office.folder / "bob")
+    asked = run("approve", office.plan, "--fabric", office.fabric, "--key", office.folder / "bob")
     assert asked.stderr == f"error: Approve this for 1 device of small as {BOB}? Nobody is there to ask; say --yes\n"
-    named = run("approve", office.plan, "-f", office.fabric, "--yes")
+    named = run("approve", office.plan, "--fabric", office.fabric, "--yes")
     assert_refused(named, "no key is named to sign with; give --key FILE")
     strange = office.approve("--as", CAROL)
     assert f"the approval is by {CAROL}, its key is that of {BOB}" in strange.stderr
@@ -282,7 +282,7 @@ def test_what_is_intended_here_must_be_what_the_plan_was_made_for(office: Office
 
 def test_the_key_git_signs_with_is_the_default(office: Office) -> None:
     office.git("config", "user.signingkey", str(office.folder / "bob"))
-    done = run("approve", office.plan, "-f", office.fabric, "--yes")
+    done = run("approve", office.plan, "--fabric", office.fabric, "--yes")
     assert done.returncode == 0, done.stderr
 
 
@@ -290,21 +290,23 @@ def test_a_plan_that_changes_nothing_needs_no_approval(office: Office) -> None:
     office.policy(approval={"required": "always"}, hook=office.gate("exit 1"), reason="required")
     plan = office.folder / "nothing.json"
     office.scene.edit("leaf01", "startup.yaml", "spare", "gpu01:rail0")
-    assert run("plan", "-f", office.fabric, "--running", office.scene.saved, "-o", plan).returncode == 0
-    assert run("deploy", plan, "-f", office.fabric, "--yes").returncode == 0
-    done = run("approve", plan, "-f", office.fabric, "--key", office.folder / "bob", "--yes")
+    assert run("plan", "--fabric", office.fabric, "--running", office.scene.saved, "-o", plan).returncode == 0
+    assert run("deploy", plan, "--fabric", office.fabric, "--yes").returncode == 0
+    done = run("approve", plan, "--fabric", office.fabric, "--key", office.folder / "bob", "--yes")
     assert_refused(done, "the plan changes nothing")
 
 
 def test_a_wrong_policy_is_said_by_validate_and_stops_a_deploy(office: Office) -> None:
     office.policy(hok={})
-    for done in (office.deploy(), run("validate", "-f", office.fabric)):
+    for done in (office.deploy(), run("validate", "--fabric", office.fabric)):
         assert_refused(done, "deploy.yaml:1: hok: unknown key 'hok'")
 
 
 def test_limit_of_history_is_for_one_run(office: Office) -> None:
-    assert_refused(run("history", "-f", office.fabric, "--limit", "leaf01"), "--limit is for the diffs of one run")
+    assert_refused(
+        run("history", "--fabric", office.fabric, "--limit", "leaf01"), "--limit is for the diffs of one run"
+    )
     assert office.deploy().returncode == UNREACHED
-    shown = run("history", "last", "-f", office.fabric, "--limit", "leaf01").stdout
+    shown = run("history", "last", "--fabric", office.fabric, "--limit", "leaf01").stdout
     assert "description: spare → gpu01:rail0" in shown
-    assert "description" not in run("history", "last", "-f", office.fabric, "--limit", "leaf02").stdout
+    assert "description" not in run("history", "last", "--fabric", office.fabric, "--limit", "leaf02").stdout

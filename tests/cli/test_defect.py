@@ -60,7 +60,7 @@ def _validate(breaking: Breaking, place: Path, spoil: Breaking = lambda: None) -
         validate.run = lambda *_, **__: breaking()
         spoil()
 
-    return run("validate", "-f", FABRIC, before=before)
+    return run("validate", "--fabric", FABRIC, before=before)
 
 
 @pytest.mark.parametrize("breaking", [_lookup, _in_lines, _unspeakable, _network, _pipe])
@@ -116,14 +116,14 @@ def test_a_defect_in_a_thread_is_told_once(tmp_path: Path) -> None:
 def test_closed_streams_are_no_defect(tmp_path: Path) -> None:
     words = 'exec "$@" 0<&- 1>&- 2>&-'
     out = tmp_path / "out"
-    command = ["sh", "-c", words, "sh", *NETKIT, "render", "-f", str(FABRIC), "-o", str(out), "--limit", "leaf01"]
+    command = ["sh", "-c", words, "sh", *NETKIT, "render", "--fabric", str(FABRIC), "-o", str(out), "--limit", "leaf01"]
     done = subprocess.run(command, cwd=ROOT, env=environment(TMPDIR=str(tmp_path)), check=False, timeout=PATIENCE_S)
     assert done.returncode == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(("schema",), 141), (("--help",), 141), (("validate", "-f", "nowhere"), 3)]
+    ("words", "code"), [(("schema",), 141), (("--help",), 141), (("validate", "--fabric", "nowhere"), 3)]
 )
 def test_output_that_nobody_reads_is_no_verdict(words: tuple[str, ...], code: int, tmp_path: Path) -> None:
     reading, writing = os.pipe()

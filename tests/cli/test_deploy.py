@@ -38,13 +38,13 @@ def nowhere(scene: Scene) -> None:
 def planned(scene: Scene, file: Path) -> Path:
     """Write a plan that changes a description."""
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
-    done = run("plan", "-f", scene.fabric, "--running", scene.saved, "-o", file)
+    done = run("plan", "--fabric", scene.fabric, "--running", scene.saved, "-o", file)
     assert done.returncode == 0, done.stderr
     return file
 
 
 def deploy(scene: Scene, *options: str | Path) -> Done:
-    return run("deploy", "-f", scene.fabric, *options)
+    return run("deploy", "--fabric", scene.fabric, *options)
 
 
 def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Path, golden: Golden) -> None:
@@ -73,7 +73,7 @@ def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Pat
         ("trust", "--lab"),
         ("inventory", "--lab=none"),
     ):
-        done = run(*options, "-f", scene.fabric)
+        done = run(*options, "--fabric", scene.fabric)
         assert_refused(done)
         said.append(f"$ netkit {' '.join(map(str, options))}\n{done.stderr}".replace(str(tmp_path), "DIR"))
     golden("cli/deploy-refused.txt", "".join(said))
@@ -189,10 +189,10 @@ def test_a_deploy_to_devices_nobody_reaches_ends_with_4_and_stays_in_the_history
     assert done.returncode == 4, done.stderr
     found = {one["device"]: one for one in json.loads(done.stdout)["devices"]}
     assert (found["leaf01"]["result"], found["leaf01"]["state"]) == ("unreachable", "as before")
-    listed = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    listed = json.loads(run("history", "--fabric", scene.fabric, "--format", "json").stdout)
     assert [one["devices"]["leaf01"] for one in listed] == ["unreachable"]
-    assert "leaf01" in run("history", "last", "-f", scene.fabric).stdout
-    assert run("history", "-f", scene.fabric, "--lab").stdout == "no run on small yet\n"
+    assert "leaf01" in run("history", "last", "--fabric", scene.fabric).stdout
+    assert run("history", "--fabric", scene.fabric, "--lab").stdout == "no run on small yet\n"
 
 
 def test_a_dry_run_leaves_no_run_behind(scene: Scene, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_a_dry_run_leaves_no_run_behind(scene: Scene, tmp_path: Path) -> None:
     done = deploy(scene, planned(scene, tmp_path / "plan.json"), "--dry-run")
     assert done.returncode == 4
     assert "dry run of small: 6 devices: 5 unchanged, 1 unreachable\n" in done.stdout
-    assert run("history", "-f", scene.fabric).stdout == "no run on small yet\n"
+    assert run("history", "--fabric", scene.fabric).stdout == "no run on small yet\n"
 
 
 def test_trust_tells_who_does_not_answer(scene: Scene) -> None:
     nowhere(scene)
-    done = run("trust", "-f", scene.fabric)
+    done = run("trust", "--fabric", scene.fabric)
     assert (done.returncode, done.stdout) == (4, "")
     said = done.stderr.splitlines()
     assert [line.split(": ")[1] for line in said] == list(NAMES)
@@ -214,7 +214,7 @@ def test_trust_tells_who_does_not_answer(scene: Scene) -> None:
 
 def test_inventory_has_the_hosts_and_no_password(scene: Scene) -> None:
     nowhere(scene)
-    done = run("inventory", "-f", scene.fabric, "--limit", "gpu02")
+    done = run("inventory", "--fabric", scene.fabric, "--limit", "gpu02")
     assert (done.returncode, done.stderr) == (0, "")
     assert set(yaml.safe_load(done.stdout)["all"]["hosts"]) == {"gpu02"}
 
@@ -226,7 +226,7 @@ def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_ask
     shutil.rmtree(scene.saved / "spine01")
     scene.edit("leaf01", "startup.yaml", "gpu01:rail0", "spare")
     plan = tmp_path / "plan.json"
-    assert run("plan", "-f", scene.fabric, "--running", scene.saved, "-o", plan).returncode == 4
+    assert run("plan", "--fabric", scene.fabric, "--running", scene.saved, "-o", plan).returncode == 4
     done = deploy(scene, plan, "--yes")
     remedy = "leave them out with --limit, or go on with --max-fail 1"
     assert done.stderr == f"error: spine01: could not be read for the plan, and 0 may fail; {remedy}\n"
@@ -239,7 +239,7 @@ def test_what_could_not_be_read_is_left_out_or_allowed_for_before_anybody_is_ask
 
 def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: Path) -> None:
     nowhere(scene)
-    words = ["deploy", "-f", str(scene.fabric), str(planned(scene, tmp_path / "plan.json")), "--yes"]
+    words = ["deploy", "--fabric", str(scene.fabric), str(planned(scene, tmp_path / "plan.json")), "--yes"]
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
@@ -247,5 +247,5 @@ def test_a_deploy_goes_on_when_nobody_listens_any_more(scene: Scene, tmp_path: P
     )
     os.close(writing)
     assert done.returncode == 4
-    listed = json.loads(run("history", "-f", scene.fabric, "--format", "json").stdout)
+    listed = json.loads(run("history", "--fabric", scene.fabric, "--format", "json").stdout)
     assert [one["devices"]["leaf01"] for one in listed] == ["unreachable"]

@@ -31,7 +31,7 @@ class Site(NamedTuple):
     lab: RunningLab
 
     def netkit(self, verb: str, *words: str | Path) -> tuple[int, str]:
-        done = self.lab.netkit(verb, "-f", self.lab.fabric, f"--lab={self.lab.name}", *words)
+        done = self.lab.netkit(verb, "--fabric", self.lab.fabric, f"--lab={self.lab.name}", *words)
         return done.returncode, done.stdout + done.stderr
 
     def seen(self, file: Path, source: str) -> Snapshot:
@@ -131,10 +131,10 @@ def test_a_server_is_trusted_by_its_certificate_and_lets_in_by_password(
         "platforms": {"eos": {"port": record["https_port"]}},
     }
     (folder / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    words = ("check", "-f", folder, "--limit", "leaf01", "--window", "0", "links.up")
+    words = ("check", "--fabric", folder, "--limit", "leaf01", "--window", "0", "links.up")
     monkeypatch.setenv("GNMI_WORD", password)
     assert "its certificate is not trusted yet: see netkit trust" in site.lab.netkit(*words).stdout
-    trusted = site.lab.netkit("trust", "-f", folder, "--limit", "leaf01", "--yes")
+    trusted = site.lab.netkit("trust", "--fabric", folder, "--limit", "leaf01", "--yes")
     assert (trusted.returncode, f":{record['gnmi_port']} " in trusted.stdout) == (0, True), trusted.stderr
     right = site.lab.netkit(*words)
     assert right.returncode == 0, right.stdout + right.stderr

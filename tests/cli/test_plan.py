@@ -23,7 +23,7 @@ from tests.plan.scenes import Staged, staged
 
 
 def plan(scene: Scene, *options: str | Path) -> Done:
-    return run("plan", "-f", scene.fabric, "--running", scene.saved, *options)
+    return run("plan", "--fabric", scene.fabric, "--running", scene.saved, *options)
 
 
 def test_what_runs_as_intended_needs_nothing(scene: Scene) -> None:
@@ -100,7 +100,7 @@ def test_what_is_wrong_with_the_command_line_is_said(scene: Scene, tmp_path: Pat
         ("--lab=other",),
         ("--lab=../other",),
     ):
-        done = run("plan", "-f", scene.fabric, *options)
+        done = run("plan", "--fabric", scene.fabric, *options)
         assert_refused(done)
         said.append(done.stderr.replace(str(tmp_path), "DIR"))
     golden("cli/plan-refused.txt", "".join(said))
@@ -113,7 +113,7 @@ def test_a_plan_goes_into_a_pipe_and_through_a_link_not_over_them(scene: Scene, 
     link.symlink_to(real)
     reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
     for out in (pipe, link):
-        assert run("plan", "-f", scene.fabric, "--running", scene.saved, "--out", out).returncode == 0
+        assert run("plan", "--fabric", scene.fabric, "--running", scene.saved, "--out", out).returncode == 0
     assert reader.communicate(timeout=60)[0] == real.read_bytes()
     assert (pipe.is_fifo(), link.is_symlink(), real.read_bytes()[:1]) == (True, True, b"{")
 
@@ -134,7 +134,7 @@ def test_devices_nobody_reaches_are_listed(scene: Scene) -> None:
         "platforms": {"nvue": {"port": 1}},
     }
     (scene.fabric / "access.yaml").write_text(yaml.safe_dump(access), encoding="utf-8")
-    done = run("plan", "-f", scene.fabric, "--limit", "!role=host")
+    done = run("plan", "--fabric", scene.fabric, "--limit", "!role=host")
     assert (done.returncode, done.stderr) == (4, "")
     head, *lines = done.stdout.splitlines()
     assert head == "small: nothing to change on 0 devices, 4 could not be read"

@@ -51,13 +51,13 @@ def test_a_proof_is_of_a_whole_change_of_the_repository(changed: Repository) -> 
     for done in (
         changed.plan("--prove", "--limit", "leaf01"),
         changed.plan("--prove", base="running"),
-        run("plan", "-f", changed.fabric, "--prove"),
+        run("plan", "--fabric", changed.fabric, "--prove"),
     ):
         assert_refused(done, "--prove rolls a whole change")
 
 
 def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Repository) -> None:
-    words = ("plan", "-f", changed.fabric, "--against", "git:HEAD", "--prove", "--format")
+    words = ("plan", "--fabric", changed.fabric, "--against", "git:HEAD", "--prove", "--format")
     done = run(*words, "json", before=_unable)
     assert done.returncode == 3
     found = json.loads(done.stdout)["proof"]
@@ -68,7 +68,7 @@ def test_a_machine_that_cannot_run_labs_is_told_in_the_comment(changed: Reposito
 
 
 def test_a_machine_that_runs_full_is_told_in_the_comment(changed: Repository) -> None:
-    words = ("plan", "-f", changed.fabric, "--against", "git:HEAD", "--prove", "--format", "markdown")
+    words = ("plan", "--fabric", changed.fabric, "--against", "git:HEAD", "--prove", "--format", "markdown")
     done = run(*words, before=_full)
     assert done.returncode == 3
     said = "⚠ **Not proven: this machine could not carry the proof: "

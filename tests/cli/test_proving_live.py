@@ -46,7 +46,17 @@ def repository(tmp_path: Path) -> Repository:
 
 def proving(repository: Repository, home: Path) -> subprocess.Popen[str]:
     """Begin a proof where no secret is known."""
-    words = [*NETKIT, "plan", "-f", str(repository.fabric), "--against", "git:HEAD", "--prove", "--format", "json"]
+    words = [
+        *NETKIT,
+        "plan",
+        "--fabric",
+        str(repository.fabric),
+        "--against",
+        "git:HEAD",
+        "--prove",
+        "--format",
+        "json",
+    ]
     place = environment(NETKIT_LAB_DIR=str(home), NETKIT_STATE_DIR=str(home / "state"))
     bare = {key: value for key, value in place.items() if not key.startswith("NETKIT_SECRET_")}
     return subprocess.Popen(words, cwd=ROOT, env=bare, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")

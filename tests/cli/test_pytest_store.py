@@ -27,18 +27,26 @@ def outcome(fabric: Path, at_s: float, errors: int, *arguments: str) -> tuple[in
     """Run one check by pytest on what was seen of one leaf; return how it ended, and what each test became."""
     file, report = fabric.parent / "snapshot.json", fabric.parent / "junit.xml"
     file.write_bytes(serial.dump(seen(at_s, errors)))
-    about = ("--fabric", str(fabric), "--snapshot", str(file), "--limit", "leaf01", f"--junit-xml={report}")
+    about = (
+        "--netkit-fabric",
+        str(fabric),
+        "--netkit-snapshot",
+        str(file),
+        "--netkit-limit",
+        "leaf01",
+        f"--junit-xml={report}",
+    )
     done = pytests(LOAD, *about, "-k", "errors", *arguments, cwd=fabric.parent)
     found = Xml.parse(report).getroot().iter("testcase")  # noqa: S314 (our own output)
     return done.returncode, {case.get("name", ""): next((part.tag for part in case), "pass") for case in found}
 
 
 def test_counters_are_judged_since_the_last_run_whoever_stored_it(fabric: Path) -> None:
-    assert outcome(fabric, BEGAN_S, 5, "--store", "--since=last") == (0, {"leaf01": "skipped"})
-    assert outcome(fabric, BEGAN_S + 3600, 5, "--store", "--since=last") == (0, {"leaf01": "pass"})
+    assert outcome(fabric, BEGAN_S, 5, "--netkit-store", "--netkit-since=last") == (0, {"leaf01": "skipped"})
+    assert outcome(fabric, BEGAN_S + 3600, 5, "--netkit-store", "--netkit-since=last") == (0, {"leaf01": "pass"})
     said = verdicts(check(fabric, seen(BEGAN_S + 7200, 25), "load.errors", "--store", "--since=last"))
     assert said["load.errors[leaf01]"][0] == "fail"
-    assert outcome(fabric, BEGAN_S + 9000, 99, "--store", "--since=last") == (1, {"leaf01": "failure"})
+    assert outcome(fabric, BEGAN_S + 9000, 99, "--netkit-store", "--netkit-since=last") == (1, {"leaf01": "failure"})
     assert [run["verdict"] for run in stored(fabric)] == ["fail", "fail", "pass", "skipped"]
 
 
@@ -50,27 +58,32 @@ def test_without_a_store_no_run_is_kept(fabric: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--since=last",), "--since last needs a store"),
-        (("--store", "--since=yesterday"), "no run 'yesterday' to judge counters since"),
-        (("--store", "-n2"), "a run that is stored is one run"),
-        (("--source=snmp", "--snapshot=x"), "what a snapshot was taken through is settled"),
-        (("--window=-1", "--lab"), "--window -1 is no time"),
-        (("--window=nan", "--lab"), "--window nan is no time"),
+        (("--netkit-since=last",), "--since last needs a store"),
+        (("--netkit-store", "--netkit-since=yesterday"), "no run 'yesterday' to judge counters since"),
+        (("--netkit-store", "-n2"), "a run that is stored is one run"),
+        (("--netkit-source=snmp", "--netkit-snapshot=x"), "what a snapshot was taken through is settled"),
+        (("--netkit-window=-1", "--netkit-lab"), "--netkit-window -1 is no time"),
+        (("--netkit-window=nan", "--netkit-lab"), "--netkit-window nan is no time"),
     ],
 )
 def test_options_that_cannot_be_are_refused_once(fabric: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = pytests(LOAD, "--fabric", str(fabric), *arguments, cwd=fabric.parent)
+    done = pytests(LOAD, "--netkit-fabric", str(fabric), *arguments, cwd=fabric.parent)
     assert (done.returncode, (done.stdout + done.stderr).count(said)) == (4, 1)
 
 
 @pytest.mark.parametrize(("file", "code"), [("nccl_two_nodes.txt", 0), ("perftest_failed.txt", 1)])
 def test_results_alone_are_judged_without_a_device(fabric: Path, file: str, code: int) -> None:
     done = pytests(
-        ROOT / "checks" / "acceptance.py", "--fabric", str(fabric), "--results", RESULTS / file, cwd=fabric.parent
+        ROOT / "checks" / "acceptance.py",
+        "--netkit-fabric",
+        str(fabric),
+        "--netkit-results",
+        RESULTS / file,
+        cwd=fabric.parent,
     )
     assert done.returncode == code, done.stdout
 
 
 def test_what_cannot_be_judged_at_all_is_an_error_and_no_failure(fabric: Path) -> None:
-    found = outcome(fabric, BEGAN_S, 5, f"--store={fabric}/nowhere/store.db")
+    found = outcome(fabric, BEGAN_S, 5, f"--netkit-store={fabric}/nowhere/store.db")
     assert found == (1, {"leaf01": "error"})

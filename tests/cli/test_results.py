@@ -52,9 +52,13 @@ def test_pytest_says_of_results_in_a_snapshot_what_netkit_check_says(place: tupl
     fabric, file = place
     whole = tmp_path / "whole.json"
     whole.write_bytes(serial.dump(trials.added(serial.read(file), trials.read([BAD]))))
-    words = ["-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider", "checks/acceptance.py", "--fabric", fabric]
+    words = ["-m", "pytest", "-q", "-rfs", "-p", "no:cacheprovider", "checks/acceptance.py", "--netkit-fabric", fabric]
     done = subprocess.run(
-        [sys.executable, *map(str, words), "--snapshot", whole], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, *map(str, words), "--netkit-snapshot", whole],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "FAILED checks/acceptance.py::completed[fabric]" in done.stdout

@@ -24,7 +24,7 @@ def fabric(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def installed(fabric: Path, units: Path, *options: str | Path) -> Done:
-    return run("schedule", "-f", fabric, "install", "--units", units, *options)
+    return run("schedule", "--fabric", fabric, "install", "--units", units, *options)
 
 
 def test_units_are_written_once(fabric: Path, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_systemd_accepts_the_units(fabric: Path, tmp_path: Path) -> None:
 
 
 def test_what_show_prints(fabric: Path, golden: Golden, tmp_path: Path) -> None:
-    done = run("schedule", "-f", fabric, "--every", "1h", cwd=tmp_path)
+    done = run("schedule", "--fabric", fabric, "--every", "1h", cwd=tmp_path)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("ExecStart=")]
     golden("cli/schedule.txt", "\n".join(lines).replace(str(tmp_path), "HERE") + "\n")
     (start,) = [line for line in done.stdout.splitlines() if line.startswith("ExecStart=")]
@@ -66,23 +66,27 @@ def places(done: Done) -> set[str]:
 
 
 def test_units_run_where_checks_and_templates_of_the_user_are(fabric: Path, tmp_path: Path) -> None:
-    assert places(run("schedule", "-f", fabric / "fabric.yaml", cwd=tmp_path)) == {f"{tmp_path}/my 100%% fabric $HOME"}
+    assert places(run("schedule", "--fabric", fabric / "fabric.yaml", cwd=tmp_path)) == {
+        f"{tmp_path}/my 100%% fabric $HOME"
+    }
     (tmp_path / "checks").mkdir()
-    done = run("schedule", "-f", fabric.name, "--backup", "saved", cwd=tmp_path)
+    done = run("schedule", "--fabric", fabric.name, "--backup", "saved", cwd=tmp_path)
     assert places(done) == {str(tmp_path)}
     assert f'--fabric "{tmp_path}/my 100%% fabric $$HOME" ' in done.stdout
 
 
 def test_with_receivers_the_unit_tells_them(fabric: Path) -> None:
     (start,) = [
-        line for line in run("schedule", "-f", fabric, "--notify").stdout.splitlines() if line.startswith("ExecStart=")
+        line
+        for line in run("schedule", "--fabric", fabric, "--notify").stdout.splitlines()
+        if line.startswith("ExecStart=")
     ]
     assert start.endswith(" --store --since last --changes --notify --deadline 900s")
 
 
 @pytest.mark.parametrize("every", ["", "15", "0m", "1w", "-5m", "15 m"])
 def test_a_time_that_is_none_is_refused(fabric: Path, every: str) -> None:
-    assert_refused(run("schedule", "-f", fabric, f"--every={every}"), "use minutes, hours or days")
+    assert_refused(run("schedule", "--fabric", fabric, f"--every={every}"), "use minutes, hours or days")
 
 
 def test_a_folder_that_cannot_be_written_is_told(fabric: Path, tmp_path: Path) -> None:
@@ -105,8 +109,10 @@ def test_units_of_another_folder_are_never_written_over(fabric: Path, tmp_path: 
 @pytest.mark.parametrize("end", ["\n", "\r", "\t"])
 def test_a_path_that_would_break_a_unit_is_refused(fabric: Path, tmp_path: Path, end: str) -> None:
     odd = write_fabric(tmp_path / f"first{end}ExecStart=second", VALUES)
-    assert_refused(run("schedule", "-f", odd), "cannot stand in a unit of systemd")
-    assert_refused(run("schedule", "-f", fabric, "--backup", tmp_path / f"saved{end}"), "rename it without newlines")
+    assert_refused(run("schedule", "--fabric", odd), "cannot stand in a unit of systemd")
+    assert_refused(
+        run("schedule", "--fabric", fabric, "--backup", tmp_path / f"saved{end}"), "rename it without newlines"
+    )
 
 
 def changes(fabric: Path, taken_s: float, errors: int) -> Done:

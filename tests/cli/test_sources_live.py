@@ -29,7 +29,7 @@ class Site(NamedTuple):
 
     def judged(self, *words: str) -> tuple[int, Any]:
         done = self.lab.netkit(
-            "check", "-f", self.lab.fabric, f"--lab={self.lab.name}", "--window", "2", "--format", "json", *words
+            "check", "--fabric", self.lab.fabric, f"--lab={self.lab.name}", "--window", "2", "--format", "json", *words
         )
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
@@ -108,7 +108,7 @@ def test_secrets_come_from_access_yaml_and_wrong_ones_are_told(
     snmp |= {"auth": {"env": "SNMP_AUTH_WORD"}, "priv": {"env": "SNMP_PRIV_WORD"}}
     settings = {"facts": "snmp", "snmp": snmp, "addresses": {"leaf01": device["address"]}, "timeout_s": 60}
     (folder / "access.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
-    words = ("check", "-f", folder, "--limit", "leaf01", "--window", "0", "links.up")
+    words = ("check", "--fabric", folder, "--limit", "leaf01", "--window", "0", "links.up")
     for name, value in RIGHT.items():
         monkeypatch.setenv(name, value)
     right = site.lab.netkit(*words)

@@ -30,7 +30,7 @@ def fabric(tmp_path: Path) -> Path:
 
 def problems(fabric: Path) -> list[tuple[str, int, str]]:
     """Return the file, line and place of all that is wrong, which both ways to say it tell alike."""
-    done, in_words = run("validate", "-f", fabric, "--format=json"), run("validate", "-f", fabric)
+    done, in_words = run("validate", "--fabric", fabric, "--format=json"), run("validate", "-f", fabric)
     told = json.loads(done.stdout)
     assert (done.returncode, in_words.returncode, told["valid"]) == (3, 3, False)
     assert len(in_words.stderr.splitlines()) == len(told["problems"])
@@ -54,7 +54,7 @@ def test_settings_beside_the_intent_are_validated_too(fabric: Path) -> None:
 def test_settings_that_are_well_are_no_problem(fabric: Path) -> None:
     (fabric / "notify.yaml").write_text(NOTIFY[: NOTIFY.index("  - {name: tickets")], encoding="utf-8")
     (fabric / "access.yaml").write_text("user: ops\n", encoding="utf-8")
-    assert run("validate", "-f", fabric / "fabric.yaml").returncode == 0
+    assert run("validate", "--fabric", fabric / "fabric.yaml").returncode == 0
 
 
 @pytest.mark.parametrize("name", ["notify", "access"])

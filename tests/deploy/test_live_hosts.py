@@ -142,7 +142,7 @@ def test_a_host_lost_in_the_middle_goes_back_and_the_other_is_done(up: Bench, si
     write_fabric(up.lab.fabric, CHANGED)
     own = up.lab.fabric / "playbooks" / "tasks"
     own.mkdir(parents=True)
-    cut = f"cd {ROOT}; NETKIT_LAB_DIR={up.lab.home} {sys.executable} -m netkit lab break unreachable gpu02 --name t"
+    cut = f"cd {ROOT}; NETKIT_LAB_DIR={up.lab.home} {sys.executable} -m netkit lab break unreachable gpu02 --lab t"
     (own / "rail.yml").write_text(CUT.format(command=cut), encoding="utf-8")
     process = site.started("deploy", *ON_HOSTS)
     try:

@@ -57,7 +57,7 @@ class RunningLab:
 
     def lab(self, verb: str, *arguments: str | Path, stdin: str = "") -> Done:
         """Run a verb of `netkit lab` on this lab."""
-        return self.netkit("lab", verb, "--name", self.name, *arguments, stdin=stdin)
+        return self.netkit("lab", verb, "--lab", self.name, *arguments, stdin=stdin)
 
     def run(self, device: str, *command: str, stdin: str = "") -> str:
         """Run a command on a node, past its management plane; it must succeed."""
@@ -129,7 +129,7 @@ def running(fabric: Path, *options: str, name: str = "t", exit_code: int = 0) ->
     """Boot a fabric for the length of a block."""
     with lab_home() as home:
         lab = RunningLab(name, home, fabric)
-        done = lab.netkit("lab", "up", "--fabric", fabric, "--name", name, *options)
+        done = lab.netkit("lab", "up", "--fabric", fabric, "--lab", name, *options)
         logs = "" if done.returncode == exit_code else keeper_log(home / name)
         assert done.returncode == exit_code, done.stdout + done.stderr + logs
         yield lab

@@ -47,7 +47,7 @@ def test_all_spines_are_in_the_ecmp_set_of_every_leaf(reference: RunningLab) -> 
 
 def test_a_lab_that_runs_is_not_started_again(reference: RunningLab) -> None:
     before = reference.home.joinpath("reference", "init.pid").read_text()
-    done = reference.netkit("lab", "up", "--fabric", reference.fabric, "--name", "reference")
+    done = reference.netkit("lab", "up", "--fabric", reference.fabric, "--lab", "reference")
     assert done.returncode == 0, done.stderr
     assert reference.home.joinpath("reference", "init.pid").read_text() == before
 
@@ -113,7 +113,7 @@ def test_down_leaves_nothing_behind(small: Path) -> None:
 @pytest.mark.parametrize("delay_s", [0.3, 0.8, 1.5, 3.0])
 def test_down_cleans_up_after_an_up_that_was_killed(small: Path, delay_s: float) -> None:
     with lab_home() as home:
-        words = [*NETKIT, "lab", "up", "--fabric", str(small), "--name", "k"]
+        words = [*NETKIT, "lab", "up", "--fabric", str(small), "--lab", "k"]
         settings = environment(NETKIT_LAB_DIR=str(home))
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         with subprocess.Popen(words, cwd=ROOT, env=settings, **quiet) as up:  # type: ignore[call-overload]
@@ -184,7 +184,7 @@ def test_what_does_not_converge_or_reach_names_the_device_and_its_line_of_intent
         assert spoiled.find in text, text
         file.write_text(text.replace(spoiled.find, spoiled.put), encoding="utf-8")
         done = lab.netkit(
-            "lab", "up", "--fabric", small, "--name", "w", "--configs", tmp_path / "out", "--patience", "20"
+            "lab", "up", "--fabric", small, "--lab", "w", "--configs", tmp_path / "out", "--patience", "20"
         )
         assert done.returncode == 1, done.stdout + done.stderr
         line = 1 + (small / "fabric.yaml").read_text(encoding="utf-8").splitlines().index("units:")

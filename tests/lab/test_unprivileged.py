@@ -62,7 +62,7 @@ def test_a_user_without_root_runs_a_whole_lab() -> None:
         done = as_user(
             home,
             "trap '$NETKIT lab down --all >/dev/null' EXIT",
-            f"$NETKIT lab up --fabric {fabric} --name u",
+            f"$NETKIT lab up --fabric {fabric} --lab u",
             "$NETKIT lab check",
             "$NETKIT lab ssh leaf01 hostname",
             "$NETKIT lab exec gpu01 -- cat /etc/hostname",

@@ -71,9 +71,11 @@ def test_an_alert_fires_while_a_state_lasts_and_ends_with_it(site: Site, tmp_pat
         labels = {"alertname": "NetkitCheck", "fabric": "small", "check": "load.errors", "device": "leaf01"}
         assert first["labels"] == {**labels, "place": "swp1s0", "severity": "critical"}
         assert first["annotations"]["summary"].startswith("load.errors[leaf01] swp1s0: 900000 packets arrived damaged")
+        assert first["annotations"]["remedy"]
         assert first["status"]["state"] == "active"
         assert told(site.check(is_bad=True)) == (1, "")
         (second,) = alerts(url)
+        assert second["annotations"] == first["annotations"]
         assert (second["fingerprint"], second["startsAt"]) == (first["fingerprint"], first["startsAt"])
         assert second["endsAt"] > first["endsAt"]
         assert told(site.check(is_bad=False)) == (0, "")

@@ -21,6 +21,7 @@ from tests.command import ROOT
 from tests.judge.scenes import fabric, observation, scene
 
 MONITORING = ROOT / "docs" / "monitoring"
+OF = f'fabric="{fabric().name}",'
 NAME = re.compile(r"\b(?:netkit|rdma)_[a-z_]+\b")
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
@@ -65,7 +66,7 @@ def test_every_counter_has_a_metric() -> None:
 
 def test_values_are_in_base_units_and_only_of_the_design() -> None:
     leaf = fabric().tier("leaf")[0]
-    at = f'node="{leaf.name}",port="{leaf.ports[0].name}"'
+    at = f'{OF}node="{leaf.name}",port="{leaf.ports[0].name}"'
     assert samples("netkit_port_receive_bytes_total") == [f"netkit_port_receive_bytes_total{{{at}}} 1000"]
     pause = f'netkit_port_pfc_pause_seconds_total{{{at},direction="receive",priority="3"}} 2.5'
     assert samples("netkit_port_pfc_pause_seconds_total") == [pause]
@@ -79,9 +80,22 @@ def test_values_are_in_base_units_and_only_of_the_design() -> None:
 def test_a_nic_has_the_labels_of_other_exporters() -> None:
     host = fabric().hosts[0]
     nic = host.nics[0]
-    own = f'host="{host.name}",device="{nic.rdma}",port="1",netdev="{nic.interface}",pci_addr="{nic.pci}"'
+    own = f'{OF}host="{host.name}",device="{nic.rdma}",port="1",netdev="{nic.interface}",pci_addr="{nic.pci}"'
     place = f'rail="{nic.rail}",leaf="{nic.leaf}",leaf_port="{nic.leaf_port}"'
     assert samples("rdma_np_cnp_sent_total") == [f"rdma_np_cnp_sent_total{{{own},{place}}} 70"]
+
+
+def test_every_sample_says_of_which_fabric_it_is() -> None:
+    lines = [line for line in text().splitlines() if not line.startswith("#")]
+    assert lines
+    assert [line for line in lines if f"{{{OF.rstrip(',')}" not in line] == []
+
+
+def test_every_query_of_the_dashboard_is_of_the_chosen_fabric() -> None:
+    said = _expressions("dashboard.json", (MONITORING / "dashboard.json").read_text(encoding="utf-8"))
+    asked = [one for one in NAME.finditer(said) if not said[one.end() :].startswith(", fabric)")]
+    assert asked
+    assert [one[0] for one in asked if not said[one.end() :].startswith('{fabric=~"$fabric"')] == []
 
 
 def test_what_was_not_told_is_absent_and_what_was_not_reached_is_down() -> None:

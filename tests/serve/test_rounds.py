@@ -65,7 +65,7 @@ def test_rounds_never_pile_up_and_what_is_missed_is_noted(
         (missed, *_) = server.diary["missed"]
         assert missed["reason"] == "the check before was still running"
         assert server.diary["rounds"][0]["run"] == server.get("runs")["items"][0]["run"]
-        assert f"netkit_serve_rounds_missed_total {missed['count']}" in server.ask("/metrics").text
+        assert f'netkit_serve_rounds_missed_total{{fabric="small"}} {missed["count"]}' in server.ask("/metrics").text
         assert "the check before was still running" in server.ask("/").text
 
 
@@ -115,7 +115,7 @@ def test_a_round_that_cannot_run_is_told_and_tried_again(places: tuple[Path, Pat
         until(lambda: server.diary["failed_total"] > 0, "a round cannot run")
         assert "it could not run" in server.ask("/").text
         assert "nonsense" in server.ask("/").text
-        assert "netkit_serve_round_exit_code 3\n" in server.ask("/metrics").text
+        assert 'netkit_serve_round_exit_code{fabric="small"} 3\n' in server.ask("/metrics").text
         assert server.ask("/report").code == 200
         file.write_text(good, encoding="utf-8")
         runs = len(server.get("runs")["items"])

@@ -154,8 +154,8 @@ def test_promtool_has_nothing_to_say_about_the_metrics(server: Running) -> None:
     text = server.ask("/metrics").text
     done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert "netkit_serve_round_exit_code 4\n" in text
-    assert 'netkit_collector_up{node="leaf01"} 1\n' in text
+    assert 'netkit_serve_round_exit_code{fabric="small"} 4\n' in text
+    assert 'netkit_collector_up{fabric="small",node="leaf01"} 1\n' in text
     told = set(re.findall(r"^netkit_serve_\w+", text, re.MULTILINE))
     assert told == set(OWN) - {"netkit_serve_backup_timestamp_seconds"}
 

@@ -13,6 +13,7 @@ from netkit.cli.check.request import CheckRequest, check_profile
 from netkit.cli.check.stored import Past, Storing, extent_of, past, source_of
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
+from netkit.cli.terminal.progress import QUIET
 from netkit.cli.terminal.text import columns, write_json
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy.shape import weightiest
@@ -47,6 +48,8 @@ UNREACHED, FAILED = 4, 1
 def run(asked: CheckRequest) -> int:
     """Judge the fabric; return 4 when a device could not be reached, 1 when a check failed or nothing was judged."""
     storing = Storing.of(asked.store, asked.since, asked.keep)
+    if asked.has_changes_only:
+        QUIET.set()
     _refuse(asked, storing)
     checking = _checking(asked)
     with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result

@@ -1,4 +1,4 @@
-"""The checks under pytest: `pytest checks/ --fabric DIR [--snapshot FILE | --lab [NAME]] [--store] [--results FILE]`.
+"""The checks under pytest: `pytest checks/ --netkit-fabric DIR [--netkit-snapshot FILE | --netkit-lab [NAME]]`.
 
 Each check on each device is a test, `checks/bgp.py::sessions[leaf01]`, with the verdict of `netkit check`: a failure
 fails, a broken check is an error, what could not be judged is skipped, and a warning passes with a warning. Exit codes
@@ -41,22 +41,22 @@ class CheckWarning(UserWarning):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options that choose a fabric."""
     group = parser.getgroup("netkit")
-    group.addoption("--fabric", default="", help="folder with fabric.yaml: run netkit's checks on its devices")
-    group.addoption("--snapshot", default="", help="judge a file of netkit snapshot; no device is asked")
-    group.addoption("--lab", nargs="?", const=".", default="", help="look at the lab of this fabric, or at NAME")
-    group.addoption("--limit", default="", help="devices: names, globs, role=spine, rail=3")
-    group.addoption("--window", type=float, default=10.0, help="seconds between two samples of the counters")
-    group.addoption("--source", default="", help="native, snmp or napalm: what switches are looked at through")
-    group.addoption("--results", action="append", default=[], metavar="FILE", help="results of acceptance runs")
+    group.addoption("--netkit-fabric", default="", help="folder with fabric.yaml: run netkit's checks on its devices")
+    group.addoption("--netkit-snapshot", default="", help="judge a file of netkit snapshot; no device is asked")
+    group.addoption("--netkit-lab", nargs="?", const=".", default="", help="look at the lab of this fabric, or at NAME")
+    group.addoption("--netkit-limit", default="", help="devices: names, globs, role=spine, rail=3")
+    group.addoption("--netkit-window", type=float, default=10.0, help="seconds between two samples of the counters")
+    group.addoption("--netkit-source", default="", help="native, snmp or napalm: what switches are looked at through")
+    group.addoption("--netkit-results", action="append", default=[], metavar="FILE", help="results of acceptance runs")
     group.addoption(
-        "--store", nargs="?", const=".", default="", help="keep the run in a store: a file, a URL, the usual"
+        "--netkit-store", nargs="?", const=".", default="", help="keep the run in a store: a file, a URL, the usual"
     )
-    group.addoption("--since", default="", metavar="last", help="judge counters since the last stored run")
+    group.addoption("--netkit-since", default="", metavar="last", help="judge counters since the last stored run")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Open the fabric, when one is named: what is wrong with it is said once."""
-    if not config.getoption("--fabric"):
+    if not config.getoption("--netkit-fabric"):
         return
     config.pluginmanager.register(Naming(config))
     from netkit.cli.check import pytest_session  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
@@ -87,7 +87,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Take the files that hold checks, when a fabric is named."""
     is_check = file_path.suffix == ".py" and not file_path.name.startswith(("_", "test_", "conftest"))
-    if not is_check or not parent.config.getoption("--fabric"):
+    if not is_check or not parent.config.getoption("--netkit-fabric"):
         return None
     text = file_path.read_text(encoding="utf-8", errors="replace")
     if "netkit.judge" not in text and not (file_path.parent.name == CHECKS and "netkit" in text):

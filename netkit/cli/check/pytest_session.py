@@ -21,18 +21,18 @@ class Bench:
     """What the tests of a session ask."""
 
     def __init__(self, option: Mapping[str, object], *, is_one_of_many: bool) -> None:
-        snapshot, results = str(option["snapshot"]), option["results"]
-        self._storing = Storing.of(str(option["store"]), str(option["since"]), KEEP)
+        snapshot, results = str(option["netkit_snapshot"]), option["netkit_results"]
+        self._storing = Storing.of(str(option["netkit_store"]), str(option["netkit_since"]), KEEP)
         if self._storing.where and is_one_of_many:
             what = "a run that is stored is one run, and several processes would each make one"
             raise UsageError(Problem(what, "leave out -n, or the store"))
         self._checking = Checking.of(
-            Path(str(option["fabric"])),
-            limit=str(option["limit"]),
-            lab=str(option["lab"]),
-            window_s=_window_s(float(str(option["window"]))),
+            Path(str(option["netkit_fabric"])),
+            limit=str(option["netkit_limit"]),
+            lab=str(option["netkit_lab"]),
+            window_s=_window_s(float(str(option["netkit_window"]))),
             snapshot=Path(snapshot) if snapshot else None,
-            source=str(option["source"]),
+            source=str(option["netkit_source"]),
         )
         self._results = tuple(Path(str(file)) for file in results) if isinstance(results, list) else ()
         self._checks: Sequence[Check] = ()
@@ -91,5 +91,5 @@ class Bench:
 
 def _window_s(given_s: float) -> float:
     if not 0 <= given_s <= LONGEST_S:
-        raise UsageError(Problem(f"--window {given_s:g} is no time", f"give seconds, 0 to {LONGEST_S}"))
+        raise UsageError(Problem(f"--netkit-window {given_s:g} is no time", f"give seconds, 0 to {LONGEST_S}"))
     return given_s

@@ -224,8 +224,12 @@ async def _serve(
 
 
 def _environment(store: str) -> dict[str, str]:
-    """Return what children find their store by: an address may hold a password, which no command line shows."""
-    return {**{name: value for name, value in os.environ.items() if name != TOKEN}, STORE: store}
+    """Return what children find their store by, which may hold a password; what they say is kept, without progress."""
+    return {
+        **{name: value for name, value in os.environ.items() if name != TOKEN},
+        STORE: store,
+        "NETKIT_PROGRESS": "off",
+    }
 
 
 def _schedule(asked: ServeRequest, every_s: int, children: Children, folder: Path) -> Schedule:

@@ -126,7 +126,7 @@ def _chosen(name: str, folder: Path | None, labs: Sequence[LabFolder]) -> LabFol
         return labs[0]
     names = ", ".join(lab.name for lab in labs)
     raise LabError(
-        Problem(f"several labs are here: {names}", "choose one with --name") if labs else Problem("no lab runs", START)
+        Problem(f"several labs are here: {names}", "choose one with --lab") if labs else Problem("no lab runs", START)
     )
 
 

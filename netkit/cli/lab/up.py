@@ -56,7 +56,7 @@ def _recognise(lab: LabFolder, folder: Path) -> None:
     """Refuse to take another fabric's lab for the one that is asked for."""
     known = lab.record().get("fabric")
     if known and Path(known).resolve() != folder.resolve():
-        raise LabError(Problem(f"the lab {lab.name} runs already, from {known}", "choose another name with --name"))
+        raise LabError(Problem(f"the lab {lab.name} runs already, from {known}", "choose another name with --lab"))
 
 
 def _files(project: Project, configs: Path | None) -> Mapping[str, Mapping[str, str]]:

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from netkit.cli.terminal.interrupt import ASKED
 from netkit.cli.terminal.listener import say
+from netkit.cli.terminal.progress import lines
 from netkit.deploy import DeviceOutcome, Event, Phase
 from netkit.deploy.shape import Tell
 from netkit.report.outcome_text import device_text
@@ -40,7 +42,9 @@ WORDS = {
 def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
     """Yield what a deploy tells its events to; `is_stopping` says whether the user has asked it to end."""
     if not sys.stderr.isatty():
-        yield Lines(total)
+        written = Lines(total)
+        with lines(written.now):
+            yield written
         return
     from rich.console import Console  # noqa: PLC0415 (slow to import, and only a terminal needs it)
     from rich.live import Live  # noqa: PLC0415
@@ -56,6 +60,8 @@ class Lines:
 
     def __init__(self, total: int) -> None:
         self._total, self._ended, self._wave = total, 0, -1
+        self._phases: dict[str, Phase] = {}
+        self._began_s = time.monotonic()
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
@@ -65,9 +71,18 @@ class Lines:
                 self._wave = event.wave
                 what = f"wave {event.wave} of {event.waves}" if event.wave else "looking at every device first"
                 say(sys.stderr, f"{event.at_s:6.1f} s  {what}\n")
+            self._phases[event.device] = event.phase
             if event.outcome is not None:
                 self._ended += 1
+                self._phases.pop(event.device)
                 say(sys.stderr, _line(event, event.outcome, self._ended, self._total))
+
+    def now(self) -> str:
+        """Return how many devices are in which phase."""
+        with self._lock:
+            phases = Counter(WORDS[phase] for phase in self._phases.values())
+        said = ", ".join(f"{number} {word}" for word, number in phases.items()) or "waiting"
+        return f"{time.monotonic() - self._began_s:6.1f} s  {said}"
 
 
 def _line(event: Event, outcome: DeviceOutcome, number: int, total: int) -> str:

@@ -1,5 +1,6 @@
-"""A progress bar for whatever takes longer than a second; nothing when output is piped."""
+"""A progress bar for whatever takes longer than a second; a line every two seconds where output is piped."""
 
+import os
 import sys
 import threading
 import time
@@ -7,8 +8,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
+from netkit.cli.terminal.listener import say
+
 Item = TypeVar("Item")
 PATIENCE_S = 1.0
+LINE_S = 2.0
+QUIET = threading.Event()
+"""Set where nobody waits: what cron starts mails whatever is written."""
 WIDTH = 30
 
 
@@ -29,7 +35,7 @@ def progress(title: str, total: int) -> Iterator[Callable[[Iterable[Item]], Iter
 def counter(title: str, total: int) -> Iterator[Callable[[], None]]:
     """Yield a function that is called for each thing done, from any thread."""
     started = time.monotonic()
-    is_shown = sys.stderr.isatty()
+    is_terminal = sys.stderr.isatty()
     lock = threading.Lock()
     done = 0
     drawn = False
@@ -38,14 +44,36 @@ def counter(title: str, total: int) -> Iterator[Callable[[], None]]:
         nonlocal done, drawn
         with lock:
             done += 1
-            if is_shown and time.monotonic() - started > PATIENCE_S:
+            if is_terminal and time.monotonic() - started > PATIENCE_S:
                 bar = "━" * (WIDTH * done // max(total, 1))
                 sys.stderr.write(f"\r{title} {bar:<{WIDTH}} {done}/{total}")
                 sys.stderr.flush()
                 drawn = True
 
     try:
-        yield count
+        with lines(lambda: f"{title} {done}/{total}, {time.monotonic() - started:.0f} s"):
+            yield count
     finally:
         if drawn:
             sys.stderr.write("\r\x1b[K")
+
+
+@contextmanager
+def lines(line: Callable[[], str]) -> Iterator[None]:
+    """Write how far something is every two seconds, where no terminal shows it."""
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(LINE_S):
+            say(sys.stderr, f"{line()}\n")
+
+    writer = threading.Thread(target=write, daemon=True)
+    if sys.stderr.isatty() or QUIET.is_set() or os.environ.get("NETKIT_PROGRESS") == "off":
+        yield
+        return
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()

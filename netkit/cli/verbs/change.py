@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from netkit.cli.running import run as _run
+from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Busy,
     ConfirmWithin,
@@ -69,7 +70,13 @@ def deploy(
     yes: Yes = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Look at every device; write to none.")] = False,
     resume: Annotated[
-        str, typer.Option("--resume", help="Finish an interrupted run: the newest, or =RUN.", metavar="[=RUN]")
+        str,
+        typer.Option(
+            "--resume",
+            help="Finish an interrupted run: the newest, or RUN.",
+            metavar="[RUN]",
+            autocompletion=complete.runs,
+        ),
     ] = "",
     reason: Reason = "",
     approved: Annotated[
@@ -106,7 +113,12 @@ def deploy(
 
 
 def rollback(
-    run: Annotated[str, typer.Argument(help="The run, the beginning of its name, or last.", metavar="RUN")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            help="The run, the beginning of its name, or last.", metavar="RUN", autocompletion=complete.runs
+        ),
+    ],
     fabric: Fabric,
     lab: Lab = "",
     limit: Limit = "",
@@ -156,9 +168,17 @@ def approve(
 
 def history(
     fabric: Fabric,
-    run: Annotated[str, typer.Argument(help="All about one run, or last.", metavar="[RUN]")] = "",
+    run: Annotated[
+        str, typer.Argument(help="All about one run, or last.", metavar="[RUN]", autocompletion=complete.runs)
+    ] = "",
     limit: Annotated[
-        str, typer.Option("--limit", help="Of one run: these devices only, all of their diffs.", metavar="EXPR")
+        str,
+        typer.Option(
+            "--limit",
+            help="Of one run: these devices only, all of their diffs.",
+            metavar="EXPR",
+            autocompletion=complete.devices,
+        ),
     ] = "",
     lab: Lab = "",
     checks: Annotated[bool, typer.Option("--checks", help="Runs of checks instead of deploys.")] = False,

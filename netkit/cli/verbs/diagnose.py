@@ -12,7 +12,7 @@ from netkit.cli.verbs.options import Format
 def diagnose(
     fabric: Annotated[
         Path | None,
-        typer.Option("--fabric", "-f", help="Also count what a fabric has.", show_default=False, metavar="DIR"),
+        typer.Option("--fabric", help="Also count what a fabric has.", show_default=False, metavar="DIR"),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
     output: Format = "text",

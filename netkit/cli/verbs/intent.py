@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from netkit.cli.running import run as _run
+from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Fabric,
     Format,
@@ -21,7 +22,10 @@ def init(
     units: Annotated[int, typer.Option(help="Scalable units.", min=1, max=4096)] = 1,
     platform: Annotated[str, typer.Option(help="nvue, sonic, eos or frr.", metavar="P")] = "nvue",
     model: Annotated[
-        str, typer.Option(help="Switch model; default: one that runs the platform.", metavar="MODEL")
+        str,
+        typer.Option(
+            help="Switch model; default: one that runs the platform.", metavar="MODEL", autocompletion=complete.models
+        ),
     ] = "",
 ) -> None:
     """Write a small, valid fabric to start from."""

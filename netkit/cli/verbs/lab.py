@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from netkit.cli.running import run
+from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import Fabric
 
 verbs = typer.Typer(
@@ -13,13 +14,17 @@ verbs = typer.Typer(
     rich_markup_mode=None,
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Option("--name", help="The lab; default: the name of its fabric.", metavar="LAB")]
-AnyFabric = Annotated[
-    Path | None, typer.Option("--fabric", "-f", help="The fabric of the lab.", show_default=False, metavar="DIR")
+Name = Annotated[
+    str,
+    typer.Option(
+        "--lab", help="The lab; default: the name of its fabric.", metavar="LAB", autocompletion=complete.labs
+    ),
 ]
-Device = Annotated[str, typer.Argument(help="A switch or host.", metavar="DEVICE")]
+AnyFabric = Annotated[
+    Path | None, typer.Option("--fabric", help="The fabric of the lab.", show_default=False, metavar="DIR")
+]
+Device = Annotated[str, typer.Argument(help="A switch or host.", metavar="DEVICE", autocompletion=complete.devices)]
 Command = Annotated[list[str] | None, typer.Argument(help="What to run there.", metavar="COMMAND")]
-PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
 @verbs.command()
@@ -59,21 +64,26 @@ def check(fabric: AnyFabric = None, name: Name = "") -> None:
     run("lab.booted", name, fabric, verb="check")
 
 
-@verbs.command("exec", context_settings=PASS_ON)
+@verbs.command("exec")
 def execute(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Run a command on a node, past its management plane."""
-    run("lab.booted", name, fabric, device, _typed(command) or ["/bin/sh"], verb="execute")
+    run("lab.booted", name, fabric, device, command or ["/bin/sh"], verb="execute")
 
 
-@verbs.command(context_settings=PASS_ON)
+@verbs.command()
 def ssh(device: Device, command: Command = None, fabric: AnyFabric = None, name: Name = "") -> None:
     """Log in to a node over SSH."""
-    run("lab.booted", name, fabric, device, _typed(command), verb="ssh")
+    run("lab.booted", name, fabric, device, command or [], verb="ssh")
 
 
 @verbs.command()
 def logs(
-    device: Annotated[str, typer.Argument(help="A device; without one, the lab itself.", metavar="DEVICE")] = "",
+    device: Annotated[
+        str,
+        typer.Argument(
+            help="A device; without one, the lab itself.", metavar="DEVICE", autocompletion=complete.devices
+        ),
+    ] = "",
     fabric: AnyFabric = None,
     name: Name = "",
 ) -> None:
@@ -83,8 +93,8 @@ def logs(
 
 @verbs.command("break")
 def break_(
-    fault: Annotated[str, typer.Argument(help="What breaks.", metavar="FAULT")] = "",
-    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
+    fault: Annotated[str, typer.Argument(help="What breaks.", metavar="FAULT", autocompletion=complete.faults)] = "",
+    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]", autocompletion=complete.devices)] = "",
     options: Annotated[list[str] | None, typer.Argument(help="Details.", metavar="NAME=VALUE")] = None,
     fabric: AnyFabric = None,
     name: Name = "",
@@ -99,8 +109,10 @@ def break_(
 
 @verbs.command()
 def heal(
-    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]")] = "",
-    fault: Annotated[str, typer.Argument(help="What; default: everything there.", metavar="FAULT")] = "",
+    place: Annotated[str, typer.Argument(help="Where.", metavar="DEVICE[:PORT]", autocompletion=complete.devices)] = "",
+    fault: Annotated[
+        str, typer.Argument(help="What; default: everything there.", metavar="FAULT", autocompletion=complete.faults)
+    ] = "",
     fabric: AnyFabric = None,
     name: Name = "",
     everything: Annotated[bool, typer.Option("--all", help="Heal every fault of the lab.")] = False,
@@ -111,7 +123,9 @@ def heal(
 
 @verbs.command()
 def incast(
-    place: Annotated[str, typer.Argument(help="The NIC that receives.", metavar="HOST:NIC")],
+    place: Annotated[
+        str, typer.Argument(help="The NIC that receives.", metavar="HOST:NIC", autocompletion=complete.devices)
+    ],
     senders: Annotated[int, typer.Option(help="NICs of its rail that send.", min=1, max=64)] = 3,
     seconds: Annotated[float, typer.Option(help="For how long.", min=1, max=3600)] = 60,
     fabric: AnyFabric = None,
@@ -141,9 +155,3 @@ def load(
 def restart(device: Device, fabric: AnyFabric = None, name: Name = "") -> None:
     """Cut a node's power and boot it from what it had saved."""
     run("lab.booted", name, fabric, device, verb="restart")
-
-
-def _typed(command: list[str] | None) -> list[str]:
-    """Return a command without the dashes that set it apart from our own options."""
-    words = command or []
-    return words[1:] if words[:1] == ["--"] else words

@@ -7,6 +7,7 @@ import typer
 
 from netkit.cli.check.request import CheckRequest
 from netkit.cli.running import run as _run
+from netkit.cli.verbs import complete
 from netkit.cli.verbs.options import (
     Fabric,
     Facts,
@@ -24,7 +25,10 @@ from netkit.cli.verbs.options import (
 def check(
     fabric: Fabric,
     names: Annotated[
-        list[str] | None, typer.Argument(help="Checks: a file, file.check or a glob; all.", metavar="[NAMES]")
+        list[str] | None,
+        typer.Argument(
+            help="Checks: a file, file.check or a glob; all.", metavar="[NAMES]", autocompletion=complete.checks
+        ),
     ] = None,
     limit: Limit = "",
     lab: Lab = "",
@@ -93,9 +97,15 @@ def check(
 
 def report(
     fabric: Fabric,
-    run: Annotated[str, typer.Argument(help="A stored run, or last; default: look now.", metavar="[RUN]")] = "",
+    run: Annotated[
+        str,
+        typer.Argument(help="A stored run, or last; default: look now.", metavar="[RUN]", autocompletion=complete.runs),
+    ] = "",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write.", metavar="FILE")] = None,
-    checks: Annotated[list[str] | None, typer.Option("--check", help="Only these checks.", metavar="NAME")] = None,
+    checks: Annotated[
+        list[str] | None,
+        typer.Option("--check", help="Only these checks.", metavar="NAME", autocompletion=complete.checks),
+    ] = None,
     limit: Limit = "",
     lab: Lab = "",
     window: Window = 10.0,
@@ -171,7 +181,7 @@ def notify(
 
 
 def watch(
-    fabric: Annotated[Path | None, typer.Option("--fabric", "-f", help="Folder with fabric.yaml.")] = None,
+    fabric: Annotated[Path | None, typer.Option("--fabric", help="Folder with fabric.yaml.")] = None,
     limit: Limit = "",
     lab: Lab = "",
     source: Facts = "",

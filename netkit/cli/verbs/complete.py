@@ -1,0 +1,78 @@
+"""What the shell offers for a word that is being typed; whatever cannot be read offers nothing."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from netkit.errors import NetkitError
+
+# What is needed is imported by the word that needs it: a shell waits for this at every Tab.
+# ruff: noqa: PLC0415
+
+
+def _completer(names: Callable[[typer.Context], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        with suppress(NetkitError, OSError):
+            return [name for name in names(ctx) if name.startswith(incomplete)]
+        return []
+
+    return complete
+
+
+def _devices(ctx: typer.Context) -> Iterable[str]:
+    from netkit.cli.fabric import open_project
+    from netkit.lab.folder import all_labs
+
+    if folder := ctx.params.get("fabric"):
+        return open_project(Path(folder)).fabric.names
+    wanted = ctx.params.get("name")
+    labs = [lab for lab in all_labs() if lab.name == wanted or not wanted]
+    return labs[0].record().get("devices", {}) if len(labs) == 1 else ()
+
+
+def _checks(ctx: typer.Context) -> Iterable[str]:
+    from netkit.cli.fabric import CHECKS, beside
+    from netkit.judge import catalog
+
+    found = catalog.load(beside(Path(ctx.params.get("fabric") or "."), CHECKS))
+    return (*dict.fromkeys(name.partition(".")[0] for name in found), *found)
+
+
+def _faults(_: typer.Context) -> Iterable[str]:
+    from netkit.lab.faults import CATALOG
+
+    return CATALOG
+
+
+def _models(_: typer.Context) -> Iterable[str]:
+    from netkit.cli.fabric import MODELS, beside
+    from netkit.hardware import Catalog
+
+    return Catalog(beside(Path(), MODELS)).names("switches")
+
+
+def _labs(_: typer.Context) -> Iterable[str]:
+    from netkit.lab.folder import all_labs
+
+    return [lab.name for lab in all_labs()]
+
+
+def _runs(ctx: typer.Context) -> Iterable[str]:
+    from netkit.cli.check.stored import place_of, source_of
+    from netkit.cli.fabric import open_project
+    from netkit.cli.runs import LAST, runs_folder
+    from netkit.deploy import history
+    from netkit.store.store import open_store
+
+    name = open_project(Path(ctx.params.get("fabric") or ".")).fabric.name
+    lab = ctx.params.get("lab") or ""
+    if ctx.command.name == "report" or ctx.params.get("checks") is True:
+        with open_store(place_of(ctx.params.get("store") or "."), is_new_allowed=False) as store:
+            return [LAST, *(run.name for run in store.runs(source_of(name, lab)))]
+    return [LAST, *(one.run for one in history(runs_folder(name, name if lab == "." else lab)))]
+
+
+devices, checks, faults = _completer(_devices), _completer(_checks), _completer(_faults)
+models, labs, runs = _completer(_models), _completer(_labs), _completer(_runs)

@@ -1,0 +1,23 @@
+"""Where output is piped, a line every two seconds says how far something is."""
+
+import sys
+import time
+
+import pytest
+
+from netkit.cli.terminal import progress
+
+
+@pytest.mark.parametrize(("setting", "has_lines"), [("", True), ("off", False)])
+def test_a_pipe_is_told_the_phase_and_how_far_it_is(
+    setting: str, has_lines: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not sys.stderr.isatty()
+    monkeypatch.setenv("NETKIT_PROGRESS", setting)
+    monkeypatch.setattr(progress, "LINE_S", 0.05)
+    with progress.counter("looking", 3) as count:
+        count()
+        time.sleep(0.5)
+    said = capsys.readouterr().err.splitlines()
+    assert bool(said) == has_lines
+    assert set(said) <= {"looking 1/3, 0 s"}
