@@ -42,7 +42,7 @@ def test_ctrl_c_while_rendering_exits_130_and_leaves_nothing(tmp_path: Path) -> 
     slow = fabric / "templates" / "nvue" / "startup.yaml.j2"
     slow.parent.mkdir(parents=True)
     slow.write_text("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", encoding="utf-8")
-    with interruptible("render", "-f", str(fabric), "-o", str(out), cwd=tmp_path) as started:
+    with interruptible("render", "--fabric", str(fabric), "-o", str(out), cwd=tmp_path) as started:
         deadline = time.monotonic() + 20
         while len(list(tmp_path.iterdir())) == 1 and time.monotonic() < deadline:  # until it begins to write
             time.sleep(0.02)
@@ -103,7 +103,7 @@ BEGUN = "from netkit.cli import main; print('begun', flush=True); main()"
 
 @pytest.mark.parametrize("delay_s", [0.02, 0.05, 0.15, 0.3, 0.6])
 def test_ctrl_c_at_any_moment_ends_without_a_traceback(delay_s: float, tmp_path: Path) -> None:
-    words = [sys.executable, "-c", BEGUN, "render", "-f", "inventory/superpod", "-o", str(tmp_path / "out")]
+    words = [sys.executable, "-c", BEGUN, "render", "--fabric", "inventory/superpod", "-o", str(tmp_path / "out")]
     with subprocess.Popen(
         words,
         cwd=ROOT,

@@ -33,13 +33,13 @@ def test_a_scaffold_of_any_size_is_valid(name: str, tmp_path: Path) -> None:
     fabric = open_project(folder).fabric
     assert (len(fabric.switches), len(fabric.hosts), fabric.name) == (switches, hosts, "new-fabric")
     assert [note for note in fabric.notes if note.severity == "warning"] == []
-    assert run("validate", "-f", folder).returncode == 0
+    assert run("validate", "--fabric", folder).returncode == 0
 
 
 @pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
 def test_a_scaffold_renders(platform: str, tmp_path: Path) -> None:
     assert run("init", tmp_path / "fabric", "--platform", platform, "--hosts-per-unit", "2").returncode == 0
-    done = run("render", "-f", tmp_path / "fabric", "-o", tmp_path / "out")
+    done = run("render", "--fabric", tmp_path / "fabric", "-o", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert len(list((tmp_path / "out").iterdir())) == 15
 

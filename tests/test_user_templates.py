@@ -35,7 +35,7 @@ def render_leaf(fabric: Path, out: Path) -> Done:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
 
-    return run("render", "-f", fabric, "-o", out, "--limit", DEVICE, before=limit)
+    return run("render", "--fabric", fabric, "-o", out, "--limit", DEVICE, before=limit)
 
 
 def processor_s() -> float:
@@ -55,8 +55,8 @@ def test_a_users_template_replaces_one_file_and_netkits_serve_the_rest(tmp_path:
     own = (shipped_templates() / "nvue" / "services.yaml.j2").read_text(encoding="utf-8")
     fabric = with_template(tmp_path, "{# ours #}\n" + own + "# our own line\n", "nvue/services.yaml.j2")
     plain, changed = tmp_path / "plain", tmp_path / "changed"
-    assert run("render", "-f", REFERENCE, "-o", plain).returncode == 0
-    assert run("render", "-f", fabric, "-o", changed).returncode == 0
+    assert run("render", "--fabric", REFERENCE, "-o", plain).returncode == 0
+    assert run("render", "--fabric", fabric, "-o", changed).returncode == 0
     ours = (changed / DEVICE / "startup.yaml").read_text(encoding="utf-8")
     assert "# our own line" in ours
     assert ours.replace("# our own line\n", "") == (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
@@ -68,8 +68,8 @@ def test_a_users_template_takes_in_the_one_it_replaces(tmp_path: Path) -> None:
     name = "nvue/services.yaml.j2"
     fabric = with_template(tmp_path, '{% include "netkit/nvue/services.yaml.j2" %}\n# our own line\n', name)
     plain, changed = tmp_path / "plain", tmp_path / "changed"
-    assert run("render", "-f", REFERENCE, "-o", plain, "--limit", DEVICE).returncode == 0
-    assert run("render", "-f", fabric, "-o", changed, "--limit", DEVICE).returncode == 0
+    assert run("render", "--fabric", REFERENCE, "-o", plain, "--limit", DEVICE).returncode == 0
+    assert run("render", "--fabric", fabric, "-o", changed, "--limit", DEVICE).returncode == 0
     ours = (changed / DEVICE / "startup.yaml").read_text(encoding="utf-8")
     assert ours != (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
     assert ours.replace("# our own line\n", "") == (plain / DEVICE / "startup.yaml").read_text(encoding="utf-8")
@@ -86,7 +86,7 @@ def test_templates_beside_the_inventory_and_in_the_working_folder_count_and_the_
     for gone in (None, fabric, tmp_path, tmp_path / "work"):
         if gone:
             shutil.rmtree(gone / "templates")
-        done = run("render", "-f", fabric, "-o", tmp_path / "out", "--limit", DEVICE, cwd=tmp_path / "work")
+        done = run("render", "--fabric", fabric, "-o", tmp_path / "out", "--limit", DEVICE, cwd=tmp_path / "work")
         assert done.returncode == 0, done.stderr
         said.append((tmp_path / "out" / DEVICE / "startup.yaml").read_text(encoding="utf-8").splitlines()[0])
     assert said[:3] == ["fabric", "project", "work"]

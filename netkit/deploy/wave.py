@@ -13,6 +13,8 @@ from netkit.platforms.compare import natural
 MOST_HOSTS = 16
 """Hosts that change together, rail by rail: as many as Ansible works on at once, since their timers run on."""
 
+Group = tuple[Stage, list[DevicePlan]]
+
 
 @dataclass(frozen=True, slots=True)
 class Wave:
@@ -43,6 +45,8 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
         first = min(first_group, key=weight)
         found.append((stage, (first.name,)))
         first_group.remove(first)
+    elif not options.has_canary and len(groups) > 1 and _may_join(groups[0], groups[1], fabric):
+        groups[0][1].extend(groups.pop(1)[1])
     if not plan.steps:
         groups = [("", [devices[name] for name in step.devices]) for step in _tiers(todo, fabric)]
     for stage, todo in _joined(groups) if options.is_together else groups:
@@ -54,7 +58,16 @@ def waves(plan: Plan, fabric: Fabric, options: Options) -> tuple[Wave, ...]:
     )
 
 
-def _joined(groups: list[tuple[Stage, list[DevicePlan]]]) -> Iterator[tuple[Stage, list[DevicePlan]]]:
+def _may_join(canary: Group, others: Group, fabric: Fabric) -> bool:
+    """Whether a plan's canary may change with the step after it: one tier, in which nothing depends on both."""
+    (stage, first), (other_stage, rest) = canary, others
+    if len(first) != 1 or stage != other_stage or first[0].role != rest[0].role:
+        return False
+    served = depends_on(first[0], fabric)
+    return not any(served & depends_on(one, fabric) for one in rest)
+
+
+def _joined(groups: list[Group]) -> Iterator[Group]:
     """Yield groups of as many devices as fit, whatever depends on them; hosts wait for all switches even so."""
     for is_last in (False, True):
         for is_host in (False, True):

@@ -19,8 +19,10 @@ from netkit.judge.group import Layers
 from netkit.judge.run import Judgement, Result
 
 Pairs = tuple[tuple[str, str], ...]
-StoredFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
-StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding, ...], int]
+EarlierFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
+"""As findings were kept before they said whether they are symptoms."""
+StoredFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool]
+StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding | EarlierFinding, ...], int]
 
 
 @dataclass(frozen=True, slots=True)

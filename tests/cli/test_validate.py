@@ -30,7 +30,7 @@ def fabric(tmp_path: Path) -> Path:
 
 def problems(fabric: Path) -> list[tuple[str, int, str]]:
     """Return the file, line and place of all that is wrong, which both ways to say it tell alike."""
-    done, in_words = run("validate", "--fabric", fabric, "--format=json"), run("validate", "-f", fabric)
+    done, in_words = run("validate", "--fabric", fabric, "--format=json"), run("validate", "--fabric", fabric)
     told = json.loads(done.stdout)
     assert (done.returncode, in_words.returncode, told["valid"]) == (3, 3, False)
     assert len(in_words.stderr.splitlines()) == len(told["problems"])

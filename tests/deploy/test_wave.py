@@ -1,8 +1,10 @@
 """Which devices change together, on small fabrics and on any."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from netkit.deploy.wave import MOST_HOSTS
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Blast, DevicePlan, Plan
+from netkit.plan.shape import Step
 from netkit.platforms.change import Change, Risk, Way
 from tests import intents, random_intents
 
@@ -66,6 +69,24 @@ def test_without_a_canary_and_together_there_are_only_as_many_as_fit() -> None:
     found = waves(planned(SMALL, switches), SMALL, Options(has_canary=False, is_together=True, parallel=4))
     assert names(found) == [switches[:4], switches[4:]]
     assert not any(wave.is_canary for wave in found)
+
+
+@pytest.mark.parametrize(
+    ("steps", "without_canary"),
+    [
+        ((("gpu01",), ("gpu02", "gpu03")), [("gpu01", "gpu02", "gpu03")]),
+        ((("leaf01",), ("leaf03",), ("spine01",)), [("leaf01", "leaf03"), ("spine01",)]),
+        ((("leaf01",), ("leaf02",)), [("leaf01",), ("leaf02",)]),  # hosts depend on both
+        ((("leaf01",), ("spine01",)), [("leaf01",), ("spine01",)]),
+    ],
+)
+def test_without_a_canary_the_first_step_joins_the_second_where_nothing_depends_on_both(
+    steps: tuple[tuple[str, ...], ...], without_canary: list[tuple[str, ...]]
+) -> None:
+    plan = planned(SMALL, tuple(name for step in steps for name in step))
+    ordered = replace(plan, steps=tuple(Step(number, step) for number, step in enumerate(steps, 1)))
+    assert names(waves(ordered, SMALL, Options())) == list(steps)
+    assert names(waves(ordered, SMALL, Options(has_canary=False))) == without_canary
 
 
 def test_a_limit_leaves_the_others_out() -> None:

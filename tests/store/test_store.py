@@ -13,6 +13,7 @@ from netkit.judge import Verdict, fail, skip, warn
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
 from netkit.store import Run, Source
+from netkit.store.record import judgement_of, packed
 from netkit.store.store import Store, open_store
 from tests.store.anything import JUDGEMENT, RUN
 from tests.store.runs import (
@@ -196,3 +197,9 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="file is not a database; name a file that does not exist yet, or a store"):
         open_store(str(file))
     assert file.read_bytes() == before
+
+
+def test_a_run_from_before_findings_named_symptoms_is_read() -> None:
+    found = fail("swp1", "swp1 is down")
+    plain = {"results": [["links.up", "leaf01", Verdict.FAIL, 1, [list(found)[:9]], 0]], "unreached": []}
+    assert judgement_of(packed(plain), "run").results[0].findings == (found,)
