@@ -167,11 +167,13 @@ def test_files_that_are_not_those_of_the_plan_are_refused() -> None:
         assert outcome.exit_code == 3
 
 
-def test_a_change_of_somebody_that_waits_for_its_confirmation_is_not_touched() -> None:
+@pytest.mark.parametrize("was_seen_by_the_plan", [True, False])
+def test_a_change_of_somebody_that_waits_for_its_confirmation_is_not_touched(*, was_seen_by_the_plan: bool) -> None:
     with scene() as found:
         device = found.devices["leaf02"]
         device.pending = (found.time.now_s + 60, dict(device.running))
-        device.running = dict(found.intended["leaf02"])
+        if not was_seen_by_the_plan:
+            device.running = dict(found.intended["leaf02"])
         outcome = found.apply(max_fail=1)
         assert results(outcome)["leaf02"] == "refused"
         assert "waits for its confirmation" in reason(outcome, "leaf02")
