@@ -9,7 +9,7 @@ import pytest
 
 from netkit.cli.check.checking import Checking
 from netkit.facts.absent import NOT_ASKED
-from netkit.judge import Scene
+from netkit.judge import Scene, run
 from netkit.judge.catalog import select
 from tests.checks.judging import results, said, shipped
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
@@ -36,8 +36,8 @@ class Look:
     def __init__(self, lab: RunningLab) -> None:
         self.lab = lab
 
-    def scene(self, limit: str = "role=host") -> Scene:
-        checks = select(shipped(), ["probe"])
+    def scene(self, limit: str = "role=host", *more: str) -> Scene:
+        checks = select(shipped(), ["probe", *more])
         return Checking.of(Path(self.lab.fabric), limit=limit, lab=NAME, window_s=0, snapshot=None).scene(checks)
 
     def places(self) -> list[tuple[str, str]]:
@@ -89,11 +89,13 @@ def test_a_small_mtu_between_switches_is_found_with_the_cable_that_has_it(looked
     for port in looked.uplinks("leaf01"):
         assert looked.lab.lab("break", "wrong-mtu", f"leaf01:{port}").returncode == 0
     try:
-        scene = looked.scene("")
+        scene = looked.scene("", "links.mtu")
     finally:
         assert looked.lab.lab("heal", "--all").returncode == 0
-    (result,) = results(scene, "probe.loss").values()
-    assert {finding.cause for finding in result.findings} == {scene.cable("leaf01", looked.uplinks("leaf01")[0])}
+    findings = run(scene, select(shipped(), ["probe.loss", "links.mtu"])).findings
+    lost = [one for one in findings if one.check == "probe.loss"]
+    assert all(one.is_symptom for one in lost)
+    assert {one.cause for one in lost} == {scene.cable("leaf01", looked.uplinks("leaf01")[0])}
     assert looked.places() == []
 
 

@@ -22,12 +22,12 @@ def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
 
 
 def test_what_is_to_be_said_of_devices_that_are_done_is_said_once() -> None:
-    notes = ("its CNPs were not compared: fewer than 10000 before the change",)
+    notes = ("its CNPs were not compared: too few before the change",)
     done = [DeviceOutcome(name, Result.DONE, State.INTENDED, notes, 1) for name in ("leaf01", "leaf02")]
     warned = DeviceOutcome("leaf03", Result.DONE, State.INTENDED, ("leaf03: the line was lost",), 1)
     assert outcome_text(Outcome("r", "small", (*done, warned, DONE))) == (
         "small: 4 devices: 4 done\n"
-        "  leaf01, leaf02: its CNPs were not compared: fewer than 10000 before the change\n"
+        "  leaf01, leaf02: its CNPs were not compared: too few before the change\n"
         "  leaf03: the line was lost\n"
     )
 
