@@ -9,8 +9,9 @@ import pytest
 
 from netkit.cli.check.checking import Checking
 from netkit.facts.absent import NOT_ASKED
-from netkit.judge import Scene, run
+from netkit.judge import Scene
 from netkit.judge.catalog import select
+from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
