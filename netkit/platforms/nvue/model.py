@@ -68,6 +68,21 @@ def _with_plain_users(tree: dict[Path, str]) -> dict[Path, str]:
     return found
 
 
+def _with_nested_users(config: Config) -> Config:
+    """Return a configuration whose SNMPv3 users stand as they are rendered: one path, of which each secret is a key."""
+    found: dict[Path, str] = {}
+    protocols: dict[Path, list[str]] = {}
+    for path, value in config.items():
+        user = user_of(path)
+        if user and path != user:
+            protocols.setdefault(user, []).append(path[-1])
+        else:
+            found[path] = value
+    for user, words in protocols.items():
+        found[(*user, *(part for word in sorted(words) for part in (word, SECRET)))] = ""
+    return found
+
+
 def _document(text: str) -> object:
     if text.lstrip()[:1] in {"[", "{"}:
         try:
@@ -122,7 +137,7 @@ def _without_shadowed(tree: dict[Path, str]) -> dict[Path, str]:
 
 def text(config: Config) -> dict[str, str]:
     """Return the configuration as a startup.yaml."""
-    tree = [{"set": _typed(nested(config))}] if config else []
+    tree = [{"set": _typed(nested(_with_nested_users(config)))}] if config else []
     return {FILE: yaml.dump(tree, Dumper=yaml.CSafeDumper, sort_keys=True, width=4096)}
 
 

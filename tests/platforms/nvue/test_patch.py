@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from netkit.platforms.compare import apply, diff
 from netkit.platforms.config import Config, nested
 from netkit.platforms.nvue.model import MODEL
 from netkit.platforms.nvue.patch import Document, document_in, documents, entries, users, whole
+from netkit.platforms.secret import SECRET
 
 Tree = dict[str, Any]
 
@@ -116,6 +118,15 @@ SHAPES: list[Tree] = [
 @pytest.mark.parametrize("shape", SHAPES)
 def test_users_are_as_intended_however_the_switch_writes_them(shape: Tree) -> None:
     assert [document.items() for document in made(agent(u=shape), agent(u=RENDERED))] == [[]]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_users_are_written_as_they_are_rendered(shape: Tree) -> None:
+    config = config_of(agent(u=shape))
+    written = MODEL.text(config)
+    user: Tree = {"auth-sha": {SECRET: {"encrypt-aes": {SECRET: {}}}}}
+    assert yaml.safe_load(written["startup.yaml"]) == [{"set": agent(u=user)}]
+    assert MODEL.read(written) == config
 
 
 def test_users_are_staged_apart() -> None:
