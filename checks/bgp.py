@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.routing import BgpSession
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 
 SETTLING_S = 15.0
 """So long after its BGP session came up, routes and BFD may still be on their way: they begin only then, and slowly."""
@@ -16,7 +16,7 @@ SESSION_REMEDY = "see whether the link is up and both ends run what is intended:
     layer="routing",
     needs=["sessions"],
     on="switch",
-    follows=["links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+    follows=CABLE_FAULTS,
 )
 def sessions(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every designed BGP session is established, with the AS number it should have.
@@ -46,7 +46,7 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
     layer="routing",
     needs=["sessions"],
     on="switch",
-    follows=["bgp.sessions", "links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+    follows=["bgp.sessions", *CABLE_FAULTS],
 )
 def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every established session brings routes.
@@ -72,7 +72,7 @@ def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     layer="routing",
     needs=["sessions"],
     on="switch",
-    follows=["bgp.sessions", "links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors"],
+    follows=["bgp.sessions", *CABLE_FAULTS],
 )
 def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """BFD watches every established session.

@@ -193,7 +193,7 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-@device_check(layer="host", needs=["nics"], on="host")
+@device_check(layer="host", needs=["nics"], on="host", follows=[])
 def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """A NIC asks for adaptive routing of all its packets where its leaf routes so.
 

@@ -138,7 +138,7 @@ def _shared(scene: Scene, seen: Seen, words: str, ports: Sequence[Port]) -> Iter
     rates = {port.name: seen.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
     if len(known) < 2:
-        if ports:
+        if len(ports) > 1:
             yield skip("", f"of {words} fewer than two are counted")
         return
     usual_gbps = mean(known.values())

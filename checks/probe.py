@@ -9,7 +9,7 @@ from netkit.design import Host, Nic
 from netkit.design.scope import SCOPES, Scope, scope
 from netkit.facts import Absent
 from netkit.facts.probe import Probe
-from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
+from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, fabric_check, fail, skip, warn
 from netkit.judge.scene import End
 
 FEWEST = 4
@@ -66,18 +66,7 @@ class Way:
 @fabric_check(
     layer="application",
     needs=["probes"],
-    follows=[
-        "links.up",
-        "links.flaps",
-        "links.cabling",
-        "optics.fec",
-        "load.errors",
-        "links.mtu",
-        "links.rails",
-        "routes",
-        "bgp",
-        "watchdog",
-    ],
+    follows=[*CABLE_FAULTS, "links.mtu", "links.rails", "routes", "bgp", "watchdog"],
 )
 def loss(scene: Scene) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
@@ -100,11 +89,7 @@ def loss(scene: Scene) -> Iterator[Finding]:
     layer="application",
     needs=["probes"],
     follows=[
-        "links.up",
-        "links.flaps",
-        "links.cabling",
-        "optics.fec",
-        "load.errors",
+        *CABLE_FAULTS,
         "routes",
         "bgp",
         "pfc",

@@ -7,7 +7,7 @@ from netkit.design import Host, Nic, Switch
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts
 from netkit.facts.routing import DefaultRoute, Lookup
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"
 LOOKUP_REMEDY = "see the host's routes and rules: netkit plan --limit HOST, then netkit deploy"
@@ -21,16 +21,7 @@ Owners = Mapping[str, tuple[str, str]]
     layer="routing",
     needs=["routes"],
     on="switch",
-    follows=[
-        "bgp.sessions",
-        "bgp.prefixes",
-        "bgp.drained",
-        "links.up",
-        "links.flaps",
-        "links.cabling",
-        "optics.fec",
-        "load.errors",
-    ],
+    follows=["bgp.sessions", "bgp.prefixes", "bgp.drained", *CABLE_FAULTS],
 )
 def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.

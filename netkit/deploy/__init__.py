@@ -3,6 +3,7 @@
 from netkit.deploy.apply import apply, backward, resume, undo, way_back
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
+from netkit.deploy.leftover import refuse_unsettled
 from netkit.deploy.lock import LockedError
 from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.rehearse import rehearse
@@ -32,6 +33,7 @@ __all__ = [
     "apply",
     "backward",
     "history",
+    "refuse_unsettled",
     "rehearse",
     "resume",
     "undo",

@@ -60,6 +60,7 @@ def apply(
     refusal.check(plan, fabric, intended, stages[0], options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
+        leftover.refuse_unsettled(journal.folder.parent, clock)
         journal.start(orders, provenance)
         try:
             return _rolled(Rollout(job, stages, _untouched(orders)))

@@ -1,18 +1,43 @@
 """What a killed run left of a device's turn: gone on with where it can be, taken back where not."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from netkit.deploy.clock import CLOCK, Clock
 from netkit.deploy.connection import closing, discard, opened
 from netkit.deploy.job import Job
-from netkit.deploy.journal import CONFIRMED, SAMPLE, Entry
+from netkit.deploy.journal import CONFIRMED, SAMPLE, Entry, Journal
 from netkit.deploy.look import Task, ending, look, seen
 from netkit.deploy.settle import Window
 from netkit.deploy.shape import DeviceOutcome, Phase, State
 from netkit.deploy.turn import Turn
-from netkit.errors import DeviceError, Problem
+from netkit.errors import DeployError, DeviceError, Problem
 from netkit.platforms.driver import InStep
 
 INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
+
+
+def refuse_unsettled(root: Path, clock: Clock = CLOCK) -> None:
+    """Raise DeployError while devices may take back what the newest run below a folder left unconfirmed."""
+    newest = max(root.glob("*-*/"), default=None)
+    if newest is None:
+        return
+    journal = Journal(newest, clock)
+    try:
+        entries = () if journal.outcome() is not None else journal.entries()
+    except DeployError:
+        return  # a damaged run cannot be resumed; a device with a pending change is refused when its turn comes
+    left_s: dict[str, float] = {}
+    for entry in entries:
+        if entry.step == Phase.COMMIT:
+            _, began_s = _began(entry, clock)
+            left_s[entry.device] = began_s + entry.revert_s - clock.steady_s()
+        elif entry.step in {CONFIRMED, Phase.END}:
+            left_s.pop(entry.device, None)
+    if waiting := {device: left for device, left in left_s.items() if left > 0}:
+        what = f"run {journal.run} was cut off: {', '.join(waiting)} may still take its change back"
+        remedy = f"go on with it: netkit deploy --resume {journal.run}; or wait {max(waiting.values()):.0f} s"
+        raise DeployError(Problem(what, remedy))
 
 
 def bring_in_order(job: Job, task: Task, entries: Sequence[Entry]) -> DeviceOutcome | None:
@@ -54,8 +79,7 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
         # machine has started again, only a clock that may have been set knows how long ago it was: nothing is confirmed
         # by that one.
         now_s, settle_s = job.clock.steady_s(), job.options.settle_s
-        is_known = bool(commit.boot) and commit.boot == job.clock.boot_id()
-        began_s = commit.steady_s if is_known else now_s - max(0.0, job.clock.wall_s() - commit.at_s)
+        is_known, began_s = _began(commit, job.clock)
         turn.window = Window(
             began_s + commit.revert_s if is_known else min(now_s, began_s + commit.revert_s),
             began_s + commit.revert_s + settle_s,
@@ -64,6 +88,13 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
             is_confirmed=CONFIRMED in steps,
         )
     return turn
+
+
+def _began(commit: Entry, clock: Clock) -> tuple[bool, float]:
+    """Return when a commit began by the steady clock, and whether that clock has run on since."""
+    if commit.boot and commit.boot == clock.boot_id():
+        return True, commit.steady_s
+    return False, clock.steady_s() - max(0.0, clock.wall_s() - commit.at_s)
 
 
 def _went_on(turn: Turn, window: Window) -> bool:

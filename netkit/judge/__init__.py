@@ -1,10 +1,11 @@
 """Stage: facts, fabric and checks → findings. Pure: the same facts give the same verdicts."""
 
-from netkit.judge.check import Check, device_check, fabric_check
+from netkit.judge.check import CABLE_FAULTS, Check, device_check, fabric_check
 from netkit.judge.finding import PASSED, Finding, Verdict, error, fail, passed, skip, warn
 from netkit.judge.scene import Scene, Seen
 
 __all__ = [
+    "CABLE_FAULTS",
     "PASSED",
     "Check",
     "Finding",

@@ -15,6 +15,8 @@ Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
 LAYERS: tuple[Layer, ...] = ("physical", "link", "routing", "host", "qos", "reach", "congestion", "application")
 """In the order of repair: what is wrong further left is mended first, and is the cause of what follows from it."""
+CABLE_FAULTS = ("links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors")
+"""The checks that find a cable which carries nothing, or loses packets: what goes over it may follow from them."""
 OfDevice = Callable[[Scene, Seen], Iterable[Finding]]
 OfFabric = Callable[[Scene], Iterable[Finding]]
 

@@ -8,6 +8,7 @@ What no order avoids is named in the step that costs it.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from typing import TypeVar
@@ -45,13 +46,13 @@ class Order:
         self, fabric: Fabric, devices: Sequence[DevicePlan], routing: Mapping[str, Routing], before: Sequence[Fabric]
     ) -> None:
         self._fabric = fabric
-        self._devices = {device.name: device for device in devices}
-        self._others = [name for name in routing if name not in self._devices]
+        self.devices = {device.name: device for device in devices}
+        self._others = [name for name in routing if name not in self.devices]
         self._routing, self._before = routing, before
         self.kept = dict(self._all_kept())
         self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
         self._base = self._network.outlook(State())
-        self._last = State(dict.fromkeys(self._devices, INTENDED))
+        self._last = State(dict.fromkeys(self.devices, INTENDED))
         self._goal = self._network.outlook(self._last)
         self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
         self._counted: dict[str, int] = {}
@@ -62,26 +63,26 @@ class Order:
 
     def steps(self) -> tuple[Step, ...]:
         """Return the best order: with each device changed once where that is safe, else with both for a while."""
-        once = self._sequence(dict.fromkeys(self._devices, INTENDED))
+        once = self._sequence(dict.fromkeys(self.devices, INTENDED))
         if not any(step.after for step in once) or not self.kept:
             return _numbered(once)
-        there = self._sequence({name: BOTH if name in self.kept else INTENDED for name in self._devices})
-        phases = {name: BOTH if name in self.kept else INTENDED for name in self._devices}
+        there = self._sequence({name: BOTH if name in self.kept else INTENDED for name in self.devices})
+        phases = {name: BOTH if name in self.kept else INTENDED for name in self.devices}
         twice = [*there, *self._sequence(dict.fromkeys(self.kept, INTENDED), phases)]
         return _numbered(twice if _weight(twice) < _weight(once) else once)
 
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
         """Yield steps with what devices that change in two stages cost in each of these, not in both together."""
-        first, then = dict(self._devices), dict(self._devices)
-        for bridge in bridges:
-            first[bridge.device], then[bridge.device] = bridge.first, bridge.then
+        first, then = copy(self), copy(self)
+        first.devices = self.devices | {bridge.device: bridge.first for bridge in bridges}
+        then.devices = self.devices | {bridge.device: bridge.then for bridge in bridges}
         phases: dict[str, int] = {}
         for step in steps:
             is_first = step.stage == "both"
             targets = {name: BOTH if is_first and name in self.kept else INTENDED for name in step.devices}
             if step.stage:
-                self._devices = first if is_first else then
-                yield replace(self._step(phases, step.devices, targets), number=step.number)
+                order = first if is_first else then
+                yield replace(order.step(phases, step.devices, targets), number=step.number)
             else:
                 yield step
             phases |= targets
@@ -103,7 +104,7 @@ class Order:
         return Partial(loss, tuple(missing))
 
     def _whole(self, others: Iterable[str]) -> Outlook:
-        return self._network.outlook(State(dict.fromkeys([*self._devices, *others], INTENDED)))
+        return self._network.outlook(State(dict.fromkeys([*self.devices, *others], INTENDED)))
 
     def gone(self) -> Loss:
         """Return what the intended fabric does not connect any more."""
@@ -138,14 +139,14 @@ class Order:
         """Yield devices that are there: of two fabrics, those in the plan and those that the earlier one has."""
         for device in devices:
             is_known = any(one.device(device.name) is not None for one in self._before)
-            if not self._before or device.name in self._devices or is_known:
+            if not self._before or device.name in self.devices or is_known:
                 yield device
 
     def _all_kept(self) -> Iterator[tuple[str, Kept]]:
         for name, found in self._routing.items():
             if isinstance(found.running, Router) and isinstance(found.intended, Router):
                 kept = to_keep(found.running, found.intended)
-                if kept and name in self._devices:
+                if kept and name in self.devices:
                     yield name, kept
 
     # Sequences
@@ -163,7 +164,7 @@ class Order:
         while roles := [role for role in ROLES if waiting[role]]:
             best: tuple[Step, str] | None = None
             for role in roles:
-                step = self._step(state, waiting[role][0], targets)
+                step = self.step(state, waiting[role][0], targets)
                 if best is None or _cost(step) < _cost(best[0]):
                     best = step, role
                 if not step.after and not step.during:
@@ -180,20 +181,20 @@ class Order:
         """Return the device that harms least as a step of its own, where it may go first."""
         if phases or len(targets) == 1:
             return None
-        first = min(targets, key=lambda name: weight(self._devices[name]))
-        step = self._step(phases, (first,), targets)
+        first = min(targets, key=lambda name: weight(self.devices[name]))
+        step = self.step(phases, (first,), targets)
         return None if step.after or step.during else step
 
     def _groups(self, role: str, names: Iterable[str]) -> list[tuple[str, ...]]:
         """Return the devices of a tier in groups that may change together; what carries nothing is one group."""
         idle: list[str] = []
         groups: list[tuple[list[str], set[str]]] = []
-        of_role = [name for name in names if self._devices[name].role == role]
+        of_role = [name for name in names if self.devices[name].role == role]
         for name in sorted(of_role, key=lambda one: natural((one,))):
             if name not in self._carriers:
                 idle.append(name)
                 continue
-            served = depends_on(self._devices[name], self._fabric)
+            served = depends_on(self.devices[name], self._fabric)
             free = next((group for group in groups if not group[1] & served), None)
             if free is None:
                 free = [], set()
@@ -203,7 +204,7 @@ class Order:
         found = [tuple(group) for group, _ in groups]
         return [tuple(idle), *found] if idle else found
 
-    def _step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
+    def step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
         """Return what changing a group costs, while it changes and once it has."""
         during, paths = self._while_changing(phases, names)
         lost: Pairs = {}
@@ -229,7 +230,7 @@ class Order:
         closing: Pairs = {}
         risk = Risk.NONE
         for name in names:
-            planned = self._devices[name]
+            planned = self.devices[name]
             down |= {(name, port) for port in planned.blast.ports}
             if planned.blast.ports:
                 risk = max(risk, planned.risk)
@@ -248,7 +249,7 @@ class Order:
     def _closes(self, state: State, name: str) -> bool:
         """Whether a leaf ends a session that traffic uses: what is on its way there is lost until all know it."""
         found = self._routing.get(name)
-        ports = set(self._devices[name].blast.ports)
+        ports = set(self.devices[name].blast.ports)
         if (
             found
             and isinstance(found.running, Router)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.deploy import Journal, Outcome, Result
+from netkit.deploy import Journal, Outcome, Phase, Result
 from netkit.deploy.clock import CLOCK
-from netkit.deploy.journal import Entry
+from netkit.deploy.journal import CONFIRMED, JOURNAL, Entry
+from netkit.errors import DeployError
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene
@@ -121,3 +122,27 @@ def test_the_boot_is_in_the_journal_where_a_time_counts(boot: str) -> None:
         found.apply(journal, limit=("leaf01",))
         counted = {entry.step: (entry.boot, entry.steady_s > 0) for entry in journal.entries() if entry.revert_s}
         assert counted == {"commit": (boot, True)}
+
+
+@pytest.mark.parametrize("happens", ["nothing", "clock put back", "its time is over", "confirmed", "damaged"])
+def test_no_deploy_begins_while_a_killed_one_may_still_be_taken_back(happens: str) -> None:
+    with scene() as found:
+        earlier = found.journal()
+        earlier.folder.mkdir(parents=True)
+        earlier.step(Phase.COMMIT, "leaf01", wave=1, revert_s=found.options.revert_s)
+        match happens:
+            case "clock put back":
+                found.time.set_s = -HOUR_S
+            case "its time is over":
+                found.time.wait(found.options.revert_s)
+            case "confirmed":
+                earlier.step(CONFIRMED, "leaf01", wave=1)
+            case "damaged":  # nobody can resume it
+                (earlier.folder / JOURNAL).write_text("{}\n", encoding="utf-8")
+        earlier.close()
+        if happens in {"nothing", "clock put back"}:
+            with pytest.raises(DeployError, match=rf"run {earlier.run} was cut off: leaf01 may still take .* back"):
+                found.apply()
+            assert sum(device.writes for device in found.devices.values()) == 0
+        else:
+            assert found.apply().exit_code == 0

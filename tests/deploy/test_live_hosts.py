@@ -195,7 +195,12 @@ def test_a_killed_deploy_is_resumed_though_its_ansible_still_runs(up: Bench, sit
 def test_nobody_confirms_for_a_deploy_that_was_killed_and_the_hosts_go_back(up: Bench, site: Site) -> None:
     before = kept(up)
     write_fabric(up.lab.fabric, CHANGED)
-    killed(up, site, "--confirm-within", "30")
+    killed(up, site, "--confirm-within", "45")
+    for fabric in (INTENT, CHANGED):  # the second is what the hosts run for the moment
+        write_fabric(up.lab.fabric, fabric)
+        again = site.netkit("deploy", *ON_HOSTS)
+        assert again.returncode == 3, again.stderr
+        assert "was cut off: gpu01, gpu02 may still take its change back" in again.stderr
     until(lambda: not any(waits(up, name) for name in HOSTS), "the timers of the hosts", PATIENCE_S)
     assert kept(up) == before
 

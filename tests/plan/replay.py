@@ -89,24 +89,6 @@ class Transition:
                 configs[name] = apply(configs[name], self.change(step, name).changes)
                 yield step, f"after {name}", wanted - self.reached(configs)
 
-    def named(self) -> Iterator[tuple[Step, set[Pair], set[Pair]]]:
-        """Yield, for each step, the pairs its words stand for: lost while it changes, and once it has."""
-        configs = self.configs()
-        wanted = self.wanted(self.plan.steps)
-        for step in self.plan.steps:
-            during, after = set[Pair](), set[Pair]()
-            if ports := self.ports(step, step.devices):
-                during = wanted - self.reached(configs, ports)
-            for name in step.devices:
-                during |= wanted & self.closing(step, name, configs)
-            done = self.done(configs, [step])
-            moving = [name for name in step.devices if self.routing(name, configs) != self.routing(name, done)]
-            parts = [moving[:1], [name for name in step.devices if name not in moving[:1]]] if len(moving) > 1 else []
-            for changed in (*parts, step.devices):
-                after |= wanted - self.reached(configs | {name: done[name] for name in changed})
-            configs = done
-            yield step, during, after
-
     def wanted(self, steps: Iterable[Step]) -> set[Pair]:
         """Return the pairs that reach each other at first, and after these steps."""
         configs = self.configs()

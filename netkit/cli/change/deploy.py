@@ -98,6 +98,7 @@ def _roll_out(
             control.begun("deploy", whole)
         return _rehearse(told, project, planned, devices, options)
     if not planned.plan.changed:
+        deploy.refuse_unsettled(runs_of(project, devices))
         return 0 if planned.plan.is_complete else UNREACHED
     _refuse_unread(planned.plan, options)
     refuse(planned.plan, project.fabric, planned.intended, options)
