@@ -7,7 +7,6 @@ import os
 import select
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +16,7 @@ from netkit import __version__
 from netkit.cli import INTERRUPTED
 from netkit.cli.defect import tell_of_threads
 from netkit.cli.terminal.annotation import annotate
+from netkit.cli.terminal.listener import say
 from netkit.cli.verbs import acceptance, change, intent, lab, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
@@ -111,14 +111,14 @@ def _guarded(arguments: list[str]) -> int:
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
     except NetkitError as error:
         for problem in error.problems:
-            _say(f"error: {problem}")
+            say(sys.stderr, f"error: {problem}\n")
         annotate(error.problems)
         return error.exit_code
     except USAGE_FAULTS as error:
-        _say(f"error: {_plain(error)}; see netkit --help")
+        say(sys.stderr, f"error: {_plain(error)}; see netkit --help\n")
         return USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
-        _say("interrupted")
+        say(sys.stderr, "interrupted\n")
         return INTERRUPTED
     except BrokenPipeError:
         if not (unread := _unread()):
@@ -130,10 +130,10 @@ def _guarded(arguments: list[str]) -> int:
         if not error.filename and error.errno not in OUTPUT_FAULTS:
             raise
         reason = (error.strerror or str(error)).lower()
-        _say(f"error: {error.filename or 'the output'}: {reason}; make room or check permissions")
+        say(sys.stderr, f"error: {error.filename or 'the output'}: {reason}; make room or check permissions\n")
         return USAGE_ERROR
     if result == INTERRUPTED:  # the command line library may catch an interrupt first, and ends without a word
-        _say("interrupted")
+        say(sys.stderr, "interrupted\n")
     return result if isinstance(result, int) else 0
 
 
@@ -191,8 +191,3 @@ def _plain(error: Exception) -> str:
     text = error.format_message() if hasattr(error, "format_message") else str(error)
     text = text.partition(", unable to parse")[0].replace("Input should be", "it must be")
     return " ".join(text.split()).rstrip(".")
-
-
-def _say(line: str) -> None:
-    with suppress(OSError):  # where nobody listens, the exit code tells
-        sys.stderr.write(f"{line}\n")

@@ -1,4 +1,4 @@
-"""Saying something to whom may have gone: no change of devices fails because nobody listens any more."""
+"""Write to a stream; ignore a reader that has closed: no change of devices fails because nobody listens any more."""
 
 import os
 from typing import TextIO
