@@ -295,7 +295,7 @@ def test_headroom_is_the_largest_of_the_switch_and_only_where_the_chip_takes_it(
     largest = max(port.profile.headroom.xoff_bytes for port in leaf.ports if port.profile.headroom)
     assert f"   ingress headroom bytes {largest}\n" in rendered(fabric, "leaf01")
     chip = hardware(leaf.model)
-    assert eos_qos.build(fabric.lossless, leaf, replace(chip, has_mmu_profile=False)).mmu == ()
+    assert eos_qos.build(fabric.lossless, leaf, replace(chip, has_mmu_profile=False)).mmu is None
 
 
 def test_secrets_stand_by_name_and_unnamed_ones_leave_their_feature_out() -> None:

@@ -307,3 +307,27 @@ def test_what_templates_need_every_day_still_works(tmp_path: Path) -> None:
 def test_a_large_product_is_refused_before_it_is_made(product: str) -> None:
     with pytest.raises(SecurityError, match=r"too large|no powers"):
         Engine().environment.from_string("{{ " + product + " }}").render()
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("{% for _ in view.vlan %}\nx\n{% endfor %}", "write {% if view.vlan %} … {% endif %}"),
+        (
+            "{% for bgp in view.bgp %}\nx\n{% endfor %}",
+            "write {% if view.bgp %} … {% endif %}, and view.bgp instead of bgp in it",
+        ),
+        (
+            "{% for all in view.logins %}\n{% for login in all %}\nx\n{% endfor %}\n{% endfor %}",
+            "write one loop: {% for login in view.logins %}",
+        ),
+        ("{{ view.name | join }}", "write the value without join"),
+    ],
+    ids=["flag", "optional", "two-loops", "join"],
+)
+def test_a_loop_over_one_value_is_refused_with_the_line_to_write(text: str, remedy: str, tmp_path: Path) -> None:
+    (tmp_path / "old.j2").write_text(text, encoding="utf-8")
+    view = {"vlan": False, "bgp": {"asn": 1}.values, "logins": (1, 2), "name": "leaf01"}
+    with pytest.raises(RenderError) as refused:
+        Engine((tmp_path,)).render("old.j2", {"view": view}, "leaf01")
+    assert [problem.remedy for problem in refused.value.problems] == [remedy]

@@ -1,7 +1,7 @@
 """The template engine: sandboxed, strict, and exact about where a template went wrong."""
 
 import re
-from collections.abc import Mapping, Sized
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,8 @@ from jinja2 import (
     TemplateNotFound,
     TemplateSyntaxError,
     UndefinedError,
+    nodes,
+    pass_eval_context,
 )
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -51,7 +53,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
             autoescape=False,  # configurations, not web pages
         )
         del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
+        self.filters |= {"listed": _listed, "join": _join(self.filters["join"])}
         self._known: dict[type, frozenset[str]] = {}
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        tree = super()._parse(source, name, filename)
+        _refuse_loops_over_one_value(tree, {})
+        return tree
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Return an attribute; the checks of the sandbox are for types that are not netkit's."""
@@ -68,6 +76,55 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if operator == "**":
             raise SecurityError("templates have no powers")
         return super().call_binop(context, operator, left, right)
+
+
+def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> None:
+    """Check what each loop runs over: optional values were lists of one or none once, and overrides still loop.
+
+    A string would otherwise be looped over letter by letter, and a wrong configuration made without a word.
+    """
+    for child in node.iter_child_nodes():
+        inner = loops
+        if isinstance(child, nodes.For):
+            target, over = _spelled(child.target), _spelled(child.iter)
+            if "…" in over:
+                _refuse_loops_over_one_value(child, loops)
+                continue
+            if over in loops:
+                remedy = f"write one loop: {{% for {target} in {loops[over]} %}}"
+            else:
+                inside = "" if target == "_" else f", and {over} instead of {target} in it"
+                remedy = f"write {{% if {over} %}} … {{% endif %}}{inside}"
+            inner = {**loops, target: over}
+            args: list[nodes.Expr] = [nodes.Const(over), nodes.Const(remedy)]
+            child.iter = nodes.Filter(child.iter, "listed", args, [], None, None, lineno=child.lineno)
+            child.iter.set_environment(child.environment)  # type: ignore[arg-type]  # the parser has set it
+        _refuse_loops_over_one_value(child, inner)
+
+
+def _spelled(node: nodes.Node) -> str:
+    if isinstance(node, nodes.Getattr):
+        return f"{_spelled(node.node)}.{node.attr}"
+    return node.name if isinstance(node, nodes.Name) else "…"
+
+
+def _listed(value: Any, spelled: str, remedy: str) -> Any:
+    """Return what a loop runs over, unless it is one value, a flag, or nothing."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise RenderError(Problem(f"{spelled} is not a list", remedy))
+    return value
+
+
+def _join(join: Callable[..., str]) -> Callable[..., str]:
+    """Return Jinja's filter, which would put its separator between the letters of a string."""
+
+    @pass_eval_context
+    def join_list(context: nodes.EvalContext, value: Any, *args: Any, **options: Any) -> str:
+        if isinstance(value, str):
+            raise RenderError(Problem(f"'{value}' is joined and is not a list", "write the value without join"))
+        return join(context, value, *args, **options)
+
+    return join_list
 
 
 def _public_names(kind: type) -> frozenset[str]:
@@ -120,7 +177,8 @@ class Engine:
             ) from None
         except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(file, line, _told(error), device, "mend or remove this template") from None
+            remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
+            raise self._failure(file, line, _told(error), device, remedy or "mend or remove this template") from None
         if len(text) > LARGEST_TEXT:
             raise self._failure(
                 name, 0, f"makes {len(text):,} characters", device, f"no file needs more than {LARGEST_TEXT:,}"

@@ -10,7 +10,6 @@ from netkit.platforms.eos.dialects import Dialect, dialect
 from netkit.platforms.eos.hardware import EosHardware, hardware
 from netkit.render.artifact import Artifact
 from netkit.render.views import eos_qos
-from netkit.render.views.block import Block, block, when, when_text
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
 # EOS forgets MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host floods, lossless
@@ -38,10 +37,10 @@ class Interface:
     description: str
     speed: str
     fec: str
-    access_vlan: tuple[int, ...]
-    routed: tuple[bool, ...]
-    address: tuple[str, ...]
-    unnumbered: tuple[bool, ...]
+    access_vlan: int | None
+    routed: bool
+    address: str | None
+    unnumbered: bool
     qos_profile: str
 
 
@@ -62,7 +61,7 @@ class Bgp:
     neighbors: tuple[Neighbor, ...]
     inbound: str
     outbound: str
-    allowas_in: tuple[bool, ...]
+    allowas_in: bool
     aggregates: tuple[str, ...]
     prefix_lists: tuple[PrefixList, ...]
 
@@ -79,7 +78,7 @@ class NeighborDrain:
 class Maintenance:
     """What is drained: the whole switch, single neighbours, or both."""
 
-    system: tuple[bool, ...]
+    system: bool
     neighbors: tuple[NeighborDrain, ...]
 
 
@@ -104,8 +103,8 @@ class SnmpUser:
     """SNMPv3 access, with the secrets named."""
 
     snmp: Snmp
-    location: tuple[str, ...]
-    contact: tuple[str, ...]
+    location: str
+    contact: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,22 +113,22 @@ class View:
 
     words: Dialect
     notes: tuple[str, ...]
-    logins: Block[Login]
-    management: tuple[ManagementAddress, ...]
+    logins: tuple[Login, ...]
+    management: ManagementAddress | None
     in_vrf: str
-    syslog: Block[SyslogTarget]
-    syslog_source: tuple[str, ...]
+    syslog: tuple[SyslogTarget, ...]
+    syslog_source: str | None
     dns: tuple[str, ...]
-    ntp: Block[NtpServer]
+    ntp: tuple[NtpServer, ...]
     snmp: tuple[SnmpUser, ...]
     timezone: str
     vlans: tuple[Vlan, ...]
     interfaces: tuple[Interface, ...]
     qos: eos_qos.Qos
-    adaptive_routing: tuple[bool, ...]
-    bgp: tuple[Bgp, ...]
-    maintenance: tuple[Maintenance, ...]
-    pfc_is_own_section: tuple[bool, ...]
+    adaptive_routing: bool
+    bgp: Bgp | None
+    maintenance: Maintenance | None
+    pfc_is_own_section: bool
     internal_vlans: tuple[int, int] = (INTERNAL_VLANS[0], INTERNAL_VLANS[-1])
     mac_ageing_s: int = MAC_AGEING_S
     arp_timeout_s: int = ARP_TIMEOUT_S
@@ -154,15 +153,15 @@ def build(fabric: Fabric, switch: Switch) -> View:
     return View(
         words=words,
         notes=(*_lockout_notes(fabric, switch), *_chip_notes(switch, chip, qos)),
-        logins=block(tuple(login for login in services.login if login.password_hash_secret)),
-        management=(switch.management,) if switch.management else (),
+        logins=tuple(login for login in services.login if login.password_hash_secret),
+        management=switch.management,
         in_vrf=f" vrf {MANAGEMENT_VRF}" if switch.management else "",
-        syslog=block(tuple(SyslogTarget(server, SYSLOG_OPTIONS[server.protocol]) for server in services.syslog)),
+        syslog=tuple(SyslogTarget(server, SYSLOG_OPTIONS[server.protocol]) for server in services.syslog),
         syslog_source=_syslog_source(fabric, switch, words),
         dns=services.dns,
-        ntp=block(tuple(_ntp_servers(services.ntp))),
+        ntp=tuple(_ntp_servers(services.ntp)),
         snmp=tuple(
-            SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact))
+            SnmpUser(snmp, snmp.location, snmp.contact)
             for snmp in services.snmp
             if snmp.auth_secret and snmp.priv_secret
         ),
@@ -170,10 +169,10 @@ def build(fabric: Fabric, switch: Switch) -> View:
         vlans=(switch.vlan,) if switch.vlan else (),
         interfaces=tuple(_interfaces(switch, chip)),
         qos=qos,
-        adaptive_routing=when(switch.adaptive_routing),
-        bgp=(_bgp(fabric, switch),) if switch.fabric_ports else (),
+        adaptive_routing=switch.adaptive_routing,
+        bgp=_bgp(fabric, switch) if switch.fabric_ports else None,
         maintenance=_maintenance(switch),
-        pfc_is_own_section=when(words.pfc_is_own_section),
+        pfc_is_own_section=words.pfc_is_own_section,
     )
 
 
@@ -190,24 +189,24 @@ def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.Qos) -> Iterator
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
     yield f"unverified on {switch.model.name}: qos map traffic-class to priority-group; check: show qos maps"
-    for mmu in qos.mmu:
+    if mmu := qos.mmu:
         yield f"unverified on {switch.model.name}: the MMU profile; check: show platform trident mmu queue status"
         wanted = mmu.headroom_bytes * len(switch.ports)
-        for pool in mmu.headroom_pool_bytes:
-            if pool < wanted:
-                yield f"headroom pool: {pool} bytes; {len(switch.ports)} ports pausing at once would need {wanted}"
+        pool = mmu.headroom_pool_bytes
+        if pool is not None and pool < wanted:
+            yield f"headroom pool: {pool} bytes; {len(switch.ports)} ports pausing at once would need {wanted}"
     for number in qos.overshadowed:
         yield f"check strict queue {number}: EOS may serve it by weight, as a weighted queue has a higher number"
     if switch.vlan:
         yield f"unverified on {switch.model.name}: storm-control unknown-unicast"
 
 
-def _syslog_source(fabric: Fabric, switch: Switch, words: Dialect) -> tuple[str, ...]:
+def _syslog_source(fabric: Fabric, switch: Switch, words: Dialect) -> str | None:
     """Return the source line's keyword; 4.32 refuses it beside a TCP collector, and the VRF has but one interface."""
     servers = fabric.services.syslog
     has_tcp = any(server.protocol == "tcp" for server in servers)
     is_wanted = bool(switch.management and servers) and (words.syslog_source_takes_tcp or not has_tcp)
-    return (words.syslog_source,) if is_wanted else ()
+    return words.syslog_source if is_wanted else None
 
 
 def _ntp_servers(addresses: tuple[str, ...]) -> Iterator[NtpServer]:
@@ -216,23 +215,23 @@ def _ntp_servers(addresses: tuple[str, ...]) -> Iterator[NtpServer]:
 
 
 def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[Interface]:
-    vlan = (switch.vlan.number,) if switch.vlan else ()
+    vlan = switch.vlan.number if switch.vlan else None
     shared: dict[PortProfile, tuple[str, str, str]] = {}
     last, words = None, ("", "", "")
     for port in switch.ports:
         if port.profile is not last:
             last = port.profile
             words = shared.get(last) or shared.setdefault(last, _profile_words(last, chip))
-        access = vlan if port.role == "host" else ()
+        access = vlan if port.role == "host" else None
         yield Interface(
             name=port.name,
             description=port.description,
             speed=words[0],
             fec=words[1],
             access_vlan=access,
-            routed=when(not access),
-            address=(port.address,) if port.address else (),
-            unnumbered=when(port.role != "host"),
+            routed=access is None,
+            address=port.address or None,
+            unnumbered=port.role != "host",
             qos_profile=words[2],
         )
 
@@ -251,13 +250,13 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
         neighbors=tuple(Neighbor(port.name, names[port.role], port.peer_asn) for port in ports),
         inbound="RM-FABRIC",
         outbound=f"RM-{announced(fabric, switch)}",
-        allowas_in=when(fabric.routing.allowas_in),
+        allowas_in=fabric.routing.allowas_in,
         aggregates=switch.aggregates,
         prefix_lists=tuple(prefix_lists(fabric, switch)),
     )
 
 
-def _maintenance(switch: Switch) -> tuple[Maintenance, ...]:
+def _maintenance(switch: Switch) -> Maintenance | None:
     """Return what is drained.
 
     A neighbour is drained through the interfaces towards it: a BGP group takes addresses and peer groups, but an
@@ -270,4 +269,4 @@ def _maintenance(switch: Switch) -> tuple[Maintenance, ...]:
     drains = tuple(
         NeighborDrain(f"DRAIN-{name}", tuple(port.name for port in ports)) for name, ports in towards.items() if ports
     )
-    return (Maintenance(when(switch.drain), drains),) if switch.drain or drains else ()
+    return Maintenance(switch.drain, drains) if switch.drain or drains else None

@@ -7,7 +7,6 @@ from fractions import Fraction
 from netkit.design.fabric import Switch
 from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
 from netkit.platforms.eos.hardware import EosHardware
-from netkit.render.views.block import when
 
 MMU_PROFILE = "LOSSLESS"
 # Releases differ in whether the watchdog looks at PFC queues without guaranteed bandwidth; one percent costs nothing.
@@ -27,12 +26,12 @@ class Queue:
     """One transmit queue of a QoS profile: weighted or strict."""
 
     number: int
-    weighted: tuple[bool, ...]
-    weight: tuple[int, ...]
-    guaranteed: tuple[int, ...]
-    strict: tuple[bool, ...]
-    shape_percent: tuple[int, ...]
-    ecn: tuple[EcnThresholds, ...]
+    weighted: bool
+    weight: int | None
+    guaranteed: int | None
+    strict: bool
+    shape_percent: int | None
+    ecn: EcnThresholds | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ class Mmu:
     headroom_bytes: int
     lossless_ingress_alpha: str
     egress_alphas: tuple[tuple[int, str], ...]
-    headroom_pool_bytes: tuple[int, ...]
+    headroom_pool_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class Qos:
     dscp_maps: tuple[DscpMap, ...]
     traffic_classes: tuple[int, ...]
     watchdog: WatchdogTimes
-    mmu: tuple[Mmu, ...]
+    mmu: Mmu | None
 
 
 def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Qos:
@@ -101,7 +100,7 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Q
         ),
         traffic_classes=tuple(traffic.priority for traffic in classes),
         watchdog=watchdog_times(lossless.watchdog),
-        mmu=tuple(_mmu(lossless, switch, hardware)),
+        mmu=_mmu(lossless, switch, hardware),
     )
 
 
@@ -126,12 +125,12 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> Queue:
     shape = traffic.shape_percent
     return Queue(
         number=traffic.priority,
-        weighted=when(not traffic.is_strict),
-        weight=(traffic.weight,) if traffic.weight and not traffic.is_strict else (),
-        guaranteed=(GUARANTEED_PERCENT,) if traffic.is_lossless else (),
-        strict=when(traffic.is_strict),
-        shape_percent=(shape,) if shape is not None and shape < 100 else (),
-        ecn=(ecn,) if traffic.is_lossless else (),
+        weighted=not traffic.is_strict,
+        weight=None if traffic.is_strict else traffic.weight or None,
+        guaranteed=GUARANTEED_PERCENT if traffic.is_lossless else None,
+        strict=traffic.is_strict,
+        shape_percent=shape if shape is not None and shape < 100 else None,
+        ecn=ecn if traffic.is_lossless else None,
     )
 
 
@@ -148,32 +147,31 @@ def _hundredths_up(milliseconds: int) -> float:
     return -(-milliseconds // 10) / 100
 
 
-def _mmu(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Iterator[Mmu]:
+def _mmu(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Mmu | None:
     headrooms = [port.profile.headroom.xoff_bytes for port in switch.ports if port.profile.headroom]
     if not hardware.has_mmu_profile or not headrooms:
-        return
+        return None
     largest = max(headrooms)
     alphas = {
         lossless.roce.priority: LOSSLESS_EGRESS_ALPHA,
         lossless.best_effort.priority: alpha_within(100 - lossless.pool_percent),
     }
-    yield Mmu(
+    return Mmu(
         name=MMU_PROFILE,
         headroom_bytes=largest,
         lossless_ingress_alpha=LOSSLESS_INGRESS_ALPHA,
         egress_alphas=tuple(sorted(alphas.items())),
-        headroom_pool_bytes=tuple(_pool_limit(switch, hardware)),
+        headroom_pool_bytes=_pool_limit(switch, hardware),
     )
 
 
-def _pool_limit(switch: Switch, hardware: EosHardware) -> Iterator[int]:
-    """Yield the vendor's pool for all headrooms together, if EOS takes the figure.
+def _pool_limit(switch: Switch, hardware: EosHardware) -> int | None:
+    """Return the vendor's pool for all headrooms together, if EOS takes the figure.
 
     Not the sum of the ports in use: that would change the buffers of a running switch with every host that comes.
     """
     known = switch.model.headroom_pool_bytes
-    if known is not None and known <= hardware.headroom_pool_limit_max_bytes:
-        yield known
+    return known if known is not None and known <= hardware.headroom_pool_limit_max_bytes else None
 
 
 def alpha_within(percent: int) -> str:
