@@ -104,7 +104,7 @@ def _become_netkit(
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (closed by the end of the process)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
-        os.environ.update(environment(**changes) if changes else {})
+        os.environ.update({"NETKIT_PROGRESS": "off"} | (environment(**changes) if changes else {}))
         os.chdir(cwd)
         sys.argv = ["netkit", *arguments]
         if before:
