@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from netkit.lab.faults.catalog import CATALOG
-from netkit.lab.faults.kind import Kind
+from netkit.lab.faults.fault import Kind
 
 PAIRS = Path(__file__).parent.parent / "tests" / "checks" / "pairs.yaml"
 TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"

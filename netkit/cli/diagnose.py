@@ -24,7 +24,7 @@ from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy import RunSummary, history
 from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError
-from netkit.lab import ability
+from netkit.lab import personality
 from netkit.lab.folder import all_labs
 
 OURS = "NETKIT_"
@@ -103,12 +103,12 @@ def _packages() -> Iterator[tuple[str, str]]:
 def _lab() -> Iterator[tuple[str, str]]:
     yield "can run here", _lab_problem() or "yes"
     yield "labs", str(len(all_labs()))
-    yield from _versions(sorted({*ability.TOOLS.values(), *ability.PROGRAMS.values()}))
+    yield from _versions(sorted({*personality.TOOLS.values(), *personality.PROGRAMS.values()}))
 
 
 def _lab_problem() -> str:
     try:
-        ability.check()
+        personality.check()
     except LabError as error:
         return str(error)
     return ""

@@ -1,4 +1,4 @@
-"""Where labs leave what other commands need to find them: one folder per lab, gone when the lab is."""
+"""The files of a running lab: its folder, the record of what runs, and the job that keeps it."""
 
 import fcntl
 import json
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from netkit.design.fabric import Fabric
 from netkit.errors import LabError, Problem
 
 RECORD = "lab.json"
@@ -142,3 +143,17 @@ def only_one() -> Iterator[None]:
     with (home() / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+
+
+@dataclass(frozen=True)
+class Job:
+    """The fabric, what its devices begin with, and where the lab is written down."""
+
+    fabric: Fabric
+    files: Mapping[str, Mapping[str, str]]
+    """Device → rendered files; a device without any starts as from the factory."""
+    folder: LabFolder
+    fabric_folder: str
+    patience_s: float = 90.0
+    promised: Fabric | None = None
+    """What the files make of the fabric, where that is not yet the fabric itself."""

@@ -16,9 +16,9 @@ from netkit.errors import LabError, Problem
 from netkit.lab import faults, world
 from netkit.lab.builder import Builder
 from netkit.lab.faults.breaking import Breaker
-from netkit.lab.job import Job
+from netkit.lab.folder import Job
 from netkit.lab.node import RefusedError
-from netkit.lab.proof import convergence, examination, reach
+from netkit.lab.proof import convergence, reach
 from netkit.lab.proof.calling import Caller
 from netkit.lab.system import syscalls
 from netkit.lab.traffic import pattern
@@ -228,11 +228,11 @@ class Keeper:
         return generator
 
     def _check(self, _request: Request) -> Answer:
-        return examination.check(self._job.fabric, self._world.nodes)
+        return reach.check(self._job.fabric, self._world.nodes)
 
     def _examine(self, request: Request) -> Answer:
         most, patience_s = int(request["most"]), float(request["patience_s"])
-        return examination.examine(self._job.fabric, self._world.nodes, most, patience_s)
+        return reach.examine(self._job.fabric, self._world.nodes, most, patience_s)
 
 
 def _listening(control: Path) -> socket.socket:

@@ -21,7 +21,7 @@ from netkit.lab.node import Done
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
 from netkit.lab.services import Services
 from netkit.lab.state import SwitchState
-from netkit.lab.system import links, netlink, syscalls
+from netkit.lab.system import netlink, syscalls
 from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
 from netkit.lab.traffic.marking import NOTHING_SENT, PortMarks, Sent
 
@@ -52,7 +52,7 @@ class LiveNode:
         self._log = log
         self._services = services
         self._programs: dict[str, subprocess.Popen[bytes]] = {}
-        self._links = links.KernelState()
+        self._links = netlink.KernelState()
         self._frr: str | None = None
         self._marking = ""
         self._seen: tuple[float, Mapping[str, KernelPort]] = (-FRESH_S, {})
@@ -142,8 +142,8 @@ class LiveNode:
     def realise(self, state: SwitchState) -> None:
         """Make links, FRR, marking, SNMP and the hardware model what a state says."""
         self.changes += 1
-        after = links.wanted(state, self.kernel_names)
-        self.ip(links.steps(self._links, after))
+        after = netlink.wanted(state, self.kernel_names)
+        self.ip(netlink.steps(self._links, after))
         self._links = after
         self._name(state.hostname)
         text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
@@ -258,7 +258,7 @@ class LiveNode:
         for folder in ("run/frr", "run/lock", "var/log/frr", "var/tmp/frr", "tmp"):
             for entry in self.file(folder).iterdir():
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
-        self._links, self._frr, self._marking = links.KernelState(), None, ""
+        self._links, self._frr, self._marking = netlink.KernelState(), None, ""
         write_boot_id(self.holder.root)
 
     def _name(self, hostname: str) -> None:

@@ -14,7 +14,7 @@ from netkit.lab.live import LiveNode
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.personality import Personality
 from netkit.lab.services import Services
-from netkit.lab.system import block
+from netkit.lab.system import neighbor_table
 
 SSH_PORT, SNMP_PORT = 22, 161
 LOW_PORTS = 1023
@@ -62,7 +62,7 @@ class World:
 
 def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
     """Return a lab without nodes yet: its loopback network, its keys, its services."""
-    network, claim = block.claim(folder.name)
+    network, claim = neighbor_table.claim(folder.name)
     services = Services(fabric)
     shell.make_key(folder.path)
     password = secrets.token_urlsafe(18)

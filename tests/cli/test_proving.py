@@ -11,7 +11,7 @@ import pytest
 from netkit.cli.change.proof_lab import ended_by_signals, shortfalls
 from netkit.cli.change.proving import measured
 from netkit.errors import LabError
-from netkit.lab import ability
+from netkit.lab import personality
 from netkit.lab.folder import LabFolder
 from tests.cli.test_against import OVERRIDES, Repository
 from tests.command import assert_refused, run
@@ -29,11 +29,11 @@ def changed(tmp_path: Path) -> Repository:
 
 
 def _unable() -> None:
-    ability.PROGRAMS["/nowhere/zebra"] = "frr"
+    personality.PROGRAMS["/nowhere/zebra"] = "frr"
 
 
 def _full() -> None:
-    ability.check = no_room
+    personality.check = no_room
 
 
 def no_room() -> None:

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from netkit.errors import LabError
-from netkit.lab import ability
+from netkit.lab import personality
 from tests.command import Done, run, start
 from tests.intents import BASE
 
@@ -29,7 +29,7 @@ LASTING = {"deploy", "rollback"}
 
 def _lacks() -> str:
     try:
-        ability.check()
+        personality.check()
     except LabError as error:
         return str(error)
     allowed = subprocess.run(["unshare", "--net", "--mount", "--pid", "--fork", "true"], check=False).returncode == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from netkit.errors import LabError
-from netkit.lab import ability
+from netkit.lab import personality
 from netkit.lab.folder import INIT, RECORD, LabFolder
 from netkit.lab.system import detach
 from tests.command import Done, run, start
@@ -70,7 +70,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_what_cannot_be_done_is_refused_in_one_line(tmp_path: Path, line: str) -> None:
-    if "--configs" in line and ability.without_root() and os.geteuid() != 0:
+    if "--configs" in line and personality.without_root() and os.geteuid() != 0:
         pytest.skip("this kernel allows no namespaces")
     done = netkit_lab(tmp_path, *line.split())
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"error: {REFUSED[line]}\n")
@@ -116,10 +116,10 @@ def test_a_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
 
 
 def test_missing_packages_are_named_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ability, "PROGRAMS", {"/missing/snmpd": "snmpd", "/missing/zebra": "frr"})
-    monkeypatch.setattr(ability, "TOOLS", {"no-such-tool-here": "iproute2"})
+    monkeypatch.setattr(personality, "PROGRAMS", {"/missing/snmpd": "snmpd", "/missing/zebra": "frr"})
+    monkeypatch.setattr(personality, "TOOLS", {"no-such-tool-here": "iproute2"})
     with pytest.raises(LabError) as refused:
-        ability.check()
+        personality.check()
     assert str(refused.value) == (
         "the lab needs packages that are not installed: frr iproute2 snmpd; apt-get install frr iproute2 snmpd"
     )

@@ -11,10 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.agents.snmp import agentx
-from netkit.lab.agents.snmp.agentx import Pdu, Range
-from netkit.lab.agents.snmp.row import Kind, Oid, Row, counter64, gauge, integer, string
-from netkit.lab.agents.snmp.session import Session, answer
-from netkit.lab.agents.snmp.tree import Mib, Tree
+from netkit.lab.agents.snmp.agentx import Pdu, Range, Session, answer
+from netkit.lab.agents.snmp.objects import Kind, Mib, Oid, Row, Tree, counter64, gauge, integer, string
 
 ROWS = (integer((1, 1), -5), gauge((1, 2), 7), counter64((1, 3), 2**64 - 1), string((1, 5), "five"))
 TREE = Tree([Mib((1,), lambda: ROWS)], math.inf)

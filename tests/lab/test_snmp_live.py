@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from netkit.lab.agents.lldp.neighbor import Chassis
-from netkit.lab.agents.snmp import interfaces as snmp_if
+from netkit.lab.agents.snmp import standard_mibs as snmp_if
 from netkit.lab.agents.snmp.agent import SnmpAgent
-from netkit.lab.agents.snmp.scene import Surroundings
+from netkit.lab.agents.snmp.objects import Surroundings
 from netkit.lab.node import RefusedError
 from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
 from tests import intents

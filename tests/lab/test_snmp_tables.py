@@ -10,17 +10,26 @@ from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp import arista as snmp_arista
-from netkit.lab.agents.snmp import cumulus as snmp_cumulus
-from netkit.lab.agents.snmp import entity as snmp_entity
-from netkit.lab.agents.snmp import interfaces as snmp_if
-from netkit.lab.agents.snmp import lldp as snmp_lldp
-from netkit.lab.agents.snmp import pfc as snmp_pfc
-from netkit.lab.agents.snmp import sonic as snmp_sonic
-from netkit.lab.agents.snmp.mibs import mibs
-from netkit.lab.agents.snmp.row import Kind, Oid, Row, counter64
-from netkit.lab.agents.snmp.scene import Scene, Surroundings, interface_index, scene
-from netkit.lab.agents.snmp.tree import Mib, Tree
+from netkit.lab.agents.snmp import standard_mibs as snmp_entity
+from netkit.lab.agents.snmp import standard_mibs as snmp_if
+from netkit.lab.agents.snmp import standard_mibs as snmp_lldp
+from netkit.lab.agents.snmp import standard_mibs as snmp_pfc
+from netkit.lab.agents.snmp import vendor_mibs as snmp_arista
+from netkit.lab.agents.snmp import vendor_mibs as snmp_cumulus
+from netkit.lab.agents.snmp import vendor_mibs as snmp_sonic
+from netkit.lab.agents.snmp.objects import (
+    Kind,
+    Mib,
+    Oid,
+    Row,
+    Scene,
+    Surroundings,
+    Tree,
+    counter64,
+    interface_index,
+    scene,
+)
+from netkit.lab.agents.snmp.vendor_mibs import mibs
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from tests import intents
 from tests.lab.agent_node import port
@@ -104,13 +113,13 @@ def test_next_is_the_first_object_of_a_plain_search(
 
 
 def test_counters_wrap_at_their_width_and_speed_is_the_models() -> None:
-    rows = by_oid(snmp_if.rows(shown("nvue"))) | by_oid(snmp_if.extended_rows(shown("nvue")))
-    assert rows[(*snmp_if.TABLE, 10, 3)] == (2**33 + 1) % 2**32
+    rows = by_oid(snmp_if.interface_rows(shown("nvue"))) | by_oid(snmp_if.extended_rows(shown("nvue")))
+    assert rows[(*snmp_if.INTERFACE_TABLE, 10, 3)] == (2**33 + 1) % 2**32
     assert rows[(*snmp_if.X_TABLE, 6, 3)] == 2**33 + 1
-    assert rows[(*snmp_if.TABLE, 5, 3)] == 2**32 - 1
+    assert rows[(*snmp_if.INTERFACE_TABLE, 5, 3)] == 2**32 - 1
     assert rows[(*snmp_if.X_TABLE, 15, 3)] == 400_000
     assert rows[(*snmp_if.X_TABLE, 18, 3)] == b"to gpu01"
-    assert [rows[(*snmp_if.TABLE, 8, index)] for index in (3, 4, 5)] == [1, 1, 2]
+    assert [rows[(*snmp_if.INTERFACE_TABLE, 8, index)] for index in (3, 4, 5)] == [1, 1, 2]
     assert rows[snmp_if.NUMBER] == 3
 
 
@@ -137,14 +146,14 @@ def test_sonic_calls_a_port_by_its_alias() -> None:
 def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
     sent, received = sum(200 + at for at in range(8)), sum(100 + at for at in range(8))
     for platform, index in (("nvue", 3), ("sonic", 1), ("eos", 1001)):
-        rows = by_oid(snmp_pfc.rows(shown(platform)))
-        assert (rows[(*snmp_pfc.TABLE, 2, index)], rows[(*snmp_pfc.TABLE, 3, index)]) == (sent, received)
-    cumulus = by_oid(snmp_cumulus.rows(shown("nvue")))
+        rows = by_oid(snmp_pfc.pfc_rows(shown(platform)))
+        assert (rows[(*snmp_pfc.PFC_TABLE, 2, index)], rows[(*snmp_pfc.PFC_TABLE, 3, index)]) == (sent, received)
+    cumulus = by_oid(snmp_cumulus.cumulus_rows(shown("nvue")))
     assert (cumulus[(*snmp_cumulus.PFC, 10, 3)], cumulus[(*snmp_cumulus.PFC, 11, 3)]) == (103, 203)
     sonic = by_oid(snmp_sonic.pfc_rows(shown("sonic")))
     assert sonic[(*snmp_sonic.PFC_OF_PORT, 1, 1)] == sonic[(*snmp_sonic.PFC_OF_PRIORITY, 2, 1, 3)] == 203
     assert sonic[(*snmp_sonic.PFC_OF_PRIORITY, 3, 1, 7)] == 107
-    arista = by_oid(snmp_arista.rows(shown("eos")))
+    arista = by_oid(snmp_arista.arista_rows(shown("eos")))
     assert (arista[(*snmp_arista.PFC_PRIORITY, 3, 1001, 0)], arista[(*snmp_arista.PFC_PRIORITY, 4, 1001, 0)]) == (
         200,
         100,
@@ -153,13 +162,13 @@ def test_pause_frames_are_told_by_each_mib_in_its_own_way() -> None:
 
 
 def test_queues_are_told_by_each_vendor() -> None:
-    cumulus = by_oid(snmp_cumulus.rows(shown("nvue")))
+    cumulus = by_oid(snmp_cumulus.cumulus_rows(shown("nvue")))
     assert [cumulus[(*snmp_cumulus.CLASSES, column, 3, 2)] for column in (3, 4, 5, 7)] == [1002, 2002, 3002, 4002]
     assert cumulus[(*snmp_cumulus.DISCARDS, 6, 3)] == sum(3000 + at for at in range(8))
     assert [cumulus[(*snmp_cumulus.UP_DOWN, column, 3)] for column in (2, 3, 4)] == [2, 1, 3]
     sonic = by_oid(snmp_sonic.queue_rows(shown("sonic")))
     assert [sonic[(*snmp_sonic.QUEUES, 1, 2, 3, column)] for column in (1, 2, 5)] == [1002, 2002, 3002]
-    arista = by_oid(snmp_arista.rows(shown("eos")))
+    arista = by_oid(snmp_arista.arista_rows(shown("eos")))
     assert [arista[(*snmp_arista.EGRESS_QUEUE, column, 1001, 2, 0)] for column in (4, 5, 6)] == [1002, 2002, 3002]
     assert arista[(*snmp_arista.ECN_QUEUE, 4, 1001, 2)] == 4002
     assert [arista[(*snmp_arista.ECN_QUEUE, 3, 1001, queue)] for queue in (2, 3)] == [2, 1]
@@ -187,7 +196,7 @@ def test_light_survives_the_way_through_milliwatts(dbm: float) -> None:
 
 
 def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
-    rows = by_oid(snmp_entity.rows(shown("sonic")))
+    rows = by_oid(snmp_entity.entity_rows(shown("sonic")))
     described = {oid[-1]: value for oid, value in rows.items() if oid[:-1] == (*snmp_entity.PHYSICAL, 2)}
     first, second, third = (10**9 + 100 * index for index in (1, 5, 9))
     assert described[first] == b"OSFP for etp1a"
@@ -205,11 +214,11 @@ def test_each_transceiver_is_an_entity_and_copper_measures_nothing() -> None:
 
 
 def test_eos_names_lanes_as_ports_and_tells_the_modules_own_limits() -> None:
-    rows = by_oid(snmp_entity.rows(shown("eos")))
+    rows = by_oid(snmp_entity.entity_rows(shown("eos")))
     second = 10**9 + 100 * 1005
     assert rows[(*snmp_entity.PHYSICAL, 2, second + 36)] == b"DOM RX Power Sensor for Ethernet1/6"
     assert rows[(*snmp_entity.PHYSICAL, 7, second + 36)] == b""
-    limits = by_oid(snmp_arista.rows(shown("eos")))
+    limits = by_oid(snmp_arista.arista_rows(shown("eos")))
     temperature = 10**9 + 100 * 1001 + 10
     assert [limits[(*snmp_arista.SENSOR_LIMITS, column, temperature)] for column in range(1, 6)] == [
         0,
@@ -229,7 +238,7 @@ def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, 
     reading = port("Ethernet1/1")
     assert reading.module is not None
     warm = replace(reading, module=replace(reading.module, temperature_c=temperature_c))
-    rows = by_oid(snmp_arista.rows(scene(leaf("eos"), SwitchState("leaf"), (warm,))))
+    rows = by_oid(snmp_arista.arista_rows(scene(leaf("eos"), SwitchState("leaf"), (warm,))))
     assert rows[(*snmp_arista.SENSOR_LIMITS, 5, 10**9 + 100 * 1001 + 10)] == status
 
 
@@ -240,7 +249,7 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
     elsewhere = Neighbor("br0", Chassis(), "ifname", "x", "")
     kernel = {"Ethernet1/1": "et1_1", "Ethernet1/5": "et1_5", "Ethernet2/1": "et2_1"}
     around = Surroundings(kernel, Chassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
-    rows = by_oid(snmp_lldp.rows(shown("eos"), around))
+    rows = by_oid(snmp_lldp.lldp_rows(shown("eos"), around))
     assert rows[(*snmp_lldp.LOCAL, 2, 0)] == bytes.fromhex("020000000001")
     assert (rows[(*snmp_lldp.LOCAL_PORT, 2, 1001)], rows[(*snmp_lldp.LOCAL_PORT, 3, 1001)]) == (7, b"Ethernet1/1")
     remote = {oid[len(snmp_lldp.REMOTE) :]: value for oid, value in rows.items() if oid[:-4] == snmp_lldp.REMOTE}
@@ -257,7 +266,7 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
 
 def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
     around = Surroundings({"swp1s0": "swp1s0"}, Chassis(), ())
-    rows = by_oid(snmp_lldp.rows(shown("nvue"), around))
+    rows = by_oid(snmp_lldp.lldp_rows(shown("nvue"), around))
     assert rows[(*snmp_lldp.LOCAL_PORT, 2, 3)] == 5
 
 

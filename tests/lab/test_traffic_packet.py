@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.traffic import packet
-from netkit.lab.traffic.packet import PSN_MODULUS, Packet
+from netkit.lab.traffic import nic
+from netkit.lab.traffic.nic import PSN_MODULUS, Packet
 
 pairs = st.integers(0, PSN_MODULUS - 1)
 packets = st.builds(
@@ -21,7 +21,7 @@ packets = st.builds(
 
 @given(packets)
 def test_what_is_encoded_is_decoded(sent: Packet) -> None:
-    assert packet.decode(sent.encode()) == sent
+    assert nic.decode(sent.encode()) == sent
 
 
 @given(packets)
@@ -31,39 +31,39 @@ def test_a_packet_is_whole_words(sent: Packet) -> None:
 
 @given(st.binary(max_size=80))
 def test_whatever_arrives_is_decoded_or_refused(datagram: bytes) -> None:
-    decoded = packet.decode(datagram)
-    assert decoded is None or packet.decode(decoded.encode()) == decoded
+    decoded = nic.decode(datagram)
+    assert decoded is None or nic.decode(decoded.encode()) == decoded
 
 
 def test_a_cnp_looks_as_on_the_wire() -> None:
     header = bytes.fromhex("81 00 ffff 40 012345 00 000000")
-    assert packet.cnp(0x012345) == header + bytes(16) + b"\xff\xff\xff\xff"
+    assert nic.cnp(0x012345) == header + bytes(16) + b"\xff\xff\xff\xff"
 
 
 def test_data_looks_as_on_the_wire() -> None:
     header = bytes.fromhex("04 10 ffff 00 000007 00 00abcd")
-    assert packet.data(7, 0xABCD, 3) == header + bytes(4) + b"\xff\xff\xff\xff"
+    assert nic.data(7, 0xABCD, 3) == header + bytes(4) + b"\xff\xff\xff\xff"
 
 
 def test_a_nak_names_the_missing_packet() -> None:
     header = bytes.fromhex("11 00 ffff 00 000007 00 00abcd")
-    raw = packet.nak(7, 0xABCD)
+    raw = nic.nak(7, 0xABCD)
     assert raw == header + bytes.fromhex("60 000000") + b"\xff\xff\xff\xff"
-    decoded = packet.decode(raw)
+    decoded = nic.decode(raw)
     assert decoded is not None
-    assert packet.is_nak(decoded)
+    assert nic.is_nak(decoded)
 
 
 def test_what_is_too_short_or_of_another_version_is_refused() -> None:
-    whole = packet.data(1, 1, 0)
-    assert packet.decode(whole[:-1]) is None
-    assert packet.decode(whole[:1] + b"\x01" + whole[2:]) is None
+    whole = nic.data(1, 1, 0)
+    assert nic.decode(whole[:-1]) is None
+    assert nic.decode(whole[:1] + b"\x01" + whole[2:]) is None
 
 
 @given(pairs)
 def test_source_ports_are_dynamic_ones(pair: int) -> None:
-    assert 0xC000 <= packet.source_port(pair) <= 0xFFFF
+    assert 0xC000 <= nic.source_port(pair) <= 0xFFFF
 
 
 def test_flows_that_start_together_take_different_source_ports() -> None:
-    assert len({packet.source_port(2 * number + 1) for number in range(4096)}) == 4096
+    assert len({nic.source_port(2 * number + 1) for number in range(4096)}) == 4096

@@ -14,9 +14,8 @@ from netkit.errors import LabError
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.traffic import connection
 from netkit.lab.traffic.flow import End, Flow, NicAddress, NicConfig
-from netkit.lab.traffic.nic import bound
+from netkit.lab.traffic.nic import bound, source_port
 from netkit.lab.traffic.nic import inside as inside_namespace
-from netkit.lab.traffic.packet import source_port
 from netkit.lab.traffic.process import TrafficProcess
 from tests.lab.traffic_scene import NIC, RAIL, Scene, inside, namespace, needs_root, scene, until
 

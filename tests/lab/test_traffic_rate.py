@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.traffic.rate import LEAST_SHARE, Rate
+from netkit.lab.traffic.connection import LEAST_SHARE, Rate
 
 histories = st.lists(st.booleans(), max_size=200)
 

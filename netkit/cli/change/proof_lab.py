@@ -13,11 +13,10 @@ from netkit.cli.lab.up import await_birth, start
 from netkit.cli.terminal.ctrl_c import Interrupted
 from netkit.design import Fabric
 from netkit.errors import LabError, Problem
-from netkit.lab import ability
+from netkit.lab import personality
 from netkit.lab.entry import remote
-from netkit.lab.folder import LabFolder, all_labs, began_at, lab_folder, only_one
-from netkit.lab.job import Job
-from netkit.lab.system import block, neighbor_table
+from netkit.lab.folder import Job, LabFolder, all_labs, began_at, lab_folder, only_one
+from netkit.lab.system import neighbor_table
 from netkit.platforms.config import Files
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")
@@ -29,11 +28,11 @@ Tell = Callable[[str], None]
 @contextmanager
 def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, patience_s: float) -> Iterator[LabFolder]:
     """Yield a lab that is being booted with some files, which promise a fabric; it ends with the block."""
-    ability.check()
+    personality.check()
     lab = lab_folder(f"proof-{os.getpid()}-{began_at(os.getpid())}")
     try:
         with ended_by_signals(lab):
-            with block.announced():
+            with neighbor_table.announced():
                 with only_one():
                     clear_up(all_labs())
                     started = {name: dict(one) for name, one in files.items()}

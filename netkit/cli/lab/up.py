@@ -10,11 +10,10 @@ from netkit.cli.fabric import Project, open_project, warn
 from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
-from netkit.lab import ability, keeper
+from netkit.lab import keeper, personality
 from netkit.lab.entry import remote
-from netkit.lab.folder import LabFolder, lab_folder, only_one
-from netkit.lab.job import Job
-from netkit.lab.system import block, detach, neighbor_table
+from netkit.lab.folder import Job, LabFolder, lab_folder, only_one
+from netkit.lab.system import detach, neighbor_table
 from netkit.render import Engine, render
 
 POLL_S = 0.2
@@ -26,9 +25,9 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
     """Boot a fabric, or say that it runs already; show how far it is."""
     project = open_project(folder)
     warn(project)
-    ability.check()
+    personality.check()
     lab = lab_folder(name or project.fabric.name)
-    with block.announced():
+    with neighbor_table.announced():
         with only_one():
             is_new = not lab.is_alive
             if is_new:

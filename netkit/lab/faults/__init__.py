@@ -1,8 +1,7 @@
 """Faults to inject: what each stands for and where it belongs, which are active, and how to make and heal them."""
 
 from netkit.lab.faults.catalog import CATALOG, check, known, locate, parse_options
-from netkit.lab.faults.fault import Change, Fault, Faults, Value
-from netkit.lab.faults.kind import Kind, Maker, Option, Target
+from netkit.lab.faults.fault import Change, Fault, Faults, Kind, Maker, Option, Target, Value
 
 __all__ = [
     "CATALOG",

@@ -1,4 +1,4 @@
-"""The catalogue of faults, and checking what a user asks for against it and against the fabric."""
+"""All faults of the lab by name: those of hardware, of the network, of access, and those of other modules."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -6,12 +6,285 @@ from types import MappingProxyType
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab.faults.access import ACCESS
-from netkit.lab.faults.fault import Fault, Value
+from netkit.lab.faults.fault import (
+    DEVICES,
+    HOST,
+    HOST_NIC,
+    PORTS,
+    SWITCH,
+    SWITCH_PORT,
+    Fault,
+    Kind,
+    Option,
+    Target,
+    Value,
+)
 from netkit.lab.faults.fit import unfit
-from netkit.lab.faults.hardware import HARDWARE
-from netkit.lab.faults.kind import HOST, HOST_NIC, SWITCH, SWITCH_PORT, Kind, Option, Target
-from netkit.lab.faults.network import NETWORK
+
+ACCESS = (
+    Kind(
+        "unreachable",
+        "management",
+        DEVICES,
+        "Nothing answers at the device's management address: connections are refused, or silently time out. "
+        "Data goes on.",
+        (Option("manner", "refuses", "how it does not answer", choices=("refuses", "silently")),),
+    ),
+    Kind(
+        "slow",
+        "management",
+        DEVICES,
+        "Every command takes longer, as on a loaded control CPU.",
+        (Option("seconds", 5.0, "how much longer", 0.1, 600),),
+    ),
+    Kind("refuses-auth", "management", DEVICES, "The device takes no login: keys and passwords are refused."),
+    Kind(
+        "drops-after-commit",
+        "management",
+        (SWITCH,),
+        "The connection is cut the moment a change takes effect, before the answer, and cannot be opened again for a "
+        "while. A change that waits for confirmation goes back by itself. On a Linux switch: a change of ports or "
+        "services; one of frr.conf alone is between FRR's own programs, and nothing is cut.",
+        (Option("seconds", 30.0, "how long the device stays away", 0.1, 3600),),
+    ),
+    Kind(
+        "disk-full",
+        "management",
+        DEVICES,
+        "Nothing can be written: saving a configuration, a checkpoint or an uploaded file fails as it does on a full "
+        "disk. The running configuration is not touched. `df` and EOS's `show file systems` tell it.",
+    ),
+    Kind(
+        "hangs",
+        "management",
+        DEVICES,
+        "A command begins and never ends, until its caller gives up. Logging in still works.",
+        (Option("after", 0, "how many commands answer before one hangs", 0, 1000),),
+    ),
+    Kind(
+        "garbage",
+        "management",
+        DEVICES,
+        "Commands exit with 0 but print something that is not what they should, cut off in the middle.",
+    ),
+    Kind(
+        "apply-fails-quietly",
+        "management",
+        (SWITCH,),
+        "A change is taken and the command ends with exit code 0, but the change does not take effect; a line in the "
+        "output tells. On a Linux switch: what frr-reload.py, netplan and restarts of services should do.",
+    ),
+)
+
+
+PAUSES = Option("pauses_per_s", 2500.0, "pause frames a second at the origin", 1, 1e6)
+LANE = Option("lane", 0, "the lane, from 1; 0 means all", 0, 8)
+
+HARDWARE = (
+    Kind(
+        "pause-storm",
+        "model",
+        PORTS,
+        "A receiver that cannot keep up. A host NIC sends thousands of pauses a second to its leaf, as when its PCIe "
+        "bus or GPU is slow; a switch port is an egress that more flows meet in than it can carry. Queues fill and "
+        "pauses spread against the data, hop by hop, to the NICs that send there: those are victims. Only the origin "
+        "sends pauses, or has a full egress queue, without receiving any there.",
+        (
+            PAUSES,
+            Option("share", 0.6, "part of the time traffic is held up at the origin", 0.01, 1),
+            Option("burst_ms", 50, "longest pause without a gap; a watchdog that detects sooner trips", 0.01, 1e6),
+        ),
+    ),
+    Kind(
+        "watchdog-trip",
+        "model",
+        PORTS,
+        "A pause that never ends: a host NIC that hangs, or for a switch port, whatever is at its other end. The "
+        "watchdog of the switch port that receives it detects a storm, stops heeding pauses there and drops what the "
+        "queue holds, until the fault is healed and the restoration time is over. Where no watchdog is configured "
+        "the pauses spread instead.",
+        (PAUSES,),
+    ),
+    Kind(
+        "pfc-off",
+        "nic",
+        PORTS,
+        "PFC is off at one end of a cable. On a host NIC its settings say so; a switch port does it against its "
+        "configuration. The end neither sends pauses nor heeds them: where congestion would have paused, the lossless "
+        "class loses packets, on the way into this end and into the other one.",
+    ),
+    Kind(
+        "dim-optic",
+        "model",
+        PORTS,
+        "The lasers of a module grow weak. It sends less light at a higher bias current, the other end of the fibre "
+        "receives less, and its bit error rate rises. Only modules that tell their light can show it.",
+        (Option("db", 8.0, "how much weaker", 0.1, 35), LANE),
+    ),
+    Kind(
+        "hot-optic",
+        "model",
+        PORTS,
+        "A module runs hot, as with a blocked air duct. Both ports of a module that serves two show it.",
+        (Option("celsius", 76.0, "the temperature it reaches", -40, 125),),
+    ),
+    Kind(
+        "dirty-lane",
+        "model",
+        PORTS,
+        "Dirt on one fibre of the connector at this end. The lane receives less light than its neighbours while the "
+        "far end sends as much as ever; bit errors before correction rise by orders of magnitude, and the histogram "
+        "of corrected symbols grows a tail. Copper has no light to lose but shows the errors.",
+        (
+            Option("db", 4.5, "light lost on the lane", 0.1, 35),
+            Option("lane", 2, "the lane, from 1", 1, 8),
+            Option("ber", 5e-5, "bit error rate before correction", 1e-12, 1e-2),
+        ),
+    ),
+    Kind(
+        "mixed-optic-firmware",
+        "model",
+        PORTS,
+        "One module runs other firmware than all its kind. Both ports of a module that serves two show it.",
+        (Option("firmware", "46.110.8", "the version it shows"),),
+    ),
+    Kind(
+        "adaptive-routing-half-on",
+        "model",
+        (SWITCH, SWITCH_PORT),
+        "Adaptive routing works on some ports of a fabric only. On a switch every second port to other switches does "
+        "the opposite of what it is configured to; on a port, that port.",
+    ),
+    Kind(
+        "counter-reset",
+        "model",
+        (*DEVICES, *PORTS),
+        "Counters begin from zero again, once, as when somebody clears them or a driver is loaded again.",
+    ),
+    Kind(
+        "counter-wrap",
+        "model",
+        (*DEVICES, *PORTS),
+        "Counters that ever counted stand just below the end of their range, and soon begin from zero without "
+        "anything being wrong. Bytes at line rate run over 32 bits several times a second, as they do where a device "
+        "counts so narrowly. It stays so after healing, until they are cleared.",
+        (
+            Option("bits", 64, "how wide they are", choices=(32, 64)),
+            Option("left", 20, "how many counts are left", 1, 1e9),
+        ),
+    ),
+    Kind(
+        "counter-stuck",
+        "model",
+        (*DEVICES, *PORTS),
+        "Counters stand still while traffic goes on, as with a counter thread that has died.",
+    ),
+)
+
+
+NETWORK = (
+    Kind(
+        "link-flap",
+        "kernel",
+        PORTS,
+        "A link that goes down and comes back, again and again, as with a module that is not seated well. Sessions "
+        "over it go with it, and carrier changes add up at both ends.",
+        (
+            Option("up_s", 8.0, "how long it stays up", 0.2, 3600),
+            Option("down_s", 2.0, "how long it stays down", 0.2, 3600),
+        ),
+    ),
+    Kind(
+        "slow-link-up",
+        "kernel",
+        PORTS,
+        "A module whose equalizer does not settle begins anew, once: the link is gone until it has come up. Then all "
+        "is well again; a NIC tells how long it took, a switch when its link went and came. Healing swaps the module: "
+        "between switches the link goes once more, and comes quickly.",
+        (Option("seconds", 45.0, "how long the link takes to come up", 0.1, 3600),),
+    ),
+    Kind(
+        "wrong-mtu",
+        "kernel",
+        PORTS,
+        "One end of a link has a smaller MTU than it is configured with. Small packets pass, large ones are lost.",
+        (Option("bytes", 1500, "the MTU it has", 1280, 9216),),
+    ),
+    Kind(
+        "lossy",
+        "kernel",
+        PORTS,
+        "A port loses some of what it sends without counting it, as bits do that go wrong on the way: the longer a "
+        "packet, the likelier. Small packets pass, and sessions stay up.",
+        (
+            Option("percent", 60.0, "how many of the packets are lost", 0.1, 100),
+            Option("above_bytes", 4000, "longer than this a packet must be to be lost; 0 loses some of all", 0, 9216),
+        ),
+    ),
+    Kind(
+        "wrong-cable",
+        "kernel",
+        PORTS,
+        "Two cables of one device are swapped: each is plugged in where the other belongs. On a host that swaps two "
+        "rails. Neighbours by LLDP differ from the plan, and addresses no longer reach their gateways.",
+        (Option("with", "", "the other port of the same device; by default the next one of its kind"),),
+    ),
+    Kind(
+        "missing-host-route",
+        "kernel",
+        (HOST, HOST_NIC),
+        "Static routes of a host are gone, as when a network daemon did not finish. Without a NIC every rail loses "
+        "one, with a NIC that rail. What the route led to falls to the unreachable route, or to another NIC.",
+        (Option("prefix", "", "the destination; by default the first one with a gateway"),),
+    ),
+    Kind(
+        "wrong-source-route",
+        "kernel",
+        (HOST_NIC,),
+        "The rule that sends a rail's own traffic to its own table leads to the table of another rail. Packets leave "
+        "on the wrong NIC, with a source address that does not belong to it.",
+        (Option("as", "", "the interface whose table it uses; by default the next rail"),),
+    ),
+    Kind(
+        "ecn-unmarked",
+        "kernel",
+        (SWITCH, SWITCH_PORT),
+        "A switch does not mark congestion, whatever its configuration says. No packet leaves it with CE set, so "
+        "receivers behind it send no CNPs and nobody slows down: where many send to one, pauses are all that is left.",
+    ),
+    Kind(
+        "cnp-remarked",
+        "kernel",
+        (SWITCH, SWITCH_PORT),
+        "A switch gives CNPs another DSCP on their way out. Further on they ride in a queue that is not theirs.",
+        (Option("dscp", 4, "what they leave with", 0, 63),),
+    ),
+    Kind(
+        "bgp-session-down",
+        "kernel",
+        (SWITCH_PORT,),
+        "What BGP sends over one link is lost, as when a control-plane policer eats it. The link stays up; the session "
+        "falls when its hold time is over, and half or all of the paths behind it with it.",
+    ),
+    Kind(
+        "cnp-loss",
+        "nic",
+        (HOST_NIC,),
+        "A NIC swallows CNPs: those that arrive are neither handled nor ignored, or those it counts as sent never "
+        "leave. The sums of sent and of received CNPs of its rail part.",
+        (Option("direction", "received", "which CNPs are lost", choices=("received", "sent")),),
+    ),
+    Kind(
+        "wrong-dscp-map",
+        "nic",
+        (HOST, HOST_NIC),
+        "A host maps the DSCP of RoCE to another priority than its leaf does, as after a firmware update that brought "
+        "the defaults back. What arrives fills a buffer that nothing protects, and pauses from the leaf hold up a "
+        "priority that RoCE does not use.",
+        (Option("priority", 0, "where RoCE lands instead", 0, 7),),
+    ),
+)
+
 
 CATALOG: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in (*HARDWARE, *NETWORK, *ACCESS)})
 MOST_NAMED = 12

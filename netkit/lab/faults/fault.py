@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Value = str | int | float
 
@@ -111,3 +111,38 @@ class Faults:
     def to_json(self) -> list[dict[str, object]]:
         """Return the active faults as JSON can hold them."""
         return [fault.to_json() for fault in self._active]
+
+
+Target = Literal["switch", "switch port", "host", "host NIC"]
+Maker = Literal["model", "kernel", "nic", "management"]
+"""Who acts it out: the hardware model, the node's kernel, the NIC and its traffic, or the way in to the device."""
+SWITCH: Target = "switch"
+SWITCH_PORT: Target = "switch port"
+HOST: Target = "host"
+HOST_NIC: Target = "host NIC"
+PORTS = (SWITCH_PORT, HOST_NIC)
+DEVICES = (SWITCH, HOST)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing to set about a fault. Its type is that of its default."""
+
+    name: str
+    default: Value
+    meaning: str
+    low: float = 0
+    high: float = float("inf")
+    choices: tuple[Value, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One fault of the catalogue."""
+
+    name: str
+    maker: Maker
+    targets: tuple[Target, ...]
+    text: str
+    """What it stands for, and what one sees."""
+    options: tuple[Option, ...] = ()

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.faults.fault import Fault, Faults
-from netkit.lab.model.account import Account
+from netkit.lab.model.counters import Account
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.plant import Plant
 from netkit.lab.model.show import nic_reading, port_reading, stuck_nic, stuck_port
-from netkit.lab.model.side import of_nic, of_port
-from netkit.lab.model.wiring import End
+from netkit.lab.model.wiring import End, of_nic, of_port
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 

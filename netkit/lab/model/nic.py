@@ -1,14 +1,75 @@
-"""The counters of a host NIC, by the names of the real driver. Those of traffic are real; pauses and volume are not."""
+"""Counters of the real NIC driver that the model leaves at zero: they are there, and in a healthy host they rest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from netkit.lab.model.counters import Totals
 from netkit.lab.model.inputs import KernelPort, NicTraffic
-from netkit.lab.model.meter import Totals
-from netkit.lab.model.resting import UNUSED_ETHTOOL, UNUSED_PORT, UNUSED_Q
-from netkit.lab.model.side import Side
+from netkit.lab.model.wiring import Side
 from netkit.lab.reading import FecReading, TrafficReading
 from netkit.lab.state import PRIORITIES
+
+UNUSED_Q = (
+    "rx_read_requests",
+    "rx_atomic_requests",
+    "rx_dct_connect",
+    "out_of_buffer",
+    "rnr_nak_retry_err",
+    "implied_nak_seq_err",
+    "resp_local_length_error",
+    "resp_cqe_error",
+    "req_cqe_error",
+    "req_remote_invalid_request",
+    "req_remote_access_errors",
+    "resp_remote_access_errors",
+    "resp_cqe_flush_error",
+    "req_cqe_flush_error",
+    "req_transport_retries_exceeded",
+    "req_rnr_retries_exceeded",
+    "roce_adp_retrans_to",
+    "roce_slow_restart_trans",
+    "rx_icrc_encapsulated",
+)
+UNUSED_PORT = (
+    "VL15_dropped",
+    "excessive_buffer_overrun_errors",
+    "link_error_recovery",
+    "local_link_integrity_errors",
+    "multicast_rcv_packets",
+    "multicast_xmit_packets",
+    "port_rcv_constraint_errors",
+    "port_rcv_errors",
+    "port_rcv_remote_physical_errors",
+    "port_rcv_switch_relay_errors",
+    "port_xmit_constraint_errors",
+    "symbol_error",
+)
+UNUSED_ETHTOOL = (
+    "tx_discards_phy",
+    "rx_crc_errors_phy",
+    "rx_symbol_err_phy",
+    "rx_out_of_range_len_phy",
+    "rx_oversize_pkts_phy",
+    "rx_pause_ctrl_phy",
+    "tx_pause_ctrl_phy",
+    "rx_global_pause",
+    "tx_global_pause",
+    "module_bus_stuck",
+    "module_high_temp",
+    "module_bad_shorted",
+    "module_unplug",
+    "rx_pci_signal_integrity",
+    "tx_pci_signal_integrity",
+    "outbound_pci_stalled_rd",
+    "outbound_pci_stalled_rd_events",
+    "outbound_pci_buffer_overflow",
+    "dev_out_of_buffer",
+    "rx_out_of_buffer",
+    "rx_steer_missed_packets",
+    "rx_buffer_passed_thres_phy",
+    "tx_pause_storm_error_events",
+)
+
 
 DRIVER = "mlx5_core"
 FIRMWARE = "28.43.1014"

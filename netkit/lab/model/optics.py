@@ -1,11 +1,193 @@
-"""The module at one end of a cable: light per lane, temperature, voltage, and what is printed on it."""
+"""Transceivers and cables: healthy light, the module's own limits, and what a fault does to one end."""
 
-from netkit.lab.model.ailment import HEALTHY, Ailment
-from netkit.lab.model.parts import FIRMWARE, REVISION, TEMPERATURE, VOLTAGE, Kind, Optics
-from netkit.lab.model.place import Place
-from netkit.lab.model.seed import between, number
-from netkit.lab.model.wiring import End
-from netkit.lab.reading import LaneReading, ModuleReading
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Literal
+
+from netkit.design.fabric import Cable, Fabric, Host, Nic, Port, Switch
+from netkit.hardware import Catalog, module_for
+from netkit.lab.faults.fault import Fault
+from netkit.lab.model.wiring import End, Wiring, between, number
+from netkit.lab.reading import LaneReading, Limits, ModuleReading
+
+
+@dataclass(frozen=True, slots=True)
+class Ailment:
+    """How a module differs from a healthy one. Lane 0 means all lanes."""
+
+    tx_loss_db: float = 0
+    tx_lane: int = 0
+    rx_loss_db: float = 0
+    rx_lane: int = 0
+    temperature_c: float = 0
+    firmware: str = ""
+    rx_ber: float = 0
+
+
+HEALTHY = Ailment()
+
+
+def of_module(faults: Iterable[Fault]) -> Ailment:
+    """Return what the faults of one end make of its module."""
+    ailment = HEALTHY
+    for fault in faults:
+        ailment = _with(ailment, fault)
+    return ailment
+
+
+def _with(ailment: Ailment, fault: Fault) -> Ailment:
+    match fault.name:
+        case "dim-optic":
+            return replace(ailment, tx_loss_db=fault.number("db"), tx_lane=int(fault.number("lane")))
+        case "dirty-lane":
+            lane, ber = int(fault.number("lane")), fault.number("ber")
+            return replace(ailment, rx_loss_db=fault.number("db"), rx_lane=lane, rx_ber=ber)
+        case "hot-optic":
+            return replace(ailment, temperature_c=fault.number("celsius"))
+        case "mixed-optic-firmware":
+            return replace(ailment, firmware=fault.text("firmware"))
+    return ailment
+
+
+Kind = Literal["optic", "active", "copper"]
+KINDS: dict[str, Kind] = {"optical": "optic", "aoc": "active", "dac": "copper"}
+VENDOR = "NVIDIA"
+FIRMWARE = "46.120.12"
+REVISION = "A3"
+TEMPERATURE = Limits(-10, 0, 70, 80)
+VOLTAGE = Limits(2.97, 3.135, 3.465, 3.63)
+
+
+@dataclass(frozen=True, slots=True)
+class Optics:
+    """The light of one kind of lane."""
+
+    tx_dbm: tuple[float, float]
+    """What a healthy lane sends."""
+    bias_ma: tuple[float, float]
+    loss_db_per_km: float
+    tx_limits: Limits
+    rx_limits: Limits
+    bias_limits: Limits
+
+
+DR = Optics(
+    (0.8, 2.0), (74, 92), 0.4, Limits(-5.9, -2.9, 4.0, 5.0), Limits(-8.9, -5.9, 4.0, 5.0), Limits(10, 15, 125, 130)
+)
+FR = Optics(
+    (0.6, 1.8), (74, 92), 0.4, Limits(-6.3, -3.3, 3.5, 4.5), Limits(-10.3, -7.3, 3.5, 4.5), Limits(10, 15, 125, 130)
+)
+SR = Optics(
+    (0.6, 1.8), (7.2, 8.8), 3.0, Limits(-7.6, -4.6, 4.0, 5.0), Limits(-10.4, -8.4, 4.0, 5.0), Limits(2, 3, 12, 15)
+)
+LR = Optics(
+    (1.0, 2.2), (74, 92), 0.4, Limits(-5.7, -2.7, 5.1, 6.1), Limits(-13.0, -11.0, 5.1, 6.1), Limits(10, 15, 125, 130)
+)
+STANDARDS = {"DR": DR, "FR": FR, "SR": SR, "VR": SR, "LR": LR}
+NUMBERS = {
+    "800G-2xDR4": "MMS4X00-NS",
+    "400G-DR4": "MMS4X00-NS400",
+    "800G-2xSR4": "MMA4Z00-NS",
+    "400G-SR4": "MMA4Z00-NS400",
+    "800G-2xFR4": "MMS4X50-NM",
+    "800G-DAC-2x400": "MCP7Y00-N003",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is plugged into a cage."""
+
+    kind: Kind
+    media: str
+    vendor: str
+    number: str
+    ports: int
+    """How many ports one module serves."""
+    lanes: int
+    """Lanes in use per port."""
+    optics: Optics | None
+
+
+@cache
+def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> Part:
+    """Return what a cable has at an end with a cage for so many ports."""
+    known = Catalog().media()
+    entry = known.get(cable.media)
+    entry = (module_for(known, cable.media, ports_per_cage) if cable.kind == "optical" else None) or entry
+    media = entry.name if entry else cable.media
+    kind = KINDS.get(cable.kind, "copper")
+    lanes = entry.lanes if entry and entry.lanes else lanes_per_port
+    ports = entry.ports_per_module if entry else ports_per_cage
+    has_name = media in NUMBERS
+    return Part(
+        kind=kind,
+        media=media,
+        vendor=VENDOR if has_name else "Lab",
+        number=NUMBERS.get(media, media),
+        ports=min(ports, ports_per_cage),
+        lanes=lanes,
+        optics=_optics(media) if kind == "optic" else None,
+    )
+
+
+def _optics(media: str) -> Optics:
+    return next((optics for name, optics in STANDARDS.items() if name in media), DR)
+
+
+LANES_PER_CAGE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One end's place in a cage."""
+
+    device: str
+    cage: str
+    form: str
+    first_lane: int
+    lanes_shown: int
+    """Lanes a module reports for this port; those beyond the part's own stay dark."""
+    part: Part
+    cable: Cable
+
+
+def places(fabric: Fabric, wiring: Wiring) -> dict[End, Place]:
+    """Return the place of every end."""
+    found: dict[End, Place] = {}
+    for switch in fabric.switches:
+        widths = {cage.number: len(cage.ports) for cage in switch.cages}
+        for port in switch.ports:
+            found[End(switch.name, port.name)] = _of_port(switch, port, widths.get(port.cage, 1))
+    for host in fabric.hosts:
+        for nic in host.nics:
+            end = End(host.name, nic.interface)
+            if end in wiring.way_out:
+                found[end] = _of_nic(host, nic, wiring.way_out[end].cable)
+    return found
+
+
+def _of_port(switch: Switch, port: Port, width: int) -> Place:
+    plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
+    form = switch.model.cage_form
+    return _place(switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable)
+
+
+def _of_nic(host: Host, nic: Nic, cable: Cable) -> Place:
+    place = next((rail for rail in host.model.rails if rail.pci == nic.pci), None)
+    width = host.model.ports_per_cage or 1
+    plugged = part(cable, width, 4)
+    cage = place.cage if place and place.cage else nic.interface
+    position = (place.cage_port or 1) - 1 if place else 0
+    return _place(host.name, cage, host.model.cage_form, position, plugged, cable)
+
+
+def _place(device: str, cage: str, form: str, position: int, plugged: Part, cable: Cable) -> Place:
+    is_shared = plugged.ports > 1
+    shown = plugged.lanes if is_shared else max(plugged.lanes, LANES_PER_CAGE)
+    return Place(device, cage, form, position * plugged.lanes + 1 if is_shared else 1, shown, plugged, cable)
+
 
 DARK_DBM = -40.0
 DARK = LaneReading(DARK_DBM, DARK_DBM, 0.0)

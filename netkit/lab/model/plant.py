@@ -5,17 +5,11 @@ from dataclasses import replace
 
 from netkit.design.fabric import Fabric
 from netkit.lab.faults.fault import Fault
-from netkit.lab.model.ailment import HEALTHY, Ailment, of_module
+from netkit.lab.model.counters import Meter, Pressure, flow, quiet
 from netkit.lab.model.fec import Line
-from netkit.lab.model.flow import Pressure, flow, quiet
-from netkit.lab.model.meter import Meter
-from netkit.lab.model.optics import error_rate, module
-from netkit.lab.model.place import places
-from netkit.lab.model.pressure import Weather, merged
-from netkit.lab.model.seed import between
-from netkit.lab.model.side import Side
-from netkit.lab.model.watchdog import Watch
-from netkit.lab.model.wiring import End, Way, Wiring
+from netkit.lab.model.optics import HEALTHY, Ailment, error_rate, module, of_module, places
+from netkit.lab.model.storm import Watch, Weather, merged
+from netkit.lab.model.wiring import End, Side, Way, Wiring, between
 from netkit.lab.reading import ModuleReading
 
 LINK_UP_S = (2.2, 5.8)

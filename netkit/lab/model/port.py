@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from netkit.lab.model.counters import Meter, Totals
 from netkit.lab.model.inputs import KernelPort
-from netkit.lab.model.meter import Meter, Totals
-from netkit.lab.model.side import Side
+from netkit.lab.model.wiring import Side
 from netkit.lab.reading import BufferReading, PriorityReading, QueueReading, TrafficReading, WatchdogReading
 from netkit.lab.state import PRIORITIES
 

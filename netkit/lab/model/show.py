@@ -6,11 +6,10 @@ from dataclasses import replace
 from netkit.design.fabric import Nic, Port
 from netkit.lab.model import nic as nics
 from netkit.lab.model import port as ports
-from netkit.lab.model.account import Account
+from netkit.lab.model.counters import STALL_SHARE, Account
 from netkit.lab.model.inputs import KernelPort, NicTraffic
-from netkit.lab.model.meter import STALL_SHARE
 from netkit.lab.model.plant import Plant
-from netkit.lab.model.watchdog import Watch
+from netkit.lab.model.storm import Watch
 from netkit.lab.model.wiring import End
 from netkit.lab.reading import NicReading, PortReading
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from netkit.design.fabric import Cable, Fabric
+from netkit.design.traffic import LosslessProfile
+from netkit.lab.model.inputs import NicSettings
+from netkit.lab.state import PRIORITIES, PortState, QosState, WatchdogState
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +60,95 @@ class Wiring:
     def peer(self, end: End) -> End:
         """Return the other end of a cable."""
         return self.way_out[end].receiver
+
+
+RANGE = 2**64
+
+
+def draw(*names: str | int) -> float:
+    """Return a number from 0 up to 1 that belongs to these names."""
+    return number(*names) / RANGE
+
+
+def between(low: float, high: float, *names: str | int) -> float:
+    """Return a number between two bounds that belongs to these names."""
+    return low + (high - low) * draw(*names)
+
+
+def number(*names: str | int) -> int:
+    """Return a 64-bit number that belongs to these names."""
+    text = "\0".join(map(str, names)).encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+
+
+DETECTION_MS = 300
+RESTORATION_MS = 600
+"""What a switch uses when its configuration leaves the times to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What the model needs to know of one end."""
+
+    pfc_priorities: frozenset[int]
+    data_priority: int
+    """Where RoCE data lands: a port that does not trust the DSCP puts it into priority 0."""
+    cnp_priority: int
+    class_of_priority: tuple[int, ...] = tuple(range(PRIORITIES))
+    watchdog: WatchdogState | None = None
+    is_enabled: bool = True
+    speed_gbps: int = 0
+    fec: str = ""
+    adaptive_routing: bool = False
+    is_marking: bool = False
+    """Whether RoCE data that waits here is marked with CE."""
+
+    @property
+    def is_lossless(self) -> bool:
+        """Return whether RoCE data may be paused here."""
+        return self.data_priority in self.pfc_priorities
+
+    def heeds(self, receiver: "Side") -> bool:
+        """Return whether this end stands still when the other end asks it to."""
+        return self.data_priority == receiver.data_priority and self.is_lossless
+
+
+def of_port(state: PortState, profile: LosslessProfile) -> Side:
+    """Return the side a switch port is."""
+    qos = state.qos
+    return Side(
+        pfc_priorities=qos.pfc_priorities,
+        data_priority=_priority(qos.priority_of_dscp, profile.data_dscp),
+        cnp_priority=_priority(qos.priority_of_dscp, profile.cnp_dscp),
+        class_of_priority=qos.class_of_priority,
+        watchdog=_timed(qos.watchdog),
+        is_enabled=state.is_enabled,
+        speed_gbps=state.speed_gbps,
+        fec=state.fec,
+        adaptive_routing=state.adaptive_routing,
+        is_marking=_is_marking(qos, _priority(qos.priority_of_dscp, profile.data_dscp)),
+    )
+
+
+def of_nic(settings: NicSettings, profile: LosslessProfile) -> Side:
+    """Return the side a host NIC is."""
+    return Side(
+        pfc_priorities=settings.pfc_priorities,
+        data_priority=_priority(settings.priority_of_dscp, profile.data_dscp),
+        cnp_priority=settings.cnp_priority,
+    )
+
+
+def _priority(priority_of_dscp: tuple[int, ...], dscp: int) -> int:
+    return priority_of_dscp[dscp] if priority_of_dscp else 0
+
+
+def _is_marking(qos: QosState, data_priority: int) -> bool:
+    ecn = qos.ecn.get(qos.class_of_priority[data_priority])
+    return ecn is not None and ecn.probability_percent > 0
+
+
+def _timed(watchdog: WatchdogState | None) -> WatchdogState | None:
+    if watchdog is None:
+        return None
+    return WatchdogState(watchdog.detection_ms or DETECTION_MS, watchdog.restoration_ms or RESTORATION_MS)

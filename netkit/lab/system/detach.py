@@ -15,9 +15,8 @@ from pathlib import Path
 
 from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError, Problem
-from netkit.lab.ability import FIND_ON
-from netkit.lab.folder import INIT, LOG, began_at
-from netkit.lab.job import Job
+from netkit.lab.folder import INIT, LOG, Job, began_at
+from netkit.lab.personality import FIND_ON
 from netkit.lab.system import syscalls
 
 ACCOUNTS = 65535

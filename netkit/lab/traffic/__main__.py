@@ -3,7 +3,7 @@
 import resource
 import signal
 
-from netkit.lab.traffic.loop import serve
+from netkit.lab.traffic.engine import serve
 
 
 def main() -> None:

@@ -1,16 +1,52 @@
-"""A flow that runs: the queue pair that sends, the one that receives, and what congestion does to them.
+"""How a sender reacts to congestion notifications: DCQCN, with its times and steps scaled to the lab.
 
-The two ends agree on their queue pairs beforehand, as RDMA does out of band; all else travels in packets.
+A notification cuts the rate by half of the congestion estimate and raises that estimate. Each quiet period lowers the
+estimate and recovers the rate: first half-way back to where it was cut, five times, then by a fixed step beyond.
 """
 
 import errno
 import socket
+from dataclasses import dataclass
 
-from netkit.lab.traffic import packet
 from netkit.lab.traffic.flow import Flow, FlowReport
-from netkit.lab.traffic.nic import Nic, bound
-from netkit.lab.traffic.packet import CE, NOT_ECT, PSN_MODULUS, Packet
-from netkit.lab.traffic.rate import RECOVERY_S, Rate
+from netkit.lab.traffic.nic import CE, NOT_ECT, PSN_MODULUS, Nic, Packet, bound, cnp, data, nak, source_port
+
+GAIN = 1 / 16
+FAST_RECOVERIES = 5
+RECOVERY_S = 0.25
+"""One quiet period. A NIC's is about 300 µs; a lab flow sends that much less often."""
+STEP_SHARE = 1 / 20
+LEAST_SHARE = 1 / 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The rate of one flow, as shares of the rate it was started with."""
+
+    current: float = 1.0
+    target: float = 1.0
+    congestion: float = 1.0
+    quiet_periods: int = 0
+
+    def cut(self) -> "Rate":
+        """Return the rate after a notification."""
+        slower = max(LEAST_SHARE, self.current * (1 - self.congestion / 2))
+        return Rate(slower, self.current, (1 - GAIN) * self.congestion + GAIN, 0)
+
+    def recover(self) -> "Rate":
+        """Return the rate after a period without one."""
+        quiet = self.quiet_periods + 1
+        target = self.target if quiet <= FAST_RECOVERIES else min(1.0, self.target + STEP_SHARE)
+        faster = (self.current + target) / 2
+        # Halving a distance never closes it: what is within a hundredth has arrived.
+        current = target if target - faster < LEAST_SHARE else faster
+        return Rate(current, target, (1 - GAIN) * self.congestion, quiet)
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether nothing is left to recover."""
+        return self.current >= 1.0
+
 
 _PORT_ATTEMPTS = 8
 _MOST_LATE_S = 0.02
@@ -41,7 +77,7 @@ class Connection:
         """Open the socket that sends; call it inside the source's namespace."""
         self.close()
         for attempt in range(_PORT_ATTEMPTS):
-            port = packet.source_port(self.sender_pair + 2 * attempt)
+            port = source_port(self.sender_pair + 2 * attempt)
             try:
                 self._socket = bound(self.source.address, port, self.source.end.interface)
             except OSError as error:
@@ -63,7 +99,7 @@ class Connection:
 
     def send(self, now_s: float) -> None:
         """Send the packet that is due, and set when the next one is."""
-        payload = packet.data(self.receiver_pair, self._psn, self.flow.size_bytes)
+        payload = data(self.receiver_pair, self._psn, self.flow.size_bytes)
         try:
             self.source.send(payload, self.source.config.data_tos, self.destination.address, through=self._socket)
         except OSError as error:
@@ -93,7 +129,7 @@ class Connection:
         self._expected = (arrived.psn + 1) % PSN_MODULUS
         if ahead:
             nic.counts["out_of_sequence"] += 1
-            self._answer(packet.nak(self.sender_pair, (arrived.psn - ahead) % PSN_MODULUS), nic.config.data_tos)
+            self._answer(nak(self.sender_pair, (arrived.psn - ahead) % PSN_MODULUS), nic.config.data_tos)
 
     def take_cnp(self, tos: int, now_s: float) -> None:
         """Receive a CNP: slow down when the NIC reacts on the priority of its data, and the CNP came on its own."""
@@ -120,7 +156,7 @@ class Connection:
         nic = self.destination
         nic.counts["cnp_sent"] += 1
         if nic.config.loses_cnps != "sent":
-            self._answer(packet.cnp(self.sender_pair), nic.config.settings.cnp_dscp << 2 | NOT_ECT)
+            self._answer(cnp(self.sender_pair), nic.config.settings.cnp_dscp << 2 | NOT_ECT)
 
     def _answer(self, payload: bytes, tos: int) -> None:
         try:

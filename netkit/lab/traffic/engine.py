@@ -1,14 +1,36 @@
 """All NICs and flows of a lab in one place: who is attached, what is due, and who gets what arrives."""
 
 import heapq
+import math
+import os
 import select
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from netkit.lab.traffic import packet
+from pydantic import ValidationError
+
 from netkit.lab.traffic.connection import Connection
-from netkit.lab.traffic.flow import MOST_FLOWS, MOST_TOTAL_PPS, End, Flow, FlowReport, NicAddress, NicConfig, NicReport
-from netkit.lab.traffic.nic import Nic, inside
+from netkit.lab.traffic.flow import (
+    COMMANDS,
+    MOST_FLOWS,
+    MOST_TOTAL_PPS,
+    REPLIES,
+    Attach,
+    Configure,
+    Detach,
+    End,
+    Flow,
+    FlowReport,
+    NicAddress,
+    NicConfig,
+    NicReport,
+    Reply,
+    Report,
+    Start,
+    Stop,
+)
+from netkit.lab.traffic.nic import CNP, SEND_ONLY, Nic, Packet, decode, inside, is_nak
 
 
 class RefusedError(Exception):
@@ -133,7 +155,7 @@ class Engine:
         if nic is None:
             return
         for payload, tos in nic.arrivals():
-            arrived = packet.decode(payload)
+            arrived = decode(payload)
             if arrived is not None:
                 self._take(nic, arrived, tos, now_s)
 
@@ -143,16 +165,16 @@ class Engine:
         for nic in self._nics.values():
             nic.close()
 
-    def _take(self, nic: Nic, arrived: packet.Packet, tos: int, now_s: float) -> None:
+    def _take(self, nic: Nic, arrived: Packet, tos: int, now_s: float) -> None:
         connection = self._pairs.get(arrived.queue_pair)
         if connection is None:
             return
         if arrived.queue_pair == connection.receiver_pair:
-            if nic is connection.destination and arrived.opcode == packet.SEND_ONLY:
+            if nic is connection.destination and arrived.opcode == SEND_ONLY:
                 connection.take_data(arrived, tos, now_s)
-        elif nic is connection.source and arrived.opcode == packet.CNP:
+        elif nic is connection.source and arrived.opcode == CNP:
             connection.take_cnp(tos, now_s)
-        elif nic is connection.source and packet.is_nak(arrived):
+        elif nic is connection.source and is_nak(arrived):
             nic.counts["packet_seq_err"] += 1
 
     def _begin(self, host: str, connections: Iterable[Connection]) -> None:
@@ -185,3 +207,73 @@ def _refusing(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise RefusedError(f"{what}: {error.strerror or error}") from error
+
+
+_TICK_S = 0.01
+"""Packets due within a tick go together: waking for each would cost more than sending it."""
+
+
+def serve(commands: int, replies: int) -> None:
+    """Serve until the commands end."""
+    poll, text = select.epoll(), b""
+    engine = Engine(poll)
+    poll.register(commands, select.EPOLLIN)
+    try:
+        while True:
+            for descriptor, _ in poll.poll(_wait_s(engine.due_s)):
+                if descriptor != commands:
+                    engine.receive(descriptor, time.monotonic())
+                    continue
+                chunk = os.read(commands, 1 << 20)
+                if not chunk:
+                    return
+                *lines, text = (text + chunk).split(b"\n")
+                for line in lines:
+                    _reply(replies, _obey(engine, line))
+            engine.send_due(time.monotonic())
+    except BrokenPipeError:
+        return
+    finally:
+        engine.close()
+        poll.close()
+
+
+def _wait_s(due_s: float | None) -> float | None:
+    if due_s is None:
+        return None
+    tick_s = math.ceil(due_s / _TICK_S) * _TICK_S
+    return max(0.0, tick_s - time.monotonic())
+
+
+def _obey(engine: Engine, line: bytes) -> Reply:
+    try:
+        return _do(engine, line)
+    except RefusedError as error:
+        return Reply(error=str(error))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        return Reply(error=f"{place}: {first['msg']}")
+
+
+def _do(engine: Engine, line: bytes) -> Reply:
+    match COMMANDS.validate_json(line):
+        case Attach(host=host, namespace=namespace, nics=nics):
+            engine.attach(host, namespace, nics)
+        case Detach(host=host):
+            engine.detach(host)
+        case Configure(nic=nic, config=config):
+            engine.configure(nic, config)
+        case Start(flows=flows):
+            engine.start(flows, time.monotonic())
+        case Stop(names=names):
+            engine.stop(names or engine.names())
+        case Report(host=host, has_flows=has_flows):
+            return Reply(nics=engine.nic_reports(host), flows=engine.flow_reports() if has_flows else ())
+    return Reply()
+
+
+def _reply(descriptor: int, reply: Reply) -> None:
+    left = REPLIES.dump_json(reply) + b"\n"
+    while left:
+        left = left[os.write(descriptor, left) :]

@@ -1,9 +1,9 @@
-"""What can be asked of the traffic of a lab: flows and how NICs behave. All of it is bounded."""
+"""The traffic of a lab as it can be asked for: flows, their patterns, how NICs behave. All of it is bounded."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
 from netkit.lab.model.inputs import NicSettings, NicTraffic
 
@@ -79,3 +79,71 @@ class FlowReport:
     received: int
     failure: str
     """What the kernel answered the last time it did not take a packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attach:
+    """Open the NICs of a host."""
+
+    host: str
+    namespace: str
+    """The file of its network namespace."""
+    nics: tuple[NicAddress, ...]
+    op: Literal["attach"] = "attach"
+
+
+@dataclass(frozen=True, slots=True)
+class Detach:
+    """Forget a host."""
+
+    host: str
+    op: Literal["detach"] = "detach"
+
+
+@dataclass(frozen=True, slots=True)
+class Configure:
+    """Set how a NIC behaves."""
+
+    nic: End
+    config: NicConfig
+    op: Literal["configure"] = "configure"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start flows, all of them or none."""
+
+    flows: tuple[Flow, ...]
+    op: Literal["start"] = "start"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop flows by name; without names, all."""
+
+    names: tuple[str, ...] = ()
+    op: Literal["stop"] = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Ask for what the NICs of one host, or of all, counted, and for the flows."""
+
+    host: str = ""
+    has_flows: bool = False
+    op: Literal["report"] = "report"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a command: what was asked for, or why it was refused."""
+
+    error: str = ""
+    nics: tuple[NicReport, ...] = ()
+    flows: tuple[FlowReport, ...] = ()
+
+
+Command = Attach | Detach | Configure | Start | Stop | Report
+
+COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="op")])
+REPLIES: TypeAdapter[Reply] = TypeAdapter(Reply)

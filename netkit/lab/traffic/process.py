@@ -12,19 +12,23 @@ from typing import Self
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab.model.inputs import NicTraffic
-from netkit.lab.traffic.command import (
+from netkit.lab.traffic.flow import (
     COMMANDS,
     REPLIES,
     Attach,
     Command,
     Configure,
     Detach,
+    End,
+    Flow,
+    FlowReport,
+    NicAddress,
+    NicConfig,
     Reply,
     Report,
     Start,
     Stop,
 )
-from netkit.lab.traffic.flow import End, Flow, FlowReport, NicAddress, NicConfig
 
 _DEADLINE_S = 60.0
 

@@ -10,7 +10,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
 from netkit.lab.agents.snmp.agent import SnmpAgent
-from netkit.lab.agents.snmp.scene import Surroundings
+from netkit.lab.agents.snmp.objects import Surroundings
 from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.credential import Community, Credential, User

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.lab.personalities.eos.configuration import body, grammar_of
-from netkit.lab.personalities.eos.editor import Editor
+from netkit.lab.personalities.eos.configuration import Editor, body, grammar_of
 from netkit.lab.personalities.eos.personality import Eos
 from netkit.lab.personalities.eos.reply import CommandError
 from netkit.lab.personalities.eos.switch_state import switch_state

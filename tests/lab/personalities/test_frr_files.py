@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from netkit.design import Fabric
 from netkit.lab.layout import kernel_name
 from netkit.lab.node import RefusedError
-from netkit.lab.personalities.frr import files, netplan, told
+from netkit.lab.personalities.frr import engine, files, netplan
+from netkit.lab.personalities.frr.engine import Told
 from netkit.lab.personalities.frr.netplan import Netplan
-from netkit.lab.personalities.frr.told import Told
 from netkit.render import Engine, render
 from tests import intents
 
@@ -60,7 +60,7 @@ def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> Told | str:
             wrong = list(files.complaints(place, text))
             if wrong:
                 raise RefusedError("\n".join(wrong))
-        return told.of_files(placed, name, kernel_names)
+        return engine.of_files(placed, name, kernel_names)
     except RefusedError as error:
         return str(error)
 

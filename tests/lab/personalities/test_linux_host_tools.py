@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.lab.personalities.linux_host import mlnx_qos, mlxlink
-from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.nic import NicState
+from netkit.lab.personalities.linux_host.machine import Machine, NicState
 from netkit.lab.personalities.linux_host.rdma import active_mtu
 from netkit.lab.personalities.linux_host.tools import TOOLS
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at

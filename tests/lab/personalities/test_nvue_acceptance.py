@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from netkit.lab.personalities.nvue import rules
-from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.document import change
 from netkit.lab.personalities.nvue.factory import factory
-from netkit.lab.personalities.nvue.schema import BREAK, Issue, checked, merged, schema
+from netkit.lab.personalities.nvue.schema import BREAK, Chassis, Issue, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Path as TreePath
 from netkit.lab.personalities.nvue.tree import Tree, Value, child, is_on, leaves, load, without

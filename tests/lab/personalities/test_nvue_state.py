@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from netkit.hardware import Catalog
 from netkit.lab.personalities.nvue import rules
-from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.document import change, read
-from netkit.lab.personalities.nvue.schema import Issue, Node, checked, merged, schema
+from netkit.lab.personalities.nvue.schema import Chassis, Issue, Node, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.system import CommandError
 from netkit.lab.personalities.nvue.tree import Tree, difference, dump, leaves, load, without

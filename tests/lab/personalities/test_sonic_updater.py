@@ -11,13 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.edits import difference
-from netkit.lab.personalities.sonic.kinds import Rows
-from netkit.lab.personalities.sonic.patch import patched
-from netkit.lab.personalities.sonic.permissions import permissions
-from netkit.lab.personalities.sonic.schema import schema
+from netkit.lab.personalities.sonic.schema import Rows, schema
 from netkit.lab.personalities.sonic.tables import Tables, dump, natural, parse
-from netkit.lab.personalities.sonic.updater import change
+from netkit.lab.personalities.sonic.updater import change, difference, patched, permissions
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.sonic.bench import TRADITIONAL, UNIFIED, Bench, fabric, files
 

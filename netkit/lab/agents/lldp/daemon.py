@@ -16,8 +16,8 @@ from pathlib import Path
 from netkit.design.fabric import Switch
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
-from netkit.lab.agents.snmp.config import description
-from netkit.lab.agents.snmp.scene import Surroundings
+from netkit.lab.agents.snmp.agent import description
+from netkit.lab.agents.snmp.objects import Surroundings
 from netkit.lab.node import Node
 from netkit.lab.state import PortState, SwitchState
 

@@ -1,11 +1,12 @@
-"""AgentX, the protocol between snmpd and who knows the values: messages as bytes, in network byte order."""
+"""AgentX (RFC 2741): messages as bytes, and the session with snmpd that answers from registered subtrees."""
 
+import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from netkit.lab.agents.snmp.row import Kind, Oid, Row
+from netkit.lab.agents.snmp.objects import Kind, Oid, Row, Tree
 
 HEADER = struct.Struct("!BBBxIIII")
 VERSION = 1
@@ -146,3 +147,110 @@ def _read_oid(payload: bytes, at: int) -> tuple[Oid, bool, int]:
     count, prefix, is_included = struct.unpack_from("!BBBx", payload, at)
     oid = struct.unpack_from(f"!{count}I", payload, at + 4)
     return ((1, 3, 6, 1, prefix) if prefix else ()) + oid, bool(is_included), at + 4 + 4 * count
+
+
+TIMEOUT_S = 60
+"""How long snmpd waits for an answer: machines are shared."""
+MOST_BINDINGS = 2000
+
+
+class Session:
+    """One connection."""
+
+    def __init__(self, connection: socket.socket, tree: Tree, log: Callable[[str], None]) -> None:
+        self._connection = connection
+        self._tree = tree
+        self._log = log
+        self._number = 0
+
+    def open(self) -> None:
+        """Open the session and register every subtree; raises OSError when snmpd does not want it."""
+        head, _ = self._ask(Pdu.OPEN, opening("lab hardware", TIMEOUT_S))
+        self._number = head.session
+        for mib in self._tree.mibs:
+            self._ask(Pdu.REGISTER, registration(mib.root, TIMEOUT_S))
+
+    def serve(self) -> None:
+        """Answer until the connection ends."""
+        while (received := self._receive()) is not None:
+            head, payload = received
+            if head.pdu == Pdu.CLOSE:
+                return
+            if head.pdu not in {Pdu.RESPONSE, Pdu.CLEANUP_SET}:
+                answer = self._answered(head, payload)
+                whole = message(
+                    Pdu.RESPONSE, answer, session=head.session, transaction=head.transaction, packet=head.packet
+                )
+                self._connection.sendall(whole)
+
+    def _answered(self, head: Header, payload: bytes) -> bytes:
+        try:
+            return answer(self._tree, head, payload)
+        except struct.error:
+            return response(error=PARSE_ERROR)
+        except Exception as error:  # what could not be read now may be there later; the session must live
+            self._log(f"snmp: {type(error).__name__}: {error}")
+            return response(error=GENERAL_ERROR, index=1)
+
+    def _ask(self, pdu: Pdu, payload: bytes) -> tuple[Header, bytes]:
+        self._connection.sendall(message(pdu, payload, session=self._number))
+        received = self._receive()
+        if received is None or response_error(received[1]):
+            raise OSError(f"snmpd did not accept {pdu.name}")
+        return received
+
+    def _receive(self) -> tuple[Header, bytes] | None:
+        start = self._exactly(HEADER.size)
+        if start is None:
+            return None
+        head = header(start)
+        payload = self._exactly(head.length)
+        return None if payload is None else (head, payload)
+
+    def _exactly(self, size: int) -> bytes | None:
+        parts: list[bytes] = []
+        while size:
+            part = self._connection.recv(size)
+            if not part:
+                return None
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def answer(tree: Tree, head: Header, payload: bytes) -> bytes:
+    """Return the answer to one question; nothing can be set."""
+    if head.flags & NON_DEFAULT_CONTEXT:
+        payload = payload[context_length(payload) :]
+    match head.pdu:
+        case Pdu.GET:
+            return response(_got(tree, asked) for asked in ranges(payload))
+        case Pdu.GET_NEXT:
+            return response(_following(tree, asked) for asked in ranges(payload))
+        case Pdu.GET_BULK:
+            once, times = bulk_counts(payload)
+            return response(_bulk(tree, list(ranges(payload[4:])), once, times))
+        case _:
+            return response(error=NOT_WRITABLE, index=1)
+
+
+def _got(tree: Tree, asked: Range) -> Binding:
+    return tree.get(asked.start) or Missing(asked.start, NO_SUCH_OBJECT)
+
+
+def _following(tree: Tree, asked: Range) -> Binding:
+    found = tree.next(asked.start, is_included=asked.is_included, end=asked.end)
+    return found or Missing(asked.start, END_OF_MIB_VIEW)
+
+
+def _bulk(tree: Tree, asked: list[Range], once: int, times: int) -> Iterator[Binding]:
+    """Yield the answers to a GetBulk: the others in turn, each going on where it was."""
+    for one in asked[:once]:
+        yield _following(tree, one)
+    others = asked[once:]
+    for _ in range(min(times, MOST_BINDINGS // max(1, len(others)))):
+        found = [_following(tree, one) for one in others]
+        yield from found
+        if all(isinstance(one, Missing) for one in found):
+            return
+        others = [Range(one.oid, False, before.end) for one, before in zip(found, others, strict=True)]

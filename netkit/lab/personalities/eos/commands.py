@@ -1,16 +1,56 @@
-"""Commands that do something: sessions, commits, checkpoints, copies. What only shows is in `views`."""
+"""Forms of commands that are run rather than kept: words as they stand, and places for a word."""
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from netkit.lab.personalities.eos.configuration import body
-from netkit.lab.personalities.eos.flash import CHECKPOINTS
-from netkit.lab.personalities.eos.patterns import Captured
-from netkit.lab.personalities.eos.reply import DONE, CommandError, InvalidCommandError, Reply
+from netkit.lab.personalities.eos.reply import CHECKPOINTS, DONE, CommandError, InvalidCommandError, Reply
 from netkit.lab.personalities.eos.tree import Section
+
+Captured = Mapping[str, str]
+
+
+class HasForm(Protocol):
+    """Something known by the form of its command."""
+
+    @property
+    def form(self) -> str:
+        """Return the form, such as `show interfaces <port> status`; `<rest…>` takes all that is left."""
+
+
+Found = TypeVar("Found", bound=HasForm)
+
+
+def closest(known: Iterable[Found], words: Sequence[str]) -> tuple[Found, Captured] | int:
+    """Return the first whose form fits, with what its places took, or how many words were understood at best."""
+    furthest = 0
+    for one in known:
+        found = fit(one.form, words)
+        if not isinstance(found, int):
+            return one, found
+        furthest = max(furthest, found)
+    return furthest
+
+
+def fit(form: str, words: Sequence[str]) -> Captured | int:
+    """Return what the places of a form took, or how many words fit."""
+    captured: dict[str, str] = {}
+    places = form.split()
+    for index, place in enumerate(places):
+        if place == "<rest…>" and words[index:]:
+            captured["rest"] = " ".join(words[index:])
+            return captured
+        if index >= len(words):
+            return index
+        if place.startswith("<"):
+            captured[place.strip("<>")] = words[index]
+        elif place != words[index]:
+            return index
+    return captured if len(places) == len(words) else len(places)
+
 
 if TYPE_CHECKING:
     from netkit.lab.personalities.eos.terminal import Terminal

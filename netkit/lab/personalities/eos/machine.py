@@ -7,10 +7,9 @@ from typing import Literal
 
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.eos import check
+from netkit.lab.personalities.eos import configuration
 from netkit.lab.personalities.eos.configuration import body, grammar_of, parse, release_of
-from netkit.lab.personalities.eos.flash import Flash
-from netkit.lab.personalities.eos.reply import CommandError
+from netkit.lab.personalities.eos.reply import CommandError, Flash
 from netkit.lab.personalities.eos.switch_state import switch_state
 from netkit.lab.personalities.eos.tree import Section
 
@@ -95,7 +94,7 @@ class Machine:
 
     def load_startup(self, text: str) -> None:
         """Make a text the startup-config, if it could be committed."""
-        wrong = check.complaints(self.parse(text))
+        wrong = configuration.complaints(self.parse(text))
         if wrong:
             raise CommandError(*wrong)
         self.flash.startup = text
@@ -153,7 +152,7 @@ class Machine:
 
     def apply(self, intended: Section) -> None:
         """Make a configuration the running one."""
-        wrong = check.complaints(intended)
+        wrong = configuration.complaints(intended)
         if wrong:
             raise CommandError(*wrong)
         if not self.loses_commits:

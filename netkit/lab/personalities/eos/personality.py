@@ -1,13 +1,195 @@
-"""A node that is an EOS switch."""
+"""What EOS tells over gNMI, by OpenConfig's models: interfaces and queues. Pauses by priority are in none."""
 
+import json
+import time
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
+from netkit.lab.agents.gnmi import server
 from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.eos import eapi, gnmi, shell
+from netkit.lab.personalities.eos import qos
 from netkit.lab.personalities.eos.machine import Machine
+from netkit.lab.personalities.eos.reply import CommandError, NoJsonError, Reply
 from netkit.lab.personalities.eos.switch_state import management_vrf
+from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.personality import Call, Elem, Personality, Told
+from netkit.lab.reading import PortReading
+
+
+def told(machine: Machine, path: tuple[Elem, ...]) -> Iterator[Told]:
+    """Yield all leaves below a path; LookupError when no model has it."""
+    everything = (one for reading in machine.node.ports() for one in _of_port(machine, reading))
+    yield from server.below(everything, path)
+
+
+def _of_port(machine: Machine, reading: PortReading) -> Iterator[Told]:
+    name, section = reading.name, machine.running.section("interface", reading.name)
+    discards = reading.traffic.tx_dropped + sum(queue.dropped_packets for queue in reading.queues)
+    counters = {"out-discards": discards, "carrier-transitions": reading.carrier_changes}
+    state = server.state(reading, section.word("description"))
+    yield from server.leaves(server.interface(name, "state"), state)
+    told = {**server.counters(reading), **counters}
+    yield from server.leaves(server.interface(name, "state", "counters"), told)
+    profile = qos.profile_of(machine.running, section)
+    for number, queue in enumerate(reading.queues):
+        has_marks = profile.queue(number).is_ecn_counted and profile.queue(number).ecn is not None
+        marks = {"ecn-marked-pkts": queue.ecn_marked_packets} if has_marks else {}
+        counted = {**server.queue_counters(queue), "dropped-pkts": queue.dropped_packets, **marks}
+        yield from server.leaves(server.queue(name, number), counted)
+
+
+USAGE = "usage: Cli [-p PRIVILEGE] [-c COMMANDS]\n"
+FLAGS = ("-A", "-M", "-e")
+
+
+def run(machine: Machine, call: Call) -> int:
+    """Answer one start of the CLI."""
+    terminal = Terminal(machine, call.user)
+    commands: str | None = None
+    words = list(call.arguments)
+    while words:
+        word = words.pop(0)
+        if word == "-p" and words and words[0].isdigit():
+            terminal.is_privileged = int(words.pop(0)) >= 15 or terminal.is_privileged
+        elif word == "-c" and words:
+            commands = words.pop(0)
+        elif word not in FLAGS:
+            call.err(USAGE)
+            return 2
+    if commands is None:
+        return _converse(terminal, call)
+    outcomes = [_one(terminal, call, line) for line in commands.splitlines()]
+    return 0 if all(outcomes) else 1
+
+
+def _converse(terminal: Terminal, call: Call) -> int:
+    while True:
+        line = call.ask(terminal.prompt)
+        if not line or line.strip() in {"logout", "quit"} or (line.strip() == "exit" and terminal.typing is None):
+            return 0
+        _one(terminal, call, line)
+
+
+def _one(terminal: Terminal, call: Call, line: str) -> bool:
+    try:
+        call.out(terminal.run(line.strip()).text)
+    except CommandError as error:
+        call.out("".join(f"% {text}\n" for text in error.errors))
+        return False
+    return True
+
+
+PATH = "/command-api"
+FORMATS = ("json", "text")
+VERSIONS = (1, "latest")
+HEADERS = {"Content-Type": "application/json"}
+
+
+class BadRequestError(Exception):
+    """A request that is none, with the code JSON-RPC has for it."""
+
+    def __init__(self, code: int, message: str, request_id: object = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.request_id = request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One list of commands; each with the input it asks for."""
+
+    id: object
+    commands: tuple[tuple[str, str], ...]
+    format: str
+    has_timestamps: bool
+    stops_on_error: bool
+
+
+def answer(machine: Machine, body: bytes, user: str) -> bytes:
+    """Answer one request."""
+    try:
+        request = _read(body)
+    except BadRequestError as error:
+        problem = {"code": error.code, "message": str(error)}
+        return _encoded({"jsonrpc": "2.0", "id": error.request_id, "error": problem})
+    terminal = Terminal(machine, user)
+    results: list[Mapping[str, Any]] = []
+    failure: dict[str, Any] | None = None
+    for number, (command, given) in enumerate(request.commands, start=1):
+        started_s = time.time()
+        try:
+            result = _shaped(terminal.run(command, given), request.format)
+        except CommandError as error:
+            results.append({"errors": list(error.errors)})
+            text = f"CLI command {number} of {len(request.commands)} '{command}' failed: {error.summary}"
+            failure = failure or {"code": error.code, "message": text}
+            if request.stops_on_error:
+                break
+            continue
+        if request.has_timestamps:
+            took_s = time.time() - started_s
+            result = {**result, "_meta": {"execStartTime": started_s, "execDuration": took_s}}
+        results.append(result)
+    envelope = {"jsonrpc": "2.0", "id": request.id}
+    if failure:
+        return _encoded({**envelope, "error": {**failure, "data": results}})
+    return _encoded({**envelope, "result": results})
+
+
+def http(machine: Machine, method: str, path: str, body: bytes, user: str) -> tuple[int, Mapping[str, str], bytes]:
+    """Answer one HTTP request whose user is already known."""
+    if path.partition("?")[0] != PATH:
+        return 404, {"Content-Type": "text/plain"}, b"Not Found\n"
+    if method != "POST":
+        return 405, {"Content-Type": "text/plain", "Allow": "POST"}, b"Method Not Allowed\n"
+    return 200, HEADERS, answer(machine, body, user)
+
+
+def _shaped(reply: Reply, form: str) -> Mapping[str, Any]:
+    if form == "text":
+        return {"output": reply.text}
+    if reply.data is None:
+        raise NoJsonError("Command cannot be used over the API at this time; ask for text")
+    return reply.data
+
+
+def _read(body: bytes) -> Request:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadRequestError(-32700, f"Parse error: {error}") from error
+    if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
+        raise BadRequestError(-32600, "Invalid request: not JSON-RPC 2.0")
+    request_id = found.get("id")
+    if found.get("method") != "runCmds":
+        raise BadRequestError(-32601, f"Method not found: {found.get('method')}", request_id)
+    params = found.get("params")
+    if not isinstance(params, dict) or not isinstance(params.get("cmds"), list):
+        raise BadRequestError(-32602, "Invalid params: cmds must be a list", request_id)
+    form = params.get("format", "json")
+    if form not in FORMATS or params.get("version", 1) not in VERSIONS:
+        raise BadRequestError(-32602, "Invalid params: unknown format or version", request_id)
+    return Request(
+        id=request_id,
+        commands=tuple(_command(one, request_id) for one in params["cmds"]),
+        format=form,
+        has_timestamps=params.get("timestamps") is True,
+        stops_on_error=params.get("stopOnError") is not False,
+    )
+
+
+def _command(found: object, request_id: object) -> tuple[str, str]:
+    if isinstance(found, str):
+        return found, ""
+    if isinstance(found, dict) and isinstance(found.get("cmd"), str):
+        return found["cmd"], str(found.get("input", ""))
+    raise BadRequestError(-32602, "Invalid params: a command is a string or an object with cmd", request_id)
+
+
+def _encoded(found: Mapping[str, Any]) -> bytes:
+    return json.dumps(found).encode()
+
 
 CONFIGS = ("eos.cfg", "startup-config")
 
@@ -37,7 +219,7 @@ class Eos(Personality):
 
     def run(self, call: Call) -> int:
         """Answer the CLI."""
-        return shell.run(self.machine, call)
+        return run(self.machine, call)
 
     def stop(self) -> None:
         """Go down: what waits for its confirmation waits no more."""
@@ -46,7 +228,7 @@ class Eos(Personality):
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
         """Yield what OpenConfig's models have below a path."""
         del target  # EOS has one tree
-        yield from gnmi.told(self.machine, path)
+        yield from told(self.machine, path)
 
     @property
     def fail_apply_quietly(self) -> bool:
@@ -73,8 +255,8 @@ class Eos(Personality):
         del headers
         if not self.serves_https:
             return 503, {"Content-Type": "text/plain"}, b"eAPI is not enabled\n"
-        return eapi.http(self.machine, method, path, body, user)
+        return http(self.machine, method, path, body, user)
 
     def eapi(self, body: bytes, user: str = "admin") -> bytes:
         """Answer one eAPI request."""
-        return eapi.answer(self.machine, body, user)
+        return answer(self.machine, body, user)

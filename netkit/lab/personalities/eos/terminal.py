@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from netkit.lab.personalities.eos import commands, pipes
-from netkit.lab.personalities.eos.configuration import body, differences
-from netkit.lab.personalities.eos.editor import Editor
+from netkit.lab.personalities.eos import commands
+from netkit.lab.personalities.eos.commands import closest
+from netkit.lab.personalities.eos.configuration import Editor, body, differences
 from netkit.lab.personalities.eos.machine import ConfigSession, Machine
-from netkit.lab.personalities.eos.patterns import closest
-from netkit.lab.personalities.eos.reply import DONE, CommandError, InvalidCommandError, Reply, invalid
+from netkit.lab.personalities.eos.reply import DONE, CommandError, InvalidCommandError, Reply, invalid, through
 from netkit.lab.personalities.eos.tree import Section
 from netkit.lab.personalities.eos.views import catalog
 from netkit.lab.personalities.eos.views.lens import Lens
@@ -51,7 +50,7 @@ class Terminal:
             return DONE
         with self.machine.turn:
             reply = self._run(words, given)
-        return pipes.through(reply, [part.strip() for part in filters]) if filters else reply
+        return through(reply, [part.strip() for part in filters]) if filters else reply
 
     def start_typing(self, session: ConfigSession | None) -> None:
         """Enter configuration mode."""

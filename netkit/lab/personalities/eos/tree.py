@@ -7,8 +7,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Self
 
-from netkit.lab.personalities.eos.grammar import ROOT, Line, Rule, Words
-from netkit.lab.personalities.eos.lists import short_list
+from netkit.lab.personalities.eos.grammar import ROOT, Line, Rule, Words, short_list
 
 INDENT = "   "
 

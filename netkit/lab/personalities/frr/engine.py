@@ -1,13 +1,110 @@
-"""A Linux switch at work: files applied to the kernel, daemons started as the `daemons` file says."""
+"""What its files make of a Linux switch: the state the lab realises, and what only Linux has words for."""
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from netkit.lab import routing
 from netkit.lab.node import Done, Node, RefusedError
-from netkit.lab.personalities.frr import files, told
-from netkit.lab.personalities.frr.told import Told
+from netkit.lab.personalities.frr import files, netplan
+from netkit.lab.personalities.frr.netplan import Bridge, Netplan
+from netkit.lab.personalities.linux_host.unit_file import UnitError
+from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, State, Units
+from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
 from netkit.lab.system.namespace_holder import OWN
+
+CREATE_USER = re.compile(r'createUser (\S+) SHA "([^"]+)" AES "([^"]+)"')
+NEEDED = ("zebra", "staticd")
+"""Daemons that always run."""
+CHOSEN = ("bgpd", "bfdd")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A switch as its files describe it."""
+
+    state: SwitchState
+    without_link_local: frozenset[str] = frozenset()
+    bridges: Mapping[str, Bridge] = field(default_factory=dict)
+    daemons: frozenset[str] = frozenset(NEEDED)
+    sysctls: tuple[tuple[str, str, bool], ...] = ()
+    """Key, value, and whether a failure matters."""
+
+
+def of_node(node: Node, hostname: str, routing: str) -> Told:
+    """Return what the files of a node make of it, with the routing it began with."""
+    texts = {place: files.read(node, place) for place in files.PLACES.values()}
+    return of_files({**texts, files.FRR_CONF: routing}, hostname, node.kernel_names)
+
+
+def of_files(texts: Mapping[str, str], hostname: str, kernel_names: Mapping[str, str]) -> Told:
+    """Return what files make of a switch, by their places; raises RefusedError for what is not understood."""
+    found = netplan.parse(texts.get(files.NETPLAN, ""), tuple(kernel_names.values()))
+    state = SwitchState(
+        hostname=hostname,
+        ports=tuple(_ports(found, kernel_names)),
+        vlans=tuple(_vlan(name, bridge) for name, bridge in found.bridges.items()),
+        loopback_addresses=found.interfaces["lo"].addresses if "lo" in found.interfaces else (),
+        frr=texts.get(files.FRR_CONF, ""),
+        snmp=snmp(texts.get(files.SNMPD, "")),
+    )
+    managed = {**found.interfaces, **{name: bridge.interface for name, bridge in found.bridges.items()}}
+    return Told(
+        state=state,
+        without_link_local=frozenset(name for name, one in managed.items() if not one.has_link_local),
+        bridges=found.bridges,
+        daemons=daemons(texts.get(files.DAEMONS, "")),
+        sysctls=tuple(_sysctls(texts.get(files.SYSCTL, ""))),
+    )
+
+
+def _ports(found: Netplan, kernel_names: Mapping[str, str]) -> Iterator[PortState]:
+    vlan_of = {port: _number(name) for name, bridge in found.bridges.items() for port in bridge.ports}
+    for name, interface in kernel_names.items():
+        one = found.interfaces.get(interface)
+        if one is None:
+            yield PortState(name, is_enabled=False)
+            continue
+        vlan = vlan_of.get(interface, 0)
+        yield PortState(name, mtu_bytes=one.mtu_bytes, addresses=one.addresses, access_vlan=vlan)
+
+
+def _vlan(name: str, bridge: Bridge) -> VlanState:
+    return VlanState(_number(name), name, bridge.interface.addresses, bridge.interface.mtu_bytes)
+
+
+def _number(bridge: str) -> int:
+    found = netplan.VLAN_NAME.fullmatch(bridge)
+    return int(found[1]) if found else 0
+
+
+def daemons(text: str) -> frozenset[str]:
+    """Return the daemons that are to run."""
+    wanted = {line.partition("=")[0] for line in files.lines(text) if line.endswith("=yes")}
+    return frozenset((*NEEDED, *(name for name in CHOSEN if name in wanted)))
+
+
+def snmp(text: str) -> SnmpState | None:
+    """Return what snmpd answers to: users that were made and may read. Without any it answers nobody."""
+    words = [line.split(maxsplit=1) for line in files.lines(text)]
+    readers = {rest.split()[0] for key, *rest_ in words if key == "rouser" for rest in rest_}
+    users = tuple(
+        SnmpUser(found[1], found[2], found[3])
+        for line in files.lines(text)
+        if (found := CREATE_USER.fullmatch(line)) and found[1] in readers
+    )
+    said = {key: rest[0] for key, *rest in words if rest}
+    if not users:
+        return None
+    return SnmpState(users, (), said.get("sysLocation", ""), said.get("sysContact", ""))
+
+
+def _sysctls(text: str) -> Iterator[tuple[str, str, bool]]:
+    for line in files.lines(text):
+        key, _, value = line.partition("=")
+        yield key.strip().removeprefix("-"), value.strip(), not key.startswith("-")
+
 
 RELOAD = ("/usr/lib/frr/frr-reload.py", "--reload", files.FRR_CONF)
 GENERATORS = ("/usr/libexec/netplan/generate", "/lib/netplan/generate")
@@ -54,7 +151,7 @@ class Engine:
 
     def told(self) -> Told:
         """Return what the files say now."""
-        return told.of_node(self.node, self.hostname, self._routing)
+        return of_node(self.node, self.hostname, self._routing)
 
     def apply(self) -> None:
         """Give ports, bridges, loopback and SNMP what the files say; raises RefusedError."""
@@ -79,7 +176,7 @@ class Engine:
 
     def restart_routing(self) -> None:
         """Start FRR anew with what its file says."""
-        wanted = told.daemons(files.read(self.node, files.DAEMONS))
+        wanted = daemons(files.read(self.node, files.DAEMONS))
         routing.stop(self.node)
         routing.start(self.node, [name for name in routing.DAEMONS if name in wanted])
         done = self.node.run("vtysh", "-b")
@@ -106,7 +203,7 @@ class Engine:
         return self.node.run(*RELOAD, timeout_s=300)
 
     def _choose_daemons(self, wanted: Told) -> None:
-        for daemon in told.CHOSEN:
+        for daemon in CHOSEN:
             if daemon not in wanted.daemons:
                 self.node.end(daemon)
 
@@ -125,3 +222,82 @@ def _bridge_lines(wanted: Told) -> Iterator[str]:
             f"link set dev {name} type bridge stp_state {int(bridge.has_stp)} "
             f"forward_delay {bridge.forward_delay_s * HUNDREDTHS} ageing_time {bridge.ageing_s * HUNDREDTHS}"
         )
+
+
+FRR = "frr.service"
+APPLIED = ("snmpd.service", "systemd-networkd.service")
+"""Starting one of these makes the switch what their files say."""
+ACCEPTED = ("lldpd.service", "chrony.service", "rsyslog.service")
+"""lldpd is the lab's; time and syslog servers do not exist here."""
+ACTING = ("restart", "try-restart", "reload", "reload-or-restart")
+FAILED = State("failed", "failed", "exit-code", 1)
+
+
+class SwitchUnits(Units):
+    """Units of a switch; transient ones of `systemd-run` are those of every Linux."""
+
+    def __init__(self, engine: Engine, runner: Runner) -> None:
+        super().__init__(engine.node, runner)
+        self._engine = engine
+
+    def is_switchs_own(self, name: str) -> bool:
+        """Whether a unit is one that only switches have."""
+        return name in {FRR, *APPLIED, *ACCEPTED}
+
+    def act(self, verb: str, name: str) -> State:
+        """Restart or reload one of the switch's own units; raises UnitError."""
+        if verb == "try-restart" and self.state(name).active != "active":
+            return self.state(name)
+        return self.reload_unit(name) if verb.startswith("reload") else self.restart(name)
+
+    def is_known(self, name: str) -> bool:
+        """Whether there is such a unit."""
+        return self.is_switchs_own(name) or super().is_known(name)
+
+    def state(self, name: str) -> State:
+        """Return what became of a unit."""
+        if name == FRR:
+            return RUNNING if self._engine.node.is_running("zebra") else self._states.get(name, DEAD)
+        if name in APPLIED or name in ACCEPTED:
+            return self._states.get(name, RUNNING)
+        return super().state(name)
+
+    def restart(self, name: str) -> State:
+        """Start a unit anew."""
+        if name == FRR:
+            return self._try(name, self._engine.restart_routing)
+        if name in APPLIED:
+            return self._try(name, self._engine.apply)
+        if name in ACCEPTED:
+            self._states[name] = RUNNING
+            return RUNNING
+        return super().restart(name)
+
+    def reload_unit(self, name: str) -> State:
+        """Have a unit read its configuration again."""
+        if name != FRR:
+            return self.restart(name)
+        done = self._engine.reload_routing()
+        if done.exit_code != 0:
+            raise UnitError(f"Reload failed: {(done.stderr or done.stdout).strip()[-500:]}")
+        return RUNNING
+
+    def stop(self, name: str) -> None:
+        """Stop a unit."""
+        if name == FRR:
+            self._engine.stop_routing()
+        if self.is_switchs_own(name):
+            self._states[name] = DEAD
+            return
+        super().stop(name)
+
+    def _try(self, name: str, act: Callable[[], None]) -> State:
+        try:
+            if not self._engine.fails_quietly:
+                act()
+        except RefusedError as error:
+            self._engine.node.log(f"{name}: {error}")
+            self._states[name] = FAILED
+            return FAILED
+        self._states[name] = RUNNING
+        return RUNNING

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.frr import files, told
-from netkit.lab.personalities.frr.engine import HOSTNAME, Engine
-from netkit.lab.personalities.frr.units import ACTING, SwitchUnits
+from netkit.lab.personalities.frr import engine, files
+from netkit.lab.personalities.frr.engine import ACTING, HOSTNAME, Engine, SwitchUnits
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.linux_host.unit_file import UnitError
@@ -33,7 +32,7 @@ class Frr(Personality):
     def provision(self, files_: Mapping[str, str]) -> None:
         """Install rendered files."""
         texts = {files.PLACES[name]: text for name, text in files_.items() if name in files.PLACES}
-        told.of_files(texts, self.node.name, self.node.kernel_names)
+        engine.of_files(texts, self.node.name, self.node.kernel_names)
         files.install(self.node, files_)
 
     def boot(self) -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 from netkit.lab.node import Done
 from netkit.lab.personalities.linux_host import sysfs, udev
-from netkit.lab.personalities.linux_host.machine import Card, Machine
-from netkit.lab.personalities.linux_host.nic import NicState
-from netkit.lab.personalities.linux_host.tree import Tree
+from netkit.lab.personalities.linux_host.machine import Card, Machine, NicState
+from netkit.lab.personalities.linux_host.sysfs import Tree
 from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile
 from netkit.lab.personalities.linux_host.units import Units, outcome
 

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personalities.linux_host.machine import CODE_POINTS, PRIORITIES, Machine, NicState
 from netkit.lab.personalities.linux_host.mlnx_qos import UsageError, change, with_pfc
-from netkit.lab.personalities.linux_host.nic import CODE_POINTS, PRIORITIES, NicState
 from netkit.lab.personality import Call
 
 DSCP_NAMES: Mapping[int, str] = {

@@ -1,7 +1,4 @@
-"""What the files installed on a host ask for, read as the programs that use them would read them.
-
-Nothing here acts: it tells what a provisioned host will be, and refuses what no program on it would understand.
-"""
+"""Kernel settings of a host: what its files say, over what a kernel that just booted has."""
 
 import subprocess
 import tempfile
@@ -11,9 +8,35 @@ from pathlib import Path
 
 from netkit.design.fabric import Host
 from netkit.environment import without_secrets
-from netkit.lab.node import RefusedError
-from netkit.lab.personalities.linux_host import networkd, sysctls, udev, unit_file
-from netkit.lab.personalities.linux_host.firmware import PARAMETERS
+from netkit.lab.node import Node, RefusedError
+from netkit.lab.personalities.linux_host import networkd, udev, unit_file
+from netkit.lab.personalities.linux_host.machine import PARAMETERS
+
+FOLDER = "/etc/sysctl.d"
+FRESH: Mapping[str, str] = {"arp_ignore": "0", "arp_announce": "0", "rp_filter": "0"}
+
+
+def apply_sysctls(node: Node) -> None:
+    """Set the kernel as it is after a boot."""
+    names = ("all", "default", *node.kernel_names.values())
+    fresh = [f"net.ipv4.conf.{name}.{key}={value}" for name in names for key, value in FRESH.items()]
+    files = [f"{FOLDER}/{path.name}" for path in sorted(node.file(FOLDER).glob("*.conf"))]
+    script = 'sysctl -qw "$@" || true; for file in $FILES; do sysctl -qp "$file"; done'
+    done = node.run("env", f"FILES={' '.join(files)}", "sh", "-c", script, "sysctl", *fresh)
+    if done.stderr:
+        node.log(f"sysctl: {done.stderr.strip()}")
+
+
+def parse(text: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield key, value and whether a failure matters; a line that is none has an empty key."""
+    for raw in text.splitlines():
+        line = raw.strip()
+        if not line or line[0] in "#;":
+            continue
+        key, equals, value = line.partition("=")
+        name = key.strip()
+        yield (name.removeprefix("-"), value.strip(), not name.startswith("-")) if equals else ("", line, True)
+
 
 NETWORK_FOLDER = "etc/systemd/network"
 UNIT_FOLDER = "etc/systemd/system"
@@ -137,11 +160,11 @@ class _Reader:
         found: dict[str, str] = {}
         interfaces = {"all", "default", *(nic.interface for nic in self._host.nics)}
         for file in sorted((self._top / SYSCTL_FOLDER).glob("*.conf")):
-            for key, value, _ in sysctls.parse(file.read_text(encoding="utf-8")):
+            for key, value, _ in parse(file.read_text(encoding="utf-8")):
                 words = key.split(".")
                 if words[:3] != ["net", "ipv4", "conf"] or len(words) != 5 or words[3] not in interfaces:
                     self.problems.append(f"{file.name}: unknown key {key or value!r}")
-                elif words[4] not in sysctls.FRESH or value not in {"0", "1", "2"}:
+                elif words[4] not in FRESH or value not in {"0", "1", "2"}:
                     self.problems.append(f"{file.name}: {key} = {value} is not known here")
                 found[key] = value
         return found

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Done, Node
-from netkit.lab.personalities.linux_host import coldplug, declared, disk, nested, networkd, programs
+from netkit.lab.personalities.linux_host import coldplug, declared, disk, networkd, programs, unit_file
+from netkit.lab.personalities.linux_host.declared import apply_sysctls
 from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.settings import nic_settings, traffic_class
-from netkit.lab.personalities.linux_host.sysctls import apply_sysctls
+from netkit.lab.personalities.linux_host.sysfs import Tree, nic_settings, traffic_class
 from netkit.lab.personalities.linux_host.tools import TOOLS
-from netkit.lab.personalities.linux_host.tree import Tree
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
 
@@ -90,8 +89,8 @@ class LinuxHost(Personality):
             self.nic_changes += before != [card.state for card in self.machine.cards.values()]
 
     def _run_for_unit(self, command: list[str]) -> Done:
-        with nested.answering(self.node, tuple(TOOLS), self._tool):
-            return self.node.run("env", f"PATH={nested.PATH}", *command, timeout_s=300)
+        with unit_file.answering(self.node, tuple(TOOLS), self._tool):
+            return self.node.run("env", f"PATH={unit_file.PATH}", *command, timeout_s=300)
 
     def _bring_up(self) -> None:
         lines = ["link set lo up"]

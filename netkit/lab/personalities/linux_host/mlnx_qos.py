@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.nic import (
+from netkit.lab.personalities.linux_host.machine import (
     CODE_POINT_DEFAULTS,
     CODE_POINTS,
     MAX_BUFFER_BYTES,
     PRIORITIES,
+    Machine,
     NicState,
 )
 from netkit.lab.personality import Call

@@ -1,19 +1,90 @@
-"""The host's /sys: a folder of files in the shape of the driver's, with the kernel's own view of the interfaces in it.
+"""`/sys` and `/proc` as a host with these NICs and GPUs shows them."""
 
-The top is read-only, because systemd-networkd takes a writable /sys for a machine with udev and waits for it; what
-hosts write to, below it, is writable. What was written is read back when someone asks.
-"""
-
+import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from netkit.design.fabric import Host
+from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
-from netkit.lab.personalities.linux_host import slots
-from netkit.lab.personalities.linux_host.firmware import Firmware
-from netkit.lab.personalities.linux_host.machine import Card
-from netkit.lab.personalities.linux_host.nic import PRIORITIES
+from netkit.lab.personalities.linux_host.machine import PRIORITIES, Card, Firmware, Machine
 from netkit.lab.reading import NicReading
+
+PRODUCTS = {"dgx-h100": "DGXH100"}
+BRIDGE_CLASS, GPU_CLASS = "0x060400", "0x030200"
+VERSIONS = {"mlx5_core": "24.10-1.1.4", "nvidia": "550.90.07", "nvidia_peermem": "550.90.07"}
+Entries = Iterator[tuple[str, str]]
+
+
+def bus(pci: str, steps: int) -> str:
+    """Return a bus so many steps from the one of an address."""
+    return f"{(int(pci.split(':')[1], 16) + steps) % 256:02x}"
+
+
+def switch(pci: str) -> str:
+    """Return the upper port of the switch that a NIC is behind."""
+    return f"0000:{bus(pci, -2)}:00.0"
+
+
+def nic_bridge(pci: str) -> str:
+    """Return the port above a NIC."""
+    return f"0000:{bus(pci, -1)}:00.0"
+
+
+def gpu_bridge(pci: str) -> str:
+    """Return the port above the GPU beside a NIC."""
+    return f"0000:{bus(pci, -1)}:02.0"
+
+
+def gpu(pci: str) -> str:
+    """Return the GPU beside a NIC."""
+    return f"0000:{bus(pci, 3)}:00.0"
+
+
+def folder(bridge: str, above: str) -> str:
+    """Return where a port of a switch stands among the devices."""
+    root = bus(above, -1)
+    return f"devices/pci0000:{root}/0000:{root}:01.0/{above}/{bridge}"
+
+
+def files(host: Host) -> Entries:
+    """Yield the files of what is no NIC."""
+    yield "class/dmi/id/product_name", PRODUCTS.get(host.model.name, host.model.name)
+    yield "class/dmi/id/product_serial", f"166{host.number:010d}"
+    yield from ((f"module/{name}/version", version) for name, version in VERSIONS.items())
+    for nic in host.nics:
+        above = switch(nic.pci)
+        yield f"{folder(nic_bridge(nic.pci), above)}/class", BRIDGE_CLASS
+        yield f"kernel/iommu_groups/{group(nic.pci)}/type", "identity"
+    for pci in _with_gpu(host):
+        place = f"{folder(gpu_bridge(pci), switch(pci))}/{gpu(pci)}"
+        yield f"{place}/class", GPU_CLASS
+        yield f"{place}/vendor", "0x10de"
+        yield f"{place}/device", "0x2330"
+
+
+def slot_links(host: Host) -> Entries:
+    """Yield the links to what is no NIC."""
+    for nic in host.nics:
+        bridge, above = nic_bridge(nic.pci), switch(nic.pci)
+        yield f"bus/pci/devices/{bridge}", f"../../../{folder(bridge, above)}"
+        own = f"{folder(bridge, above)}/{nic.pci}"
+        yield f"{own}/iommu_group", f"{'../' * (own.count('/') + 1)}kernel/iommu_groups/{group(nic.pci)}"
+    for pci in _with_gpu(host):
+        yield f"bus/pci/devices/{gpu(pci)}", f"../../../{folder(gpu_bridge(pci), switch(pci))}/{gpu(pci)}"
+
+
+def group(pci: str) -> int:
+    """Return the number of the group an IOMMU would put a NIC into."""
+    return int(pci.split(":")[1], 16)
+
+
+def _with_gpu(host: Host) -> Iterator[str]:
+    """Yield the NICs that have a GPU beside them."""
+    yield from (nic.pci for number, nic in enumerate(host.nics) if number < host.model.gpus)
+
 
 TREE = "/run/netkit/sys"
 KERNEL_VIEW = "/run/netkit/sysfs"
@@ -87,7 +158,7 @@ def pci_device(card_kind: str) -> str:
 
 def pci_folder(card: Card) -> str:
     """Return where a NIC stands among the devices."""
-    return f"{slots.folder(slots.nic_bridge(card.pci), slots.switch(card.pci))}/{card.pci}"
+    return f"{folder(nic_bridge(card.pci), switch(card.pci))}/{card.pci}"
 
 
 def ecn_folder(card: Card) -> str:
@@ -179,7 +250,7 @@ def links(card: Card) -> Iterator[tuple[str, str]]:
         yield f"{pci}/net/{interface}/{name}", f"../{up}virtual/net/{interface}/{name}"
 
 
-def readings(card: Card, reading: NicReading) -> Iterator[tuple[str, str]]:
+def nic_counts(card: Card, reading: NicReading) -> Iterator[tuple[str, str]]:
     """Yield the files whose content moves."""
     pci, port = pci_folder(card), f"{rdma_folder(card)}/ports/1"
     yield f"{pci}/net/{card.interface}/speed", str(reading.speed_gbps * 1000 if reading.is_up else -1)
@@ -270,3 +341,95 @@ def _text(path: str) -> str:
         return ""
     finally:
         os.close(file)
+
+
+ADDRESSES_S = 5.0
+
+
+class Tree:
+    """What a host shows below /sys."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.files = Sysfs(machine.node)
+        self._addresses_at_s = 0.0
+
+    def build(self) -> None:
+        """Make the tree, with the settings of NICs that were just powered up."""
+        self.files.top.mkdir(parents=True, exist_ok=True)
+        for part in ("bus", "class", "devices/virtual/net", "kernel/config", "fs", "module/mlx5_core"):
+            (self.files.top / part).mkdir(parents=True, exist_ok=True)
+        self.files.link([("class/net/lo", "../../devices/virtual/net/lo")])
+        readings = {reading.interface: reading for reading in self._machine.node.nics()}
+        for card in self._machine.cards.values():
+            self.files.write(identity(card, self._machine.host.model.nic, readings[card.interface]))
+            self.files.write(nic_counts(card, readings[card.interface]))
+            self.files.link(links(card))
+            self.reset(card)
+        self.files.write(files(self._machine.host))
+        self.files.link(slot_links(self._machine.host))
+        self.files.mount()
+
+    def reset(self, card: Card) -> None:
+        """Put the volatile settings of a NIC back to what they are after power-up."""
+        self.files.write(settings(card, self._machine.firmware), is_forced=True)
+
+    def refresh(self) -> None:
+        """Write what changed."""
+        readings = {reading.interface: reading for reading in self._machine.node.nics()}
+        for card in self._machine.cards.values():
+            self.files.write(nic_counts(card, readings[card.interface]))
+        if time.monotonic() - self._addresses_at_s > ADDRESSES_S:
+            self.refresh_gids()
+
+    def refresh_gids(self) -> None:
+        """Write the GID tables, which follow the addresses of the interfaces."""
+        self._addresses_at_s = time.monotonic()
+        links = {link["ifname"]: link for link in json.loads(self._machine.node.run("ip", "-j", "addr").stdout or "[]")}
+        for card in self._machine.cards.values():
+            link = links.get(card.interface, {})
+            found = [one["local"] for one in link.get("addr_info", ()) if one["family"] == "inet"]
+            self.files.write(gids(card, link.get("address", ""), found[0] if found else ""))
+
+
+def nic_settings(machine: Machine, tree: Tree, card: Card) -> NicSettings:
+    """Return what the hardware model and the traffic between hosts need to know of a NIC."""
+    ecn, state = ecn_folder(card), card.state
+    told = tree.files.texts(_names(ecn))
+    return NicSettings(
+        pfc_priorities=frozenset(number for number, on in enumerate(state.pfc) if on),
+        priority_of_dscp=state.priority_of_dscp if state.trust == "dscp" else (),
+        np_enabled=_enabled(told, f"{ecn}/roce_np/enable"),
+        rp_enabled=_enabled(told, f"{ecn}/roce_rp/enable"),
+        cnp_dscp=number(told[f"{ecn}/roce_np/cnp_dscp"], 63),
+        cnp_priority=number(told[f"{ecn}/roce_np/cnp_802p_prio"], PRIORITIES - 1),
+        adaptive_retransmission=state.adaptive_retransmission,
+        roce_adaptive_routing=bool(machine.firmware.current(card.pci, "ROCE_ADAPTIVE_ROUTING_EN")),
+    )
+
+
+def traffic_class(tree: Tree, card: Card) -> int:
+    """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set.
+
+    What was written to its file is shown in the driver's own words from then on.
+    """
+    file = traffic_class_file(card)
+    text = tree.files.read(file)
+    if text.isdecimal():
+        tree.files.write([(file, f"{TRAFFIC_CLASS_PREFIX}{text}")], is_forced=True)
+    return number(text.removeprefix(TRAFFIC_CLASS_PREFIX), 255)
+
+
+def number(text: str, high: int) -> int:
+    """Return the number a file holds; 0 when the driver would not have taken what was written."""
+    return int(text) if text.isdecimal() and int(text) <= high else 0
+
+
+def _names(ecn: str) -> Iterator[str]:
+    for side in ("roce_np", "roce_rp"):
+        yield from (f"{ecn}/{side}/enable/{priority}" for priority in range(PRIORITIES))
+    yield from (f"{ecn}/roce_np/{name}" for name in ("cnp_dscp", "cnp_802p_prio"))
+
+
+def _enabled(told: Mapping[str, str], folder: str) -> frozenset[int]:
+    return frozenset(priority for priority in range(PRIORITIES) if told[f"{folder}/{priority}"] == "1")

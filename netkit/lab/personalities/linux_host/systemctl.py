@@ -1,13 +1,204 @@
-"""`systemctl`: the verbs people, playbooks and netplan use, about the units of a host."""
+"""What is typed after `systemctl`, taken apart."""
 
-from collections.abc import Callable, Mapping
+import fnmatch
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from netkit.lab.personalities.linux_host import systemctl_views as views
-from netkit.lab.personalities.linux_host.systemctl_views import NOT_ACTIVE
-from netkit.lab.personalities.linux_host.systemctl_words import Arguments, matching
-from netkit.lab.personalities.linux_host.unit_file import UnitError
-from netkit.lab.personalities.linux_host.units import State, Units, full_name
+from netkit.lab.personalities.linux_host.unit_file import UnitError, template
+from netkit.lab.personalities.linux_host.units import NETWORKD, State, Units, full_name
 from netkit.lab.personality import Call
+
+WITH_VALUE = (
+    "-p",
+    "--property",
+    "-t",
+    "--type",
+    "--state",
+    "-n",
+    "--lines",
+    "-o",
+    "--output",
+    "--job-mode",
+    "--root",
+    "-s",
+    "--signal",
+    "--kill-who",
+)
+FLAGS = frozenset(
+    [
+        "-q",
+        "--quiet",
+        "--no-block",
+        "--now",
+        "--no-pager",
+        "--no-legend",
+        "--plain",
+        "--all",
+        "-a",
+        "--system",
+        "--no-ask-password",
+        "--full",
+        "-l",
+        "--value",
+        "--no-wall",
+        "--force",
+        "-f",
+        "--runtime",
+        "--no-reload",
+        "--failed",
+        "--wait",
+    ]
+)
+
+
+class Arguments:
+    """A command line, taken apart."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.flags: set[str] = set()
+        self.properties: list[str] = []
+        self.names: list[str] = []
+        self.unknown = ""
+        rest = list(words)
+        while rest:
+            word = rest.pop(0)
+            option, equals, value = word.partition("=")
+            if option in WITH_VALUE:
+                value = value if equals else (rest.pop(0) if rest else "")
+                if option in {"-p", "--property"}:
+                    self.properties += value.split(",")
+            elif word in FLAGS:
+                self.flags.add(word)
+            elif word.startswith("-"):
+                self.unknown = self.unknown or word
+            else:
+                self.names.append(word)
+        self.verb = self.names.pop(0) if self.names else "list-units"
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether answers are told by the exit code alone."""
+        return bool(self.flags & {"-q", "--quiet"})
+
+
+def matching(units: Units, names: Sequence[str]) -> Iterator[str]:
+    """Yield units by name; a pattern stands for the loaded units it fits, even if that is none."""
+    for name in names:
+        if any(char in name for char in "*?["):
+            yield from (known for known in units.names() if fnmatch.fnmatchcase(known, name))
+        else:
+            yield full_name(name)
+
+
+NOT_ACTIVE = 3
+NO_SUCH_UNIT = 4
+
+
+def properties(units: Units, name: str) -> Mapping[str, str]:
+    """Return what `systemctl show` tells of a unit."""
+    state = units.state(name)
+    found = {
+        "Id": name,
+        "Names": name,
+        "LoadState": "loaded" if units.is_known(name) else "not-found",
+        "ActiveState": state.active,
+        "SubState": state.sub,
+        "Result": state.result,
+        "ExecMainStatus": str(state.status),
+        "NeedDaemonReload": "no",
+    }
+    if not units.is_known(name):
+        return found
+    found["UnitFileState"] = units.is_enabled(name)
+    found["Transient"] = "yes" if units.is_transient(name) else "no"
+    return found | dict(_from_file(units, name))
+
+
+def _from_file(units: Units, name: str) -> Iterator[tuple[str, str]]:
+    try:
+        unit = units.unit(name)
+    except UnitError:
+        return
+    yield "FragmentPath", unit.path
+    for key, values in unit.settings.items():
+        yield key.partition(".")[2], " ".join(values)
+
+
+def show(units: Units, arguments: Arguments, call: Call) -> int:
+    """Print properties as `key=value`, for programs."""
+    if not arguments.names:
+        call.out("Version=252 (252.38-1~deb12u1)\nSystemState=running\nVirtualization=none\n")
+        return 0
+    blocks = []
+    for name in map(full_name, arguments.names):
+        rows = properties(units, name)
+        wanted = arguments.properties or list(rows)
+        if "--value" in arguments.flags:
+            blocks.append("".join(f"{rows[key]}\n" for key in wanted if key in rows))
+        else:
+            blocks.append("".join(f"{key}={rows[key]}\n" for key in wanted if key in rows))
+    call.out("\n".join(blocks))
+    return 0
+
+
+def status(units: Units, arguments: Arguments, call: Call) -> int:
+    """Print how units are, for people."""
+    code = 0
+    for name in map(full_name, arguments.names or [NETWORKD]):
+        if not units.is_known(name):
+            call.err(f"Unit {name} could not be found.\n")
+            code = NO_SUCH_UNIT
+            continue
+        rows = properties(units, name)
+        mark = {"active": "●", "failed": "×"}.get(rows["ActiveState"], "○")
+        call.out(f"{mark} {name} - {rows.get('Description', name)}\n")
+        path = rows.get("FragmentPath", "transient" if units.is_transient(name) else f"/lib/systemd/system/{name}")
+        call.out(f"     Loaded: loaded ({path}; {rows['UnitFileState']})\n")
+        why = f" (Result: {rows['Result']})" if rows["ActiveState"] == "failed" else f" ({rows['SubState']})"
+        call.out(f"     Active: {rows['ActiveState']}{why}\n")
+        state = units.state(name)
+        if state.output:
+            call.out("\n" + "".join(f"{line}\n" for line in state.output.splitlines()[-10:]))
+        code = code or (0 if rows["ActiveState"] == "active" else NOT_ACTIVE)
+    return code
+
+
+def cat(units: Units, arguments: Arguments, call: Call) -> int:
+    """Print unit files."""
+    for name in map(full_name, arguments.names):
+        try:
+            unit = units.unit(name)
+        except UnitError:
+            call.err(f"No files found for {name}.\n")
+            return 1
+        call.out(f"# {unit.path}\n{unit.text}")
+    return 0
+
+
+def list_units(units: Units, arguments: Arguments, call: Call) -> int:
+    """Print the units that are loaded, or the timers that wait."""
+    names = [name for name in dict.fromkeys(units.names()) if units.is_known(name)]
+    if arguments.verb == "list-timers":
+        names = [name for name in names if name.endswith(".timer") and units.state(name).active == "active"]
+    if "--no-legend" not in arguments.flags:
+        call.out("  UNIT LOAD ACTIVE SUB DESCRIPTION\n")
+    for name in names:
+        state = units.state(name)
+        call.out(f"  {name} loaded {state.active} {state.sub} {name}\n")
+    if "--no-legend" not in arguments.flags:
+        call.out(f"\n{len(names)} loaded units listed.\n")
+    return 0
+
+
+def list_unit_files(units: Units, _arguments: Arguments, call: Call) -> int:
+    """Print the units that could be loaded."""
+    for name in dict.fromkeys([*units.names(), *_files(units)]):
+        call.out(f"{name} {units.is_enabled(name)} enabled\n")
+    return 0
+
+
+def _files(units: Units) -> Iterator[str]:
+    yield from (template(name) for name in units.names() if "@" in name)
+    yield NETWORKD
 
 
 def systemctl(units: Units, call: Call) -> int:
@@ -142,12 +333,12 @@ VERBS: Mapping[str, Callable[[Units, Arguments, Call], int]] = {
     "is-active": _is_active,
     "is-failed": _is_failed,
     "is-enabled": _is_enabled,
-    "show": views.show,
-    "status": views.status,
-    "cat": views.cat,
-    "list-units": views.list_units,
-    "list-timers": views.list_units,
-    "list-unit-files": views.list_unit_files,
+    "show": show,
+    "status": status,
+    "cat": cat,
+    "list-units": list_units,
+    "list-timers": list_units,
+    "list-unit-files": list_unit_files,
     "daemon-reload": _daemon_reload,
     "daemon-reexec": _daemon_reload,
     "reset-failed": _reset_failed,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from netkit.lab.personalities.linux_host import dcb, ethtool, gpus, mlnx_qos, mlxconfig, mlxlink, mlxreg, pci, rdma
+from netkit.lab.personalities.linux_host import dcb, ethtool, mlnx_qos, mlxconfig, mlxlink, pci, rdma
 from netkit.lab.personalities.linux_host.machine import Tool
 
 TOOLS: Mapping[str, Tool] = {
@@ -17,12 +17,12 @@ TOOLS: Mapping[str, Tool] = {
     "mlnx_qos": mlnx_qos.mlnx_qos,
     "mlxconfig": mlxconfig.mlxconfig,
     "mlxlink": mlxlink.mlxlink,
-    "mlxreg": mlxreg.mlxreg,
+    "mlxreg": mlxconfig.mlxreg,
     "mstconfig": mlxconfig.mlxconfig,
     "mstflint": mlxconfig.mstflint,
     "mstlink": mlxlink.mlxlink,
-    "mstreg": mlxreg.mlxreg,
-    "nvidia-smi": gpus.nvidia_smi,
+    "mstreg": mlxconfig.mlxreg,
+    "nvidia-smi": pci.nvidia_smi,
     "rdma": rdma.rdma,
     "setpci": pci.setpci,
     "show_gids": rdma.show_gids,

@@ -1,18 +1,41 @@
-"""Making a revision what the switch runs: checked first, taken back when it fails or is not confirmed in time."""
+"""Applying a revision: checked first, taken back when it fails or is not confirmed; and the switch's first account."""
 
 import threading
 import time
 from dataclasses import dataclass, replace
 
 from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.nvue import account
-from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.revision import Revision, State, Store
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import Issue
+from netkit.lab.personalities.nvue.schema import Chassis, Issue
 from netkit.lab.personalities.nvue.state import switch_state
-from netkit.lab.personalities.nvue.tree import Tree, is_on
+from netkit.lab.personalities.nvue.tree import Tree, child, is_on
 from netkit.lab.state import SwitchState
+
+LOGIN = "cumulus"
+PASSWD, DELETED = "/etc/passwd", "passwd.deleted"
+
+
+def exists(tree: Tree) -> bool:
+    """Whether a configuration keeps the account."""
+    return LOGIN in child(tree, "system", "aaa", "user")
+
+
+def keep(node: Node, tree: Tree) -> None:
+    """Make the account of a node what a configuration says; connections that are open stay."""
+    file, deleted = node.file(PASSWD), node.saved / DELETED
+    if not file.is_file():
+        return
+    lines = file.read_text(encoding="utf-8").splitlines()
+    own = [line for line in lines if line.startswith(f"{LOGIN}:")]
+    if own and not exists(tree):
+        deleted.write_text("\n".join(own) + "\n", encoding="utf-8")
+        file.write_text("\n".join(line for line in lines if line not in own) + "\n", encoding="utf-8")
+    elif not own and exists(tree) and deleted.is_file():
+        # After root: all accounts of a node are root, which is who `ls` is to name.
+        kept = deleted.read_text(encoding="utf-8").splitlines()
+        file.write_text("\n".join([*lines[:1], *kept, *lines[1:]]) + "\n", encoding="utf-8")
+
 
 FRR_FAILED = "Unable to reload-or-restart services (frr): Job for frr.service failed."
 
@@ -60,7 +83,7 @@ class Applier:
 
     def _become(self, tree: Tree) -> None:
         self.node.realise(self.state(tree))
-        account.keep(self.node, tree)
+        keep(self.node, tree)
 
     def apply(self, revision: Revision, message: str, confirm_s: float = 0) -> Revision:
         """Apply a revision and return what became of it."""

@@ -8,14 +8,13 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from netkit.lab.personalities.nvue import history
+from netkit.lab.personalities.nvue import revision
+from netkit.lab.personalities.nvue.command_line import USAGE_EXIT, Words, words
 from netkit.lab.personalities.nvue.document import read
 from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.secret import hidden
 from netkit.lab.personalities.nvue.system import CommandError, System
-from netkit.lab.personalities.nvue.tree import Tree, difference, dump, leaves
-from netkit.lab.personalities.nvue.usage import USAGE_EXIT, Words, words
+from netkit.lab.personalities.nvue.tree import Tree, difference, dump, hidden, leaves
 from netkit.lab.personality import Call
 
 DEFAULT_CONFIRM_S = 600
@@ -224,7 +223,7 @@ def _verify(system: System, call: Call, given: Sequence[str]) -> int:
 
 def _history(system: System, call: Call, given: Sequence[str]) -> int:
     line = words(given, (), OUTPUTS)
-    call.out(history.shown(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
+    call.out(revision.shown(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
     return 0
 
 

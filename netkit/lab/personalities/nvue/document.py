@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from netkit.lab.personalities.nvue.schema import Issue, Node, checked, merged
-from netkit.lab.personalities.nvue.secret import revealed
 from netkit.lab.personalities.nvue.system import CommandError, System, complaint
-from netkit.lab.personalities.nvue.tree import Path, Tree, Value, leaves, load
+from netkit.lab.personalities.nvue.tree import Path, Tree, Value, leaves, load, revealed
 
 COMMANDS = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*\s*nv ")
 LINES_SINCE = (5, 13)

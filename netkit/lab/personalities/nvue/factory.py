@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from netkit.lab.personalities.nvue.chassis import Chassis
-from netkit.lab.personalities.nvue.schema import BREAK, Issue, Node, checked, merged
+from netkit.lab.personalities.nvue.schema import BREAK, Chassis, Issue, Node, checked, merged
 from netkit.lab.personalities.nvue.tree import Tree, load
 
 SOURCE = Path(__file__).with_name("factory.yaml")

@@ -1,17 +1,18 @@
 """NVUE's REST resources as a pure handler: method, path, query and body in, status and JSON out."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import unquote
+from urllib.parse import parse_qs, unquote
 
+from netkit.lab.personalities.nvue import apply
+from netkit.lab.personalities.nvue.command_line import look_up
 from netkit.lab.personalities.nvue.document import opened, read
 from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import Issue, checked
-from netkit.lab.personalities.nvue.secret import hidden
-from netkit.lab.personalities.nvue.show.include import included, only
-from netkit.lab.personalities.nvue.show_command import look_up
+from netkit.lab.personalities.nvue.show.views import included, only
 from netkit.lab.personalities.nvue.system import CommandError, System, complaint
-from netkit.lab.personalities.nvue.tree import Difference, Tree, Value, child, difference
+from netkit.lab.personalities.nvue.tree import Difference, Tree, Value, child, difference, has, hidden, is_on
 
 ROOT = "/nvue_v1"
 KIND = "REST API"
@@ -207,3 +208,36 @@ def _delete(system: System, request: Request) -> Answer:
 Handler = Callable[[System, Request], Answer]
 REVISIONS: Mapping[str, Handler] = {"GET": _list, "POST": _begin, "PATCH": _change_state}
 TREE: Mapping[str, Handler] = {"GET": _get, "PATCH": _patch, "DELETE": _delete}
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def answer(
+    system: System, method: str, target: str, headers: Mapping[str, str], body: bytes, user: str
+) -> tuple[int, Mapping[str, str], bytes]:
+    """Answer one request; nobody answers while the configuration has the interface off."""
+    if has(system.applied, "system", "api") and not is_on(system.applied, "system", "api", default=True):
+        return 503, {"Content-Type": "text/plain"}, b"the API is not enabled\n"
+    if user == apply.LOGIN and not apply.exists(system.applied):
+        return 401, {"WWW-Authenticate": 'Basic realm="NVUE"'}, b""
+    path, _, query = target.partition("?")
+    try:
+        given = _body(headers, body)
+    except ValueError:
+        return 400, JSON, _bytes({"title": "Bad Request", "status": 400, "detail": "the body is not JSON"})
+    status, shown = rest(system, method, path, parse_qs(query), given, user)
+    return status, JSON, b"" if status == 204 else _bytes(shown)
+
+
+def _body(headers: Mapping[str, str], body: bytes) -> object:
+    kind = next((value for name, value in headers.items() if name.lower() == "content-type"), "")
+    if not body:
+        return None
+    text = body.decode("utf-8")
+    found: object = text if kind.startswith("text/plain") else json.loads(text)
+    return found
+
+
+def _bytes(shown: object) -> bytes:
+    return json.dumps(shown).encode() + b"\n"

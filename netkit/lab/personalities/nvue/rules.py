@@ -1,12 +1,204 @@
-"""What must hold between the parts of a configuration before it can be applied."""
+"""What must hold within the routing of a configuration: every reference leads somewhere."""
 
+import ipaddress
 from collections.abc import Iterator
 
-from netkit.lab.personalities.nvue import policy_rules, qos_rules
-from netkit.lab.personalities.nvue.chassis import CAGE, SUBPORT, Chassis, blocked_cages, breakout, cage_of, ways
-from netkit.lab.personalities.nvue.kinds import PORT, SVI
-from netkit.lab.personalities.nvue.schema import Issue
-from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, is_set, number, text
+from netkit.lab.personalities.nvue.schema import (
+    CAGE,
+    PORT,
+    SUBPORT,
+    SVI,
+    Chassis,
+    Issue,
+    blocked_cages,
+    breakout,
+    cage_of,
+    ways,
+)
+from netkit.lab.personalities.nvue.tree import Path, Tree, addresses, child, has, is_on, is_set, number, text
+
+BGP = "vrf.default.router.bgp"
+
+
+def broken_policy(tree: Tree) -> Iterator[Issue]:
+    """Yield every reason the routing cannot be applied."""
+    yield from _bgp(tree)
+    yield from _sessions(tree)
+    yield from _prefix_lists(child(tree, "router", "policy", "prefix-list"))
+    yield from _route_maps(tree)
+    if has(tree, "vrf", "mgmt", "router", "bgp"):
+        yield Issue("vrf.mgmt.router.bgp", "BGP is not supported in the management VRF")
+
+
+def _bgp(tree: Tree) -> Iterator[Issue]:
+    bgp, everywhere = child(tree, *BGP.split(".")), child(tree, "router", "bgp")
+    if not is_on(bgp):
+        return
+    if not is_on(everywhere):
+        yield Issue(f"{BGP}.enable", "BGP is not enabled under router")
+    if not (text(bgp, "router-id") or text(everywhere, "router-id")):
+        yield Issue("router.bgp.enable", "BGP requires router-id to be set globally or in the VRF.")
+    if not (text(bgp, "autonomous-system") or text(everywhere, "autonomous-system")):
+        yield Issue("router.bgp.enable", "BGP requires autonomous-system to be set globally or in the VRF.")
+    families = child(bgp, "address-family", "ipv4-unicast", "redistribute")
+    for source in families:
+        yield from _map(tree, families, (source,), f"{BGP}.address-family.ipv4-unicast.redistribute")
+
+
+def _sessions(tree: Tree) -> Iterator[Issue]:
+    bgp = child(tree, *BGP.split("."))
+    groups = child(bgp, "peer-group")
+    for name in groups:
+        yield from _session(tree, child(groups, name), f"{BGP}.peer-group.{name}")
+    for name in child(bgp, "neighbor"):
+        neighbor, here = child(bgp, "neighbor", name), f"{BGP}.neighbor.{name}"
+        group = text(neighbor, "peer-group")
+        yield from _session(tree, neighbor, here)
+        yield from _neighbor_port(tree, name, text(neighbor, "type"), here)
+        if group and group not in groups:
+            yield Issue(f"{here}.peer-group", f"there is no peer-group {group}")
+        if not text(neighbor, "remote-as") and not text(groups, group or "-", "remote-as"):
+            yield Issue(here, "neither the neighbor nor its peer-group has a remote-as")
+
+
+def _neighbor_port(tree: Tree, name: str, kind: str, here: str) -> Iterator[Issue]:
+    if PORT.fullmatch(name):
+        if name not in child(tree, "interface"):
+            yield Issue(here, f"interface {name} is not configured")
+        if kind != "unnumbered":
+            yield Issue(f"{here}.type", "a neighbor on an interface needs the type unnumbered")
+    elif kind == "unnumbered":
+        yield Issue(f"{here}.type", "an unnumbered neighbor is named by its interface")
+
+
+def _session(tree: Tree, session: Tree, here: str) -> Iterator[Issue]:
+    for direction in ("inbound", "outbound"):
+        yield from _map(tree, session, ("address-family", "ipv4-unicast", "policy", direction), here)
+    profile = text(session, "bfd", "profile")
+    if profile and profile not in child(tree, "router", "bfd", "profile"):
+        yield Issue(f"{here}.bfd.profile", f"there is no BFD profile {profile}")
+    if profile and not is_on(tree, "router", "bfd"):
+        yield Issue(f"{here}.bfd.profile", "BFD is not enabled under router")
+
+
+def _map(tree: Tree, owner: Tree, path: Path, here: str) -> Iterator[Issue]:
+    name = text(owner, *path, "route-map")
+    if name and name not in child(tree, "router", "policy", "route-map"):
+        yield Issue(".".join((here, *path, "route-map")), f"there is no route-map {name}")
+
+
+def _prefix_lists(lists: Tree) -> Iterator[Issue]:
+    for name in lists:
+        for rank in child(lists, name, "rule"):
+            here = f"router.policy.prefix-list.{name}.rule.{rank}"
+            rule = child(lists, name, "rule", rank)
+            if not text(rule, "action") or not child(rule, "match"):
+                yield Issue(here, "a rule needs an action and a match")
+            for prefix in child(rule, "match"):
+                yield from _lengths(child(rule, "match", prefix), prefix, here)
+
+
+def _lengths(match: Tree, prefix: str, here: str) -> Iterator[Issue]:
+    network = ipaddress.IPv4Interface(prefix).network
+    low = int(text(match, "min-prefix-len") or network.prefixlen)
+    high = int(text(match, "max-prefix-len") or max(low, network.prefixlen))
+    if not network.prefixlen <= low <= high:
+        yield Issue(f"{here}.match.{prefix}", f"lengths {low} to {high} do not follow from {prefix}")
+
+
+def _route_maps(tree: Tree) -> Iterator[Issue]:
+    maps = child(tree, "router", "policy", "route-map")
+    for name in maps:
+        for rank in child(maps, name, "rule"):
+            rule = child(maps, name, "rule", rank)
+            here = f"router.policy.route-map.{name}.rule.{rank}"
+            if not child(rule, "action"):
+                yield Issue(here, "a rule needs an action")
+            wanted, interface = text(rule, "match", "ip-prefix-list"), text(rule, "match", "interface")
+            if wanted and wanted not in child(tree, "router", "policy", "prefix-list"):
+                yield Issue(f"{here}.match.ip-prefix-list", f"there is no prefix-list {wanted}")
+            if wanted and text(rule, "match", "type") != "ipv4":
+                yield Issue(f"{here}.match.type", "a match on a prefix-list needs a type")
+            is_port = PORT.fullmatch(interface) or SVI.fullmatch(interface)
+            if is_port and interface not in child(tree, "interface"):
+                yield Issue(f"{here}.match.interface", f"interface {interface} is not configured")
+
+
+PROFILES = ("congestion-control", "egress-scheduler", "mapping", "pfc")
+LOSSLESS_MODES = ("", "lossless", "lossless-single-ipool")
+
+
+def broken_qos(tree: Tree) -> Iterator[Issue]:
+    """Yield every reason the QoS cannot be applied."""
+    qos = child(tree, "qos")
+    yield from _pools(qos)
+    yield from _schedulers(child(qos, "egress-scheduler"))
+    yield from _thresholds(child(qos, "congestion-control"))
+    yield from _profiles(tree)
+    yield from _watchdogs(tree)
+
+
+def is_lossless(qos: Tree) -> bool:
+    """Whether the RoCE mode is on and lossless."""
+    return is_on(qos, "roce") and text(qos, "roce", "mode") in LOSSLESS_MODES
+
+
+def _pools(qos: Tree) -> Iterator[Issue]:
+    here = "qos.traffic-pool"
+    pools = child(qos, "traffic-pool")
+    # default-lossy owns the whole buffer until it is given less.
+    total = 100 if "default-lossy" not in pools else 0
+    total += sum(number(pools, name, "memory-percent") for name in pools)
+    if pools and total > 100:
+        yield Issue(here, f"the pools take {total} % of the memory")
+    if "roce-lossless" in pools and not is_lossless(qos):
+        yield Issue(f"{here}.roce-lossless", "this pool needs RoCE in lossless mode")
+    if "default-lossless" in pools and "roce-lossless" in pools:
+        yield Issue(here, "only one lossless pool can be used")
+
+
+def _schedulers(schedulers: Tree) -> Iterator[Issue]:
+    for profile in schedulers:
+        classes = child(schedulers, profile, "traffic-class")
+        here = f"qos.egress-scheduler.{profile}.traffic-class"
+        for name in classes:
+            mode = text(classes, name, "mode")
+            if not mode:
+                yield Issue(f"{here}.{name}", "a traffic class needs a mode")
+            if (mode == "dwrr") != has(classes, name, "bw-percent"):
+                yield Issue(f"{here}.{name}", "bw-percent goes with the mode dwrr, and only with it")
+        total = sum(number(classes, name, "bw-percent") for name in classes)
+        if total > 100:
+            yield Issue(here, f"the weights make {total} %")
+
+
+def _thresholds(profiles: Tree) -> Iterator[Issue]:
+    for profile in profiles:
+        classes = child(profiles, profile, "traffic-class")
+        for name in classes:
+            low, high = number(classes, name, "min-threshold"), number(classes, name, "max-threshold")
+            if low and high and low >= high:
+                where = f"qos.congestion-control.{profile}.traffic-class.{name}"
+                yield Issue(where, f"min-threshold {low} is not below max-threshold {high}")
+
+
+def _profiles(tree: Tree) -> Iterator[Issue]:
+    for name in child(tree, "interface"):
+        for kind in PROFILES:
+            profile = text(tree, "interface", name, "qos", kind, "profile")
+            if profile and profile not in child(tree, "qos", kind):
+                yield Issue(f"interface.{name}.qos.{kind}.profile", f"qos {kind} has no profile {profile}")
+
+
+def _watchdogs(tree: Tree) -> Iterator[Issue]:
+    qos = child(tree, "qos")
+    if is_lossless(qos) or child(qos, "pfc", "default-global", "switch-priority"):
+        return
+    for name in child(tree, "interface"):
+        interface = child(tree, "interface", name)
+        if has(interface, "qos", "pfc-watchdog") and not text(interface, "qos", "pfc", "profile"):
+            yield Issue(f"interface.{name}.qos.pfc-watchdog", "the watchdog needs PFC on the port")
+
 
 TYPES = {"eth0": "eth", "lo": "loopback"}
 
@@ -18,8 +210,8 @@ def broken(tree: Tree, chassis: Chassis) -> list[Issue]:
         *_vlans(tree),
         *_addresses(child(tree, "interface")),
         *_adaptive_routing(tree, chassis),
-        *qos_rules.broken(tree),
-        *policy_rules.broken(tree),
+        *broken_qos(tree),
+        *broken_policy(tree),
     ]
 
 

@@ -1,6 +1,7 @@
-"""What configuration a release of NVUE knows, from `schema.yaml`."""
+"""The kinds of words and numbers a configuration holds, and how each is recognised."""
 
 import difflib
+import ipaddress
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -8,8 +9,102 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path as File
 
-from netkit.lab.personalities.nvue.kinds import Kind, kind, ranges
-from netkit.lab.personalities.nvue.tree import Path, Tree, Value, load
+from netkit.hardware import Split, SwitchModel
+from netkit.lab.personalities.nvue.tree import Path, Tree, Value, child, load
+
+PORT = re.compile(r"swp[1-9]\d{0,2}(s[0-7])?")
+SVI = re.compile(r"vlan[1-9]\d{0,3}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,63}")
+RESERVED = frozenset({"auto", "none", "null", "any", "all"})
+VRFS = ("default", "mgmt")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a leaf or key may be: `wanted` says it to people, `read` returns the value as it is kept, or None."""
+
+    wanted: str
+    read: Callable[[str], str | int | None]
+
+
+def kind(said: str) -> Kind:
+    """Return the kind a schema names, such as `int 1 8`."""
+    name, *rest = said.split()
+    if name == "words":
+        return Kind("one of " + ", ".join(rest), lambda given: given if given in rest else None)
+    if name == "int":
+        low, high = int(rest[0]), int(rest[1])
+        return Kind(f"a number from {low} to {high}", lambda given: _whole(given, low, high))
+    return KINDS[name]
+
+
+def ranges(given: str) -> Iterator[str]:
+    """Yield the names a range such as swp1-3,swp5s0-1 stands for."""
+    stem = ""
+    for part in given.split(","):
+        found = re.fullmatch(r"(|[a-z]+(?:\d+s)?)(\d+)(?:-(\d+))?", part)
+        if not found:
+            yield part
+            continue
+        stem = found[1] or stem
+        first, last = int(found[2]), int(found[3] or found[2])
+        yield from (f"{stem}{at}" for at in range(first, min(last, first + 4095) + 1))
+
+
+def _whole(given: str, low: int, high: int) -> int | None:
+    if not re.fullmatch(r"\d{1,12}", given):
+        return None
+    return int(given) if low <= int(given) <= high else None
+
+
+def _text(given: str) -> str | None:
+    return given if given and given.isprintable() else None
+
+
+def _name(given: str) -> str | None:
+    return given if NAME.fullmatch(given) and given not in RESERVED else None
+
+
+def _address(given: str) -> str | None:
+    try:
+        return str(ipaddress.IPv4Address(given))
+    except ValueError:
+        return None
+
+
+def _prefix(given: str) -> str | None:
+    try:
+        ipaddress.IPv4Interface(given)
+    except ValueError:
+        return None
+    return given if "/" in given else None
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    return lambda given: given if pattern.fullmatch(given) else None
+
+
+def _interface(given: str) -> str | None:
+    return given if PORT.fullmatch(given) or SVI.fullmatch(given) or given in {"lo", "eth0"} else None
+
+
+def _peer(given: str) -> str | None:
+    return given if PORT.fullmatch(given) else _address(given)
+
+
+KINDS = {
+    "text": Kind("printable text", _text),
+    "name": Kind("a name", _name),
+    "secret": Kind("printable text", _text),
+    "address": Kind("an IPv4 address", _address),
+    "prefix": Kind("an IPv4 address with its length", _prefix),
+    "port": Kind("a port such as swp1 or swp1s0", _matching(PORT)),
+    "svi": Kind("a VLAN interface such as vlan10", _matching(SVI)),
+    "interface": Kind("an interface", _interface),
+    "peer": Kind("a port or an IPv4 address", _peer),
+    "vrf": Kind("one of " + ", ".join(VRFS), lambda given: given if given in VRFS else None),
+}
+
 
 SOURCE = File(__file__).with_name("schema.yaml")
 BREAK = (5, 15)
@@ -115,8 +210,8 @@ def checked(node: Node, given: object, issues: list[Issue], path: Path = ()) -> 
         steps = node.steps(key)
         if not steps:
             issues.append(Issue(".".join(path), f"'{key}' is not known here{_nearest(node, key)}", "schema"))
-        for name, child in steps:
-            kept[name] = checked(child, below, issues, (*path, name))
+        for name, subtree in steps:
+            kept[name] = checked(subtree, below, issues, (*path, name))
     if node.is_exclusive and len(kept) > 1:
         issues.append(Issue(".".join(path), "only one of " + ", ".join(kept) + " can be set", "schema"))
     return kept
@@ -166,3 +261,69 @@ def paths(node: Node, path: Path = ()) -> Iterator[Path]:
         yield from paths(below, (*path, name))
     for pattern, below in node.patterns:
         yield from paths(below, (*path, f"<{pattern.wanted}>"))
+
+
+CAGE = re.compile(r"swp(\d+)")
+SUBPORT = re.compile(r"swp(\d+)s(\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class Chassis:
+    """A switch model with a release of Cumulus Linux on it."""
+
+    model: SwitchModel
+    release: str
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Return the release as numbers to compare."""
+        return version_key(self.release)
+
+    def split(self, ways: int, speed_gbps: int = 0) -> Split | None:
+        """Return how the model splits a cage this many ways; without a speed, the fastest way."""
+        found = [split for split in self.model.splits if split.ports == ways and speed_gbps in {0, split.speed_gbps}]
+        return max(found, key=lambda split: split.speed_gbps, default=None)
+
+    def speeds(self, ways: int) -> frozenset[int]:
+        """Return the speeds ports have when a cage is split this many ways."""
+        return frozenset(split.speed_gbps for split in self.model.splits if split.ports == ways)
+
+
+def breakout(interfaces: Tree, cage: str) -> str:
+    """Return the breakout a cage is configured for: 1x when there is none."""
+    return next(iter(child(interfaces, cage, "link", "breakout")), "1x")
+
+
+def ways(mode: str) -> int:
+    """Return how many ports a breakout makes; none when the cage is disabled."""
+    return 0 if mode == "disabled" else int(mode.removesuffix("x"))
+
+
+def port_ways(interfaces: Tree, chassis: Chassis) -> Mapping[str, int]:
+    """Return every port the switch has with this configuration, and how many ways its cage is split."""
+    return dict(_ports(interfaces, chassis))
+
+
+def _ports(interfaces: Tree, chassis: Chassis) -> Iterator[tuple[str, int]]:
+    for number in range(1, chassis.model.cages + 1):
+        cage = f"swp{number}"
+        count = ways(breakout(interfaces, cage))
+        if count == 1:
+            yield cage, 1
+        else:
+            yield from ((f"{cage}s{sub}", count) for sub in range(count))
+
+
+def cage_of(port: str) -> str:
+    """Return the cage a port is in."""
+    found = CAGE.match(port)
+    return found[0] if found else port
+
+
+def blocked_cages(interfaces: Tree, chassis: Chassis) -> Iterator[tuple[str, str]]:
+    """Yield each cage that a neighbour's breakout needs disabled, and that neighbour."""
+    for name in interfaces:
+        found = CAGE.fullmatch(name)
+        split = chassis.split(ways(breakout(interfaces, name))) if found else None
+        if found and split and split.blocks_next_cage:
+            yield f"swp{int(found[1]) + 1}", name

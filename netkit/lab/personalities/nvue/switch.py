@@ -6,18 +6,15 @@ from collections.abc import Iterator, Mapping
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
 from netkit.lab.personalities.nvue import gnmi
-from netkit.lab.personalities.nvue.action_command import action
 from netkit.lab.personalities.nvue.apply import Applier
-from netkit.lab.personalities.nvue.chassis import Chassis
+from netkit.lab.personalities.nvue.command_line import action, change, show
 from netkit.lab.personalities.nvue.config_command import config
 from netkit.lab.personalities.nvue.document import read
 from netkit.lab.personalities.nvue.factory import factory
-from netkit.lab.personalities.nvue.http import answer
+from netkit.lab.personalities.nvue.rest import answer
 from netkit.lab.personalities.nvue.revision import Store
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import merged, schema
-from netkit.lab.personalities.nvue.set_command import change
-from netkit.lab.personalities.nvue.show_command import show
+from netkit.lab.personalities.nvue.schema import Chassis, merged, schema
 from netkit.lab.personalities.nvue.system import CommandError, System
 from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.personality import Call, Elem, Personality, Told

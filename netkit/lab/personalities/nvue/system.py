@@ -4,13 +4,11 @@ from dataclasses import dataclass, field
 
 from netkit.lab.node import Node
 from netkit.lab.personalities.nvue.apply import Applier
-from netkit.lab.personalities.nvue.chassis import Chassis
 from netkit.lab.personalities.nvue.revision import Revision, Store
-from netkit.lab.personalities.nvue.schema import Issue
+from netkit.lab.personalities.nvue.schema import Chassis, Issue
 from netkit.lab.personalities.nvue.schema import Node as Known
-from netkit.lab.personalities.nvue.secret import known
 from netkit.lab.personalities.nvue.state import Made
-from netkit.lab.personalities.nvue.tree import Tree
+from netkit.lab.personalities.nvue.tree import Tree, known
 from netkit.lab.state import SwitchState
 
 

@@ -1,6 +1,8 @@
-"""What a port counts, under the names of the switch abstraction: the rows of COUNTERS_DB and what `show` reads."""
+"""What a port counts, under the names of the switch abstraction, its rates, and what `sonic-clear` subtracts."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from netkit.lab.reading import PortReading
 from netkit.lab.state import PRIORITIES
@@ -74,3 +76,51 @@ def all_counts(reading: PortReading) -> dict[str, int]:
         ):
             flat |= {f"{prefix}{number}:{name}": count for name, count in counts.items()}
     return flat
+
+
+SHORTEST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Traffic of a port by the second."""
+
+    rx_bytes_per_s: float = 0.0
+    tx_bytes_per_s: float = 0.0
+
+
+class Rates:
+    """The last looks at each port."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[float, int, int]] = {}
+        self._rates: dict[str, Rate] = {}
+
+    def of(self, reading: PortReading) -> Rate:
+        """Return the rate since the port was last looked at, at least a second ago."""
+        now_s, traffic = time.monotonic(), reading.traffic
+        then_s, rx_bytes, tx_bytes = self._seen.get(reading.name, (0.0, 0, 0))
+        passed_s = now_s - then_s
+        if reading.name not in self._seen or passed_s >= SHORTEST_S:
+            self._seen[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
+            if then_s and traffic.rx_bytes >= rx_bytes and traffic.tx_bytes >= tx_bytes:
+                rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
+                self._rates[reading.name] = Rate(rx, tx)
+        return self._rates.get(reading.name, Rate())
+
+
+class Cleared:
+    """The counts noted for each user and kind of view."""
+
+    def __init__(self) -> None:
+        self._noted: dict[tuple[str, str], dict[str, Mapping[str, int]]] = {}
+
+    def note(self, user: str, kind: str, readings: Iterable[PortReading]) -> None:
+        """Take the present counts as a user's new zero."""
+        self._noted.setdefault((user, kind), {}).update({reading.name: all_counts(reading) for reading in readings})
+
+    def since(self, user: str, kind: str, reading: PortReading) -> Mapping[str, int]:
+        """Return the counts since a user's zero; a counter that fell behind it began anew."""
+        noted = self._noted.get((user, kind), {}).get(reading.name, {})
+        found = {name: (count, noted.get(name, 0)) for name, count in all_counts(reading).items()}
+        return {name: count - zero if count >= zero else count for name, (count, zero) in found.items()}

@@ -1,13 +1,15 @@
-"""What `sonic-db-cli` reads: the databases of a switch, made from its configuration and from what hardware shows."""
+"""The databases of a switch, made from configuration and hardware, and `sonic-db-cli`. Only CONFIG_DB is writable."""
 
+import fnmatch
+import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.link_change import NEVER, LinkChange, link_changes
 from netkit.lab.personalities.sonic import transceiver
-from netkit.lab.personalities.sonic.buffers import buffers
+from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, UsageError
 from netkit.lab.personalities.sonic.counters import (
     PORT,
     QUEUE,
@@ -17,14 +19,53 @@ from netkit.lab.personalities.sonic.counters import (
     queue_counts,
     queue_watermarks,
 )
-from netkit.lab.personalities.sonic.show_lossless import counts_ecn, counts_ecn_of_ports
-from netkit.lab.personalities.sonic.show_system import serial
-from netkit.lab.personalities.sonic.show_transceiver import module_of
+from netkit.lab.personalities.sonic.show_commands import serial
+from netkit.lab.personalities.sonic.show_lossless import counts_ecn, counts_ecn_of_ports, watched_queues
+from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import System
-from netkit.lab.personalities.sonic.tables import natural
-from netkit.lab.personalities.sonic.watchdog import watched_queues
+from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
+from netkit.lab.personalities.sonic.transceiver import module_of
+from netkit.lab.personality import Call, Elem, Told
 from netkit.lab.reading import PortReading
 from netkit.lab.state import PRIORITIES
+
+COMPUTED = "NULL"
+Fields = Mapping[str, str]
+
+
+def buffers(system: System) -> Mapping[str, Fields]:
+    """Return the priority groups with their profiles, and the profiles."""
+    found: dict[str, Fields] = {}
+    for name, row in system.running.get("BUFFER_PROFILE", {}).items():
+        found[f"BUFFER_PROFILE_TABLE:{name}"] = {leaf: str(value) for leaf, value in row.items()}
+    for key, row in system.running.get("BUFFER_PG", {}).items():
+        port, groups = parts(key)
+        profiles = dict(_computed(system, port)) if row.get("profile") == COMPUTED else {}
+        name = next(iter(profiles), str(row.get("profile", "")))
+        if name != COMPUTED:
+            found[f"BUFFER_PG_TABLE:{port}:{groups}"] = {"profile": name}
+        found |= {f"BUFFER_PROFILE_TABLE:{made}": fields for made, fields in profiles.items()}
+    return found
+
+
+def _computed(system: System, port: str) -> Iterator[tuple[str, Fields]]:
+    """Yield the profile for a port's speed and cable; what the maker's table lacks, the lab does not make up."""
+    speed, cable_m = int(text(system.running, "PORT", port, "speed", "0")), cable_length_m(system.running, port)
+    threshold = text(system.running, "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE", "default_dynamic_th", "0")
+    for row in system.switch.model.headroom_rows:
+        if row.speed_gbps * 1000 == speed and row.cable_m == cable_m:
+            yield (
+                f"pg_lossless_{speed}_{cable_m:g}m_profile",
+                {
+                    "pool": "ingress_lossless_pool",
+                    "size": str(row.size_bytes),
+                    "xon": str(row.xon_bytes),
+                    "xoff": str(row.xoff_bytes),
+                    "dynamic_th": threshold,
+                },
+            )
+            return
+
 
 Hashes = Mapping[str, Mapping[str, str]]
 Makers = Mapping[str, Callable[[System], Hashes]]
@@ -221,3 +262,162 @@ def rows(system: System, database: str, pattern: str) -> Hashes:
         if prefix.startswith(start) or start.startswith(prefix):
             made |= maker(system)
     return made
+
+
+Read = Callable[[Hashes, tuple[str, ...]], str]
+MANY = 10_000
+DEFAULT = "APPL_DB"
+
+
+def _answer(system: System, call: Call, line: Line) -> None:
+    if line.arguments == ("PING",):
+        call.out("PONG\n")
+        return
+    if len(line.arguments) < 2:
+        raise UsageError("give a database and a command")
+    name, verb, *rest = line.arguments
+    if name not in DATABASES:
+        raise UsageError(f"Invalid database name input : '{name}'")
+    verb = verb.lower()
+    if verb in READS:
+        call.out(f"{READS[verb](rows(system, name, rest[0] if rest else '*'), tuple(rest))}\n")
+    elif verb in WRITES and name == "CONFIG_DB":
+        tables = system.edited()
+        count = WRITES[verb](tables, tuple(rest))
+        system.write({table: rows for table, rows in tables.items() if rows})
+        call.out(f"{count}\n")
+    else:
+        raise UsageError(f"the lab answers {', '.join([*READS, *WRITES])}, and writes CONFIG_DB alone")
+
+
+def _dump(system: System, call: Call, line: Line) -> None:
+    name = line.options.get("-n", line.options.get("--dbname", DEFAULT))
+    if name not in DATABASES:
+        raise UsageError(f"Invalid database name input : '{name}'")
+    pattern = line.options.get("-k", line.options.get("--keys", "*"))
+    found = rows(system, name, pattern)
+    shown = {
+        key: {"expireat": None, "ttl": -1, "type": "hash", "value": dict(found[key])}
+        for key in fnmatch.filter(found, pattern.replace("[^", "[!"))
+    }
+    call.out(json.dumps(shown, indent=2 if line.has("-y", "--pretty") else None, sort_keys=True))
+
+
+def _keys(found: Hashes, words: tuple[str, ...]) -> str:
+    pattern = words[0] if words else "*"
+    return "\n".join(key for key in found if fnmatch.fnmatchcase(key, pattern))
+
+
+def _hgetall(found: Hashes, words: tuple[str, ...]) -> str:
+    return str(dict(found.get(_key(words), {})))
+
+
+def _hget(found: Hashes, words: tuple[str, ...]) -> str:
+    return found.get(_key(words), {}).get(words[1] if len(words) > 1 else "", "")
+
+
+def _hkeys(found: Hashes, words: tuple[str, ...]) -> str:
+    return "\n".join(found.get(_key(words), {}))
+
+
+def _exists(found: Hashes, words: tuple[str, ...]) -> str:
+    return str(int(_key(words) in found))
+
+
+def _key(words: tuple[str, ...]) -> str:
+    if not words:
+        raise UsageError("wrong number of arguments")
+    return words[0]
+
+
+def _place(words: tuple[str, ...]) -> tuple[str, str]:
+    table, separator, key = _key(words).partition(SEPARATOR)
+    if not separator:
+        raise UsageError(f"{table} is no row of a table")
+    return table, key
+
+
+def _hset(tables: Tables, words: tuple[str, ...]) -> int:
+    table, key = _place(words)
+    row = tables.setdefault(table, {}).setdefault(key, {})
+    fields = list(zip(words[1::2], words[2::2], strict=False))
+    added = sum(name.removesuffix("@") not in row for name, _ in fields)
+    for name, value in fields:
+        if name.endswith("@"):
+            row[name.removesuffix("@")] = value.split(",")
+        elif name != "NULL":
+            row[name] = value
+    return added
+
+
+def _hdel(tables: Tables, words: tuple[str, ...]) -> int:
+    table, key = _place(words)
+    row = tables.get(table, {}).get(key, {})
+    return sum(row.pop(name.removesuffix("@"), None) is not None for name in words[1:])
+
+
+def _delete(tables: Tables, words: tuple[str, ...]) -> int:
+    places = [_place((word,)) for word in words]
+    return sum(tables.get(table, {}).pop(key, None) is not None for table, key in places)
+
+
+READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget, "hkeys": _hkeys, "exists": _exists}
+WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"hset": _hset, "hdel": _hdel, "del": _delete}
+COMMANDS: Commands = {(): Command(_answer, MANY)}
+DUMP: Commands = {
+    (): Command(_dump, 0, frozenset({"-y", "--pretty"}), frozenset({"-n", "--dbname", "-k", "--keys"})),
+}
+
+
+COUNTERS, EVERY_PORT, QUEUES = "COUNTERS", "Ethernet*", "Queues"
+SEPARATORS = {"CONFIG_DB": "|", "STATE_DB": "|"}
+
+
+def told(system: System, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+    """Yield the tree at a path; LookupError when the database has none there."""
+    names = [name for name, _ in path]
+    if target not in DATABASES or not names:
+        raise LookupError(f"{target}: no such database")
+    if target == "COUNTERS_DB" and names[0] == COUNTERS:
+        found = _counted(system, names[1:])
+    else:
+        found = _rows(system, target, names)
+    if not found:
+        raise LookupError(f"{target}: {'/'.join(names)}")
+    yield path, found
+
+
+def _counted(system: System, names: list[str]) -> Mapping[str, object]:
+    """Return the counters of ports, or of their queues."""
+    if not names or len(names) > 2 or (len(names) == 2 and names[1] != QUEUES):
+        return {}
+    database = rows(system, "COUNTERS_DB", "COUNTERS")
+    kind = "COUNTERS_QUEUE_NAME_MAP" if len(names) == 2 else "COUNTERS_PORT_NAME_MAP"
+    found = {name: database[f"{COUNTERS}:{oid}"] for name, oid in database.get(kind, {}).items()}
+    if names[0] == EVERY_PORT:
+        return {_called(system, name): row for name, row in found.items()}
+    wanted = {name: row for name, row in found.items() if names[0] in _names(system, name.partition(":")[0])}
+    return wanted if len(names) == 2 else next(iter(wanted.values()), {})
+
+
+def _called(system: System, name: str) -> str:
+    """Return how the server calls a port or a queue of it."""
+    port, separator, queue = name.partition(":")
+    return f"{_alias(system, port)}{separator}{queue}"
+
+
+def _names(system: System, port: str) -> tuple[str, str]:
+    return port, _alias(system, port)
+
+
+def _alias(system: System, port: str) -> str:
+    return text(system.running, "PORT", port, "alias") or port
+
+
+def _rows(system: System, target: str, names: list[str]) -> Mapping[str, object]:
+    """Return a table by row, or one row of it."""
+    separator = SEPARATORS.get(target, ":")
+    prefix = f"{names[0]}{separator}"
+    database: Hashes = rows(system, target, prefix)
+    found = {key.removeprefix(prefix): row for key, row in database.items() if key.startswith(prefix)}
+    return found if len(names) == 1 else found.get(names[1], {})

@@ -1,8 +1,28 @@
-"""FRR's configuration from the BGP tables, as the routing container makes it in unified mode."""
+"""FRR's configuration: from the BGP tables in unified mode, or from a frr.conf in split mode."""
 
 from collections.abc import Iterator
 
 from netkit.lab.personalities.sonic.tables import Row, View, natural, parts, text
+
+FORWARDING_LINES = frozenset({"no fpm use-next-hop-groups", "fpm address 127.0.0.1"})
+"""They tell zebra how to reach the switch chip. A lab forwards in the kernel, and zebra there does not know them."""
+
+
+def realisable(text: str, *, has_bfd: bool) -> str:
+    """Return the text without what is for the chip, and without BFD when its daemon is not started."""
+    return "".join(f"{line}\n" for line in _lines(text, has_bfd=has_bfd))
+
+
+def _lines(text: str, *, has_bfd: bool) -> Iterator[str]:
+    is_bfd = False
+    for line in text.splitlines():
+        if line == "bfd":
+            is_bfd = True
+        if not (is_bfd and not has_bfd) and line.rstrip() not in FORWARDING_LINES:
+            yield line
+        if line == "exit":
+            is_bfd = False
+
 
 HEAD = (
     "frr defaults traditional",

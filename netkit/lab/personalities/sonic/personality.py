@@ -4,46 +4,32 @@ from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.node import RefusedError
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
-from netkit.lab.personalities.sonic import (
-    config_files,
-    config_interface,
-    config_updater,
-    counter_polling,
-    database_client,
-    gnmi,
-    isolation,
-    show_config,
-    show_interfaces,
-    show_lossless,
-    show_system,
-    show_transceiver,
-    watchdog,
-)
-from netkit.lab.personalities.sonic.command import Commands, answer
+from netkit.lab.personalities.sonic import config_commands, database, show_commands, show_lossless, transceiver
+from netkit.lab.personalities.sonic.command_line import Commands, answer
 from netkit.lab.personalities.sonic.services import docker, manage_units
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call, Elem, Told
 
 COMMANDS: Mapping[str, Commands] = {
-    "config": {**config_updater.COMMANDS, **config_files.COMMANDS, **config_interface.COMMANDS},
+    "config": {**config_commands.UPDATER_COMMANDS, **config_commands.FILE_COMMANDS, **config_commands.SETTING_COMMANDS},
     "show": {
-        **show_config.COMMANDS,
-        **show_interfaces.COMMANDS,
-        **show_transceiver.COMMANDS,
-        **show_lossless.COMMANDS,
-        **show_system.COMMANDS,
-        **watchdog.SHOW,
+        **show_commands.CONFIG_COMMANDS,
+        **show_commands.INTERFACE_COMMANDS,
+        **transceiver.TRANSCEIVER_COMMANDS,
+        **show_lossless.QUEUE_COMMANDS,
+        **show_commands.SYSTEM_COMMANDS,
+        **show_lossless.SHOW,
     },
-    "pfcwd": watchdog.COMMANDS,
-    "counterpoll": counter_polling.COUNTERPOLL,
-    "sonic-clear": counter_polling.CLEAR,
-    "ecnconfig": counter_polling.ECNCONFIG,
-    "sonic-cfggen": config_files.CFGGEN,
-    "sonic-db-cli": database_client.COMMANDS,
-    "sonic-db-dump": database_client.DUMP,
-    "TSA": isolation.TSA,
-    "TSB": isolation.TSB,
-    "TSC": isolation.TSC,
+    "pfcwd": show_lossless.WATCHDOG_COMMANDS,
+    "counterpoll": show_lossless.COUNTERPOLL,
+    "sonic-clear": show_lossless.CLEAR,
+    "ecnconfig": show_lossless.ECNCONFIG,
+    "sonic-cfggen": config_commands.CFGGEN,
+    "sonic-db-cli": database.COMMANDS,
+    "sonic-db-dump": database.DUMP,
+    "TSA": config_commands.TSA,
+    "TSB": config_commands.TSB,
+    "TSC": config_commands.TSC,
 }
 PROGRAMS: Mapping[str, Callable[[System, Call], int]] = {
     "docker": docker,
@@ -60,7 +46,7 @@ class Sonic(System):
 
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
         """Yield what a database has below a path."""
-        yield from gnmi.told(self, target, path)
+        yield from database.told(self, target, path)
 
     def run(self, call: Call) -> int:
         """Answer one of the programs."""

@@ -5,7 +5,7 @@ from itertools import pairwise
 from netkit.lab.node import Done
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.sonic.flash import FOLDER, FRR, write
-from netkit.lab.personalities.sonic.frr_text import realisable
+from netkit.lab.personalities.sonic.frrcfgd import realisable
 from netkit.lab.personalities.sonic.system import System
 from netkit.lab.personality import Call
 

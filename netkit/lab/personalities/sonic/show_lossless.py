@@ -1,13 +1,12 @@
-"""`show` commands on what keeps a fabric lossless: PFC, watchdog, queues, priority groups, ECN."""
+"""PFC, its watchdog, queues, priority groups and ECN: `show`, `pfcwd`, `counterpoll`, `ecnconfig` and `sonic-clear`."""
 
 import json
 
-from netkit.lab.personalities.sonic.columns import columns, pairs
-from netkit.lab.personalities.sonic.command import Command, Commands, Line, UsageError
+from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, UsageError, columns, pairs
 from netkit.lab.personalities.sonic.counters import GROUP, PORT, QUEUE
-from netkit.lab.personalities.sonic.show_interfaces import chosen, number, readings
+from netkit.lab.personalities.sonic.show_commands import chosen, number, readings
 from netkit.lab.personalities.sonic.system import System
-from netkit.lab.personalities.sonic.tables import text
+from netkit.lab.personalities.sonic.tables import Row, natural, text
 from netkit.lab.personality import Call
 from netkit.lab.reading import PortReading
 from netkit.lab.state import PRIORITIES
@@ -128,7 +127,7 @@ def _buffer_configuration(system: System, call: Call, line: Line) -> None:  # no
             call.out(f"{word}: {name}\n{pairs([(leaf, str(value)) for leaf, value in row.items()])}\n")
 
 
-COMMANDS: Commands = {
+QUEUE_COMMANDS: Commands = {
     ("pfc", "counters"): Command(_pfc_counters),
     ("pfc", "priority"): Command(_pfc_priority, 1),
     ("pfc", "asymmetric"): Command(_pfc_asymmetric, 1),
@@ -143,4 +142,234 @@ COMMANDS: Commands = {
     ("priority-group", "drop", "counters"): Command(_group_drops),
     ("ecn",): Command(ecn),
     ("buffer", "configuration"): Command(_buffer_configuration),
+}
+
+
+DEFAULT_MS, PORTS_PER_STEP = 200, 32
+"""SONiC's own defaults: a step of detection for each 32 ports, restoration twice as long."""
+
+
+def _stats(system: System, call: Call, line: Line) -> None:
+    titles = (
+        "QUEUE",
+        "STATUS",
+        "STORM DETECTED/RESTORED",
+        "TX OK/DROP",
+        "RX OK/DROP",
+        "TX LAST OK/DROP",
+        "RX LAST OK/DROP",
+    )
+    rows = []
+    for reading in system.node.ports():
+        for queue in watched_queues(system, reading.name):
+            found = reading.watchdogs[queue]
+            if line.arguments and reading.name not in line.arguments:
+                continue
+            storms = f"{found.storms_detected}/{found.storms_restored}"
+            status = "stormed" if found.is_stormed else "operational"
+            sent = reading.queues[queue].tx_packets if found.storms_detected else 0
+            rows.append(
+                (f"{reading.name}:{queue}", status, storms, f"{sent}/{found.dropped_packets}", "0/0", "0/0", "0/0")
+            )
+    call.out(columns(titles, rows))
+
+
+def watched_queues(system: System, port: str) -> list[int]:
+    """Return the queues the watchdog looks after: those of the port's row, once the port has times."""
+    row = system.running.get("PFC_WD", {}).get(port, {})
+    queues = text(system.running, "PORT_QOS_MAP", port, "pfcwd_sw_enable")
+    return [int(queue) for queue in queues.split(",") if queue] if "detection_time" in row else []
+
+
+def _config(system: System, call: Call, line: Line) -> None:
+    rows = system.running.get("PFC_WD", {})
+    poll = text(system.running, "PFC_WD", "GLOBAL", "POLL_INTERVAL")
+    if poll:
+        call.out(f"Changed polling interval to {poll}ms\n")
+    shown = []
+    for name in sorted(rows, key=natural):
+        row = rows[name]
+        if name != "GLOBAL" and (not line.arguments or name in line.arguments):
+            times = (row.get("detection_time", "N/A"), row.get("restoration_time", "infinite"))
+            shown.append((name, row.get("action", "N/A"), *times))
+    call.out(columns(("PORT", "ACTION", "DETECTION TIME", "RESTORATION TIME"), shown))
+
+
+def _start(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    if len(line.arguments) < 2:
+        raise UsageError("give ports (or `all`) and a detection time")
+    *ports, detection_ms = line.arguments
+    row: Row = {
+        "action": line.options.get("--action", line.options.get("-a", "drop")),
+        "detection_time": detection_ms,
+        "restoration_time": line.options.get(
+            "--restoration-time", line.options.get("-r", str(2 * int(detection_ms) if detection_ms.isdigit() else 0))
+        ),
+    }
+    _write(system, ports, row)
+
+
+def _start_default(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    if text(system.running, "DEVICE_METADATA", "localhost", "default_pfcwd_status") != "enable":
+        return
+    ports = [name for name in system.running.get("PORT", {}) if _is_lossless(system, name)]
+    step_ms = DEFAULT_MS * -(-len(ports) // PORTS_PER_STEP)
+    row: Row = {"action": "drop", "detection_time": str(step_ms), "restoration_time": str(2 * step_ms)}
+    _write(system, ports, row, poll_ms=step_ms)
+
+
+def _is_lossless(system: System, port: str) -> bool:
+    return bool(text(system.running, "PORT_QOS_MAP", port, "pfc_enable"))
+
+
+def _write(system: System, ports: list[str], row: Row, *, poll_ms: int = 0) -> None:
+    tables = system.edited()
+    rows = tables.setdefault("PFC_WD", {})
+    for name in ports if ports != ["all"] else list(system.running.get("PORT", {})):
+        rows[name] = dict(row)
+    if poll_ms:
+        rows["GLOBAL"] = {"POLL_INTERVAL": str(poll_ms)}
+    system.write(tables)
+
+
+def _stop(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    tables = system.edited()
+    rows = tables.get("PFC_WD", {})
+    for name in line.arguments or [name for name in rows if name != "GLOBAL"]:
+        if rows.pop(name, None) is None:
+            raise UsageError(f"{name} has no watchdog")
+    if not rows:
+        tables.pop("PFC_WD", None)
+    system.write(tables)
+
+
+def _interval(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    tables = system.edited()
+    tables.setdefault("PFC_WD", {})["GLOBAL"] = {"POLL_INTERVAL": line.first("poll_interval")}
+    system.write(tables)
+
+
+_MANY = 1000
+_START_OPTIONS = frozenset({"--action", "-a", "--restoration-time", "-r"})
+
+SHOW: Commands = {
+    ("pfcwd", "stats"): Command(_stats, _MANY),
+    ("pfcwd", "config"): Command(_config, _MANY),
+}
+WATCHDOG_COMMANDS: Commands = {
+    ("show", "stats"): Command(_stats, _MANY),
+    ("show", "config"): Command(_config, _MANY),
+    ("start",): Command(_start, _MANY, valued=_START_OPTIONS),
+    ("start_default",): Command(_start_default),
+    ("stop",): Command(_stop, _MANY),
+    ("interval",): Command(_interval, 1),
+}
+
+
+GROUPS = {
+    "port": "PORT",
+    "queue": "QUEUE",
+    "port-buffer-drop": "PORT_BUFFER_DROP",
+    "pg-drop": "PG_DROP",
+    "rif": "RIF",
+    "acl": "ACL",
+    "wredqueue": "WRED_ECN_QUEUE",
+    "wredport": "WRED_ECN_PORT",
+    "pfcwd": "PFCWD",
+}
+"""The words people type; `watermark` stands for three."""
+WATERMARKS = ("QUEUE_WATERMARK", "PG_WATERMARK", "BUFFER_POOL_WATERMARK")
+STATS = {
+    "QUEUE_STAT": "QUEUE",
+    "PORT_STAT": "PORT",
+    "PORT_BUFFER_DROP": "PORT_BUFFER_DROP",
+    "RIF_STAT": "RIF",
+    "QUEUE_WATERMARK_STAT": "QUEUE_WATERMARK",
+    "PG_WATERMARK_STAT": "PG_WATERMARK",
+    "PG_DROP_STAT": "PG_DROP",
+    "BUFFER_POOL_WATERMARK_STAT": "BUFFER_POOL_WATERMARK",
+    "ACL": "ACL",
+    "PFCWD": "PFCWD",
+    "WRED_ECN_QUEUE_STAT": "WRED_ECN_QUEUE",
+    "WRED_ECN_PORT_STAT": "WRED_ECN_PORT",
+}
+
+
+def _show(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    found = system.running.get("FLEX_COUNTER_TABLE", {})
+    rows = []
+    for title, group in STATS.items():
+        if group in found:
+            row = found[group]
+            interval = row.get("POLL_INTERVAL", "default")
+            rows.append((title, interval, row.get("FLEX_COUNTER_STATUS", "disable")))
+    call.out(columns(("Type", "Interval (in ms)", "Status"), rows, right=False))
+
+
+def _set(groups: tuple[str, ...], leaf: str, value: str = "") -> Command:
+    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+        tables = system.edited()
+        for group in groups:
+            row = tables.setdefault("FLEX_COUNTER_TABLE", {}).setdefault(group, {})
+            row[leaf] = value or line.first("poll_interval")
+        system.write(tables)
+
+    return Command(action, 0 if value else 1)
+
+
+def _polling() -> Commands:
+    commands: dict[tuple[str, ...], Command] = {("show",): Command(_show)}
+    for word, groups in {**{word: (group,) for word, group in GROUPS.items()}, "watermark": WATERMARKS}.items():
+        for status in ("enable", "disable"):
+            commands[word, status] = _set(groups, "FLEX_COUNTER_STATUS", status)
+        commands[word, "interval"] = _set(groups, "POLL_INTERVAL")
+    return commands
+
+
+def _clear(kind: str) -> Command:
+    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+        system.cleared.note(call.user, kind, system.node.ports())
+        call.out("Cleared counters\n")
+
+    return Command(action)
+
+
+def _clear_watermark(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    # A watermark is a peak the chip holds: clearing it is done there, for every user.
+    system.node.clear_counters()
+
+
+def _ecnconfig(system: System, call: Call, line: Line) -> None:
+    changes = {leaf: line.options[option] for option, leaf in THRESHOLDS.items() if option in line.options}
+    if line.has("-l", "--list"):
+        ecn(system, call, line)
+        return
+    name = line.options.get("-p", line.options.get("--profile"))
+    if name is None or not changes:
+        raise UsageError("give -l, or -p with a threshold")
+    tables = system.edited()
+    if name not in tables.get("WRED_PROFILE", {}):
+        raise UsageError(f"{name} is no profile")
+    tables["WRED_PROFILE"][name].update(changes)
+    system.write(tables)
+
+
+THRESHOLDS = {
+    f"-{color[0]}{short}": f"{color}_{leaf}"
+    for color in ("green", "yellow", "red")
+    for short, leaf in (("min", "min_threshold"), ("max", "max_threshold"), ("drop", "drop_probability"))
+}
+
+COUNTERPOLL: Commands = _polling()
+CLEAR: Commands = {
+    ("counters",): _clear("counters"),
+    ("pfccounters",): _clear("pfc"),
+    ("queuecounters",): _clear("queue"),
+    ("priority-group", "drop", "counters"): _clear("group"),
+    ("queue", "watermark", "unicast"): Command(_clear_watermark),
+    ("priority-group", "watermark", "shared"): Command(_clear_watermark),
+    ("priority-group", "watermark", "headroom"): Command(_clear_watermark),
+}
+ECNCONFIG: Commands = {
+    (): Command(_ecnconfig, 0, frozenset({"-l", "--list"}), frozenset({"-p", "--profile", *THRESHOLDS})),
 }

@@ -8,16 +8,13 @@ from dataclasses import replace
 from netkit.design.fabric import Switch
 from netkit.lab.node import Node, RefusedError
 from netkit.lab.personalities.linux_host.units import Units
-from netkit.lab.personalities.sonic import factory
-from netkit.lab.personalities.sonic.cleared import Cleared
+from netkit.lab.personalities.sonic import flash
+from netkit.lab.personalities.sonic.counters import Cleared, Rates
 from netkit.lab.personalities.sonic.flash import CONFIG, Flash
-from netkit.lab.personalities.sonic.patch import patched
-from netkit.lab.personalities.sonic.permissions import Permissions, permissions
-from netkit.lab.personalities.sonic.rates import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
 from netkit.lab.personalities.sonic.tables import Tables, Value, parse, text
-from netkit.lab.personalities.sonic.updater import Change, change
+from netkit.lab.personalities.sonic.updater import Change, Permissions, change, patched, permissions
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
 
@@ -95,12 +92,12 @@ class System(Personality):
     def saved(self) -> Tables:
         """Return the saved configuration, or the factory's."""
         if not self.flash.has_config():
-            return factory.factory(self.switch, self.branch)
+            return flash.factory(self.switch, self.branch)
         return parse(self.flash.text(CONFIG))
 
     def reload(self, tables: Tables) -> None:
         """Start all services anew with tables, as a boot or `config reload` does."""
-        found = factory.with_image_rows(tables, self.switch, self.branch)
+        found = flash.with_image_rows(tables, self.switch, self.branch)
         mode = self.flash.golden_mode()
         if mode:
             found.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["docker_routing_config_mode"] = mode

@@ -1,15 +1,182 @@
-"""The generic updater: whether a change is let in, in which order it is made, and which ports it takes down."""
+"""The generic updater: single edits between two states of CONFIG_DB, their order, and the ports each takes down."""
 
 import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import jsonpatch
+import jsonpointer
+import yaml
 
 from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.edits import Edit, difference
-from netkit.lab.personalities.sonic.permissions import Permissions
-from netkit.lab.personalities.sonic.schema import Schema
-from netkit.lab.personalities.sonic.tables import Tables, View, text
+from netkit.lab.personalities.sonic.schema import FOREVER, Schema
+from netkit.lab.personalities.sonic.tables import (
+    Row,
+    Table,
+    Tables,
+    Value,
+    View,
+    natural,
+    ordered,
+    parse_json,
+    shaped,
+    text,
+)
 from netkit.lab.personalities.sonic.validate import problems
+
+Operation = Literal["add", "remove", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One operation on a table, a row of it, or a leaf of that; names it does not reach are empty."""
+
+    operation: Operation
+    table: str
+    key: str = ""
+    leaf: str = ""
+    value: Value | Row | Table | None = None
+
+    @property
+    def path(self) -> str:
+        """Return how far the edit reaches, with slashes between."""
+        return "/".join(part for part in (self.table, self.key, self.leaf) if part)
+
+    @property
+    def port(self) -> str:
+        """Return the port whose row this is, as tables of ports have it first in their keys."""
+        return self.key.partition("|")[0]
+
+    def as_json(self) -> dict[str, object]:
+        """Return the edit as one operation of a JSON patch."""
+        names = (part.replace("~", "~0").replace("/", "~1") for part in (self.table, self.key, self.leaf) if part)
+        entry: dict[str, object] = {"op": self.operation, "path": "/" + "/".join(names)}
+        return entry if self.operation == "remove" else {**entry, "value": self.value}
+
+
+def difference(running: View, intended: View) -> list[Edit]:
+    """Return what turns the one into the other."""
+    return [edit for table in sorted({*running, *intended}) for edit in _table_edits(running, intended, table)]
+
+
+def _table_edits(running: View, intended: View, table: str) -> Iterator[Edit]:
+    if table not in intended:
+        yield Edit("remove", table)
+    elif table not in running:
+        yield Edit("add", table, value={key: dict(row) for key, row in intended[table].items()})
+    else:
+        before, after = running[table], intended[table]
+        for key in sorted({*before, *after}, key=natural):
+            if key not in after:
+                yield Edit("remove", table, key)
+            elif key not in before:
+                yield Edit("add", table, key, value=dict(after[key]))
+            else:
+                yield from _leaf_edits(table, key, dict(before[key]), dict(after[key]))
+
+
+def _leaf_edits(table: str, key: str, before: Row, after: Row) -> Iterator[Edit]:
+    for leaf in sorted({*before, *after}):
+        if leaf not in after:
+            yield Edit("remove", table, key, leaf)
+        elif leaf not in before:
+            yield Edit("add", table, key, leaf, after[leaf])
+        elif before[leaf] != after[leaf]:
+            yield Edit("replace", table, key, leaf, after[leaf])
+
+
+def read(text: str) -> list[dict[str, object]]:
+    """Return the operations of a patch, or say why it is none."""
+    found = parse_json(text, "the patch")
+    if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
+        raise RefusedError("the patch: expected a list of operations")
+    return found
+
+
+def patched(running: View, operations: list[dict[str, object]]) -> Tables:
+    """Return the tables after a patch; the running ones stay as they are."""
+    try:
+        result: object = jsonpatch.JsonPatch(operations).apply(ordered(running), in_place=True)
+    except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, KeyError, TypeError, ValueError) as error:
+        raise RefusedError(f"{type(error).__name__}: {error}") from error
+    return shaped(result, "the patched configuration")
+
+
+FILE = Path(__file__).parent / "data" / "updater.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Operations on paths of one pattern."""
+
+    path: re.Pattern[str]
+    operations: frozenset[str]
+    reason: str = ""
+    is_for_any: bool = False
+    """Whether it holds for models that are not listed, too."""
+
+    def names(self, edit: Edit) -> bool:
+        """Whether an edit is one of those meant."""
+        return edit.operation in self.operations and self.path.fullmatch(edit.path) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """The updater's rules for one branch and model."""
+
+    is_listed: bool
+    guarded: Mapping[str, tuple[Rule, ...]]
+    forbidden: tuple[Rule, ...]
+    flapping: frozenset[str]
+    create_only: tuple[re.Pattern[str], ...]
+
+    def refusals(self, edits: Iterable[Edit]) -> Iterator[str]:
+        """Yield why edits are not permitted."""
+        for edit in edits:
+            found = next((rule for rule in self.forbidden if rule.names(edit)), None)
+            if found:
+                yield f"{edit.operation} of {edit.path} is not permitted: {found.reason}"
+            elif edit.table in self.guarded and not self._is_allowed(edit):
+                yield f"Modification of {edit.path} ({edit.operation}) is illegal- validating function returned False"
+
+    def flaps(self, edit: Edit) -> bool:
+        """Whether the port of an edit must be down for it."""
+        return edit.table in self.flapping and edit.port.startswith("Ethernet")
+
+    def recreates(self, edit: Edit) -> bool:
+        """Whether an edit takes its whole row with it."""
+        return any(pattern.fullmatch(edit.path) for pattern in self.create_only)
+
+    def _is_allowed(self, edit: Edit) -> bool:
+        return any(rule.names(edit) and (self.is_listed or rule.is_for_any) for rule in self.guarded[edit.table])
+
+
+@cache
+def permissions(branch: int, hwsku: str) -> Permissions:
+    """Return the rules of a branch for a model."""
+    data: dict[str, Any] = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return Permissions(
+        is_listed=any(
+            branch >= entry["since"] and re.fullmatch(entry["hwsku"], hwsku) is not None for entry in data["listed"]
+        ),
+        guarded={
+            entry["table"]: tuple(map(_rule, entry["allow"]))
+            for entry in data["guarded"]
+            if int(entry.get("since", 0)) <= branch <= int(entry.get("until", FOREVER))
+        },
+        forbidden=tuple(map(_rule, data["forbidden"])),
+        flapping=frozenset(data["flapping"]),
+        create_only=tuple(re.compile(path) for path in data["create_only"]),
+    )
+
+
+def _rule(entry: Mapping[str, Any]) -> Rule:
+    operations, is_for_any = frozenset(entry["operations"]), bool(entry.get("any"))
+    return Rule(re.compile(entry["path"]), operations, entry.get("reason", ""), is_for_any)
 
 
 @dataclass(frozen=True, slots=True)

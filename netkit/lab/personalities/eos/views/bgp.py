@@ -1,13 +1,12 @@
-"""BGP, BFD and LLDP neighbours: what FRR and lldpd know, in EOS's shapes and with EOS's port names."""
+"""`show` of BGP and of the routing table."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.personalities.eos import drains, routing
-from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos import routing
+from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import CommandError, Data, Reply
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
 
 DETAIL, SUMMARY = "show bgp neighbors json", "show bgp ipv4 unicast summary json"
 NOT_FOUND = "none"
@@ -74,7 +73,7 @@ def summary(lens: Lens, _: Captured) -> Reply:
 def ip_summary(lens: Lens, _: Captured) -> Reply:
     """Show the neighbours that carry IPv4, those reached over IPv6 among them."""
     neighbors = Neighbors(lens)
-    drained = drains.drained_ports(lens.config, lens.machine.ports)
+    drained = routing.drained_ports(lens.config, lens.machine.ports)
     peers = {}
     for port, short, detail in neighbors.each():
         received = int(short.get("pfxRcd", 0))
@@ -185,7 +184,7 @@ def bfd(lens: Lens, _: Captured) -> Reply:
     return Reply(data, table(("DstAddr", "Interface", "State"), rows))
 
 
-VIEWS = (
+BGP_VIEWS = (
     ("show bgp summary", summary),
     ("show bgp summary vrf all", summary),
     ("show ip bgp summary", ip_summary),
@@ -199,3 +198,57 @@ VIEWS = (
     ("show bfd peers", bfd),
     ("show bfd peers vrf all", bfd),
 )
+
+
+KINDS = {"bgp": "eBGP", "connected": "connected", "static": "static", "local": "connected"}
+LOOPBACKS = {"lo": "Loopback0"}
+
+
+def routes(lens: Lens, _: Captured) -> Reply:
+    """Show the routes that are chosen; one that only keeps packets from going in circles leads nowhere."""
+    shown = {
+        prefix: _route(lens, one)
+        for prefix, found in lens.routes().items()
+        for one in found
+        if one.get("selected") and prefix != "0.0.0.0/0"
+    }
+    vrf = {
+        "routingDisabled": False,
+        "allRoutesProgrammedHardware": all(one["hardwareProgrammed"] for one in shown.values()),
+        "allRoutesProgrammedKernel": True,
+        "defaultRouteState": "notSet",
+        "routes": shown,
+    }
+    rows = [
+        (prefix, one["routeType"], via.get("nexthopAddr", "directly connected"), via["interface"])
+        for prefix, one in shown.items()
+        for via in one["vias"]
+    ]
+    return Reply({"vrfs": {"default": vrf}}, table(("Prefix", "Source", "Via", "Interface"), rows))
+
+
+def _route(lens: Lens, found: Mapping[str, Any]) -> dict[str, Any]:
+    vias = list(_vias(lens, found.get("nexthops", [])))
+    kind = KINDS.get(str(found.get("protocol")), str(found.get("protocol")))
+    return {
+        "hardwareProgrammed": bool(found.get("installed")),
+        "routeType": kind,
+        "routeLeaked": False,
+        "kernelProgrammed": bool(found.get("installed")),
+        "routeAction": "forward" if vias else "drop",
+        "directlyConnected": kind == "connected",
+        "preference": int(found.get("distance", 0)),
+        "metric": int(found.get("metric", 0)),
+        "vias": vias,
+    }
+
+
+def _vias(lens: Lens, hops: list[Mapping[str, Any]]) -> Iterator[dict[str, str]]:
+    for hop in hops:
+        name = str(hop.get("interfaceName", ""))
+        if name and hop.get("fib"):
+            address = {"nexthopAddr": str(hop["ip"])} if "ip" in hop else {}
+            yield {**address, "interface": LOOPBACKS.get(name, lens.port_of(name))}
+
+
+ROUTE_VIEWS = (("show ip route", routes), ("show ip route vrf default", routes))

@@ -3,20 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from netkit.lab.personalities.eos.patterns import Captured, closest
+from netkit.lab.personalities.eos.commands import Captured, closest
 from netkit.lab.personalities.eos.reply import Reply, invalid
-from netkit.lab.personalities.eos.views import (
-    bgp,
-    configs,
-    interfaces,
-    neighbors,
-    optics,
-    pfc,
-    queues,
-    routes,
-    services,
-    system,
-)
+from netkit.lab.personalities.eos.views import bgp, interfaces, neighbors, optics, queues, services, system
 from netkit.lab.personalities.eos.views.lens import Lens
 
 Show = Callable[[Lens, Captured], Reply]
@@ -30,9 +19,20 @@ class View:
     show: Show
 
 
-MODULES = (configs, system, services, interfaces, optics, pfc, queues, bgp, routes, neighbors)
+TABLES = (
+    system.CONFIG_VIEWS,
+    system.SYSTEM_VIEWS,
+    services.VIEWS,
+    interfaces.VIEWS,
+    optics.VIEWS,
+    queues.PFC_VIEWS,
+    queues.QUEUE_VIEWS,
+    bgp.BGP_VIEWS,
+    bgp.ROUTE_VIEWS,
+    neighbors.VIEWS,
+)
 FORMS: tuple[tuple[str, Show], ...] = tuple(
-    sorted((one for module in MODULES for one in module.VIEWS), key=lambda one: one[0].count("<"))
+    sorted((one for table in TABLES for one in table), key=lambda one: one[0].count("<"))
 )
 """Forms that take any word come behind those that say which."""
 VIEWS: tuple[View, ...] = tuple(View(form, show) for form, show in FORMS)

@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import Reply
 from netkit.lab.personalities.eos.switch_state import access_vlan, is_routed, is_vlan
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
 from netkit.lab.reading import PortReading
 
 GIGABIT = 10**9

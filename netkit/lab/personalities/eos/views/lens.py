@@ -1,17 +1,26 @@
-"""What a view looks at: the configuration, the hardware and the daemons of one switch."""
+"""Plain tables for the text form of a view."""
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.personalities.eos.lists import port_list
+from netkit.lab.personalities.eos.commands import Captured
+from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.machine import Machine
-from netkit.lab.personalities.eos.patterns import Captured
 from netkit.lab.personalities.eos.reply import InvalidCommandError
 from netkit.lab.personalities.eos.tree import Section
 from netkit.lab.reading import PortReading
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return rows under their heads, each column as wide as it must be."""
+    cells = [tuple(heads), *(tuple(str(cell) for cell in row) for row in rows)]
+    widths = [max(len(row[index]) for row in cells) for index in range(len(heads))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    return "".join(f"{line}\n" for line in lines)
+
 
 LLDP_COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 

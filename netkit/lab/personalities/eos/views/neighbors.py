@@ -5,12 +5,11 @@ from typing import Any
 
 from netkit.lab.agents.lldp.neighbor import Chassis
 from netkit.lab.agents.lldp.neighbor import Neighbor as Heard
-from netkit.lab.personalities.eos.lists import port_list
-from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.commands import Captured
+from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply
 from netkit.lab.personalities.eos.switch_state import management_vrf
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
 
 TTL_S = 120
 ID_TYPES = {"mac": "macAddress", "local": "locallyAssigned"}

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import Reply
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
 from netkit.lab.reading import LaneReading, Limits, ModuleReading, PortReading
 
 DARK_DBM = -30.0

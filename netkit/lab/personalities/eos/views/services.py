@@ -6,7 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from netkit.lab.link_change import link_changes
-from netkit.lab.personalities.eos.patterns import Captured
+from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply
 from netkit.lab.personalities.eos.switch_state import (
     FACTORY_HOSTNAME,
@@ -17,8 +17,7 @@ from netkit.lab.personalities.eos.switch_state import (
     snmp_vrfs,
 )
 from netkit.lab.personalities.eos.tree import Section
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
 
 DEFAULT = "default"
 UNITS_S = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}

@@ -1,15 +1,95 @@
-"""Version, hostname, disks, inventory and maintenance."""
+"""`show` of the switch as a whole and of its configuration."""
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
-from netkit.lab.personalities.eos import drains
-from netkit.lab.personalities.eos.patterns import Captured
-from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos import reply, routing
+from netkit.lab.personalities.eos.commands import Captured
+from netkit.lab.personalities.eos.configuration import as_commands, body
+from netkit.lab.personalities.eos.machine import HIGHEST_OPEN, HIGHEST_SAVED, ConfigSession
+from netkit.lab.personalities.eos.reply import Data, Reply
 from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME
-from netkit.lab.personalities.eos.views.lens import Lens
-from netkit.lab.personalities.eos.views.table import table
+from netkit.lab.personalities.eos.views.lens import Lens, table
+
+TIMER_AT_TOP = (4, 32)
+"""From this release a session reads completed at once, and the timer stands beside the sessions."""
+
+
+def running(lens: Lens, _: Captured) -> Reply:
+    """Show the running configuration."""
+    switch = lens.machine.switch
+    head = f"! Command: show running-config\n! device: {switch.name} ({switch.model.name}, EOS-{switch.version})\n!\n"
+    header = [line.removeprefix("! ") for line in head.splitlines()[:2]]
+    return Reply({"cmds": as_commands(lens.config), "header": header}, head + body(lens.config))
+
+
+def running_section(lens: Lens, captured: Captured) -> Reply:
+    """Show the sections that match."""
+    return reply.through(Reply(None, body(lens.config)), [f"section {captured['rest']}"])
+
+
+def startup(lens: Lens, _: Captured) -> Reply:
+    """Show the startup configuration."""
+    text = lens.machine.flash.startup
+    data = {"cmds": as_commands(lens.machine.parse(text)), "header": ["Command: show startup-config"]}
+    return Reply(data, f"! Command: show startup-config\n{text}")
+
+
+def sessions(lens: Lens, _: Captured) -> Reply:
+    """Show the sessions, and the commit that waits for its confirmation."""
+    machine, timer = lens.machine, lens.machine.timer
+    is_at_top = machine.release >= TIMER_AT_TOP
+    data: dict[str, object] = {
+        "sessions": {name: _session(lens, session, is_at_top=is_at_top) for name, session in machine.sessions.items()},
+        "maxSavedSessions": HIGHEST_SAVED,
+        "maxOpenSessions": HIGHEST_OPEN,
+        "mergeOnCommit": False,
+        "saveToStartupConfigOnCommit": False,
+    }
+    if timer and is_at_top:
+        data |= {"commitTimerSessionName": timer.session, "commitTimerExpireTime": timer.ends_s}
+    rows = [f"  {name:24} {session.state:20} {session.user}" for name, session in machine.sessions.items()]
+    text = (
+        f"Maximum number of completed sessions: {HIGHEST_SAVED}\nMaximum number of pending sessions: {HIGHEST_OPEN}\n"
+    )
+    return Reply(data, text + "\n".join(("", "  Name                     State                User", *rows, "")))
+
+
+def _session(lens: Lens, session: ConfigSession, *, is_at_top: bool) -> Data:
+    timer = lens.machine.timer
+    is_waiting = session.state == "pendingCommitTimer"
+    return {
+        "state": "completed" if is_waiting and is_at_top else session.state,
+        "completedTime": session.completed_s,
+        "commitBy": timer.ends_s if timer and is_waiting and not is_at_top else 0.0,
+        "commitUser": session.user,
+        "description": session.description,
+        "instances": {},
+    }
+
+
+def checkpoints(lens: Lens, _: Captured) -> Reply:
+    """Show the checkpoints. Their JSON is not known from a switch; the text is."""
+    found = lens.machine.flash.checkpoints()
+    rows = [f"{name:32} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(made_s))}" for name, made_s in found]
+    data = {"checkpoints": {name: {"fileDate": made_s, "fileUser": ""} for name, made_s in found}}
+    return Reply(data, "\n".join((f"{'Filename':32} Date", *rows, "")))
+
+
+CONFIG_VIEWS = (
+    ("show running-config", running),
+    ("show running-config all", running),
+    ("show running-config sanitized", running),
+    ("show running-config all sanitized", running),
+    ("show running-config section <rest…>", running_section),
+    ("show startup-config", startup),
+    ("show configuration sessions", sessions),
+    ("show configuration sessions detail", sessions),
+    ("show configuration checkpoints", checkpoints),
+)
+
 
 NO_MAC = "02:00:00:00:00:00"
 NOT_PRESENT = "Not Present"
@@ -120,7 +200,7 @@ def maintenance(lens: Lens, _: Captured) -> Reply:
     """Show what is out of traffic. The lab takes a unit out at once."""
     units = {}
     rows = []
-    for name, is_quiesced, groups in drains.units(lens.config):
+    for name, is_quiesced, groups in routing.units(lens.config):
         state = "underMaintenance" if is_quiesced else "active"
         units[name] = {
             "state": state,
@@ -132,7 +212,7 @@ def maintenance(lens: Lens, _: Captured) -> Reply:
             "aggOutBpsRate": 0,
         }
         rows.append((name, state, " ".join(groups)))
-    drained = drains.drained_ports(lens.config, lens.machine.ports)
+    drained = routing.drained_ports(lens.config, lens.machine.ports)
     interfaces = {port: {"status": "underMaintenance", "adminState": "underMaintenance"} for port in drained}
     data: dict[str, Any] = {"units": units, "interfaces": interfaces, "vrfs": {}}
     if not any(section.entries for _, section in lens.config.sections("maintenance")):
@@ -142,7 +222,7 @@ def maintenance(lens: Lens, _: Captured) -> Reply:
     return Reply(data, text)
 
 
-VIEWS = (
+SYSTEM_VIEWS = (
     ("show version", version),
     ("show hostname", hostname),
     ("show file systems", file_systems),

@@ -1,14 +1,99 @@
-"""Interfaces: link, counters, addresses."""
+"""Interfaces: link, counters, addresses, and LLDP neighbours from lldpd."""
 
-from collections.abc import Callable, Mapping
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
 
-from netkit.lab.personalities.nvue.kinds import PORT
 from netkit.lab.personalities.nvue.rules import is_negotiating
-from netkit.lab.personalities.nvue.secret import hidden
-from netkit.lab.personalities.nvue.show import lldp, qos, queue
+from netkit.lab.personalities.nvue.schema import PORT
+from netkit.lab.personalities.nvue.show import counters
 from netkit.lab.personalities.nvue.show.look import Look, Shown
-from netkit.lab.personalities.nvue.tree import Tree, child, copy
+from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import PortReading
+
+COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
+CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
+
+
+def neighbors(look: Look) -> Mapping[str, Mapping[str, Shown]]:
+    """Return the neighbours of each interface, by system name."""
+    done = look.system.node.run(*COMMAND)
+    try:
+        found = json.loads(done.stdout or "{}")
+    except json.JSONDecodeError:
+        return {}
+    shown: dict[str, dict[str, Shown]] = {}
+    for entry in _items(_first(found, "lldp"), "interface"):
+        chassis, port = _first(entry, "chassis"), _first(entry, "port")
+        name = _text(chassis, "name") or _text(chassis, "id")
+        shown.setdefault(str(entry.get("name", "")), {})[name] = _neighbor(entry, chassis, port)
+    return shown
+
+
+def _neighbor(entry: Shown, chassis: Shown, port: Shown) -> Shown:
+    able: dict[str, Shown] = {
+        CAPABILITIES[str(one.get("type"))]: {}
+        for one in _items(chassis, "capability")
+        if one.get("enabled") and one.get("type") in CAPABILITIES
+    }
+    ident = _first(port, "id")
+    return {
+        "age": str(_seconds(str(entry.get("age", "")))),
+        "bridge": {"vlan": {}},
+        "chassis": {
+            "capability": able,
+            "chassis-id": _text(chassis, "id"),
+            "management-address-ipv4": _text(chassis, "mgmt-ip"),
+            "system-name": _text(chassis, "name"),
+            "system-description": _text(chassis, "descr"),
+        },
+        "lldp-med": {},
+        "port": {
+            "description": _text(port, "descr"),
+            "name": str(ident.get("value", "")),
+            "ttl": _int(_text(port, "ttl")),
+            "type": str(ident.get("type", "")),
+        },
+    }
+
+
+def _items(found: object, key: str) -> Iterator[Shown]:
+    items = found.get(key) if isinstance(found, dict) else None
+    yield from (item for item in items or () if isinstance(item, dict))
+
+
+def _first(found: object, key: str) -> Shown:
+    return next(_items(found, key), {})
+
+
+def _text(found: object, key: str) -> str:
+    return str(_first(found, key).get("value", ""))
+
+
+def _int(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _seconds(age: str) -> int:
+    parts = re.fullmatch(r"(\d+) days?, (\d+):(\d+):(\d+)", age)
+    days, hours, minutes, seconds = map(int, parts.groups()) if parts else (0, 0, 0, 0)
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def port(look: Look) -> Shown:
+    """Return the neighbours of one interface."""
+    return {"neighbor": neighbors(look).get(look.name, {})}
+
+
+def port_neighbors(look: Look) -> Shown:
+    """Return the same without the word."""
+    return neighbors(look).get(look.name, {})
+
+
+def all_ports(look: Look) -> Shown:
+    """Return the interfaces that have neighbours."""
+    return {name: {"lldp": {"neighbor": found}} for name, found in neighbors(look).items()}
+
 
 STATUS_SINCE = (5, 11)
 
@@ -16,7 +101,7 @@ STATUS_SINCE = (5, 11)
 def interfaces(look: Look) -> Shown:
     """Return all interfaces, or one aspect of the ports."""
     if look.view == "lldp":
-        return lldp.all_ports(look)
+        return all_ports(look)
     if look.view in PER_PORT:
         return aspect(look.view)(look)
     return {name: interface(look.at(name)) for name in look.interfaces}
@@ -96,7 +181,7 @@ def stats(look: Look) -> Shown:
     return shown
 
 
-def counters(look: Look) -> Shown:
+def port_counters(look: Look) -> Shown:
     """Return what the counters view of one port has."""
     return _columns(look.port)
 
@@ -139,10 +224,10 @@ def adaptive_routing(look: Look) -> Shown:
 
 PER_PORT: Mapping[str, Callable[[Look], Shown]] = {
     "brief": brief,
-    "counters": counters,
-    "qos-congestion-control": qos.port_ecn,
-    "qos-roce-counters": queue.roce_counters,
-    "qos-roce-status": qos.port_roce,
+    "counters": port_counters,
+    "qos-congestion-control": counters.port_ecn,
+    "qos-roce-counters": counters.roce_counters,
+    "qos-roce-status": counters.port_roce,
     "status": brief,
 }
 """The aspects of all ports that `--view` shows at once."""

@@ -4,9 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from netkit.lab.personalities.nvue.chassis import port_ways
-from netkit.lab.personalities.nvue.kinds import SVI
-from netkit.lab.personalities.nvue.schema import BREAK
+from netkit.lab.personalities.nvue.schema import BREAK, SVI, port_ways
 from netkit.lab.personalities.nvue.system import CommandError, System
 from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.reading import PortReading

@@ -1,65 +1,67 @@
 """Which view answers which path; `*` stands for a name, and the limits after `@` for releases."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from netkit.lab.personalities.nvue.schema import is_within
-from netkit.lab.personalities.nvue.show import bgp, interface, lldp, phy, platform, qos, queue, route
+from netkit.lab.personalities.nvue.show import counters, interface, phy, routing
 from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.system import CommandError, System
 
 View = Callable[[Look], Shown]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("interface", interface.interfaces),
-    ("interface lldp", lldp.all_ports),
+    ("interface lldp", interface.all_ports),
     ("interface qos-congestion-control @>=5.14", interface.aspect("qos-congestion-control")),
     ("interface qos-roce-counters @>=5.14", interface.aspect("qos-roce-counters")),
     ("interface qos-roce-status @>=5.14", interface.aspect("qos-roce-status")),
     ("interface *", interface.interface),
-    ("interface * counters", interface.counters),
-    ("interface * counters qos", queue.qos_counters),
-    ("interface * counters qos egress-queue-stats", queue.queues),
-    ("interface * counters qos ingress-buffer-stats", queue.ingress),
-    ("interface * counters qos pfc-stats", queue.pauses),
-    ("interface * counters qos port-stats", queue.port_totals),
+    ("interface * counters", interface.port_counters),
+    ("interface * counters qos", counters.qos_counters),
+    ("interface * counters qos egress-queue-stats", counters.queues),
+    ("interface * counters qos ingress-buffer-stats", counters.ingress),
+    ("interface * counters qos pfc-stats", counters.pauses),
+    ("interface * counters qos port-stats", counters.port_totals),
     ("interface * link", interface.link),
     ("interface * link phy detail @>=5.15", phy.health),
     ("interface * link phy health @>=5.15", phy.health),
     ("interface * link phy-detail @<5.15", phy.health),
     ("interface * link stats", interface.stats),
-    ("interface * lldp", lldp.port),
-    ("interface * lldp neighbor", lldp.port_neighbors),
-    ("interface * qos buffer", queue.buffers),
-    ("interface * qos buffer egress-traffic-class", queue.traffic_classes),
-    ("interface * qos buffer ingress-priority-group", queue.priority_groups),
-    ("interface * qos congestion-control", qos.port_ecn),
-    ("interface * qos egress-scheduler", qos.port_scheduler),
-    ("interface * qos mapping", qos.port_mapping),
-    ("interface * qos pfc", qos.port_pfc),
-    ("interface * qos pfc-watchdog", queue.watchdog),
-    ("interface * qos pfc-watchdog status", queue.watchdog_status),
-    ("interface * qos roce", qos.port_roce),
-    ("interface * qos roce counters", queue.roce_counters),
-    ("interface * qos roce status", qos.port_roce),
+    ("interface * lldp", interface.port),
+    ("interface * lldp neighbor", interface.port_neighbors),
+    ("interface * qos buffer", counters.buffers),
+    ("interface * qos buffer egress-traffic-class", counters.traffic_classes),
+    ("interface * qos buffer ingress-priority-group", counters.priority_groups),
+    ("interface * qos congestion-control", counters.port_ecn),
+    ("interface * qos egress-scheduler", counters.port_scheduler),
+    ("interface * qos mapping", counters.port_mapping),
+    ("interface * qos pfc", counters.port_pfc),
+    ("interface * qos pfc-watchdog", counters.watchdog),
+    ("interface * qos pfc-watchdog status", counters.watchdog_status),
+    ("interface * qos roce", counters.port_roce),
+    ("interface * qos roce counters", counters.roce_counters),
+    ("interface * qos roce status", counters.port_roce),
     ("interface * router adaptive-routing", interface.adaptive_routing),
     ("interface * transceiver", phy.transceiver),
     ("interface * transceiver thresholds", phy.thresholds),
-    ("platform", platform.platform),
-    ("platform firmware", platform.firmware),
-    ("platform inventory", platform.inventory),
+    ("platform", phy.platform),
+    ("platform firmware", phy.firmware),
+    ("platform inventory", phy.inventory),
     ("platform transceiver", phy.all_modules),
     ("platform transceiver *", phy.with_limits),
-    ("qos", qos.whole),
-    ("qos egress-queue-mapping default-global", qos.queue_mapping),
-    ("qos egress-scheduler default-global", qos.scheduler),
-    ("qos mapping default-global", qos.mapping),
-    ("qos roce", qos.roce),
-    ("system", platform.system),
-    ("system health", platform.health),
-    ("system version", platform.version),
-    ("vrf default router bfd peers @>=5.15", bgp.bfd_peers),
-    ("vrf default router bgp", bgp.bgp),
-    ("vrf default router bgp neighbor", bgp.neighbors),
-    ("vrf default router bgp neighbor *", bgp.neighbor),
-    ("vrf default router rib ipv4 route", route.table),
+    ("qos", counters.whole),
+    ("qos egress-queue-mapping default-global", counters.queue_mapping),
+    ("qos egress-scheduler default-global", counters.scheduler),
+    ("qos mapping default-global", counters.mapping),
+    ("qos roce", counters.roce),
+    ("system", phy.system),
+    ("system health", phy.platform_health),
+    ("system version", phy.version),
+    ("vrf default router bfd peers @>=5.15", routing.bfd_peers),
+    ("vrf default router bgp", routing.bgp),
+    ("vrf default router bgp neighbor", routing.neighbors),
+    ("vrf default router bgp neighbor *", routing.neighbor),
+    ("vrf default router rib ipv4 route", routing.table),
 )
 
 ASPECTS: Mapping[str, frozenset[str]] = {
@@ -80,3 +82,56 @@ def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[st
         if all(step in {"*", word} for step, word in zip(steps, words, strict=True)):
             return view, tuple(word for step, word in zip(steps, words, strict=True) if step == "*")
     return None
+
+
+Steps = tuple[str, ...]
+
+
+def included(system: System, path: Sequence[str], patterns: Sequence[str], whole: Callable[[], object]) -> object:
+    """Return the parts of an object that some patterns name; a part of ports that has a view is told by that view."""
+    look, result = Look(system), dict[str, object]()
+    for steps in _steps(patterns):
+        own = dict(_parts(look, steps[1:])) if tuple(path) == ("interface",) and steps[:1] == ("*",) else {}
+        _add(result, own or _only(whole(), [steps]))
+    return result
+
+
+def _parts(look: Look, steps: Steps) -> Iterator[tuple[str, object]]:
+    """Yield what each port tells by the view of one part, in its place in the tree."""
+    found = find(("interface", "*", *steps), look.system.chassis.version)
+    for name in look.interfaces if found else ():
+        with suppress(CommandError):  # of what has no such part
+            part: object = found[0](look.at(name)) if found else {}
+            for word in reversed(steps):
+                part = {word: part}
+            yield name, part
+
+
+def _add(result: dict[str, object], more: object) -> None:
+    """Add parts to others."""
+    for key, value in more.items() if isinstance(more, Mapping) else ():
+        before = result.setdefault(key, value)
+        if before is not value and isinstance(before, Mapping):
+            result[key] = merged = dict(before)
+            _add(merged, value)
+
+
+def only(found: object, patterns: Sequence[str]) -> object:
+    """Return the parts that one of some patterns names; all of it when there are none."""
+    return _only(found, list(_steps(patterns)))
+
+
+def _steps(patterns: Sequence[str]) -> Iterator[Steps]:
+    yield from (tuple(filter(None, pattern.split("/"))) for one in patterns for pattern in one.split(","))
+
+
+def _only(found: object, patterns: Sequence[Steps]) -> object:
+    if not patterns or not isinstance(found, Mapping) or any(not pattern for pattern in patterns):
+        return found
+    result: dict[str, object] = {}
+    for key, value in found.items():
+        rest_of = [pattern[1:] for pattern in patterns if pattern[0] in {"*", key}]
+        kept = _only(value, rest_of) if rest_of else {}
+        if rest_of and (kept != {} or value == {}):
+            result[key] = kept
+    return result

@@ -1,0 +1,210 @@
+"""SNMP objects: rows of a table, all objects of an agent in order, and the switch that their values come from."""
+
+import re
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import reduce
+
+from netkit.design.fabric import Switch
+from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.reading import ModuleReading, PortReading
+from netkit.lab.state import PortState, SwitchState
+
+Oid = tuple[int, ...]
+TRUE, FALSE = 1, 2
+MIB_2: Oid = (1, 3, 6, 1, 2, 1)
+ENTERPRISES: Oid = (1, 3, 6, 1, 4, 1)
+
+
+class Kind(IntEnum):
+    """The types of SMIv2 that are used here, by their numbers in AgentX."""
+
+    INTEGER = 2
+    STRING = 4
+    OBJECT = 6
+    COUNTER32 = 65
+    GAUGE32 = 66
+    TIMETICKS = 67
+    COUNTER64 = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object with its value."""
+
+    oid: Oid
+    kind: Kind
+    value: int | bytes | Oid
+
+
+def integer(oid: Oid, value: int) -> Row:
+    """Return a signed number of 32 bits."""
+    return Row(oid, Kind.INTEGER, max(-(2**31), min(2**31 - 1, value)))
+
+
+def gauge(oid: Oid, value: int) -> Row:
+    """Return an unsigned number of 32 bits that stays at its largest value when it is too large."""
+    return Row(oid, Kind.GAUGE32, max(0, min(2**32 - 1, value)))
+
+
+def counter32(oid: Oid, value: int) -> Row:
+    """Return a counter that wraps at 32 bits."""
+    return Row(oid, Kind.COUNTER32, value % 2**32)
+
+
+def counter64(oid: Oid, value: int) -> Row:
+    """Return a counter that wraps at 64 bits."""
+    return Row(oid, Kind.COUNTER64, value % 2**64)
+
+
+def string(oid: Oid, value: str) -> Row:
+    """Return text."""
+    return Row(oid, Kind.STRING, value.encode())
+
+
+def octets(oid: Oid, value: bytes) -> Row:
+    """Return bytes, such as a MAC address."""
+    return Row(oid, Kind.STRING, value)
+
+
+def truth(oid: Oid, value: bool) -> Row:
+    """Return a TruthValue."""
+    return Row(oid, Kind.INTEGER, TRUE if value else FALSE)
+
+
+def mac_octets(mac: str) -> bytes:
+    """Return a MAC address as bytes; nothing when there is none."""
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+FRESH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mib:
+    """A subtree and what draws it."""
+
+    root: Oid
+    draw: Callable[[], Iterable[Row]]
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A subtree as it was at one moment."""
+
+    rows: tuple[Row, ...]
+    oids: tuple[Oid, ...]
+    at: float
+
+
+class Tree:
+    """GET and GETNEXT over subtrees that do not overlap."""
+
+    def __init__(self, mibs: Iterable[Mib], fresh_s: float = FRESH_S) -> None:
+        self.mibs = tuple(sorted(mibs, key=lambda mib: mib.root))
+        self._roots = [mib.root for mib in self.mibs]
+        self._drawn: dict[Oid, Drawn] = {}
+        self._fresh_s = fresh_s
+
+    def get(self, oid: Oid) -> Row | None:
+        """Return an object by its name."""
+        at = bisect_right(self._roots, oid) - 1
+        if at < 0 or oid[: len(self._roots[at])] != self._roots[at]:
+            return None
+        drawn = self._now(self.mibs[at])
+        position = bisect_left(drawn.oids, oid)
+        return drawn.rows[position] if position < len(drawn.oids) and drawn.oids[position] == oid else None
+
+    def next(self, oid: Oid, *, is_included: bool = False, end: Oid = ()) -> Row | None:
+        """Return the first object after a name (or of that name), and before an end when there is one."""
+        for mib in self.mibs[max(0, bisect_right(self._roots, oid) - 1) :]:
+            if end and mib.root >= end:
+                return None
+            drawn = self._now(mib)
+            position = bisect_left(drawn.oids, oid) if is_included else bisect_right(drawn.oids, oid)
+            if position < len(drawn.oids):
+                return drawn.rows[position] if not end or drawn.oids[position] < end else None
+        return None
+
+    def forget(self) -> None:
+        """Draw everything anew when it is next asked for."""
+        self._drawn.clear()
+
+    def _now(self, mib: Mib) -> Drawn:
+        drawn = self._drawn.get(mib.root)
+        if drawn is None or time.monotonic() - drawn.at >= self._fresh_s:
+            rows = tuple(sorted(mib.draw(), key=lambda row: row.oid))
+            drawn = Drawn(rows, tuple(row.oid for row in rows), time.monotonic())
+            self._drawn[mib.root] = drawn
+        return drawn
+
+
+FIRST_LINUX_INDEX = 3
+"""lo and eth0 come first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A port as SNMP numbers and names it."""
+
+    index: int
+    label: str
+    """What ifDescr and ifName call the port: its name, on SONiC its alias."""
+    state: PortState
+    reading: PortReading
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A switch at one moment, its interfaces in the order of their indexes."""
+
+    switch: Switch
+    state: SwitchState
+    interfaces: tuple[Interface, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What LLDP knows: the chassis itself, and the neighbours by kernel interface."""
+
+    kernel_names: Mapping[str, str]
+    chassis: Chassis
+    neighbors: tuple[Neighbor, ...]
+
+
+def scene(switch: Switch, state: SwitchState, readings: Iterable[PortReading]) -> Scene:
+    """Return the scene of a switch."""
+    told = {port.name: port for port in state.ports}
+    found = (
+        _interface(switch.platform, position, told.get(reading.name, PortState(reading.name)), reading)
+        for position, reading in enumerate(readings)
+    )
+    return Scene(switch, state, tuple(sorted(found, key=lambda interface: interface.index)))
+
+
+def interface_index(platform: str, port: str, position: int) -> int:
+    """Return the ifIndex of a port.
+
+    SONiC counts from the number in the port's name. That Cumulus and FRR count ports in their order from 3, and EOS by
+    1000 for each cage, is the lab's choice: collectors must read ifName.
+    """
+    numbers = [int(number) for number in re.findall(r"\d+", port)]
+    if platform == "sonic" and numbers:
+        return numbers[0] + 1
+    if platform == "eos" and numbers:
+        return reduce(lambda index, number: 1000 * index + number, numbers)
+    return FIRST_LINUX_INDEX + position
+
+
+def modules(shown: Scene) -> Iterator[tuple[Interface, ModuleReading]]:
+    """Yield the interfaces that have a transceiver, and the transceiver."""
+    for interface in shown.interfaces:
+        if interface.reading.module is not None:
+            yield interface, interface.reading.module
+
+
+def _interface(platform: str, position: int, state: PortState, reading: PortReading) -> Interface:
+    return Interface(interface_index(platform, reading.name, position), state.alias or reading.name, state, reading)

@@ -1,0 +1,231 @@
+"""Counts of one direction: rates while nothing changes, added up at each change, and what each end makes of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
+
+from netkit.lab.model.wiring import Side, Way, between
+
+Reading = TypeVar("Reading")
+
+
+class Account(Generic[Reading]):
+    """One end's way of showing counts. A reset takes effect when the end is next read."""
+
+    __slots__ = ("_bits", "_left", "_offsets", "is_stuck", "is_to_reset", "is_to_wrap", "kept")
+
+    def __init__(self) -> None:
+        self._offsets: tuple[int, ...] = ()
+        self._bits = 0
+        self._left = 0
+        self.is_to_reset = False
+        self.is_to_wrap = False
+        self.is_stuck = False
+        self.kept: Reading | None = None
+        """What a stuck end showed when it got stuck."""
+
+    def wrap(self, bits: int, left: int) -> None:
+        """Put every counter that ever counted a little below the end of its range, when next read."""
+        self._bits, self._left, self.is_to_wrap = bits, left, True
+
+    def shown(self, counts: Sequence[int]) -> Sequence[int]:
+        """Return the counts as they are shown."""
+        if self.is_to_wrap:
+            start = 2**self._bits - self._left
+            self._offsets = tuple(count - start if count else 0 for count in counts)
+            self.is_to_wrap = False
+        elif self.is_to_reset:
+            self._offsets, self._bits = tuple(counts), 0
+        self.is_to_reset = False
+        if not self._offsets:
+            return counts
+        limit = 2 ** (self._bits or 64)
+        return [(count - offset) % limit for count, offset in zip(counts, self._offsets, strict=True)]
+
+
+PACKET_BYTES = 4158
+"""A RoCE packet at a path MTU of 4096, with its headers."""
+BITS = 8
+GIGA = 1e9
+PAUSE_S = 8e-6
+"""How long one pause of a healthy fabric holds traffic up."""
+IGNORED_REPEATS = 3
+"""A pause nobody heeds is sent again and again."""
+MARKED_FILL, MARKS_PS = 0.3, 0.8
+"""From which fill on a queue marks, and how much: enough to be seen, far too little to call for CNPs of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pressure:
+    """What a storm does to one way: how the receiver of the data asks for pauses, and what piles up."""
+
+    pauses_ps: float = 0
+    share: float = 0
+    """Part of the time a pause is asked for, 0 to 1."""
+    queue_fill: float = 0
+    headroom_fill: float = 0
+    burst_ms: float = 0
+    """How long a pause lasts without a gap."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Rates by the second, shares of time, and fill levels from 0 to 1."""
+
+    packets_ps: float = 0
+    bytes_ps: float = 0
+    pauses_ps: float = 0
+    asked_share: float = 0
+    """Part of the time the receiver asks for a pause."""
+    held_share: float = 0
+    """Part of the time the sender stands still."""
+    drops_ps: float = 0
+    lossy_drops_ps: float = 0
+    """Those of a receiver that has no PFC for the data, which drops on its way out as well."""
+    watchdog_drops_ps: float = 0
+    queue_fill: float = 0
+    headroom_fill: float = 0
+    priority: int = 0
+    has_tripped: bool = False
+    marks_ps: float = 0
+
+
+def quiet(way: Way) -> Pressure:
+    """Return the little pressure every way of a healthy fabric is under, about the same both ways."""
+    name = str(min(way.sender, way.receiver, key=str))
+    pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(way.sender))
+    fill = between(0.005, 0.02, "queue", str(way.sender))
+    return Pressure(pauses, pauses * PAUSE_S, fill, between(0.01, 0.04, "headroom", str(way.receiver)))
+
+
+def load(way: Way) -> float:
+    """Return the part of a way's bandwidth the modelled job takes: a steady one, evenly spread."""
+    return between(0.30, 0.32, "load", str(way.sender))
+
+
+def flow(way: Way, sender: Side | None, receiver: Side | None, pressure: Pressure, *, is_up: bool) -> Flow:
+    """Return what moves under some pressure, given how both ends are set; an end not told yet does not take part."""
+    if not is_up or not all(side is None or side.is_enabled for side in (sender, receiver)):
+        return Flow(priority=receiver.data_priority if receiver else 0)
+    bytes_ps = load(way) * way.speed_gbps * GIGA / BITS
+    if sender is None or receiver is None:
+        return _moving(Flow(queue_fill=pressure.queue_fill), bytes_ps)
+    if receiver.is_lossless and sender.heeds(receiver):
+        return _marked(sender, _paused(bytes_ps, sender, receiver, pressure))
+    return _marked(sender, _unheeded(bytes_ps, sender, receiver, pressure))
+
+
+def _marked(sender: Side, shown: Flow) -> Flow:
+    is_marking = sender.is_marking and shown.queue_fill >= MARKED_FILL
+    return replace(shown, marks_ps=MARKS_PS) if is_marking else shown
+
+
+def has_tripped(sender: Side, pressure: Pressure) -> bool:
+    """Return whether the sender's watchdog takes a pause for a storm."""
+    return sender.watchdog is not None and pressure.burst_ms >= sender.watchdog.detection_ms
+
+
+def _paused(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure) -> Flow:
+    share = min(pressure.share, 1.0)
+    tripped = has_tripped(sender, pressure)
+    shown = Flow(
+        pauses_ps=pressure.pauses_ps,
+        asked_share=share,
+        held_share=0.0 if tripped else share,
+        watchdog_drops_ps=bytes_ps / PACKET_BYTES * share if tripped else 0.0,
+        queue_fill=0.0 if tripped else pressure.queue_fill,
+        headroom_fill=pressure.headroom_fill,
+        priority=receiver.data_priority,
+        has_tripped=tripped,
+    )
+    return _moving(shown, bytes_ps * (1 - share))
+
+
+def _unheeded(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure) -> Flow:
+    """Return the flow where at most one end has PFC for the data: congestion loses what PFC would have held."""
+    share = min(pressure.share, 1.0)
+    asks = receiver.is_lossless
+    lost_ps = bytes_ps / PACKET_BYTES * share if asks or sender.is_lossless else 0.0
+    shown = Flow(
+        pauses_ps=pressure.pauses_ps * IGNORED_REPEATS if asks else 0.0,
+        asked_share=share if asks else 0.0,
+        drops_ps=lost_ps,
+        lossy_drops_ps=0.0 if asks else lost_ps,
+        queue_fill=pressure.queue_fill,
+        headroom_fill=1.0 if asks else 0.0,
+        priority=receiver.data_priority,
+    )
+    return _moving(shown, bytes_ps)
+
+
+def _moving(shown: Flow, bytes_ps: float) -> Flow:
+    packets_ps = bytes_ps / PACKET_BYTES
+    return replace(shown, packets_ps=packets_ps, bytes_ps=bytes_ps)
+
+
+MICRO = 1e6
+STALL_SHARE = 0.05
+"""A receiver that asks for pauses longer than this part of the time is stalled: a NIC waits for its PCIe bus."""
+
+
+class Totals(NamedTuple):
+    """What one way has counted so far."""
+
+    packets: float = 0
+    bytes: float = 0
+    pauses: float = 0
+    asked_us: float = 0
+    held_us: float = 0
+    drops: float = 0
+    lossy_drops: float = 0
+    watchdog_drops: float = 0
+    stalled_s: float = 0
+    """How long the receiver asked for pauses much of the time."""
+    marks: float = 0
+
+
+class Meter:
+    """The counts of one way. Reading changes nothing; only `turn` does, when the flow becomes another."""
+
+    __slots__ = ("_rates", "_since_s", "_totals", "flow", "headroom_peak", "priority", "queue_peak")
+
+    def __init__(self, started_s: float) -> None:
+        self._since_s = started_s
+        self._totals = Totals()
+        self._rates = Totals()
+        self.flow = Flow()
+        self.priority = 0
+        """The priority that was last paused on this way."""
+        self.queue_peak = 0.0
+        self.headroom_peak = 0.0
+
+    def turn(self, flow: Flow, now_s: float) -> None:
+        """Add up what was counted until now, and go on with another flow."""
+        now_s = max(now_s, self._since_s)
+        self._totals = self.at(now_s)
+        self._since_s = now_s
+        self.flow = flow
+        self._rates = _rates(flow)
+        self.priority = flow.priority if flow.pauses_ps else self.priority
+        self.queue_peak = max(self.queue_peak, flow.queue_fill)
+        self.headroom_peak = max(self.headroom_peak, flow.headroom_fill)
+
+    def at(self, now_s: float) -> Totals:
+        """Return the counts at a moment."""
+        past_s = max(now_s - self._since_s, 0.0)
+        return Totals._make(total + rate * past_s for total, rate in zip(self._totals, self._rates, strict=True))
+
+
+def _rates(flow: Flow) -> Totals:
+    return Totals(
+        flow.packets_ps,
+        flow.bytes_ps,
+        flow.pauses_ps,
+        flow.asked_share * MICRO,
+        flow.held_share * MICRO,
+        flow.drops_ps,
+        flow.lossy_drops_ps,
+        flow.watchdog_drops_ps,
+        float(flow.asked_share > STALL_SHARE),
+        flow.marks_ps,
+    )

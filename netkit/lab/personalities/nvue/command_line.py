@@ -1,0 +1,205 @@
+"""`nv show`, `nv set`, `nv unset` and `nv action`: the words of a command line told apart, completed and answered."""
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from netkit.lab.personalities.nvue import document
+from netkit.lab.personalities.nvue.revision import UnknownRevisionError
+from netkit.lab.personalities.nvue.schema import BREAK, PORT, SVI, Chassis, Node, merged
+from netkit.lab.personalities.nvue.show.look import MISSING, Look
+from netkit.lab.personalities.nvue.show.views import ASPECTS, find, included
+from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.tree import Tree, child, dump, hidden
+from netkit.lab.personality import Call
+
+USAGE_EXIT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One command line."""
+
+    places: tuple[str, ...]
+    flags: frozenset[str]
+    options: Mapping[str, str]
+
+    def flag(self, *names: str) -> bool:
+        """Whether one of some flags was given."""
+        return bool(self.flags & set(names))
+
+    def option(self, *names: str, default: str = "") -> str:
+        """Return the value of an option by any of its names."""
+        return next((self.options[name] for name in names if name in self.options), default)
+
+
+def words(given: Sequence[str], flags: Collection[str], options: Collection[str], maybe: str = "") -> Words:
+    """Return a command line; `maybe` is an option whose value may be left out."""
+    places, seen, values = [], set(), {}
+    rest = list(given)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not name.startswith("-"):
+            places.append(name + equals + value)
+        elif name in flags:
+            seen.add(name)
+        elif name == maybe:
+            is_next = bool(rest) and rest[0][:1].isdigit()
+            values[name] = value or (rest.pop(0) if is_next else "")
+        elif name in options:
+            if not equals and not rest:
+                raise CommandError(f"Error: argument {name}: expected one argument\n", USAGE_EXIT)
+            values[name] = value if equals else rest.pop(0)
+        else:
+            raise CommandError(f"Error: unrecognized arguments: {name}\n", USAGE_EXIT)
+    return Words(tuple(places), frozenset(seen), values)
+
+
+TYPES = {"eth0": "eth", "lo": "loopback"}
+
+
+def completed(known: Node, chassis: Chassis, typed: Tree) -> Tree:
+    """Return what was typed with what NVUE adds."""
+    added: Tree = {}
+    interfaces = {name: _interface(name) for name in child(typed, "interface")}
+    for name, value in child(typed, "interface").items():
+        if isinstance(value, dict) and child(value, "qos").get("pfc-watchdog") == {}:
+            interfaces[name]["qos"] = {"pfc-watchdog": {"state": "enable"}}
+    if interfaces:
+        added["interface"] = dict(interfaces)
+    neighbors = child(typed, "vrf", "default", "router", "bgp", "neighbor")
+    kinds: Tree = {name: {"type": "unnumbered" if PORT.fullmatch(name) else "numbered"} for name in neighbors}
+    if kinds:
+        added["vrf"] = {"default": {"router": {"bgp": {"neighbor": kinds}}}}
+    roce = child(typed, "qos").get("roce")
+    if roce == {} or (isinstance(roce, dict) and "mode" in roce):
+        on: Tree = {"state": "enabled"} if chassis.version >= BREAK else {"enable": "on"}
+        added["qos"] = {"roce": {**on, "mode": "lossless"}}
+    return merged(known, added, typed)
+
+
+def _interface(name: str) -> Tree:
+    if SVI.fullmatch(name):
+        return {"type": "svi", "vlan": int(name.removeprefix("vlan"))}
+    return {"type": TYPES.get(name, "swp")}
+
+
+REVISIONS = ("--applied", "--operational", "--pending", "--startup")
+INCLUDE = "include="
+INCLUDE_SINCE = (5, 13)
+FORMS = ("auto", "json", "yaml", "native")
+
+
+def show(system: System, call: Call, given: Sequence[str]) -> int:
+    """Answer one `nv show` command."""
+    line = words(given, (*REVISIONS, "--expand"), ("-o", "--output", "--rev", "--view"))
+    form = line.option("-o", "--output", default="auto")
+    if form not in FORMS:
+        raise CommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
+    chosen = line.option("--rev") or next((flag[2:] for flag in REVISIONS if line.flag(flag)), "operational")
+    try:
+        found = look_up(system, line.places, chosen, line.option("--view"), call.user)
+    except UnknownRevisionError as error:
+        raise CommandError(f"Error: revision {error} does not exist\n") from error
+    if form == "json":
+        call.out(json.dumps(found, indent=2) + "\n")
+    elif form == "yaml":
+        call.out(dump(json.loads(json.dumps(found))))
+    else:
+        call.out("".join(_lines(found)) or "No Data\n")
+    return 0
+
+
+def look_up(system: System, path: Sequence[str], revision: str, view: str, user: str) -> object:
+    """Return what stands at a path; raises CommandError when nothing can."""
+    if view.startswith(INCLUDE) and system.chassis.version >= INCLUDE_SINCE:
+        patterns = view.removeprefix(INCLUDE).split(",")
+        return included(system, path, patterns, lambda: look_up(system, path, revision, "", user))
+    if view and view not in ASPECTS.get(" ".join(path), ()):
+        raise CommandError(f"Error: argument --view: invalid choice: '{view}'\n", USAGE_EXIT)
+    if revision != "operational":
+        return _configured(system, hidden(system.store.tree(revision, user)), path)
+    found = find(path, system.chassis.version)
+    if found:
+        answer, names = found
+        return answer(Look(system, names, view))
+    return _configured(system, hidden(system.applied), path)
+
+
+def _configured(system: System, tree: Tree, path: Sequence[str]) -> object:
+    """Return what is configured at a path the release knows; nothing configured is an empty object."""
+    known = system.known
+    for word in path:
+        step = known.step(word)
+        if step is None:
+            raise CommandError(MISSING)
+        known = step[1]
+    if not path:
+        return tree
+    found = child(tree, *path[:-1]).get(path[-1])
+    if found is None and not known.kinds and not _is_named(system, path):
+        return {}
+    if found is None:
+        raise CommandError(MISSING)
+    return found
+
+
+def _is_named(system: System, path: Sequence[str]) -> bool:
+    """Whether a path ends in the name of a thing, which then must be there."""
+    known = system.known
+    for word in path[:-1]:
+        step = known.step(word)
+        known = step[1] if step else known
+    return path[-1] not in known.children
+
+
+def _lines(found: object, indent: str = "") -> Iterator[str]:
+    if not isinstance(found, Mapping):
+        yield f"{indent}{found}\n"
+        return
+    width = max((len(key) for key in found), default=0)
+    for key, value in found.items():
+        if isinstance(value, Mapping) and value:
+            yield f"{indent}{key}\n"
+            yield from _lines(value, indent + "  ")
+        else:
+            yield f"{indent}{key:<{width}}  {value if not isinstance(value, Mapping) else ''}".rstrip() + "\n"
+
+
+def change(verb: str) -> Callable[[System, Call, Sequence[str]], int]:
+    """Return the command that sets or unsets."""
+
+    def run(system: System, call: Call, given: Sequence[str]) -> int:
+        changes = document.change(system.known, verb, given)
+        typed = document.opened(system, changes.set)
+        revision, is_new = system.open_revision(call.user)
+        patch = completed(system.known, system.chassis, typed) if typed else changes.unset
+        changed = system.store.change(revision, patch)
+        if is_new:
+            call.out(f"created [rev_id: {changed.number}]\n")
+        return 0
+
+    return run
+
+
+CLEARED = (
+    "counters",
+    "counters qos",
+    "qos roce counters",
+    "qos pfc-watchdog deadlock-count",
+    "qos buffer",
+)
+
+
+def action(system: System, call: Call, given: Sequence[str]) -> int:
+    """Answer one `nv action` command."""
+    if tuple(given) == ("clear", "interface", "counters"):
+        system.node.clear_counters()
+    elif tuple(given[:2]) == ("clear", "interface") and " ".join(given[3:]) in CLEARED:
+        if given[2] not in Look(system).ports:
+            raise CommandError(MISSING)
+        system.node.clear_counters(given[2])
+    else:
+        raise CommandError(f"Error: invalid choice: '{' '.join(given)}'\n", USAGE_EXIT)
+    call.out("Action succeeded\n")
+    return 0

@@ -1,0 +1,329 @@
+"""QoS as it works now, and what ports count of queues, buffers, pauses and the PFC watchdog."""
+
+from collections.abc import Sequence
+
+from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.state import POLL_MS, ROBUSTNESS, port_qos
+from netkit.lab.personalities.nvue.tree import child, is_on, number, text
+from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
+from netkit.lab.state import QosState, SchedulerState
+
+
+def queues(look: Look) -> Shown:
+    """Return the egress queues of a port."""
+    return {
+        str(at): {
+            "tx-frames": queue.tx_packets,
+            "tx-bytes": queue.tx_bytes,
+            "tx-uc-buffer-discards": queue.dropped_packets,
+            "wred-discards": 0,
+            "ecn-marked-frames": queue.ecn_marked_packets,
+        }
+        for at, queue in enumerate(look.port.queues)
+    }
+
+
+def ingress(look: Look) -> Shown:
+    """Return what the priority groups of a port dropped."""
+    return {
+        str(at): {"rx-buffer-discards": group.dropped_packets, "rx-shared-buffer-discards": 0}
+        for at, group in enumerate(look.port.buffers)
+    }
+
+
+def pauses(look: Look) -> Shown:
+    """Return the pause frames of a port by priority."""
+    return {
+        str(at): {
+            "rx-pause-frames": priority.rx_pause,
+            "rx-pause-duration": priority.rx_pause_us,
+            "tx-pause-frames": priority.tx_pause,
+            "tx-pause-duration": priority.tx_pause_us,
+        }
+        for at, priority in enumerate(look.port.priorities)
+    }
+
+
+def port_totals(look: Look) -> Shown:
+    """Return the totals of a port."""
+    marked = sum(queue.ecn_marked_packets for queue in look.port.queues)
+    return {
+        "ecn-marked-packets": {"receive": "n/a", "transmit": marked},
+        "mc-buffer-discards": {"receive": "n/a", "transmit": 0},
+        "pause-frames": {"receive": 0, "transmit": 0},
+    }
+
+
+def qos_counters(look: Look) -> Shown:
+    """Return all that a port counts per queue and priority."""
+    return {
+        "egress-queue-stats": queues(look),
+        "ingress-buffer-stats": ingress(look),
+        "pfc-stats": pauses(look),
+        "port-stats": port_totals(look),
+    }
+
+
+def roce_counters(look: Look) -> Shown:
+    """Return what a port counts of RoCE and its congestion notifications."""
+    port, qos = look.port, look.port_state.qos
+    lossless = sorted(qos.pfc_priorities)
+    classes = sorted({qos.class_of_priority[priority] for priority in lossless})
+    data = [port.queues[at] for at in classes if at < len(port.queues)]
+    paused = [port.priorities[at] for at in lossless]
+    groups = [port.buffers[at] for at in lossless if at < len(port.buffers)]
+    return {
+        "rx-stats": _roce_received(paused, groups),
+        "tx-stats": _roce_sent(paused, data, port.queues[qos.class_of_priority[6]]),
+    }
+
+
+def _roce_received(paused: Sequence[PriorityReading], groups: Sequence[BufferReading]) -> Shown:
+    return {
+        "rx-pfc-stats": {
+            "pause-duration": sum(one.rx_pause_us for one in paused),
+            "pause-packets": sum(one.rx_pause for one in paused),
+        },
+        "rx-roce-stats": {
+            "no-buffer-discard": sum(one.dropped_packets for one in groups),
+            "pg-usage": sum(one.occupancy_bytes for one in groups),
+            "pg-max-usage": max((one.peak_bytes for one in groups), default=0),
+        },
+    }
+
+
+def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], cnp: QueueReading) -> Shown:
+    return {
+        "tx-cnp-stats": {
+            "cnp-bytes": cnp.tx_bytes,
+            "cnp-packets": cnp.tx_packets,
+            "tc-usage": cnp.occupancy_bytes,
+            "unicast-no-buffer-discard": cnp.dropped_packets,
+        },
+        "tx-ecn-stats": {"ecn-marked-packets": sum(one.ecn_marked_packets for one in data)},
+        "tx-pfc-stats": {
+            "pause-duration": sum(one.tx_pause_us for one in paused),
+            "pause-packets": sum(one.tx_pause for one in paused),
+        },
+        "tx-roce-stats": {
+            "roce-bytes": sum(one.tx_bytes for one in data),
+            "roce-packets": sum(one.tx_packets for one in data),
+            "tc-usage": sum(one.occupancy_bytes for one in data),
+            "tc-max-usage": max((one.peak_bytes for one in data), default=0),
+            "unicast-no-buffer-discard": sum(one.dropped_packets for one in data),
+        },
+    }
+
+
+def watchdog(look: Look) -> Shown:
+    """Return the PFC watchdog of a port."""
+    qos = look.port_state.qos
+    if qos.watchdog is None:
+        return {"state": "disabled"}
+    return {"state": "enabled", "status": watchdog_status(look)}
+
+
+def watchdog_status(look: Look) -> Shown:
+    """Return the watchdog of each lossless traffic class."""
+    port, qos = look.port, look.port_state.qos
+    classes = sorted({qos.class_of_priority[priority] for priority in qos.pfc_priorities}) if qos.watchdog else []
+    return {
+        str(at): {
+            "status": "DEADLOCK" if port.watchdogs[at].is_stormed else "OK",
+            "deadlock-count": port.watchdogs[at].storms_detected,
+        }
+        for at in classes
+        if at < len(port.watchdogs)
+    }
+
+
+def priority_groups(look: Look) -> Shown:
+    """Return the ingress buffers of a port."""
+    qos = look.port_state.qos
+    return {
+        str(at): {
+            "mode": "lossless" if at in qos.pfc_priorities else "lossy",
+            "current-usage": group.occupancy_bytes,
+            "max-usage": group.peak_bytes,
+            "headroom-current-usage": group.headroom_bytes,
+            "headroom-max-usage": group.headroom_peak_bytes,
+        }
+        for at, group in enumerate(look.port.buffers)
+    }
+
+
+def traffic_classes(look: Look) -> Shown:
+    """Return the egress buffers of a port."""
+    return {
+        str(at): {"current-usage": queue.occupancy_bytes, "max-usage": queue.peak_bytes}
+        for at, queue in enumerate(look.port.queues)
+    }
+
+
+def buffers(look: Look) -> Shown:
+    """Return both."""
+    return {"ingress-priority-group": priority_groups(look), "egress-traffic-class": traffic_classes(look)}
+
+
+def _blocks(priority: int, qos: QosState) -> str:
+    return ",".join(str(dscp) for dscp, owner in enumerate(qos.priority_of_dscp) if owner == priority)
+
+
+def _word(scheduler: SchedulerState | None) -> str:
+    if scheduler is None:
+        return "DWRR-0%"
+    return "strict-priority" if scheduler.mode == "strict" else f"DWRR-{scheduler.weight_percent}%"
+
+
+def _listed(numbers: object) -> str:
+    return ",".join(map(str, sorted(numbers))) if isinstance(numbers, list) else ""
+
+
+def roce(look: Look) -> Shown:
+    """Return the RoCE mode and all that follows from it."""
+    qos = port_qos(look.tree, {})
+    configured = child(look.tree, "qos", "roce")
+    toggle = "state" if look.is_since(5, 15) else "enable"
+    shown: dict[str, object] = {toggle: look.word(is_on=is_on(configured))}
+    if not is_on(configured):
+        return shown
+    shown |= {"mode": text(configured, "mode") or "lossless", "pfc": _pfc(qos), "congestion-control": _ecn(qos)}
+    shown["cable-length"] = number(configured, "cable-length", default=100)
+    shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
+    shown["lldp-app-tlv"] = {"priority": 3, "protocol-id": 4791, "selector": "UDP"}
+    served = [priority for priority in range(8) if qos.class_of_priority[priority] in {3, 6}]
+    shown["prio-map"] = {
+        str(at): {"pcp": str(at), "dscp": _blocks(at, qos), "switch-priority": str(at)} for at in served
+    }
+    shown["sp-map"] = {
+        str(at): {
+            "switch-priority": str(at),
+            "traffic-class": str(qos.class_of_priority[at]),
+            "scheduler-weight": _word(qos.schedulers.get(qos.class_of_priority[at])),
+        }
+        for at in served
+    }
+    shown["pool-map"] = _pools(look)
+    return shown
+
+
+def _pfc(qos: QosState) -> Shown:
+    enabled = "enabled" if qos.pfc_priorities else "disabled"
+    return {
+        "pfc-priority": _listed(list(qos.pfc_priorities)) or "-",
+        "rx-enabled": enabled,
+        "tx-enabled": enabled,
+        "cable-length": qos.cable_length_m,
+    }
+
+
+def _ecn(qos: QosState) -> Shown:
+    if not qos.ecn:
+        return {"congestion-mode": "-", "enabled-tc": "-"}
+    first = qos.ecn[max(qos.ecn)]
+    return {
+        "congestion-mode": "ECN",
+        "enabled-tc": _listed(list(qos.ecn)),
+        "min-threshold": first.min_bytes,
+        "max-threshold": first.max_bytes,
+        "probability": first.probability_percent,
+    }
+
+
+def _pools(look: Look) -> Shown:
+    pools = child(look.tree, "qos", "traffic-pool")
+    lossy = number(pools, "default-lossy", "memory-percent", default=50)
+    lossless = number(pools, "roce-lossless", "memory-percent", default=100 - lossy)
+    rows = (
+        ("lossy-default-ingress", f"{lossy}%"),
+        ("roce-reserved-ingress", f"{lossless}%"),
+        ("lossy-default-egress", f"{lossy}%"),
+        ("roce-reserved-egress", "inf"),
+    )
+    return {str(at): {"name": name, "mode": "Dynamic", "size": size} for at, (name, size) in enumerate(rows)}
+
+
+def port_roce(look: Look) -> Shown:
+    """Return how one port does RoCE."""
+    qos = look.port_state.qos
+    ecn = dict(_ecn(qos))
+    ecn["congestion-mode"] = "ecn, absolute" if qos.ecn else "-"
+    shown: dict[str, object] = {"pfc": dict(_pfc(qos)), "congestion-control": ecn}
+    shown["trust"] = {"trust-mode": "pcp,dscp" if qos.priority_of_dscp else "pcp"}
+    shown["mode"] = text(look.tree, "qos", "roce", "mode") or "lossless"
+    return shown
+
+
+def port_pfc(look: Look) -> Shown:
+    """Return the PFC of one port."""
+    qos = look.port_state.qos
+    word = "enable" if qos.pfc_priorities else "disable"
+    priorities: dict[str, object] = {str(priority): {} for priority in sorted(qos.pfc_priorities)}
+    return {"rx": word, "tx": word, "switch-priority": priorities, "cable-length": qos.cable_length_m}
+
+
+def port_ecn(look: Look) -> Shown:
+    """Return the ECN of one port."""
+    on, off = ("enabled", "disabled") if look.is_since(5, 17) else ("enable", "disable")
+    rows = {
+        str(traffic_class): {
+            "ecn": on,
+            "red": off,
+            "min-threshold": ecn.min_bytes,
+            "max-threshold": ecn.max_bytes,
+            "probability": ecn.probability_percent,
+        }
+        for traffic_class, ecn in look.port_state.qos.ecn.items()
+    }
+    return {"traffic-class": rows}
+
+
+def port_scheduler(look: Look) -> Shown:
+    """Return how one port serves its traffic classes."""
+    return _scheduled(look.port_state.qos)
+
+
+def scheduler(look: Look) -> Shown:
+    """Return how ports without a profile of their own serve their traffic classes."""
+    return _scheduled(port_qos(look.tree, {}))
+
+
+def _scheduled(qos: QosState) -> Shown:
+    rows: dict[str, object] = {}
+    for traffic_class, served in qos.schedulers.items():
+        is_strict = served.mode == "strict"
+        rows[str(traffic_class)] = (
+            {"mode": "strict"} if is_strict else {"mode": "dwrr", "bw-percent": served.weight_percent}
+        )
+    return {"traffic-class": rows}
+
+
+def port_mapping(look: Look) -> Shown:
+    """Return which priority each DSCP gets on one port."""
+    return _mapped(look, look.port_state.qos)
+
+
+def mapping(look: Look) -> Shown:
+    """Return which priority each DSCP gets on ports without a profile of their own."""
+    return _mapped(look, port_qos(look.tree, {}))
+
+
+def _mapped(look: Look, qos: QosState) -> Shown:
+    priorities = qos.priority_of_dscp
+    trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
+    return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}
+
+
+def queue_mapping(look: Look) -> Shown:
+    """Return which traffic class each priority is in."""
+    classes = port_qos(look.tree, {}).class_of_priority
+    return {"switch-priority": {str(at): {"traffic-class": chosen} for at, chosen in enumerate(classes)}}
+
+
+def whole(look: Look) -> Shown:
+    """Return all of QoS: what is configured, and what works for ports without profiles of their own."""
+    configured = child(look.tree, "qos")
+    timing = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}
+    working = {"egress-queue-mapping": queue_mapping, "egress-scheduler": scheduler, "mapping": mapping}
+    profiles = {name: {**child(configured, name), "default-global": view(look)} for name, view in working.items()}
+    return {**configured, **profiles, "pfc-watchdog": timing, "roce": roce(look)}
