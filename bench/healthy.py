@@ -6,10 +6,10 @@ from netkit.design import Fabric, Port, Switch
 from netkit.design.expectation import Expectation, expectations
 from netkit.facts import COUNTERS, Counters, Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place
+from netkit.facts.device import Interface, Neighbor, System
+from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Limits, Line, Module, Quantity
 from netkit.facts.qos import Watchdog
-from netkit.facts.routing import BgpSession
-from netkit.facts.system import Interface, Neighbor, System
 
 BEGAN_S, WINDOW_S = 1_000_000.0, 30.0
 LANES = 4

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from statistics import median
 
 from netkit.design import Fabric
-from netkit.facts.trial import Collective, Stream, Trial
+from netkit.facts.snapshot import Collective, Stream, Trial
 from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
 from netkit.judge.trial import contests, distance, line_gbps, place_of, slowest_gbps
 

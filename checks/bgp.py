@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from netkit.design import Port, Switch
 from netkit.facts import Absent
-from netkit.facts.routing import BgpSession
+from netkit.facts.host import BgpSession
 from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 
 SETTLING_S = 15.0

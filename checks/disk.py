@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent
-from netkit.facts.system import FileSystem
+from netkit.facts.device import FileSystem
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
 
 ROOM_BYTES = 8 << 20

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.design import Host, Switch
 from netkit.facts import Absent
-from netkit.facts.system import Interface, Neighbor
+from netkit.facts.device import Interface, Neighbor
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 from netkit.judge.outage import is_by_switch, last_outage
 from netkit.judge.scene import End

@@ -8,7 +8,7 @@ from statistics import median
 from netkit.design import Host, Nic
 from netkit.design.scope import SCOPES, Scope, scope
 from netkit.facts import Absent
-from netkit.facts.probe import Probe
+from netkit.facts.device import Probe
 from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, fabric_check, fail, skip, warn
 from netkit.judge.scene import End
 

@@ -5,8 +5,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design import Host, Nic, Switch
 from netkit.facts import Absent
-from netkit.facts.host import HostFacts
-from netkit.facts.routing import DefaultRoute, Lookup
+from netkit.facts.host import DefaultRoute, HostFacts, Lookup
 from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"

@@ -9,12 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from netkit.facts import COUNTERS, Facts
-from netkit.facts.host import HostFacts, NicFacts
+from netkit.facts.device import FileSystem, Interface, Neighbor, Probe, System
+from netkit.facts.host import BgpSession, DefaultRoute, HostFacts, Lookup, NicFacts
 from netkit.facts.optic import Lane, Limits, Line, Module
-from netkit.facts.probe import Probe
 from netkit.facts.qos import Buffer, Ecn, PortQos, Watchdog
-from netkit.facts.routing import BgpSession, DefaultRoute, Lookup
-from netkit.facts.system import FileSystem, Interface, Neighbor, System
 
 RECORDS: tuple[type, ...] = (
     System,

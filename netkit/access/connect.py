@@ -1,14 +1,90 @@
-"""Endpoint → the driver of its platform. Each driver is imported only when one of its devices is opened."""
+"""Packages that are there without being loaded: most of what they bring is never asked for."""
 
 import importlib
+import logging
+import sys
+import threading
 from collections.abc import Sequence
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from netkit.access import light_napalm
 from netkit.access.endpoint import Endpoint
 from netkit.platforms.driver import Driver, Secrets
 from netkit.platforms.view import Viewer
+
+LOCK = threading.RLock()
+
+
+class _Package(ModuleType):
+    """A package as far as its place and its modules, or a module: whatever else is asked of it loads the whole."""
+
+    _is_loading = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if "__path__" in self.__dict__ and find_spec(f"{self.__name__}.{name}") is not None:
+            return import_module(f"{self.__name__}.{name}")
+        with LOCK:
+            if self.__class__ is _Package:
+                self._load(name)
+        return getattr(self, name)
+
+    def _load(self, name: str) -> None:
+        if self._is_loading or self.__spec__ is None or self.__spec__.loader is None:
+            raise AttributeError(name)
+        self._is_loading = True
+        self.__spec__.loader.exec_module(self)
+        self.__class__ = ModuleType  # type: ignore[assignment]  # it is one from here on
+
+
+def prepare_package(name: str) -> ModuleType | None:
+    """Let a module, or those of a package, be imported without being loaded; None when it is, or is not installed."""
+    with LOCK:
+        spec = None if name in sys.modules else find_spec(name)
+        if spec is None:
+            return None  # whoever imports it hears whether it is there
+        package = module_from_spec(spec)
+        package.__class__ = _Package
+        sys.modules[name] = package
+        above, _, own = name.rpartition(".")
+        if above:
+            setattr(sys.modules[above], own, package)
+        return package
+
+
+NETMIKO = "netmiko"
+
+
+def prepare() -> None:
+    """Let `napalm.base` and `netmiko.base_connection` be imported without the rest of their packages."""
+    with LOCK:
+        prepare_package("invoke")
+        netmiko = prepare_package(NETMIKO)
+        if netmiko is not None:
+            _furnish(netmiko)
+        if prepare_package("napalm") is not None:
+            prepare_package("napalm.base")
+            prepare_package("napalm.base.helpers")
+            importlib.import_module("napalm.base.base")  # here, before several threads come for it
+
+
+def _furnish(netmiko: Any) -> None:
+    """Give the package what its own modules and `napalm.base` take from it while they are imported."""
+    netmiko.log = logging.getLogger(NETMIKO)
+    netmiko.log.addHandler(logging.NullHandler())
+    netmiko.ConnectHandler = _connect_handler
+    netmiko.NetMikoTimeoutException = importlib.import_module("netmiko.exceptions").NetmikoTimeoutException
+
+
+def _connect_handler(*arguments: Any, **named: Any) -> Any:
+    """Open a connection of any kind netmiko has."""
+    made = importlib.import_module("netmiko.ssh_dispatcher").ConnectHandler
+    return made(*arguments, **named)
+
 
 DRIVERS = {"nvue": "NvueDriver", "sonic": "SonicDriver", "eos": "EosDriver", "frr": "FrrDriver", "linux": "LinuxDriver"}
 
@@ -29,7 +105,7 @@ def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
 
 
 def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Any:
-    light_napalm.prepare()
+    prepare()
     module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
     kind = getattr(module, DRIVERS[endpoint.platform])
     return kind(

@@ -11,8 +11,8 @@ from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
 from netkit.platforms.gnmi.credential import Shield
-from netkit.platforms.gnmi.question import question
-from netkit.platforms.snmp.credential import AuthProtocol, PrivProtocol
+from netkit.platforms.gnmi.message import question
+from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
 
 FILE = "access.yaml"
 SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",)}

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from netkit.access import connect, light_napalm
+from netkit.access import connect
 from netkit.access.endpoint import Endpoint
 from netkit.access.secrets import SecretStore
 from netkit.access.settings import AccessSettings, FactSource, GnmiAccess, SnmpAccess
@@ -12,7 +12,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem
 from netkit.platforms.gnmi.credential import Login, Place, Shield
-from netkit.platforms.snmp.credential import Community, Credential, User
+from netkit.platforms.snmp.transport import Community, Credential, User
 from netkit.platforms.view import Viewer
 
 HOSTS = "linux"
@@ -115,7 +115,7 @@ def _intended(snmp: Snmp, secrets: SecretStore, *, is_lab: bool) -> Iterator[Cre
 
 
 def _napalm(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
-    light_napalm.prepare()
+    connect.prepare()
     driver = importlib.import_module("netkit.platforms.napalm.driver")
     opened = _own_driver(endpoint, secrets, origin.napalm) if origin.napalm else connect.viewer(endpoint, secrets)
     found: Viewer = driver.GetterViewer(endpoint.device, opened)

@@ -1,8 +1,7 @@
 """What devices were seen to be: typed, frozen, the same for every NOS, and never a guess."""
 
-from netkit.facts.absent import Absent
 from netkit.facts.counter import COUNTERS, CounterKind, Counters, Sample
-from netkit.facts.device import Facts
+from netkit.facts.device import Absent, Facts
 from netkit.facts.snapshot import Observation, Snapshot
 
 __all__ = ["COUNTERS", "Absent", "CounterKind", "Counters", "Facts", "Observation", "Sample", "Snapshot"]

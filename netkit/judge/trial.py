@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from netkit.design import Fabric, Host, Nic
 from netkit.design.scope import scope
-from netkit.facts.trial import Stream, Trial
+from netkit.facts.snapshot import Stream, Trial
 
 
 def slowest_gbps(fabric: Fabric) -> int:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.facts import Absent, Facts, Sample
-from netkit.facts.absent import NOT_ASKED
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.platforms.view import Reply, View
 
 Replies = Mapping[str, Reply]

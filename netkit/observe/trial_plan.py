@@ -1,9 +1,10 @@
 """Which acceptance runs there are to do: rounds, in each of which no NIC takes part twice."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from netkit.design import Fabric, Host
+from netkit.design import Fabric, Host, Nic
+from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import Side
 from netkit.render.job import COUNTS
@@ -119,3 +120,52 @@ def _collectives(fabric: Fabric, hosts: Sequence[Host]) -> Iterator[Round]:
         run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
         title = f"all_reduce_perf over {count} hosts"
         yield Round(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
+
+
+TOOL = "ib_read_lat"
+LIMIT_S = 2
+Pair = tuple[Side, Side]
+
+
+def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]]) -> TrialPlan:
+    """Return the rounds of those hosts that have the tool, and which have not."""
+    able = {host.name for host in hosts if TOOL in programs.get(host.name, frozenset())}
+    lacking = [host.name for host in hosts if host.name not in able]
+    more = f" and {len(lacking) - MOST_SHOWN} more" if len(lacking) > MOST_SHOWN else ""
+    absent = (f"no {TOOL} on {', '.join(lacking[:MOST_SHOWN])}{more}",) if lacking else ()
+    owners = {nic.address: host.name for host in fabric.hosts for nic in host.nics}
+    ends = (end for number, host in enumerate(hosts) for end in _of_host(fabric, host, number))
+    pairs = ((_side(owners, near), _side(owners, far)) for near, far in ends)
+    among = (pair for pair in pairs if {pair[0].host, pair[1].host} <= able)
+    rounds = (transfers(fabric, TOOL, _title(one), one, LIMIT_S) for one in _scheduled(among))
+    return TrialPlan(tuple(rounds), absent)
+
+
+def _title(pairs: Sequence[Pair]) -> str:
+    return f"{TOOL} between {len(pairs)} pairs of hosts"
+
+
+def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[tuple[Nic, Nic]]:
+    """Yield what a host measures: from the one of its NICs whose turn it is."""
+    if host.nics:
+        turn = host.nics[number % len(host.nics)]
+        yield from (pair for pair in probe_pairs(fabric, host) if pair[0] is turn)
+
+
+def _side(owners: Mapping[str, str], nic: Nic) -> Side:
+    return Side(owners[nic.address], nic.interface, nic.rdma, nic.address)
+
+
+def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Return pairs in rounds, each in the first one in which both its hosts are free."""
+    rounds: list[list[Pair]] = []
+    busy: list[set[str]] = []
+    for near, far in pairs:
+        both = {near.host, far.host}
+        number = next((number for number, taken in enumerate(busy) if not taken & both), len(rounds))
+        if number == len(rounds):
+            rounds.append([])
+            busy.append(set())
+        rounds[number].append((near, far))
+        busy[number] |= both
+    return rounds

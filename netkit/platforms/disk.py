@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import FileSystem
+from netkit.facts.device import FileSystem
 from netkit.platforms.view import View
 
 WRITTEN = ("/etc", "/tmp", "/var", "/var/log")  # noqa: S108 - only asked about

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from netkit.facts import Absent
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
 from netkit.platforms.shown import documents, named, text, whole
 
 LAST_YEAR, HOURS, MINUTES, MINUTE_S = 9999, 24, 60, 60.0

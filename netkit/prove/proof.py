@@ -1,17 +1,297 @@
-"""What came of proving a change in the lab, and what speaks against it."""
+"""Who calls whom while a change is rolled: NICs that have a way to each other before and after it, of every scope."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from netkit.deploy import DeviceOutcome, Outcome
-from netkit.design.fabric import Fabric
-from netkit.lab.proof.calling import Call, Heard
+from netkit.design.expectation import ways
+from netkit.design.fabric import Fabric, Host, Nic, Switch
+from netkit.errors import LabError, Problem
+from netkit.lab.proof.calling import Call, Gap, Heard
+from netkit.lab.proof.reach import Trip, every_trip, sampled
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.platforms.change import Risk
-from netkit.prove.flow import Flow
-from netkit.prove.part import Part
-from netkit.prove.seen import ScopeSeen, WaveSeen
+
+SAME_LEAF, SAME_UNIT, ACROSS = "same leaf", "same unit", "across units"
+SCOPES = (SAME_LEAF, SAME_UNIT, ACROSS)
+MOST_PER_SCOPE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A call, and how far it goes; what stays on its leaf needs no spine."""
+
+    scope: str
+    call: Call
+
+
+def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[Flow, ...]:
+    """Return flows between NICs that keep their addresses, some of every scope."""
+    nics = {(host.name, nic.interface): nic for host in running.hosts for nic in host.nics}
+    known = ways(running)
+    trips = [
+        trip for trip in _trips(running, intended) if _stays(nics, trip) and trip.to_nic.leaf in known[trip.nic.leaf]
+    ]
+    return tuple(
+        Flow(scope, _call(trip))
+        for scope in SCOPES
+        for trip in sampled([trip for trip in trips if _scope(intended, trip) == scope], most_per_scope)
+    )
+
+
+def _trips(running: Fabric, intended: Fabric) -> Iterator[Trip]:
+    yield from every_trip(intended, is_across=False)
+    if running.cross_rail == intended.cross_rail == "routed":
+        yield from every_trip(intended, is_across=True)
+
+
+def _stays(nics: Mapping[tuple[str, str], Nic], trip: Trip) -> bool:
+    ends = ((trip.host, trip.nic), (trip.to_host, trip.to_nic))
+    known = [(nics.get((host, nic.interface)), nic) for host, nic in ends]
+    return all(was is not None and (was.address, was.leaf) == (nic.address, nic.leaf) for was, nic in known)
+
+
+def _scope(fabric: Fabric, trip: Trip) -> str:
+    near, far = fabric.switch(trip.nic.leaf), fabric.switch(trip.to_nic.leaf)
+    if near.name == far.name:
+        return SAME_LEAF
+    return SAME_UNIT if (near.pod, near.unit) == (far.pod, far.unit) else ACROSS
+
+
+def _call(trip: Trip) -> Call:
+    name = f"{trip.host}:{trip.nic.interface} → {trip.to_host}:{trip.to_nic.interface}"
+    return Call(name, trip.host, trip.nic.interface, trip.nic.address, trip.to_nic.address)
+
+
+BEFORE = 0
+"""The wave of what was lost before any began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A wave of a deploy: whom it changed, and when it began, in seconds since the epoch."""
+
+    number: int
+    devices: tuple[str, ...]
+    began_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaveSeen:
+    """What was lost in a wave."""
+
+    number: int
+    devices: tuple[str, ...]
+    lost: int
+    longest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSeen:
+    """What was lost in a scope; `worst` is the flow with the longest gap."""
+
+    scope: str
+    flows: int
+    sent: int
+    lost: int
+    longest_s: float
+    worst: str
+
+
+def by_wave(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[WaveSeen, ...]:
+    """Return what each wave cost; a gap belongs to the wave in which it began."""
+    began = [Turn(BEFORE, (), 0.0), *sorted(turns, key=lambda turn: turn.began_s)]
+    gaps: dict[int, list[Gap]] = {turn.number: [] for turn in began}
+    for gap in (gap for one in heard for gap in one.gaps):
+        gaps[[turn.number for turn in began if turn.began_s <= gap.began_s][-1]].append(gap)
+    return tuple(
+        WaveSeen(turn.number, turn.devices, _lost(gaps[turn.number]), _longest_s(gaps[turn.number]))
+        for turn in began
+        if turn.number != BEFORE or gaps[BEFORE]
+    )
+
+
+def since_the_first(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[Heard, ...]:
+    """Return what was heard without what was lost before anything changed."""
+    first_s = min((turn.began_s for turn in turns), default=float("inf"))
+    return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
+
+
+def by_scope(flows: Sequence[Flow], heard: Iterable[Heard]) -> tuple[ScopeSeen, ...]:
+    """Return what each scope lost."""
+    known = {one.name: one for one in heard}
+    return tuple(
+        _seen_scope(scope, found)
+        for scope in SCOPES
+        if (found := [known[flow.call.name] for flow in flows if flow.scope == scope and flow.call.name in known])
+    )
+
+
+def mute(heard: Iterable[Heard]) -> Iterator[str]:
+    """Yield the calls that could not even be made."""
+    yield from (f"{one.name}: {one.problem}" for one in heard if not one.sent)
+
+
+def _seen_scope(scope: str, heard: Sequence[Heard]) -> ScopeSeen:
+    worst = max(heard, key=lambda one: _longest_s(one.gaps))
+    gaps = [gap for one in heard for gap in one.gaps]
+    sent = sum(one.sent for one in heard)
+    return ScopeSeen(scope, len(heard), sent, _lost(gaps), _longest_s(gaps), worst.name if worst.gaps else "")
+
+
+def _lost(gaps: Iterable[Gap]) -> int:
+    return sum(gap.lost for gap in gaps)
+
+
+def _longest_s(gaps: Iterable[Gap]) -> float:
+    return round(max((gap.ended_s - gap.began_s for gap in gaps), default=0.0), 2)
+
+
+MOST_DEVICES = 40
+HOSTS_PER_LEAF = 2
+Group = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is booted."""
+
+    fabric: Fabric
+    left_out: tuple[str, ...] = ()
+    unseen: tuple[tuple[str, ...], ...] = ()
+    """Groups of devices that change alike of which none is booted."""
+    witnesses: tuple[str, ...] = ()
+    """Leaves of another unit that are booted beside those that change."""
+
+
+def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) -> Part:
+    """Return the part in which a change shows; devices of a group change alike.
+
+    LabError when so few devices cannot be any part of it.
+    """
+    if len(fabric.names) <= most:
+        return Part(fabric)
+    felt = [tuple(name for name in group if fabric.device(name) is not None) for group in groups]
+    slice_ = _Slice(fabric, most, [group for group in felt if group])
+    slice_.fill()
+    kept = frozenset(slice_.names)
+    return Part(
+        cut(fabric, kept),
+        tuple(name for name in fabric.names if name not in kept),
+        tuple(group for group in slice_.groups if kept.isdisjoint(group)),
+        tuple(name for name in slice_.witnesses if name in kept),
+    )
+
+
+def cut(fabric: Fabric, kept: Iterable[str]) -> Fabric:
+    """Return a fabric with some of its devices only, and the cables between them."""
+    names = frozenset(kept)
+    return replace(
+        fabric,
+        switches=tuple(_switch(one, names) for one in fabric.switches if one.name in names),
+        hosts=tuple(_host(one, names) for one in fabric.hosts if one.name in names),
+        notes=(),
+    )
+
+
+def _switch(switch: Switch, names: frozenset[str]) -> Switch:
+    ports = tuple(port for port in switch.ports if port.peer in names)
+    there = {port.name for port in ports}
+    cages = tuple(cage for cage in switch.cages if not there.isdisjoint(cage.ports))
+    neighbors = tuple(name for name in switch.drain_neighbors if name in names)
+    return replace(switch, ports=ports, cages=cages, drain_neighbors=neighbors)
+
+
+def _host(host: Host, names: frozenset[str]) -> Host:
+    return replace(host, nics=tuple(nic for nic in host.nics if nic.leaf in names))
+
+
+class _Slice:
+    """Grows leaf by leaf, each with all that is above it and a few hosts, as long as there is room."""
+
+    def __init__(self, fabric: Fabric, most: int, groups: Sequence[Group]) -> None:
+        self._fabric, self._most = fabric, most
+        self._felt = frozenset(name for group in groups for name in group)
+        self.groups = tuple(map(tuple, groups))
+        self.names: set[str] = set()
+        self.witnesses: tuple[str, ...] = ()
+
+    def fill(self) -> None:
+        """Take the first leaf, one beside it, a witness elsewhere, then what stands for each group, then more."""
+        first = next((leaf for group in self.groups for leaf in self._representatives(group)), self._any_leaf())
+        if not self._took(first):
+            smallest = len(self._wanted(first))
+            remedy = f"--prove-devices {smallest}, if this machine can carry them"
+            raise LabError(Problem(f"a leaf with all above it and its hosts is {smallest} devices", remedy))
+        self._took_one_of(self._beside(first))
+        before = frozenset(self.names)
+        self._took_one_of(self._elsewhere(first))
+        self.witnesses = tuple(one.name for one in self._fabric.tier("leaf") if one.name in self.names - before)
+        for group in self.groups[1:]:
+            if self.names.isdisjoint(group):
+                self._took_one_of(islice(self._representatives(group), 1), group)
+        for leaf in self._fabric.tier("leaf"):
+            if leaf.name in self._felt:
+                self._took(leaf)
+
+    def _any_leaf(self) -> Switch:
+        return self._fabric.tier("leaf")[0]
+
+    def _took_one_of(self, leaves: Iterable[Switch], wanted: Group = ()) -> bool:
+        return any(self._took(leaf, wanted) for leaf in leaves)
+
+    def _took(self, leaf: Switch, wanted: Group = ()) -> bool:
+        """Add a leaf when it fits, else the same with one host."""
+        for hosts in (HOSTS_PER_LEAF, 1):
+            more = self._wanted(leaf, wanted, hosts)
+            if len(self.names | more) <= self._most:
+                self.names |= more
+                return True
+        return False
+
+    def _wanted(self, leaf: Switch, wanted: Group = (), hosts: int = HOSTS_PER_LEAF) -> set[str]:
+        below = dict.fromkeys(port.peer for port in leaf.host_ports)
+        order = sorted(below, key=lambda name: (name not in wanted, name not in self.names, name not in self._felt))
+        return {leaf.name, *_above(self._fabric, leaf), *order[:hosts]}
+
+    def _representatives(self, group: Group) -> Iterator[Switch]:
+        """Yield the leaves that show what changes on a group: those of it, or those that hang on one of it."""
+        for name in group:
+            if (device := self._fabric.device(name)) is not None:
+                yield from self._leaves_of(device)
+
+    def _leaves_of(self, device: Switch | Host) -> Iterator[Switch]:
+        if isinstance(device, Host):
+            yield from (self._fabric.switch(nic.leaf) for nic in device.nics)
+        elif device.role == "leaf":
+            yield device
+        else:
+            below = (self._fabric.switch(port.peer) for port in device.ports if port.role == "down")
+            yield from (leaf for one in below for leaf in self._leaves_of(one))
+
+    def _beside(self, first: Switch) -> list[Switch]:
+        """Return the other leaves of a unit, those that change and share its hosts first."""
+        near = [one for one in self._fabric.tier("leaf") if _unit(one) == _unit(first) and one.name != first.name]
+        return sorted(near, key=lambda one: one.name not in self._felt)
+
+    def _elsewhere(self, first: Switch) -> list[Switch]:
+        """Return the leaves of other units, those of the same rail that do not change first."""
+        far = [one for one in self._fabric.tier("leaf") if _unit(one) != _unit(first)]
+        return sorted(far, key=lambda one: (one.rail != first.rail, one.name in self._felt))
+
+
+def _unit(leaf: Switch) -> tuple[int, int]:
+    return leaf.pod, leaf.unit
+
+
+def _above(fabric: Fabric, switch: Switch) -> Iterator[str]:
+    """Yield all that is above a switch."""
+    for name in dict.fromkeys(port.peer for port in switch.ports if port.role == "up"):
+        yield name
+        yield from _above(fabric, fabric.switch(name))
+
 
 FAILED = 1
 

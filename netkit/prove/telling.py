@@ -5,8 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from netkit.deploy import Result
-from netkit.prove.proof import FAILED, Booted, Examined, Proof
-from netkit.prove.seen import BEFORE, WaveSeen
+from netkit.prove.proof import BEFORE, FAILED, Booted, Examined, Proof, WaveSeen
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, listed, shown
 from netkit.report.shift_view import PLURALS, Aside

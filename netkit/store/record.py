@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from netkit import __version__
 from netkit.facts import Absent, Facts
-from netkit.facts.absent import NOT_ASKED
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import Finding, Scene, Verdict
 from netkit.judge.group import Layers
 from netkit.judge.run import Judgement, Result

@@ -10,7 +10,7 @@ from pydantic import FiniteFloat
 from sqlalchemy import RowMapping
 
 from netkit.facts import Observation, Sample, Snapshot
-from netkit.facts.absent import Absent
+from netkit.facts.device import Absent
 from netkit.judge import Verdict
 from netkit.judge.check import Layer
 from netkit.judge.run import FABRIC, Judgement

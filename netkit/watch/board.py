@@ -1,17 +1,370 @@
-"""All that is known at a moment: the tracks of all ports, and how it goes with their devices."""
+"""The ports that are watched, as the design knows them."""
 
+import math
+import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from enum import IntEnum
+from typing import Literal, NamedTuple
 
-from netkit.facts import Sample
-from netkit.watch.feed import Condition
-from netkit.watch.meter import Meter
-from netkit.watch.reading import Rates, Reading, by_port, reading
-from netkit.watch.track import NOTHING, Point, Track
-from netkit.watch.trouble import Limits, Standing, judged, natural, pauses_of, sources
-from netkit.watch.wire import Wire
+from netkit.design import Fabric, Host, Switch
+from netkit.facts import Counters, Sample
+from netkit.judge.delta import Delta, deltas
+from netkit.watch.feed import WATCHED, Condition, Rates, Reading, by_port, reading
+
+Kind = Literal["host", "fabric", "nic"]
+
+
+class Wire(NamedTuple):
+    """A port, and what it is cabled to."""
+
+    device: str
+    port: str
+    kind: Kind
+    group: str
+    """The rail it belongs to, or the tier where rails meet."""
+    speed_gbps: float
+    peer: str
+    peer_port: str
+
+    @property
+    def label(self) -> str:
+        """Return all that a filter looks for."""
+        return f"{self.device}:{self.port} {self.peer}:{self.peer_port} {self.group} {self.kind}".lower()
+
+
+def wires(fabric: Fabric, devices: Iterable[Switch | Host]) -> tuple[Wire, ...]:
+    """Return the cabled ports of some devices."""
+    speeds = {(link.device, link.port): link.speed_gbps for link in fabric.links()}
+    return tuple(
+        wire
+        for device in devices
+        for wire in (_of_switch(device) if isinstance(device, Switch) else _of_host(device, speeds))
+    )
+
+
+def _of_switch(switch: Switch) -> Iterator[Wire]:
+    group = f"rail {switch.rail}" if switch.role == "leaf" else f"{switch.role}s"
+    for port in switch.ports:
+        kind: Kind = "host" if port.role == "host" else "fabric"
+        yield Wire(switch.name, port.name, kind, group, port.speed_gbps, port.peer, port.peer_port)
+
+
+def _of_host(host: Host, speeds: dict[tuple[str, str], int]) -> Iterator[Wire]:
+    for nic in host.nics:
+        speed_gbps = speeds.get((host.name, nic.interface), 0)
+        yield Wire(host.name, nic.interface, "nic", f"rail {nic.rail}", speed_gbps, nic.leaf, nic.leaf_port)
+
+
+BUSY = 0.8
+"""The use of a port from which it is worth a word."""
+STEPS = 8
+"""Steps of use that make a difference to the order."""
+
+
+class Level(IntEnum):
+    """What may be wrong, from the least."""
+
+    UNKNOWN = 0
+    QUIET = 1
+    BUSY = 2
+    MARKS = 3
+    DROPS = 4
+    SLIGHTLY_PAUSED = 5
+    SLIGHTLY_PAUSING = 6
+    DAMAGED = 7
+    PAUSED = 8
+    PAUSING = 9
+    FLAPS = 10
+    """Pauses come from elsewhere mostly; a link that goes down is what is wrong with this very port."""
+    SOURCE = 11
+    """It pauses others, and nothing pauses it: where pauses come from."""
+    LOSES = 12
+
+
+WORDS = {
+    Level.UNKNOWN: "",
+    Level.QUIET: "traffic",
+    Level.BUSY: "busy",
+    Level.MARKS: "marks",
+    Level.DROPS: "drops",
+    Level.SLIGHTLY_PAUSED: "paused",
+    Level.SLIGHTLY_PAUSING: "pauses",
+    Level.DAMAGED: "errors",
+    Level.FLAPS: "flaps",
+    Level.PAUSED: "paused",
+    Level.PAUSING: "pauses",
+    Level.SOURCE: "source",
+    Level.LOSES: "loses",
+}
+SEVERE = (Level.LOSES, Level.SOURCE, Level.FLAPS, Level.PAUSING, Level.PAUSED)
+SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DROPS, Level.MARKS)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From when on pauses are worth a word, and from when on they are bad; as the checks have it."""
+
+    pause_fraction_warn: float = 0.01
+    pause_fraction_fail: float = 0.05
+    pause_rate_warn: float = 100
+    pause_rate_fail: float = 1000
+
+
+class Standing(NamedTuple):
+    """How bad a port is: the level, and how much of it in steps of two."""
+
+    level: Level = Level.UNKNOWN
+    step: int = 0
+
+
+class Pauses(NamedTuple):
+    """What a port has to do with pauses, whatever else is worse about it."""
+
+    is_held: bool = False
+    """The other end holds it up, if only a bit."""
+    source: Standing = Standing()
+    """How bad it is, should pauses begin there; no level where it does not hold up the other end."""
+
+
+NO_PAUSES = Pauses()
+
+
+def sources(lately: Mapping[Wire, tuple[Standing, Pauses]]) -> Mapping[Wire, Standing]:
+    """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
+    held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
+    return {
+        wire: one if pauses is NO_PAUSES or _chip(wire) in held else max(one, pauses.source)
+        for wire, (one, pauses) in lately.items()
+    }
+
+
+def _chip(wire: Wire) -> tuple[str, str]:
+    """Return what passes pauses on: all of a switch, but of a host each NIC by itself."""
+    return wire.device, wire.port if wire.kind == "nic" else ""
+
+
+def judged(reading: Reading, speed_gbps: float, limits: Limits) -> Standing:
+    """Return how bad one interval is."""
+    if all(value is None for value in reading):
+        return Standing()
+    return max(_standings(reading, speed_gbps, limits))
+
+
+def _standings(reading: Reading, speed_gbps: float, limits: Limits) -> Iterable[Standing]:
+    used = use(reading, speed_gbps)
+    yield Standing(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
+    counted = (
+        (Level.LOSES, reading.loss),
+        (Level.FLAPS, reading.flaps),
+        (Level.DAMAGED, reading.errors),
+        (Level.DROPS, reading.drops),
+        (Level.MARKS, reading.marks),
+    )
+    yield from (Standing(level, _step(value)) for level, value in counted if value)
+    for held, rate, slight, severe in (
+        (reading.pause_in, reading.pauses_in, Level.SLIGHTLY_PAUSED, Level.PAUSED),
+        (reading.pause_out, reading.pauses_out, Level.SLIGHTLY_PAUSING, Level.PAUSING),
+    ):
+        warn, fail = _pause_shares(held, rate, limits)
+        if fail >= 1:
+            yield Standing(severe, _step(fail))
+        elif warn >= 1:
+            yield Standing(slight, _step(warn))
+
+
+def pauses_of(reading: Reading, limits: Limits) -> Pauses:
+    """Return what one interval has to do with pauses."""
+    is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
+    _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
+    if not is_held and sent < 1:
+        return NO_PAUSES
+    return Pauses(is_held, Standing(Level.SOURCE, _step(sent)) if sent >= 1 else Standing())
+
+
+def _pause_shares(held: float | None, rate: float | None, limits: Limits) -> tuple[float, float]:
+    """Return pauses as parts of both limits: by time where that is told, by rate elsewhere."""
+    if held is not None:
+        return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
+    return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
+
+
+def _share(value: float, limit: float) -> float:
+    return value / limit if limit else value and math.inf
+
+
+def _step(value: float) -> int:
+    return int(math.log2(min(max(value, 2**-40), 2**80)))
+
+
+def use(reading: Reading, speed_gbps: float) -> float:
+    """Return the part of its speed a port moves in the busier direction."""
+    return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
+
+
+def natural(text: str) -> tuple[tuple[int, str], ...]:
+    """Return a key by which swp2 comes before swp10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", text))
+
+
+Counts = Mapping[str, int]
+Ages = tuple[tuple[float, Counts], ...]
+"""When places were told last, and what; the latest first."""
+MOST_AGES = 8
+"""Places that were missing for so many samples are forgotten."""
+
+
+class Meter:
+    """Remembers the last count at each place. A sample need not tell all: a stream tells what it has."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, Ages] = {}
+        self._before: Counters = {}
+        """The sample before: whether others fell with a count says why it fell."""
+        self._boot = ""
+
+    def rates(self, sample: Sample) -> Rates:
+        """Return what was added since the samples before; what cannot be said is a delta without a value."""
+        if sample.boot != self._boot:
+            self._last.clear()  # it began anew, so that nothing before can be compared with
+            self._boot = sample.boot
+            self._before = {}
+        rates = {
+            name: self._added(name, counts, sample)
+            for name, counts in sample.counters.items()
+            if name in WATCHED and counts
+        }
+        self._before = sample.counters
+        return rates
+
+    def _added(self, name: str, counts: Counts, sample: Sample) -> Mapping[str, Delta]:
+        found: dict[str, Delta] = {}
+        rest: list[tuple[float, Counts]] = []
+        for earlier_s, known in self._last.get(name, ()):
+            earlier, later, others = _shared(known, counts)
+            if later:
+                first = Sample(earlier_s, {**self._before, name: earlier})
+                found.update(deltas(name, (first, Sample(sample.at_s, {**sample.counters, name: later}))))
+            if others:
+                rest.append((earlier_s, others))
+        self._last[name] = ((sample.at_s, counts), *rest)[:MOST_AGES]
+        return found
+
+
+def _shared(known: Counts, counts: Counts) -> tuple[Counts, Counts, Counts]:
+    """Return what both tell, as it was and as it is, and what only the earlier one tells; mostly they tell the same."""
+    if known.keys() == counts.keys():
+        return known, counts, {}
+    both = known.keys() & counts.keys()
+    others = {place: count for place, count in known.items() if place not in both}
+    return {place: known[place] for place in both}, {place: counts[place] for place in both}, others
+
+
+KEPT = 64
+"""Intervals: a minute at one a second."""
+LEAST_SHARE = 0.3
+"""An interval counts in a column it fills by so much: each column that was measured at all has one that does."""
+NOTHING = Reading()
+
+
+class Point(NamedTuple):
+    """One interval: a rate holds for all of it, not only for its end."""
+
+    from_s: float
+    to_s: float
+    reading: Reading
+    standing: Standing = Standing()
+    """How bad it is."""
+    pauses: Pauses = NO_PAUSES
+
+
+class Track:
+    """A bounded history."""
+
+    def __init__(self) -> None:
+        self._points: deque[Point] = deque(maxlen=KEPT)
+        self.rates: Rates = {}
+        """The last rates at each place of the port."""
+
+    def add(self, point: Point, rates: Rates) -> None:
+        """Remember an interval. A stream may tell one piece by piece; those are one."""
+        last = self._points[-1] if self._points else None
+        if last is not None and _is_same(last, point):
+            self._points[-1] = _joined(last, point)
+        else:
+            if last is not None and point.to_s <= last.to_s:
+                self._points.clear()  # the clock was set back: nobody can tell what was when
+            self._points.append(point)
+        self.rates = {**self.rates, **rates}
+
+    @property
+    def latest(self) -> Reading:
+        """Return the last interval."""
+        return self._points[-1].reading if self._points else NOTHING
+
+    @property
+    def end_s(self) -> float | None:
+        """Return when the last interval ended."""
+        return self._points[-1].to_s if self._points else None
+
+    def since(self, from_s: float) -> tuple[Point, ...]:
+        """Return the intervals that end after a moment."""
+        kept = tuple(self._points)  # at one stroke: others may add meanwhile
+        return tuple(point for point in kept if point.to_s > from_s)
+
+    def worst(self, from_s: float) -> tuple[Standing, Pauses]:
+        """Return how bad the worst interval was that ended after a moment, and what they all had to do with pauses."""
+        worst, pauses = Standing(), NO_PAUSES
+        for point in reversed(tuple(self._points)):
+            if point.to_s <= from_s:
+                break
+            worst = max(worst, point.standing)
+            pauses = _either(pauses, point.pauses)
+        return worst, pauses
+
+    def peaks(self, quantity: str, end_s: float, columns: int, step_s: float) -> Sequence[float | None]:
+        """Return the highest value in each of so many steps up to a moment; None where nothing was measured."""
+        found: list[float | None] = [None] * columns
+        first_s = end_s - columns * step_s
+        for point in self.since(first_s):
+            value = getattr(point.reading, quantity)
+            if value is None:
+                continue
+            for column in _columns(point, first_s, columns, step_s):
+                here = found[column]
+                found[column] = value if here is None else max(here, value)
+        return found
+
+
+def _is_same(last: Point, point: Point) -> bool:
+    """Whether two intervals are for the better part one."""
+    common_s = min(last.to_s, point.to_s) - max(last.from_s, point.from_s)
+    return common_s > min(last.to_s - last.from_s, point.to_s - point.from_s) / 2
+
+
+def _joined(last: Point, point: Point) -> Point:
+    told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
+    worst, pauses = max(last.standing, point.standing), _either(last.pauses, point.pauses)
+    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told), worst, pauses)
+
+
+def _either(one: Pauses, other: Pauses) -> Pauses:
+    if one is other or other is NO_PAUSES:
+        return one
+    if one is NO_PAUSES:
+        return other
+    return Pauses(one.is_held or other.is_held, max(one.source, other.source))
+
+
+def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:
+    """Return the columns an interval counts in."""
+    begin, end = (point.from_s - first_s) / step_s, (point.to_s - first_s) / step_s
+    candidates = range(max(0, int(begin)), min(columns, int(end) + 1))
+    least = min(LEAST_SHARE, (end - begin) / 2)
+    return [column for column in candidates if min(end, column + 1) - max(begin, column) >= least - 1e-9]
+
 
 PATIENCE = 2.5
 """Times the interval of a device after which what it told last is no longer shown as what is."""

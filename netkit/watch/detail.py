@@ -4,11 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from netkit.facts.counter import place
 from netkit.judge.delta import Delta
-from netkit.watch.board import Row, Scene
-from netkit.watch.history import of_quantity, style_of
-from netkit.watch.number import percent, short
-from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit
-from netkit.watch.trouble import WORDS
+from netkit.watch.board import WORDS, Row, Scene
+from netkit.watch.look import of_quantity, style_of
+from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 
 QUANTITIES = (
     ("received", "rx_bps"),

@@ -1,9 +1,19 @@
-"""Where samples come from: polling, a stream or a record. Each device has a feed; all deliver to one listener."""
+"""What a watch polls and streams from devices: connections kept open, counters read, values streamed."""
 
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from functools import lru_cache
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
+from netkit.errors import NetkitError
 from netkit.facts import Sample
+from netkit.facts.counter import COUNTERS, parts
+from netkit.judge.delta import Delta
+from netkit.observe.assemble import sample
+from netkit.platforms.view import Reply, Subject, View, Viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +46,316 @@ class Feed(Protocol):
 
     def stop(self) -> None:
         """End, and hang up; what is being asked ends too."""
+
+
+FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 15.0
+GREETING = threading.BoundedSemaphore(32)
+"""So many log in at a time: a login costs more than many answers."""
+HANG_UP_S = 2.0
+
+
+LONGEST_QUEUE_S = 3.0
+"""After so long a device logs in all the same: those before it may hang."""
+
+
+@contextmanager
+def _greeting() -> Iterator[None]:
+    """Wait for a turn to log in."""
+    has_turn = GREETING.acquire(timeout=LONGEST_QUEUE_S)
+    try:
+        yield
+    finally:
+        if has_turn:
+            GREETING.release()
+
+
+class Opened(Protocol):
+    """What can be opened and hung up on."""
+
+    def open(self) -> None:
+        """Connect."""
+
+    def close(self) -> None:
+        """Hang up; what is being asked ends."""
+
+
+Line = TypeVar("Line", bound=Opened)
+LineTaken_contra = TypeVar("LineTaken_contra", bound=Opened, contravariant=True)
+
+
+class NoAnswerError(Exception):
+    """A device is connected, and tells no counters."""
+
+
+class Talk(Protocol[LineTaken_contra]):
+    """What is done over a connection: it brings samples until it is told to stop, or fails."""
+
+    device: str
+
+    def over(self, line: LineTaken_contra, listener: Listener, stopped: threading.Event) -> None:
+        """Bring samples of the device."""
+
+
+class Kept(Generic[Line]):
+    """The feed of one device. Whatever happens on it happens in its own thread."""
+
+    def __init__(self, talk: Talk[Line], connect: Callable[[], Line]) -> None:
+        self._talk, self._connect = talk, connect
+        self._wait_s = FIRST_WAIT_S
+        self._line: Line | None = None
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, listener: Listener) -> None:
+        """Begin; returns at once."""
+        name = f"watch {self._talk.device}"
+        self._thread = threading.Thread(target=self._run, args=(_Heard(listener, self._well),), name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and hang up; what is being asked ends too."""
+        self._stopped.set()
+        if self._line is not None:
+            with suppress(Exception):
+                self._line.close()
+
+    def join(self, timeout_s: float = HANG_UP_S) -> None:
+        """Wait until the thread has ended, but not for ever."""
+        if self._thread is not None:
+            self._thread.join(timeout_s)
+
+    def _well(self) -> None:
+        self._wait_s = FIRST_WAIT_S
+
+    def _run(self, listener: Listener) -> None:
+        device = self._talk.device
+        while not self._stopped.is_set():
+            try:
+                self._once(listener)
+            except NetkitError as error:
+                why = "; ".join(problem.message.removeprefix(f"{device}: ") for problem in error.problems)
+                self._lost(listener, why)
+            except NoAnswerError as error:
+                self._lost(listener, str(error))
+            except Exception as error:  # of one device; the others are none the worse for it
+                self._lost(listener, f"reading it failed: {type(error).__name__}: {error}")
+
+    def _lost(self, listener: Listener, why: str) -> None:
+        if self._stopped.is_set():
+            return
+        listener.tell(self._talk.device, Condition("gone", why, again_s=self._wait_s))
+        self._stopped.wait(self._wait_s)
+        self._wait_s = min(LONGEST_WAIT_S, self._wait_s * 2)
+
+    def _once(self, listener: Listener) -> None:
+        """Connect, and talk for as long as it stands."""
+        line = self._line = self._connect()
+        try:
+            listener.tell(self._talk.device, Condition())
+            with _greeting():
+                if self._stopped.is_set():
+                    return
+                line.open()
+            self._talk.over(line, listener, self._stopped)
+        finally:
+            with suppress(Exception):
+                line.close()
+
+
+class _Heard:
+    """The listener, and whoever wants to know that a device is well again."""
+
+    def __init__(self, listener: Listener, well: Callable[[], None]) -> None:
+        self._listener, self._well = listener, well
+
+    def deliver(self, device: str, sample: Sample) -> None:
+        """Pass on counters of a device."""
+        self._well()
+        self._listener.deliver(device, sample)
+
+    def tell(self, device: str, condition: Condition) -> None:
+        """Pass on how it goes with a device."""
+        self._listener.tell(device, condition)
+
+
+Rates = Mapping[str, Mapping[str, Delta]]
+"""Counter → place → what it added."""
+PER_PORT = (
+    *("rx_bytes", "tx_bytes", "rx_drops", "tx_drops", "rx_errors", "tx_errors", "link_downs", "carrier_changes"),
+    *("port_rx_pause", "port_tx_pause", "port_buffer_drops", "ecn_marked", "ecn_received", "fec_uncorrectable"),
+    *("icrc_errors", "packet_seq_err", "local_ack_timeout", "out_of_buffer"),
+)
+PER_PRIORITY = (
+    *("rx_pause", "tx_pause", "rx_pause_us", "tx_pause_us", "buffer_drops", "watchdog_drops", "watchdog_detected"),
+    *("queue_tx_bytes", "queue_drops", "queue_ecn_marked"),
+)
+WATCHED = frozenset((*PER_PORT, *PER_PRIORITY))
+"""The counters that are shown; a record holds no others."""
+DAMAGE = ("rx_errors", "tx_errors", "fec_uncorrectable", "icrc_errors", "packet_seq_err", "local_ack_timeout")
+
+
+class Reading(NamedTuple):
+    """A port over one interval."""
+
+    rx_bps: float | None = None
+    tx_bps: float | None = None
+    pause_in: float | None = None
+    """The part of the time the other end held it up; of its lossless priorities the worst."""
+    pause_out: float | None = None
+    """The part of the time it held up the other end."""
+    pauses_in: float | None = None
+    """Pause frames received a second."""
+    pauses_out: float | None = None
+    marks: float | None = None
+    """Packets marked with CE a second; at a NIC, those that arrived so."""
+    loss: float | None = None
+    """Packets of the lossless class lost a second."""
+    drops: float | None = None
+    """Other packets thrown away a second."""
+    errors: float | None = None
+    """Packets damaged, beyond repair, or sent anew a second."""
+    flaps: float | None = None
+    """Times its link went down a second."""
+
+
+def by_port(rates: Rates) -> Mapping[str, Rates]:
+    """Return rates sorted by the ports they belong to, each at its own places."""
+    found: dict[str, dict[str, dict[str, Delta]]] = {}
+    for name, places in rates.items():
+        is_numbered = COUNTERS[name].scope != "port"
+        for place, delta in places.items():
+            port = _parts(place)[0] if is_numbered else place
+            found.setdefault(port, {}).setdefault(name, {})[place] = delta
+    return found
+
+
+def reading(rates: Rates, lossless: frozenset[int]) -> Reading:
+    """Return what the counters of one port say."""
+
+    def total(*names: str, wanted: Callable[[str], bool] = lambda _place: True) -> float | None:
+        return _sum(delta for name in names for place, delta in rates.get(name, {}).items() if wanted(place))
+
+    def is_lossless(place: str) -> bool:
+        return _parts(place)[1] in lossless
+
+    return Reading(
+        rx_bps=_times(total("rx_bytes"), 8),
+        tx_bps=_times(total("tx_bytes"), 8),
+        pause_in=_worst(rates.get("rx_pause_us", {}).values()),
+        pause_out=_worst(rates.get("tx_pause_us", {}).values()),
+        pauses_in=_first(total("rx_pause"), total("port_rx_pause")),
+        pauses_out=_first(total("tx_pause"), total("port_tx_pause")),
+        marks=_first(total("ecn_marked"), total("queue_ecn_marked"), total("ecn_received")),
+        loss=total("buffer_drops", "queue_drops", "watchdog_drops", wanted=is_lossless),
+        drops=total("rx_drops", "tx_drops", "port_buffer_drops", "out_of_buffer"),
+        errors=total(*DAMAGE),
+        flaps=_first(total("link_downs"), total("carrier_changes")),
+    )
+
+
+@lru_cache(maxsize=1 << 17)
+def _parts(place: str) -> tuple[str, int]:
+    return parts(place)
+
+
+def _sum(deltas: Iterable[Delta]) -> float | None:
+    known = [delta.per_s for delta in deltas if delta.is_known]
+    return sum(known) or 0.0 if known else None  # one zero for all ports, not one for each
+
+
+def _worst(deltas: Iterable[Delta]) -> float | None:
+    known = [delta.per_s for delta in deltas if delta.is_known]
+    return min(1.0, max(known) / 1e6) or 0.0 if known else None
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor or 0.0
+
+
+LONGEST_REST_S = 5.0
+"""A device rests as long as it took to answer, up to this."""
+EASE = 0.5
+"""How quickly it is asked more often again once it answers quicker."""
+NOTICEABLE = 1.2
+
+
+class Poll:
+    """What is asked of one device, by the views of it that count and cost little."""
+
+    def __init__(self, device: str, views: Sequence[View], interval_s: float = 1.0) -> None:
+        self.device = device
+        self._views = tuple(view for view in views if view.counts and not view.is_costly)
+        self._commands = tuple(dict.fromkeys(command for view in self._views for command in view.commands))
+        self._interval_s = self._every_s = interval_s
+
+    def over(self, line: Viewer, listener: Listener, stopped: threading.Event) -> None:
+        """Ask until told to stop."""
+        while not stopped.is_set():
+            began_s = time.monotonic()
+            replies = dict(zip(self._commands, line.ask(self._commands), strict=True))
+            if stopped.is_set():
+                return  # some answers were cut off
+            self._pace(time.monotonic() - began_s)
+            self._tell(replies, listener)
+            stopped.wait(max(0.0, began_s + self._every_s - time.monotonic()))
+
+    def _tell(self, replies: dict[str, Reply], listener: Listener) -> None:
+        why = _failure(replies.values())
+        found = sample(self._views, replies)
+        if found is None:
+            raise NoAnswerError(why or "what it answers cannot be read")
+        is_slow = self._every_s > NOTICEABLE * self._interval_s
+        listener.tell(self.device, Condition("slow" if is_slow else "live", why, round(self._every_s, 1)))
+        counters = {name: counts for name, counts in found.counters.items() if name in WATCHED}
+        listener.deliver(self.device, Sample(found.at_s, counters, found.boot))
+
+    def _pace(self, took_s: float) -> None:
+        """Ask less often what takes long to answer, at once; and more often again, bit by bit."""
+        wanted_s = max(self._interval_s, took_s + min(took_s, LONGEST_REST_S))
+        easing_s = self._every_s + EASE * (wanted_s - self._every_s)
+        self._every_s = wanted_s if wanted_s > self._every_s else max(wanted_s, easing_s)
+
+
+def _failure(replies: Iterable[Reply]) -> str:
+    """Return why there is no answer, of the first that is none."""
+    return next((reply.failure for reply in replies if reply.failure), "")
+
+
+SHORTEST_S = 1.0
+"""SONiC takes no shorter interval, and a condition says what is true."""
+
+
+class Streamer(Protocol):
+    """A connection over which a device can be listened to."""
+
+    def open(self) -> None:
+        """Connect."""
+
+    def close(self) -> None:
+        """Hang up; every stream ends."""
+
+    def stream(
+        self, subject: Subject, interval_s: float, deliver: Callable[[Sample], None], stop: threading.Event
+    ) -> None:
+        """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
+
+
+class Stream:
+    """What is listened to of one device."""
+
+    def __init__(self, subject: Subject, interval_s: float = 1.0) -> None:
+        self.device, self._subject, self._interval_s = subject.device, subject, max(interval_s, SHORTEST_S)
+
+    def over(self, line: Streamer, listener: Listener, stopped: threading.Event) -> None:
+        """Listen until told to stop."""
+
+        def deliver(sample: Sample) -> None:
+            counters = {name: counts for name, counts in sample.counters.items() if name in WATCHED}
+            listener.tell(self.device, Condition("live", every_s=self._interval_s))
+            listener.deliver(self.device, Sample(sample.at_s, counters, sample.boot))
+
+        line.stream(self._subject, self._interval_s, deliver, stopped)

@@ -3,14 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from netkit.watch.board import Health, Row, Scene
+from netkit.watch.board import WORDS, Health, Level, Row, Scene
 from netkit.watch.detail import detail
-from netkit.watch.history import style_of
-from netkit.watch.look import Look, key, shown
+from netkit.watch.look import Look, key, shown, style_of
 from netkit.watch.rails import rails
 from netkit.watch.span import Glyphs, Line, Span, clean, cut
 from netkit.watch.table import table
-from netkit.watch.trouble import WORDS, Level
 
 MOST_CONDITIONS = 4
 MOST_HEAD = MOST_CONDITIONS + 4

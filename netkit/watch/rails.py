@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import Row, Scene
-from netkit.watch.history import of_trouble, style_of
-from netkit.watch.number import percent, short
-from netkit.watch.span import Glyphs, Line, Span, clean, fit
-from netkit.watch.trouble import WORDS, natural
+from netkit.watch.board import WORDS, Row, Scene, natural
+from netkit.watch.look import of_trouble, style_of
+from netkit.watch.span import Glyphs, Line, Span, clean, fit, percent, short
 
 HEAD = " RAIL       PORTS  FROM HOSTS   TO HOSTS  PAUSED  PAUSES  ECN/s LOST/s  WORST PORT"
 WORST = 30

@@ -16,11 +16,8 @@ from typing import IO, Any, NamedTuple, cast
 from netkit.errors import NetkitError, Problem
 from netkit.facts import COUNTERS, Sample
 from netkit.facts.counter import parts
-from netkit.watch.board import Outline
-from netkit.watch.feed import Condition
-from netkit.watch.reading import WATCHED
-from netkit.watch.trouble import Limits
-from netkit.watch.wire import Wire
+from netkit.watch.board import Limits, Outline, Wire
+from netkit.watch.feed import WATCHED, Condition
 
 FORMAT = 1
 CHUNK_BYTES = 1 << 16

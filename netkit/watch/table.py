@@ -3,12 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import Row, Scene
-from netkit.watch.history import of_traffic, of_trouble, style_of
-from netkit.watch.look import Key, key
-from netkit.watch.number import percent, short
-from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit
-from netkit.watch.trouble import WORDS, Level, Limits, judged
+from netkit.watch.board import WORDS, Level, Limits, Row, Scene, judged
+from netkit.watch.look import Key, key, of_traffic, of_trouble, style_of
+from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 
 WHAT = 7
 LONGEST_NAME, LEAST_NAME = 26, 12

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LIGHT = "from netkit.access import light_napalm; light_napalm.prepare(); "
+LIGHT = "from netkit.access.connect import prepare; prepare(); "
 
 
 def said(code: str) -> str:

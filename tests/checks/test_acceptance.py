@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Snapshot
-from netkit.facts.trial import Collective, Stream, Transfer, Trial
+from netkit.facts.snapshot import Collective, Stream, Transfer, Trial
 from netkit.intent.model import Thresholds
 from netkit.judge import Scene
 from netkit.platforms.linux.acceptance import results as read

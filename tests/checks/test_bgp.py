@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts
-from netkit.facts.routing import BgpSession
+from netkit.facts.host import BgpSession
 from netkit.judge import Scene
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from netkit.facts import Facts, Observation
-from netkit.facts.system import System
+from netkit.facts.device import System
 from tests.checks.judging import results, said
 from tests.judge.scenes import fabric, moved, observation, scene
 

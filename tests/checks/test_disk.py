@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import FileSystem
+from netkit.facts.device import FileSystem
 from netkit.judge import Scene
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts, Observation
+from netkit.facts.device import Interface
 from netkit.facts.qos import Buffer, PortQos
-from netkit.facts.system import Interface
 from netkit.judge import Finding, Scene, Verdict
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, moved, observation, scene

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts
+from netkit.facts.device import System
 from netkit.facts.host import HostFacts, NicFacts
-from netkit.facts.system import System
 from netkit.judge import Scene
 from tests import intents
 from tests.checks.judging import said, skipped

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Absent, Facts, Observation
-from netkit.facts.routing import BgpSession
-from netkit.facts.system import Interface, System
+from netkit.facts.device import Interface, System
+from netkit.facts.host import BgpSession
 from netkit.intent.model import Thresholds
 from netkit.judge import Scene
 from tests.checks.judging import results, said, skipped

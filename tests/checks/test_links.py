@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts
+from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import NicFacts
-from netkit.facts.system import Interface, Neighbor
 from netkit.judge import Scene
 from netkit.judge.group import troubles
 from netkit.judge.run import run

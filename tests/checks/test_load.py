@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts
-from netkit.facts.routing import BgpSession
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
+from netkit.facts.host import BgpSession
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 

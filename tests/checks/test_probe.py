@@ -5,8 +5,7 @@ import pytest
 
 from netkit.design import Host, Nic
 from netkit.facts import Absent, Facts, Observation
-from netkit.facts.probe import Probe
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface, Probe
 from netkit.intent.model import Thresholds
 from netkit.judge import Scene, Verdict
 from netkit.judge.run import run

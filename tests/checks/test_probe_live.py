@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from netkit.cli.check.checking import Checking
-from netkit.facts.absent import NOT_ASKED
+from netkit.facts.device import NOT_ASKED
 from netkit.judge import Scene
 from netkit.judge.catalog import select
 from netkit.judge.run import run

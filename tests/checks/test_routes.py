@@ -3,8 +3,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.facts import Facts
-from netkit.facts.host import HostFacts
-from netkit.facts.routing import DefaultRoute, Lookup
+from netkit.facts.host import DefaultRoute, HostFacts, Lookup
 from netkit.judge import Scene
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene

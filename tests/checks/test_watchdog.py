@@ -1,6 +1,6 @@
 from netkit.facts import Facts
+from netkit.facts.device import System
 from netkit.facts.qos import Watchdog
-from netkit.facts.system import System
 from tests.checks.judging import results, said
 from tests.judge.scenes import fabric, observation, scene
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from netkit import design
 from netkit.design import Fabric
 from netkit.facts import Absent, Facts, Observation, Sample, Snapshot, serial
-from netkit.facts.routing import BgpSession
-from netkit.facts.system import System
+from netkit.facts.device import System
+from netkit.facts.host import BgpSession
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from tests import intents

@@ -11,8 +11,8 @@ import pytest
 
 from netkit import design
 from netkit.facts import Facts, Observation, Sample, Snapshot, serial
+from netkit.facts.device import System
 from netkit.facts.optic import Lane, Module
-from netkit.facts.system import System
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.judge import Verdict

@@ -12,7 +12,7 @@ import pytest
 
 from netkit.cli.change.proof_lab import clear_up
 from netkit.lab.folder import LabFolder, began_at
-from netkit.prove.tried import NOWHERE
+from netkit.prove.cabling import NOWHERE
 from tests.cli.test_against import ECN, Repository
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric

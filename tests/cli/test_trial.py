@@ -8,9 +8,7 @@ from netkit.cli.fabric import open_project
 from netkit.deploy import DeviceOutcome, Outcome, Result, State
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
-from netkit.prove.flow import flows
-from netkit.prove.part import Part
-from netkit.prove.seen import Turn
+from netkit.prove.proof import Part, Turn, flows
 from tests.command import ROOT
 
 PROJECT = open_project(Path(ROOT, "inventory/reference"))

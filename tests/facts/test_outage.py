@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.facts import Absent
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
 from netkit.platforms import outage
-from netkit.platforms.eos.facts.log import last_outages
+from netkit.platforms.eos.facts.interface import last_outages
 from netkit.platforms.outage import NEVER, Outage
 
 MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(9998, 12, 31)).map(lambda one: one.replace(microsecond=0))

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from netkit.errors import SnapshotError
 from netkit.facts import Absent, Facts, Observation, Sample, Snapshot, serial
+from netkit.facts.device import FileSystem, Interface, Neighbor, Probe, System
+from netkit.facts.host import BgpSession, Lookup
 from netkit.facts.optic import Lane, Limits, Line, Module
-from netkit.facts.probe import Probe
 from netkit.facts.qos import Ecn, PortQos, Watchdog
-from netkit.facts.routing import BgpSession, Lookup
-from netkit.facts.system import FileSystem, Interface, Neighbor, System
-from netkit.facts.trial import Collective, Stream, Transfer, Trial
+from netkit.facts.snapshot import Collective, Stream, Transfer, Trial
 
 WHOLE = Snapshot(
     "ai1",

@@ -7,8 +7,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from netkit.facts import Absent, Facts
-from netkit.facts.absent import NOT_ASKED
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.platforms.view import View
 from tests.conftest import UPDATE
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from netkit.facts import Facts
-from netkit.facts.system import System
+from netkit.facts.device import System
 from netkit.judge import PASSED, Check, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
 from netkit.judge.run import Result, run
 from tests.judge.scenes import fabric, observation, scene

@@ -1,7 +1,7 @@
 import pytest
 
 from netkit.facts import Facts, Observation, Sample, Snapshot
-from netkit.facts.system import System
+from netkit.facts.device import System
 from netkit.judge.delta import Delta, State
 from netkit.judge.since import Earlier, since
 from tests.judge import scenes

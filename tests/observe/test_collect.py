@@ -8,10 +8,10 @@ import pytest
 
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Observation
-from netkit.facts.system import Interface, System
-from netkit.observe import Options, Target, collect, look
+from netkit.facts.device import Interface, System
+from netkit.observe import Options, Target, collect, collector
 from netkit.observe.assemble import Readings, facts, instead, sample
-from netkit.observe.collect import _Collection
+from netkit.observe.collector import _Collection
 from netkit.platforms.view import Reply, View
 
 
@@ -204,7 +204,7 @@ def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_no
 
 
 def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "HANG_UP_S", 0.1)
+    monkeypatch.setattr(collector, "HANG_UP_S", 0.1)
     other_is_through, waits = threading.Event(), []
 
     class Sticking(Answering):
@@ -224,7 +224,7 @@ def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pyt
 
 
 def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(look, "HANG_UP_S", 0.1)
+    monkeypatch.setattr(collector, "HANG_UP_S", 0.1)
     seen = threading.Event()
 
     class Clinging(Answering):

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from netkit.errors import AccessError, Problem
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, trial_plan
 from netkit.platforms.linux.acceptance import results

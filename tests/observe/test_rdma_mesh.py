@@ -3,10 +3,10 @@
 import subprocess
 from itertools import chain
 
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
 from netkit.observe.probing import probe_pairs
-from netkit.observe.rdma_mesh import TOOL, rdma_mesh
+from netkit.observe.trial_plan import TOOL, rdma_mesh
 from netkit.platforms.linux.acceptance import results
 from netkit.platforms.view import Reply
 from tests.judge.scenes import fabric

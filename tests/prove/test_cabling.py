@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from netkit.prove.cabling import obstacle
-from netkit.prove.part import cut
+from netkit.prove.proof import cut
 from tests import intents
 
 FABRIC = intents.fabric(intents.BASE)

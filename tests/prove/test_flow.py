@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from netkit.design import Fabric
-from netkit.prove.flow import ACROSS, SAME_LEAF, SAME_UNIT, SCOPES, flows
-from netkit.prove.part import cut
+from netkit.prove.proof import ACROSS, SAME_LEAF, SAME_UNIT, SCOPES, cut, flows
 from tests import intents
 
 FABRIC = intents.fabric(intents.BASE)

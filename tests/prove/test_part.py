@@ -11,7 +11,7 @@ from netkit.design import Fabric
 from netkit.design.expectation import expectations
 from netkit.design.select import Device
 from netkit.errors import LabError
-from netkit.prove.part import Part, choose, cut
+from netkit.prove.proof import Part, choose, cut
 from netkit.render import Engine, render
 from tests import intents
 from tests.command import ROOT

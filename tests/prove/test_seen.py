@@ -4,9 +4,20 @@ from netkit.lab.proof.calling import Call, Gap, Heard
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.shape import Loss, Step
 from netkit.platforms.change import Risk, Way
-from netkit.prove.flow import ACROSS, SAME_LEAF, Flow
-from netkit.prove.proof import of_loss
-from netkit.prove.seen import BEFORE, ScopeSeen, Turn, WaveSeen, by_scope, by_wave, mute, since_the_first
+from netkit.prove.proof import (
+    ACROSS,
+    BEFORE,
+    SAME_LEAF,
+    Flow,
+    ScopeSeen,
+    Turn,
+    WaveSeen,
+    by_scope,
+    by_wave,
+    mute,
+    of_loss,
+    since_the_first,
+)
 
 TURNS = (Turn(1, ("spine01",), 100.0), Turn(2, ("leaf01", "leaf02"), 200.0))
 FLOWS = tuple(Flow(scope, Call(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))

@@ -7,9 +7,7 @@ import pytest
 
 from netkit.deploy import DeviceOutcome, Result, State
 from netkit.prove import telling
-from netkit.prove.flow import ACROSS, SAME_LEAF
-from netkit.prove.proof import Booted, Examined, Proof
-from netkit.prove.seen import BEFORE, ScopeSeen, WaveSeen
+from netkit.prove.proof import ACROSS, BEFORE, SAME_LEAF, Booted, Examined, Proof, ScopeSeen, WaveSeen
 from tests.conftest import Golden
 
 PROVEN = Proof(

@@ -11,8 +11,8 @@ from netkit.cli.check.check import judged_of
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place
+from netkit.facts.device import Neighbor
 from netkit.facts.optic import Module
-from netkit.facts.system import Neighbor
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.judge import Scene, catalog

@@ -12,8 +12,8 @@ import pytest
 from netkit.cli.check.check import judged_of
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.facts import COUNTERS, Facts
+from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
-from netkit.facts.system import Interface
 from netkit.judge import Scene, catalog
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.exposition import OWN

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from netkit.facts import Facts, Observation, Sample, Snapshot
+from netkit.facts.device import System
 from netkit.facts.optic import Lane, Module
-from netkit.facts.system import System
 from netkit.judge import Finding, Verdict
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst

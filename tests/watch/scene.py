@@ -3,11 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Sample
-from netkit.watch.board import Board, Outline
+from netkit.watch.board import Board, Outline, Wire
 from netkit.watch.feed import Condition
 from netkit.watch.record import Event
 from netkit.watch.session import take
-from netkit.watch.wire import Wire
 
 BEGAN_S = 1_700_000_000.0
 WIRES = (

@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, Outline, Scene
+from netkit.watch.board import Board, Outline, Scene, Wire
 from netkit.watch.detail import HEAD, detail
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame, unbounded
 from netkit.watch.look import Look
-from netkit.watch.number import percent, short, sparkline
-from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, plain
-from netkit.watch.wire import Wire
+from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, percent, plain, short, sparkline
 from tests.watch.scene import BEGAN_S, OUTLINE, board, sample
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "watch"

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.facts import Sample
-from netkit.watch.meter import Meter
-from netkit.watch.reading import by_port, reading
+from netkit.watch.board import Meter
+from netkit.watch.feed import by_port, reading
 
 PLACES = ("swp1", "swp2", "swp3")
 counts = st.dictionaries(st.sampled_from(PLACES), st.integers(0, 2**64 - 1), min_size=1)

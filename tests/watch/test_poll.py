@@ -9,9 +9,7 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Sample
 from netkit.platforms.view import Reply, View, Viewer
-from netkit.watch.feed import Condition
-from netkit.watch.kept import Kept
-from netkit.watch.poll import Poll
+from netkit.watch.feed import Condition, Kept, Poll
 from netkit.watch.session import running
 from tests.lab.running import until
 
@@ -91,7 +89,7 @@ def heard_by_test() -> Heard:
 
 @pytest.fixture(name="watched")
 def watched_device(device: Device, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    monkeypatch.setattr("netkit.watch.kept.FIRST_WAIT_S", 0.01)
+    monkeypatch.setattr("netkit.watch.feed.FIRST_WAIT_S", 0.01)
     feeds: list[Kept[Viewer]] = []
 
     def start() -> Kept[Viewer]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.reading import Reading
-from netkit.watch.track import KEPT, Point, Track
+from netkit.watch.board import KEPT, Point, Track
+from netkit.watch.feed import Reading
 
 
 def track(*intervals: tuple[float, float, float | None]) -> Track:

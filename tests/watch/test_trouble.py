@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, Row
+from netkit.watch.board import Board, Level, Limits, Row, Wire, judged, natural, pauses_of, sources
+from netkit.watch.feed import Reading
 from netkit.watch.look import key
-from netkit.watch.reading import Reading
 from netkit.watch.session import take
-from netkit.watch.trouble import Level, Limits, judged, natural, pauses_of, sources
-from netkit.watch.wire import Wire
 from tests.watch.scene import BEGAN_S, OUTLINE, WIRES, board, ports, sample, storm, storm_at
 
 rates = st.none() | st.just(0.0) | st.floats(0, 1e12)

@@ -31,12 +31,22 @@ from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.platforms.config import Files
 from netkit.prove import proof as proofs
-from netkit.prove.cabling import obstacle
-from netkit.prove.flow import Flow, flows
-from netkit.prove.part import MOST_DEVICES, Part, choose, cut
-from netkit.prove.proof import Examined, Proof
-from netkit.prove.seen import Turn, by_scope, by_wave, mute, since_the_first
-from netkit.prove.tried import NOWHERE, untried
+from netkit.prove.cabling import NOWHERE, obstacle, untried
+from netkit.prove.proof import (
+    MOST_DEVICES,
+    Examined,
+    Flow,
+    Part,
+    Proof,
+    Turn,
+    by_scope,
+    by_wave,
+    choose,
+    cut,
+    flows,
+    mute,
+    since_the_first,
+)
 from netkit.render import Engine
 
 INTERVAL_S = 0.1

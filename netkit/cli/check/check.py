@@ -18,7 +18,7 @@ from netkit.cli.terminal.text import columns, write_json
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.judge import Check, Scene, Verdict, catalog
 from netkit.judge.limit import Limit
 from netkit.judge.run import Judgement

@@ -40,7 +40,7 @@ from types import SimpleNamespace
 import pytest
 
 from netkit.facts import Facts
-from netkit.facts.system import System
+from netkit.facts.device import System
 from netkit.judge import Verdict, catalog
 
 (CHECK,) = catalog.of_file(Path(__file__).parent / "{name}.py")

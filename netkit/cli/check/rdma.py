@@ -12,10 +12,9 @@ from netkit.cli.terminal.progress import counter
 from netkit.design import Host
 from netkit.errors import Problem, UsageError
 from netkit.facts import Absent
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
-from netkit.observe.rdma_mesh import LIMIT_S, TOOL, rdma_mesh
-from netkit.observe.trial_plan import MOST_SHOWN, Round
+from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, Round, rdma_mesh
 from netkit.platforms.linux.acceptance import perftest, results
 from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
 from netkit.report.plan_view import counted

@@ -8,7 +8,7 @@ from pathlib import Path
 from netkit.cli.check.checking import Checking
 from netkit.errors import CheckError, Problem
 from netkit.facts import Absent, Snapshot
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.judge import Check, Scene
 from netkit.platforms.linux.acceptance import results
 

@@ -25,18 +25,13 @@ from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
 from netkit.observe import subject
 from netkit.platforms.view import Subject
-from netkit.watch.board import Board, Outline
-from netkit.watch.feed import Feed
+from netkit.watch.board import Board, Limits, Outline, wires
+from netkit.watch.feed import Feed, Kept, Poll, Stream
 from netkit.watch.frame import unbounded
-from netkit.watch.kept import Kept
 from netkit.watch.look import Look
-from netkit.watch.poll import Poll
 from netkit.watch.record import Record, read
 from netkit.watch.session import Desk, Replay, running
 from netkit.watch.span import glyphs_for, plain
-from netkit.watch.stream import Stream
-from netkit.watch.trouble import Limits
-from netkit.watch.wire import wires
 
 STREAMS = "gnmi"
 """The source by which devices tell counters by themselves."""

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from netkit.watch.board import Board, Health, Row
+from netkit.watch.board import WORDS, Board, Health, Row
+from netkit.watch.feed import Reading
 from netkit.watch.look import Look, shown
-from netkit.watch.reading import Reading
-from netkit.watch.trouble import WORDS
 
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:

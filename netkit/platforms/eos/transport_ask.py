@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.errors import AccessError
-from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
+from netkit.platforms.eos.facts.interface import IN_WORDS, REVISIONS
 from netkit.platforms.view import Reply
 
 ALONE_S = 10.0

@@ -9,10 +9,18 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms.gnmi.credential import Login, Place
 from netkit.platforms.gnmi.facts import sonic
 from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
-from netkit.platforms.gnmi.question import CAPABILITIES, Question, asked, question
-from netkit.platforms.gnmi.transport import SILENT, Line, MissingLibraryError, RefusedStreamError, library
-from netkit.platforms.gnmi.transport_stream import SHORTEST_S, Deliver, Reader, Samples
-from netkit.platforms.gnmi.update import written
+from netkit.platforms.gnmi.message import CAPABILITIES, Question, asked, question, written
+from netkit.platforms.gnmi.transport import (
+    SHORTEST_S,
+    SILENT,
+    Deliver,
+    Line,
+    MissingLibraryError,
+    Reader,
+    RefusedStreamError,
+    Samples,
+    library,
+)
 from netkit.platforms.view import Reply, Subject
 
 INSTALL = "install netkit with its extra gnmi: pip install '.[gnmi]' in its checkout"

@@ -1,13 +1,143 @@
-"""gNMI's messages to updates and back. The classes are pygnmi's, handed in: nothing here needs it before it is used."""
+"""gNMI messages: paths, questions, updates, and their protocol buffers."""
 
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from netkit.platforms.gnmi.path import Path, Step
-from netkit.platforms.gnmi.question import Question
-from netkit.platforms.gnmi.update import Update
-from netkit.platforms.shown import parsed
+from netkit.platforms.shown import parsed, table
+
+STEP = re.compile(r"/([^/\[\]]+)((?:\[[^\[\]=]+=[^\[\]]*\])*)")
+KEY = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a path: a name, and by which keys one of a list is meant."""
+
+    name: str
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+Path = tuple[Step, ...]
+
+
+def path(text: str) -> Path:
+    """Return the path that is written as /interfaces/interface[name=Ethernet1]/state; empty when none is."""
+    return tuple(_steps(text)) if re.fullmatch(f"(?:{STEP.pattern})+", text) else ()
+
+
+def _steps(text: str) -> Iterator[Step]:
+    for found in STEP.finditer(text):
+        yield Step(found[1], dict(KEY.findall(found[2])))
+
+
+def spelled(steps: Path) -> str:
+    """Return a path as text."""
+    return "".join(f"/{one.name}" + "".join(f"[{key}={value}]" for key, value in one.keys.items()) for one in steps)
+
+
+PLACE = re.compile(r"(?:([\w.-]{1,64}):)?(/\S+)", re.ASCII)
+ONCE = "once "
+CAPABILITIES = "capabilities"
+"""What the server speaks; whoever may ask that is let in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to be told: a path, and on SONiC the database it is in."""
+
+    path: Path
+    target: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return it as it is written."""
+        return f"{self.target}:{spelled(self.path)}" if self.target else spelled(self.path)
+
+    @property
+    def command(self) -> str:
+        """Return it as a command."""
+        return f"{ONCE}{self.place}"
+
+
+def question(place: str) -> Question | None:
+    """Return what is asked at a place; None when it is none."""
+    found = PLACE.fullmatch(place)
+    steps = path(found[2]) if found else ()
+    return Question(steps, found[1] or "") if found and steps else None
+
+
+def asked(command: str) -> Question | None:
+    """Return what a command asks; None when it is none of gNMI's."""
+    return question(command.removeprefix(ONCE)) if command.startswith(ONCE) else None
+
+
+DEEPEST = 16
+"""Trees that go deeper are none of those that are asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """A value at a path: a number, a word, or a whole tree as JSON."""
+
+    path: Path
+    value: object
+
+
+def written(updates: Iterable[Update]) -> str:
+    """Return updates as text."""
+    return "".join(f"{json.dumps([_shown(one.path), one.value])}\n" for one in updates)
+
+
+def read(text: str) -> Iterator[Update]:
+    """Yield the updates of a text; whatever the text, what cannot be read is left out."""
+    for line in text.splitlines():
+        found = parsed(line)
+        if isinstance(found, list) and len(found) == 2 and isinstance(found[0], list):
+            steps = tuple(_update_steps(found[0]))
+            if len(steps) == len(found[0]):
+                yield Update(steps, found[1])
+
+
+def leaves(update: Update) -> Iterator[tuple[Path, object]]:
+    """Yield the single values of an update. A list in a tree has the keys that its entries name themselves by."""
+    yield from _leaves(update.path, update.value, DEEPEST)
+
+
+def _leaves(path: Path, value: object, deeper: int) -> Iterator[tuple[Path, object]]:
+    if not isinstance(value, dict | list):
+        yield path, value
+    elif isinstance(value, dict) and deeper:
+        for name, one in value.items():
+            yield from _below(path, str(name), one, deeper - 1)
+
+
+def _below(path: Path, name: str, value: object, deeper: int) -> Iterator[tuple[Path, object]]:
+    if not isinstance(value, list):
+        yield from _leaves((*path, Step(name)), value, deeper)
+        return
+    for entry in value:
+        if isinstance(entry, dict):
+            yield from _leaves((*path, Step(name, _keys(entry))), entry, deeper)
+
+
+def _keys(entry: Mapping[str, object]) -> Mapping[str, str]:
+    return {name.rpartition(":")[2]: one for name, one in entry.items() if isinstance(one, str)}
+
+
+def _shown(path: Path) -> list[object]:
+    return [[one.name, dict(one.keys)] if one.keys else one.name for one in path]
+
+
+def _update_steps(shown: list[object]) -> Iterator[Step]:
+    for one in shown:
+        if isinstance(one, str):
+            yield Step(one)
+        elif isinstance(one, list) and len(one) == 2 and isinstance(one[0], str):
+            yield Step(one[0], {key: value for key, value in table(one[1]).items() if isinstance(value, str)})
+
 
 NANO = 1_000_000_000
 MOST_PATHS = 100_000
@@ -49,13 +179,13 @@ class Paths:
             key = start + one.path.SerializeToString()
             path = self._known.get(key)
             if path is None:
-                path = (*_steps(prefix), *_steps(one.path))
+                path = (*_message_steps(prefix), *_message_steps(one.path))
                 if len(self._known) < MOST_PATHS:
                     self._known[key] = path
             yield Update(path, _value(one.val))
 
 
-def _steps(path: Any) -> Path:
+def _message_steps(path: Any) -> Path:
     return tuple(Step(one.name, dict(one.key)) for one in path.elem)
 
 

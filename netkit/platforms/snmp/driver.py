@@ -5,11 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from netkit.errors import AccessError, Problem
-from netkit.platforms.snmp.command import question
-from netkit.platforms.snmp.credential import Community, Credential
-from netkit.platforms.snmp.transport import Line, Place, RefusedQuestionError
-from netkit.platforms.snmp.varbind import line
-from netkit.platforms.snmp.walk import WalkError
+from netkit.platforms.snmp.transport import (
+    Community,
+    Credential,
+    Line,
+    Place,
+    RefusedQuestionError,
+    WalkError,
+    line,
+    question,
+)
 from netkit.platforms.view import Reply
 
 SAME_ADDRESS = "see the community or the user in access.yaml, and from which addresses the switch answers"

@@ -1,21 +1,226 @@
-"""Talking to one SNMP agent through pysnmp: one engine, one UDP socket, one event loop, in whichever thread asks.
-
-pysnmp ties an engine to the loop it was made in and leaves its timer running there, so each connection has a loop of
-its own and ends both together. Names are numbers throughout: no MIB is looked up.
-"""
+"""By what an SNMP agent lets in. No secret is part of a text of these."""
 
 import asyncio
 import importlib
+import re
 import socket
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
 
-from netkit.platforms.snmp.credential import AUTH_PROTOCOLS, PRIV_PROTOCOLS, Community, Credential
-from netkit.platforms.snmp.varbind import Oid, Value
-from netkit.platforms.snmp.walk import Walk
+AuthProtocol = Literal["sha1", "sha224", "sha256", "sha384", "sha512"]
+PrivProtocol = Literal["aes128", "aes256"]
+AUTH_PROTOCOLS: Mapping[AuthProtocol, str] = {
+    "sha1": "USM_AUTH_HMAC96_SHA",
+    "sha224": "USM_AUTH_HMAC128_SHA224",
+    "sha256": "USM_AUTH_HMAC192_SHA256",
+    "sha384": "USM_AUTH_HMAC256_SHA384",
+    "sha512": "USM_AUTH_HMAC384_SHA512",
+}
+"""Name → what pysnmp calls it."""
+PRIV_PROTOCOLS: Mapping[PrivProtocol, str] = {"aes128": "USM_PRIV_CFB128_AES", "aes256": "USM_PRIV_CFB256_AES"}
+"""Keys of 256 bits are made as Cisco and net-snmp's default do; the draft of Blumenthal makes others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """Version 2c: a word that travels in the clear."""
+
+    word: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Version 3: a user, with what it proves itself and hides its questions by; empty for neither."""
+
+    name: str
+    auth: str = field(default="", repr=False)
+    auth_protocol: AuthProtocol = "sha1"
+    priv: str = field(default="", repr=False)
+    priv_protocol: PrivProtocol = "aes128"
+
+
+Credential = Community | User
+
+
+Oid = tuple[int, ...]
+Value = int | bytes | Oid
+Table = Mapping[int, Mapping[Oid, Value]]
+"""Column → index → value."""
+LARGEST_PART = 2**32 - 1
+ARCS = r"\d{1,10}(?:\.\d{1,10}){0,127}"
+LINE = re.compile(rf"({ARCS}) ([isxo]) (.*)", re.ASCII)
+NUMBER = re.compile(r"-?\d{1,20}", re.ASCII)
+HEX = re.compile(r"(?:[0-9a-f]{2})*", re.ASCII)
+
+
+def oid(text: str) -> Oid:
+    """Return the name that a text spells; it must be one."""
+    return tuple(map(int, text.split(".")))
+
+
+def spelled(name: Oid) -> str:
+    """Return a name as text."""
+    return ".".join(map(str, name))
+
+
+def line(name: Oid, value: Value) -> str:
+    """Return one value as a line."""
+    return f"{spelled(name)} {_value(value)}"
+
+
+def _value(value: Value) -> str:
+    if isinstance(value, int):
+        return f"i {value}"
+    if isinstance(value, tuple):
+        return f"o {spelled(value)}"
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    return f"s {text}" if text and text.isprintable() and text == text.strip() else f"x {value.hex()}"
+
+
+def table(text: str) -> Table:
+    """Return what the lines say; whatever they are, nothing is raised."""
+    found: dict[int, dict[Oid, Value]] = {}
+    for name, value in _read(text.split("\n")):
+        if len(name) > 1:
+            found.setdefault(name[0], {})[name[1:]] = value
+    return found
+
+
+def _read(lines: Iterable[str]) -> Iterable[tuple[Oid, Value]]:
+    for one in lines:
+        matched = LINE.fullmatch(one)
+        name = _name(matched[1]) if matched else None
+        value = _parsed(matched[2], matched[3]) if matched else None
+        if name is not None and value is not None:
+            yield name, value
+
+
+def _parsed(kind: str, text: str) -> Value | None:
+    if kind == "s":
+        return text.encode("utf-8", "replace")
+    if kind == "i":
+        return int(text) if NUMBER.fullmatch(text) else None
+    if kind == "x":
+        return bytes.fromhex(text) if HEX.fullmatch(text) else None
+    return _name(text) if re.fullmatch(ARCS, text, re.ASCII) else None
+
+
+def _name(text: str) -> Oid | None:
+    found = oid(text)
+    return found if max(found) <= LARGEST_PART else None
+
+
+def number(rows: Table, column: int, index: Oid) -> int | None:
+    """Return a number of a table; None where there is none."""
+    value = rows.get(column, {}).get(index)
+    return value if isinstance(value, int) else None
+
+
+def octets(rows: Table, column: int, index: Oid) -> bytes:
+    """Return bytes of a table; empty where there are none."""
+    value = rows.get(column, {}).get(index)
+    return value if isinstance(value, bytes) else b""
+
+
+def words(rows: Table, column: int, index: Oid) -> str:
+    """Return text of a table; empty where there is none."""
+    text = octets(rows, column, index).decode("utf-8", "replace").strip().strip("\0")
+    return text if text.isprintable() else ""
+
+
+def mac(value: bytes) -> str:
+    """Return an Ethernet address as everybody writes it; empty when it is none."""
+    return ":".join(f"{byte:02x}" for byte in value) if len(value) == 6 else ""
+
+
+MOST_VALUES = 200_000
+"""No table of a switch is so long; an agent that never ends is stopped."""
+VALUES_AT_ONCE = 60
+"""They fit into one or two packets, so that little is lost with one of them."""
+Answer = Iterable[tuple[Oid, Value | None]]
+"""Names and values in the order of the answer; without a value where the agent has none."""
+
+
+class WalkError(Exception):
+    """The agent answers what cannot be an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A walk under way."""
+
+    root: Oid
+    at: Mapping[int, Oid]
+    """Column that is not at its end → the last name that was seen of it."""
+    found: Mapping[Oid, Value] = field(default_factory=dict)
+    """Name below the root → value."""
+
+    @classmethod
+    def of(cls, root: Oid, columns: Sequence[int]) -> "Walk":
+        """Begin."""
+        return cls(root, {column: (*root, column) for column in columns})
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all columns are at their ends."""
+        return not self.at
+
+    @property
+    def repetitions(self) -> int:
+        """Return how many rows to ask for."""
+        return max(1, VALUES_AT_ONCE // max(1, len(self.at)))
+
+    def after(self, answer: Answer) -> "Walk":
+        """Return the walk after an answer, whose values go round the columns that were asked for."""
+        asked = tuple(self.at)
+        at, found, is_empty = dict(self.at), dict(self.found), True
+        for position, (name, value) in enumerate(answer):
+            is_empty = False
+            column = asked[position % len(asked)]
+            if column not in at:
+                continue
+            if value is None or name[: len(self.root) + 1] != (*self.root, column):
+                del at[column]
+                continue
+            if name <= at[column]:
+                raise WalkError(f"it goes in circles at {spelled(name)}")
+            at[column] = name
+            found[name[len(self.root) :]] = value
+        if is_empty:
+            raise WalkError("it answers without a value")
+        if len(found) > MOST_VALUES:
+            raise WalkError(f"it has more than {MOST_VALUES} values")
+        return Walk(self.root, at, found)
+
+
+COMMAND = re.compile(rf"walk (\S+) ({ARCS}) (\d{{1,5}}(?:,\d{{1,5}})*)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Columns of a table."""
+
+    name: str
+    root: Oid
+    columns: tuple[int, ...]
+
+    @property
+    def command(self) -> str:
+        """Return it as a command."""
+        return f"walk {self.name} {spelled(self.root)} {','.join(map(str, self.columns))}"
+
+
+def question(command: str) -> Question | None:
+    """Return what a command asks; None when it is none of SNMP's."""
+    found = COMMAND.fullmatch(command)
+    return Question(found[1], oid(found[2]), tuple(map(int, found[3].split(",")))) if found else None
+
 
 Answered = TypeVar("Answered")
 TRIES = 3
@@ -201,7 +406,7 @@ class Line:
             raise RefusedQuestionError(type(failure).__name__)
         if status:
             raise RefusedQuestionError(str(status.prettyPrint()))
-        return [(tuple(name), _value(value)) for name, value in found]
+        return [(tuple(name), _transport_value(value)) for name, value in found]
 
 
 def _refuse_unusable(credential: Credential) -> None:
@@ -213,7 +418,7 @@ def _refuse_unusable(credential: Credential) -> None:
         raise RefusedQuestionError("privacy needs authentication too: name its secret")
 
 
-def _value(value: Any) -> Value | None:
+def _transport_value(value: Any) -> Value | None:
     """Return a value of pysnmp as a plain one; None for noSuchObject, endOfMibView and the like, which are empty."""
     univ: Any = importlib.import_module("pyasn1.type.univ")
     if isinstance(value, univ.Null):

@@ -6,8 +6,7 @@ from typing import Any
 
 from netkit.design import Host, Switch
 from netkit.facts import Absent
-from netkit.facts.absent import NOT_ASKED
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import Seen
 from netkit.judge.run import Judgement
 from netkit.report.page import table

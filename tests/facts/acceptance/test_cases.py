@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from netkit.facts import Absent
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.platforms.linux.acceptance import results
 from netkit.platforms.linux.acceptance.result import mark
 from tests.facts.hostile import STRANGE, TREES, changed

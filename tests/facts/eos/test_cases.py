@@ -9,14 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import Absent
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, System
 from netkit.facts.optic import Line
-from netkit.facts.system import System
 from netkit.observe.assemble import facts
-from netkit.platforms.eos.facts import line, system
-from netkit.platforms.eos.facts.command import IN_WORDS, REVISIONS
-from netkit.platforms.eos.facts.port import lanes, own
-from netkit.platforms.eos.facts.views import views
+from netkit.platforms.eos.facts import interface
+from netkit.platforms.eos.facts.interface import IN_WORDS, REVISIONS, lanes, own
+from netkit.platforms.eos.facts.views import system, views
 from netkit.platforms.view import Reply, Subject, View
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
@@ -139,7 +137,7 @@ def test_a_mark_that_nobody_counts_is_not_zero() -> None:
 def test_a_boot_time_that_moves_with_the_clock_is_no_boot_where_there_is_an_uptime(
     shown: dict[str, float], boot: str
 ) -> None:
-    found = system.system(json.dumps({"version": "4.35.1F", **shown}), "").system
+    found = system(json.dumps({"version": "4.35.1F", **shown}), "").system
     assert found == System(version="4.35.1F", uptime_s=shown.get("uptime"), boot=boot)
 
 
@@ -150,7 +148,7 @@ def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
 
     outer = {"description": {"location": "line"}}
     chips = [chip("line", 5e-10, 3), {"description": {}}, chip("system", 1e-12, 2), chip("line", 1e-22, 9), outer]
-    found = line.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": {"phyStatuses": chips}}}), ())
+    found = interface.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": {"phyStatuses": chips}}}), ())
     assert found.lines == {"Ethernet1/1": Line(ber=1e-22)}
     assert found.counters == {"fec_corrected": {"Ethernet1/1": 9}, "fec_uncorrectable": {"Ethernet1/1": 0}}
 
@@ -158,6 +156,6 @@ def test_behind_several_chips_the_last_one_sees_the_cable() -> None:
 @pytest.mark.parametrize(("told", "ber"), [(0, 0.0), (1, 1.0), (1.5, None), (-1e-9, None), (2**63, None)])
 def test_an_error_rate_that_is_no_share_of_bits_is_not_known(told: float, ber: float | None) -> None:
     phy = {"phyStatuses": [{"preFecBer": {"value": told}}]}
-    assert line.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": phy}}), ()).lines == {
+    assert interface.lines(json.dumps({"interfacePhyStatuses": {"Ethernet1/1": phy}}), ()).lines == {
         "Ethernet1/1": Line(ber=ber)
     }

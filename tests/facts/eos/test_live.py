@@ -12,7 +12,7 @@ from netkit.errors import AccessError
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS
 from netkit.facts.qos import Ecn, Watchdog
-from netkit.platforms.eos.facts.command import IN_WORDS
+from netkit.platforms.eos.facts.interface import IN_WORDS
 from tests import intents
 from tests.facts.live_switch import ask, broken, look, misplaced, views
 from tests.lab.running import RunningLab, intent, needs_lab, on_platform, running, until, write_fabric

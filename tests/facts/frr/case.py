@@ -6,8 +6,7 @@ from typing import Any
 
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
-from netkit.platforms.frr.facts import command
-from netkit.platforms.frr.facts.views import views
+from netkit.platforms.frr.facts import views
 from netkit.platforms.view import Reply, Subject, View
 
 FOLDER = Path(__file__).parent / "cases"
@@ -20,7 +19,7 @@ def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     told = found["subject"]
     subject = Subject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
-    return views(subject), {getattr(command, name): _text(shown) for name, shown in found["answers"].items()}
+    return views.views(subject), {getattr(views, name): _text(shown) for name, shown in found["answers"].items()}
 
 
 def _text(shown: Any) -> str:

@@ -7,21 +7,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import (
-    counter,
-    dcb,
-    default_route,
-    link_up,
-    lldp,
-    lookup,
-    mlnx_qos,
-    mlxlink,
-    nic,
-    optic,
-    pci,
-    probe,
-)
-from netkit.platforms.linux.facts.tree import LAST, Card, Tree, parse
+from netkit.platforms.linux.facts import counter, hardware, interface, optic, probe, qos
+from netkit.platforms.linux.facts.reading import LAST, Card, Tree, parse
 
 FOLDER = Path(__file__).parent / "cases"
 ASKED = tuple(("10.128.0.1", "rail0", f"10.0.0.{number}") for number in range(1, 7))
@@ -46,17 +33,17 @@ def _statistics(text: str) -> object:
 READERS: Mapping[str, Callable[[str], object]] = {
     "disk": lambda text: disk.parse(text).file_systems,
     "modules": optic.modules,
-    "link_up": link_up.times_s,
-    "mlxlink": mlxlink.shown,
-    "mlnx_qos": mlnx_qos.parse,
-    "dcb": dcb.parse,
-    "lldp": lldp.neighbors,
+    "link_up": interface.times_s,
+    "mlxlink": optic.shown,
+    "mlnx_qos": qos.parse_mlnx_qos,
+    "dcb": qos.parse_dcb,
+    "lldp": interface.neighbors,
     "probes": lambda text: probe.probes(text, SENT),
-    "lookups": lambda text: lookup.lookups(text, ASKED),
-    "default_routes": default_route.default_routes,
+    "lookups": lambda text: interface.lookups(text, ASKED),
+    "default_routes": interface.default_routes,
     "statistics": _statistics,
-    "lspci": pci.devices,
-    "mlxconfig": nic.firmware,
+    "lspci": hardware.devices,
+    "mlxconfig": hardware.firmware,
 }
 CASES = tuple(sorted(FOLDER.glob("*/*.txt")))
 

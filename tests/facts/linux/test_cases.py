@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
-from netkit.platforms.linux.facts import default_route, lookup, mlnx_qos, optic, views
-from netkit.platforms.linux.facts.lane import in_use
+from netkit.platforms.linux.facts import interface, optic, qos, views
+from netkit.platforms.linux.facts.optic import in_use
 from netkit.platforms.view import Subject, SubjectNic
 from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
 
@@ -112,17 +112,17 @@ def test_what_is_yielded_has_known_names() -> None:
 def test_colours_change_nothing() -> None:
     text = (CASES[0].parent.parent / "mlnx_qos/os_controlled.txt").read_text(encoding="utf-8")
     coloured = "".join(f"\x1b[36m{line}\x1b[0m\n" for line in text.splitlines())
-    assert mlnx_qos.parse(coloured) == mlnx_qos.parse(text)
+    assert qos.parse_mlnx_qos(coloured) == qos.parse_mlnx_qos(text)
 
 
 @pytest.mark.parametrize("text", ["", "#@ 4\n#= 127\n#@ 6\n[]\n#= 0\n", '#@ 4\n[{"dst": "default", \n#= 0\n'])
 def test_default_routes_that_were_not_told_are_not_none_at_all(text: str) -> None:
-    assert default_route.default_routes(text) is None
+    assert interface.default_routes(text) is None
 
 
 def test_lookups_that_were_not_all_answered_are_absent() -> None:
-    assert lookup.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer all that was asked")
-    assert isinstance(lookup.lookups("", ASKED), Absent)
+    assert interface.lookups("[]\n#@ complaints\n", ASKED) == Absent("ip route get did not answer all that was asked")
+    assert isinstance(interface.lookups("", ASKED), Absent)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 from netkit.facts import Absent
+from netkit.facts.device import Interface, System
 from netkit.facts.host import HostFacts
 from netkit.facts.qos import Ecn
-from netkit.facts.system import Interface, System
-from netkit.platforms.linux.facts import counter, interface, nic, pci, qos, tree
-from netkit.platforms.linux.facts.host import host
-from netkit.platforms.linux.facts.system import system
+from netkit.platforms.linux.facts import counter, hardware, interface, qos, reading
+from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.view import SubjectNic
 from tests.facts.linux.case import CASES, DEVICES
 from tests.facts.linux.case import tree as made
@@ -31,20 +30,20 @@ VERSIONS = (
 LSPCI = next(case for case in CASES if case.parent.name == "lspci").read_text(encoding="utf-8")
 
 
-def cards(files: Mapping[str, str], *nics: SubjectNic) -> tuple[tree.Card, ...]:
-    return tree.cards(made(files), nics or (NIC,))
+def cards(files: Mapping[str, str], *nics: SubjectNic) -> tuple[reading.Card, ...]:
+    return reading.cards(made(files), nics or (NIC,))
 
 
 def test_a_tree_that_was_cut_off_is_none() -> None:
     whole = f"{CARD}/net/rail0/speed\x00400000\n/end\x00\n"
-    assert tree.parse(whole).files == {f"{CARD}/net/rail0/speed": "400000"}
-    assert tree.parse(whole[:-8]).files == {}
+    assert reading.parse(whole).files == {f"{CARD}/net/rail0/speed": "400000"}
+    assert reading.parse(whole[:-8]).files == {}
 
 
 def test_a_card_is_what_is_at_its_address_whatever_its_name() -> None:
-    assert cards(OWN) == (tree.Card("rail0", NIC.pci, "mlx5_0", CARD),)
+    assert cards(OWN) == (reading.Card("rail0", NIC.pci, "mlx5_0", CARD),)
     renamed = {f"{CARD}/net/enp24s0np0/speed": "400000", f"{CARD}/infiniband/mlx5_9/fw_ver": "1"}
-    assert cards(renamed) == (tree.Card("enp24s0np0", NIC.pci, "mlx5_9", CARD),)
+    assert cards(renamed) == (reading.Card("enp24s0np0", NIC.pci, "mlx5_9", CARD),)
     assert cards({f"{CARD}/uevent": "DRIVER=vfio-pci"}) == ()
 
 
@@ -132,29 +131,29 @@ def test_the_index_of_roce_v2_is_looked_up_and_not_assumed() -> None:
     files = dict(OWN)
     for index, (gid, kind) in gids.items():
         files |= {f"{PORT}/gids/{index}": gid, f"{PORT}/gid_attrs/types/{index}": kind}
-    found = nic.nics(made(files), cards(files), {}, {"mlx5_0": 1024}, {})
+    found = hardware.nics(made(files), cards(files), {}, {"mlx5_0": 1024}, {})
     assert not isinstance(found, Absent)
     assert (found["rail0"].roce_gid_index, found["rail0"].active_mtu_bytes) == (5, 1024)
     assert (found["rail0"].pci_gt_s, found["rail0"].pci_width, found["rail0"].numa) == (None, None, None)
-    assert isinstance(nic.nics(made({}), (), {}, {}, {}), Absent)
+    assert isinstance(hardware.nics(made({}), (), {}, {}, {}), Absent)
 
 
 def test_the_nic_behind_the_same_switch_is_the_nearest_of_a_gpu() -> None:
-    found = pci.topology(TOPOLOGY)
+    found = hardware.topology(TOPOLOGY)
     assert found.gpus == ("0000:1b:00.0", "0000:1c:00.0")
-    assert pci.nearest(found, cards(OWN)) == {"0000:1b:00.0": "rail0"}, "the other one shares a root complex only"
-    assert pci.topology(TOPOLOGY.removesuffix("#= end\n")) == pci.Topology({}, ())
+    assert hardware.nearest(found, cards(OWN)) == {"0000:1b:00.0": "rail0"}, "the other one shares a root complex only"
+    assert hardware.topology(TOPOLOGY.removesuffix("#= end\n")) == hardware.Topology({}, ())
 
 
 def test_only_bridges_above_nics_and_gpus_matter_and_without_lspci_nobody_knows() -> None:
-    devices, topology = pci.devices(LSPCI), pci.topology(TOPOLOGY)
+    devices, topology = hardware.devices(LSPCI), hardware.topology(TOPOLOGY)
     concerned = (*topology.gpus, NIC.pci)
-    assert pci.bridges_with_access_control(devices, topology, concerned) == ("0000:17:00.0",)
-    elsewhere = pci.topology(TOPOLOGY.replace("0000:17:00.0", "0000:17:04.0"))
-    assert pci.bridges_with_access_control(devices, elsewhere, concerned) == ()
-    assert pci.bridges_with_access_control(devices, pci.Topology({}, ()), concerned) == ("0000:17:00.0",)
-    assert pci.bridges_with_access_control({}, topology, concerned) is None
-    assert pci.devices(LSPCI.removesuffix("#= end\n")) == {}
+    assert hardware.bridges_with_access_control(devices, topology, concerned) == ("0000:17:00.0",)
+    elsewhere = hardware.topology(TOPOLOGY.replace("0000:17:00.0", "0000:17:04.0"))
+    assert hardware.bridges_with_access_control(devices, elsewhere, concerned) == ()
+    assert hardware.bridges_with_access_control(devices, hardware.Topology({}, ()), concerned) == ("0000:17:00.0",)
+    assert hardware.bridges_with_access_control({}, topology, concerned) is None
+    assert hardware.devices(LSPCI.removesuffix("#= end\n")) == {}
 
 
 def test_a_host_tells_its_settings_and_what_is_installed() -> None:
@@ -166,7 +165,7 @@ def test_a_host_tells_its_settings_and_what_is_installed() -> None:
         "/sys/module/nvidia_peermem/initstate": "live",
         "/etc/nccl.conf": "# for all jobs\nNCCL_IB_TC=106\nNCCL_IB_HCA='=mlx5_0'\nnonsense",
     }
-    assert host(made(files), cards(files), {}, (), {}, pci.Topology({}, ()), VERSIONS) == HostFacts(
+    assert host(made(files), cards(files), {}, (), {}, hardware.Topology({}, ()), VERSIONS) == HostFacts(
         default_routes=(),
         sysctls={"net.ipv4.conf.all.rp_filter": "2", "net.ipv4.conf.enp24s0.100.arp_ignore": "1"},
         is_iommu_on=True,
@@ -174,7 +173,7 @@ def test_a_host_tells_its_settings_and_what_is_installed() -> None:
         nccl={"NCCL_IB_TC": "106", "NCCL_IB_HCA": "=mlx5_0"},
     )
     passed = {**files, f"{CARD}/iommu_group/type": "identity"}
-    found = host(made(passed), cards(passed), {}, None, {}, pci.Topology({}, ()), "sh: no such thing")
+    found = host(made(passed), cards(passed), {}, None, {}, hardware.Topology({}, ()), "sh: no such thing")
     assert not isinstance(found, Absent)
     assert (found.is_iommu_on, found.tools) == (False, {"nvidia_peermem": "loaded"})
 

@@ -13,11 +13,9 @@ from netkit.design.fabric import Host
 from netkit.errors import AccessError
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import COUNTERS
-from netkit.facts.device import KINDS
-from netkit.facts.host import NicFacts
+from netkit.facts.device import KINDS, Interface, Neighbor
+from netkit.facts.host import Lookup, NicFacts
 from netkit.facts.qos import Ecn, PortQos
-from netkit.facts.routing import Lookup
-from netkit.facts.system import Interface, Neighbor
 from netkit.observe import subject
 from netkit.observe.assemble import facts
 from netkit.platforms.linux.driver import LinuxDriver

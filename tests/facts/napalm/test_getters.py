@@ -14,14 +14,13 @@ from napalm.base.exceptions import ConnectionException
 
 from netkit.errors import AccessError
 from netkit.facts import Absent, Facts
+from netkit.facts.device import Interface, Neighbor, System
+from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
-from netkit.facts.routing import BgpSession
-from netkit.facts.system import Interface, Neighbor, System
 from netkit.observe import Options, Target, assemble, collect
 from netkit.platforms.napalm.driver import GetterViewer
-from netkit.platforms.napalm.facts import link
-from netkit.platforms.napalm.facts.getter import GETTERS, NEIGHBORS, OPTICS, SESSIONS
-from netkit.platforms.napalm.facts.views import views
+from netkit.platforms.napalm.facts import views as napalm_views
+from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, views
 from netkit.platforms.view import Subject, View
 from tests.facts.hostile import STRANGE, changed
 
@@ -295,6 +294,6 @@ def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
 @pytest.mark.parametrize(("broadcasts", "total"), [(1, 3), (-1, 2), (None, None), ("?", None)])
 def test_a_sum_of_packets_without_a_count_that_is_told_elsewhere_is_none(broadcasts: object, total: int | None) -> None:
     shown = {"swp1": {"rx_octets": 5, **PACKETS, "rx_broadcast_packets": broadcasts}}
-    found = link.counters(json.dumps(shown), ()).counters
+    found = napalm_views.counters(json.dumps(shown), ()).counters
     assert not isinstance(found, Absent)
     assert found.get("rx_packets") == (None if total is None else {"swp1": total})

@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import Absent
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
-from netkit.facts.system import Neighbor
 from netkit.platforms.nvue.facts.shown import duration_s
 from netkit.platforms.nvue.facts.views import DISK, views
 from netkit.platforms.view import Subject, View

@@ -13,10 +13,9 @@ from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.agents.snmp.objects import Surroundings
 from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
 from netkit.observe import assemble
-from netkit.platforms.snmp.credential import Community, Credential, User
 from netkit.platforms.snmp.driver import SnmpViewer
 from netkit.platforms.snmp.facts.views import views
-from netkit.platforms.snmp.transport import Place
+from netkit.platforms.snmp.transport import Community, Credential, Place, User
 from tests import intents
 from tests.facts.snmp.case import ALIAS, NAMES, VERSIONS, subject
 from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_node

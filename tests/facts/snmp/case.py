@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from netkit.facts import Facts
+from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.optic import Lane, Limits, Module
-from netkit.facts.system import Interface, Neighbor, System
 from netkit.observe import assemble
 from netkit.platforms.snmp.facts.views import views
 from netkit.platforms.view import Reply, Subject

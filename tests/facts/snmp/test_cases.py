@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
+from netkit.facts.device import Neighbor
 from netkit.facts.optic import Lane, Limits
-from netkit.facts.system import Neighbor
 from netkit.platforms.snmp.facts import table
 from netkit.platforms.snmp.facts.views import views
 from netkit.platforms.view import View

@@ -4,9 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.platforms.snmp.command import Question, question
-from netkit.platforms.snmp.varbind import Oid, Value, line, table
-from netkit.platforms.snmp.walk import Walk, WalkError
+from netkit.platforms.snmp.transport import Oid, Question, Value, Walk, WalkError, line, question, table
 from tests.facts.hostile import STRANGE
 
 ROOT: Oid = (1, 3, 9)

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import Absent, Facts
-from netkit.facts.device import KINDS
+from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
-from netkit.facts.system import Neighbor
 from netkit.platforms.sonic.facts import routing
 from netkit.platforms.sonic.facts.views import CONFIG, views
 from netkit.platforms.view import Subject, View

@@ -8,7 +8,7 @@ import pytest
 
 from netkit.errors import AccessError, Problem
 from netkit.platforms.eos import transport_ask
-from netkit.platforms.eos.facts.command import BGP, RUNNING, VERSION
+from netkit.platforms.eos.facts.interface import BGP, RUNNING, VERSION
 
 HOSTNAME, BOGUS, SLOW = "show hostname", "show bogus", "show slow"
 TIMEOUT_S = 30.0

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from netkit.facts import Sample
-from netkit.platforms.gnmi.path import path
-from netkit.platforms.gnmi.transport_stream import Piece, Samples
-from netkit.platforms.gnmi.update import Update
+from netkit.platforms.gnmi.message import Update, path
+from netkit.platforms.gnmi.transport import Piece, Samples
 from netkit.platforms.view import Subject
 
 PORT = "/interfaces/interface[name=Ethernet1/1]/state/counters/in-octets"

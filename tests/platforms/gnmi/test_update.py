@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.gnmi.facts import count, openconfig, sonic
 from netkit.platforms.gnmi.facts.views import STREAMED, counters, counters_of_sonic, interfaces, views
-from netkit.platforms.gnmi.path import Step, path, spelled
-from netkit.platforms.gnmi.question import asked, question
-from netkit.platforms.gnmi.update import Update, leaves, read, written
+from netkit.platforms.gnmi.message import Step, Update, asked, leaves, path, question, read, spelled, written
 from netkit.platforms.view import Subject
 
 QUEUE = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/state"

@@ -4,9 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.facts import Absent, Counters, Facts
 from netkit.facts.counter import place
-from netkit.platforms.eos.facts.command import ECN_COUNTERS, INTERFACES, PFC_COUNTERS, QUEUE_DROPS, QUEUES, WATCHDOG
-from netkit.platforms.eos.facts.port import is_port
-from netkit.platforms.eos.facts.row import cells
+from netkit.platforms.eos.facts.interface import (
+    ECN_COUNTERS,
+    INTERFACES,
+    PFC_COUNTERS,
+    QUEUE_DROPS,
+    QUEUES,
+    WATCHDOG,
+    cells,
+    is_port,
+)
 from netkit.platforms.shown import Shown, named, parsed, table, whole
 
 PORT: Mapping[str, tuple[str, ...]] = {

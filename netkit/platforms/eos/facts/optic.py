@@ -6,8 +6,7 @@ from typing import Literal
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Limits, Module, Quantity
-from netkit.platforms.eos.facts.command import INVENTORY, THRESHOLDS
-from netkit.platforms.eos.facts.port import MOST_LANES, cage, is_port, lanes, long_name, own
+from netkit.platforms.eos.facts.interface import INVENTORY, MOST_LANES, THRESHOLDS, cage, is_port, lanes, long_name, own
 from netkit.platforms.shown import Shown, named, number, parsed, table, text
 
 DARK_DBM, NO_LIGHT_DBM = -30.0, -40.0

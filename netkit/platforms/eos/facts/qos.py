@@ -1,20 +1,193 @@
-"""QoS of the ports: what the running configuration makes of them, and PFC and its watchdog as they run."""
+"""PFC and its watchdog as they run, in the words of `show priority-flow-control`: two forms of its table are known."""
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from netkit.errors import NetkitError
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
-from netkit.facts.qos import PortQos, Watchdog
-from netkit.platforms.eos.facts.command import PFC, RUNNING
-from netkit.platforms.eos.facts.interface import flow_control
-from netkit.platforms.eos.facts.pfc import Pfc, PortPfc, pfc
-from netkit.platforms.eos.facts.port import is_port
-from netkit.platforms.eos.facts.profile import Lines, Profile, Profiles, sections
-from netkit.platforms.eos.facts.row import cells
+from netkit.facts.qos import Ecn, PortQos, Watchdog
+from netkit.platforms.config import Config, Path
+from netkit.platforms.eos.facts.interface import PFC, RUNNING, cells, flow_control, is_port
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.shown import named, parsed, whole
+
+TIMES = re.compile(r"The PFC watchdog (timeout|recovery-time) is (\d{1,6}(?:\.\d{1,6})?) second", re.ASCII)
+ACTION = re.compile(r"The PFC watchdog action is (\S+)")
+OVERRIDE = re.compile(r"The PFC watchdog override action drop is true")
+UNSUPPORTED = "does not support priority flow control"
+ENABLED, ACTIVE, WATCHED = "E", "A", "W"
+
+
+@dataclass(frozen=True, slots=True)
+class PortPfc:
+    """PFC of one port; None where the table does not tell."""
+
+    is_on: bool
+    priorities: frozenset[int]
+    is_watched: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pfc:
+    """PFC of the switch. Without a timeout the watchdog looks at nothing."""
+
+    ports: Mapping[str, PortPfc] = field(default_factory=dict)
+    detection_ms: int | None = None
+    restoration_ms: int | None = None
+    action: str = ""
+    is_supported: bool = True
+    """Whether there is a chip that has it: a virtual switch takes its configuration all the same."""
+
+
+def pfc(shown: str) -> Pfc:
+    """Return what the command says."""
+    times = {name: round(float(seconds) * 1000) for name, seconds in TIMES.findall(shown)}
+    action = ACTION.search(shown)
+    return Pfc(
+        ports={port: found for port, row in cells(shown) if (found := _port(row)) is not None},
+        detection_ms=times.get("timeout"),
+        restoration_ms=times.get("recovery-time"),
+        action="drop" if OVERRIDE.search(shown) else action[1] if action else "",
+        is_supported=UNSUPPORTED not in shown,
+    )
+
+
+def _port(row: Mapping[str, str]) -> PortPfc | None:
+    priorities = frozenset(
+        int(word) for word in row.get("Priorities", "").replace(",", " ").split() if word in set("01234567")
+    )
+    if (letters := row.get("Status")) is not None:  # E A W: enabled, active, watched
+        signs = letters.split()
+        return PortPfc(ENABLED in signs, priorities, is_watched=WATCHED in signs)
+    if (enabled := row.get("Enabled")) is not None:
+        watchdog = row.get("Watchdog")
+        return PortPfc(enabled == "Yes", priorities, is_watched=None if watchdog is None else watchdog == "On")
+    return None
+
+
+BYTES = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000}
+NO_DROP = re.compile(r"priority-flow-control priority ([0-7]) no-drop", re.ASCII)
+QUEUE = re.compile(r"(?:uc-)?tx-queue ([0-7])", re.ASCII)
+THRESHOLDS = re.compile(
+    r"(\d{1,12}) (\w+) maximum-threshold (\d{1,12}) (\w+)(?: max-mark-probability (\d{1,3}))?.*", re.ASCII
+)
+WATCHDOG = "priority-flow-control pause watchdog"
+TIMER = re.compile(r"timeout (\S+)(?: polling-interval \S+)?(?: recovery-time (\S+))?.*")
+SECONDS = re.compile(r"\d{1,6}(?:\.\d{1,6})?", re.ASCII)
+OWN = (
+    "service-profile",
+    "qos ",
+    "priority-flow-control",
+    "no priority-flow-control",
+    "tx-queue",
+    "uc-tx-",
+    "no switch",
+)
+"""How lines of a port begin that matter here."""
+Lines = Mapping[Path, str]
+"""What stands below a line: path → value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A transmit queue. EOS serves each strictly unless it is told not to."""
+
+    is_strict: bool = True
+    weight_percent: int | None = None
+    ecn: Ecn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What holds on one port."""
+
+    trust: str
+    has_pfc: bool = False
+    no_drop: frozenset[int] = frozenset()
+    is_watched: bool = True
+    detection_ms: int | None = None
+    restoration_ms: int | None = None
+    action: str = ""
+    queues: Mapping[int, Queue] = field(default_factory=dict)
+
+
+def sections(config: Config) -> Mapping[str, Lines]:
+    """Return what stands below each line of a configuration."""
+    found: dict[str, dict[Path, str]] = {}
+    for path, value in config.items():
+        found.setdefault(path[0], {})[path[1:]] = value
+    return found
+
+
+class Profiles:
+    """What holds on each port. Most ports say the same, and that is worked out once."""
+
+    def __init__(self, found: Mapping[str, Lines]) -> None:
+        self._found = found
+        self._known: dict[tuple[tuple[Path, str], ...], Profile] = {}
+
+    def of(self, port: str) -> Profile:
+        """Return what holds on a port."""
+        lines = self._found.get(f"interface {port}", {})
+        own = tuple((path, value) for path, value in lines.items() if path and path[0].startswith(OWN))
+        if own not in self._known:
+            self._known[own] = profile(self._found, dict(own))
+        return self._known[own]
+
+
+def profile(found: Mapping[str, Lines], own: Lines) -> Profile:
+    """Return what lines of a port make of it. A profile that does not exist does nothing, and EOS does not complain."""
+    lines = {**found.get(f"qos profile {own.get(('service-profile',), '')}", {}), **own}
+    names = [path[0] for path in lines if path]
+    timer = TIMER.fullmatch(_rest(names, f"{WATCHDOG} port timer "))
+    return Profile(
+        trust=_trust(lines.get(("qos trust",), ""), is_routed=("no switchport",) in own),
+        has_pfc=("priority-flow-control on",) in lines and "priority-flow-control all off" not in found,
+        no_drop=frozenset(int(number[1]) for name in names if (number := NO_DROP.fullmatch(name))),
+        is_watched=f"no {WATCHDOG}" not in names,
+        detection_ms=milliseconds(timer[1]) if timer else None,
+        restoration_ms=milliseconds(timer[2] or "") if timer else None,
+        action=_rest(names, f"{WATCHDOG} port action "),
+        queues={int(number[1]): _queue(lines, name) for name in names if (number := QUEUE.fullmatch(name))},
+    )
+
+
+def milliseconds(seconds: str) -> int | None:
+    """Return a time that EOS gives in seconds; None for a word such as auto."""
+    return round(float(seconds) * 1000) if SECONDS.fullmatch(seconds) else None
+
+
+def _trust(word: str, *, is_routed: bool) -> str:
+    """Return what a port goes by: a routed one by the DSCP unless it is told otherwise, another by the tag."""
+    return "pcp" if word == "cos" else word or ("dscp" if is_routed else "pcp")
+
+
+def _rest(names: list[str], start: str) -> str:
+    return next((name.removeprefix(start) for name in names if name.startswith(start)), "")
+
+
+def _queue(lines: Lines, name: str) -> Queue:
+    percent = lines.get((name, "bandwidth percent"), "")
+    thresholds = THRESHOLDS.fullmatch(lines.get((name, "random-detect ecn minimum-threshold"), ""))
+    return Queue(
+        is_strict=(name, "no priority") not in lines,
+        weight_percent=int(percent) if percent.isascii() and percent.isdecimal() and len(percent) <= 3 else None,
+        ecn=_ecn(thresholds) if thresholds else None,
+    )
+
+
+def _ecn(found: re.Match[str]) -> Ecn:
+    """Return when a queue marks. A threshold that is a time has no bytes."""
+    low, low_unit, high, high_unit, probability = found.groups()
+    return Ecn(
+        is_on=True,
+        min_bytes=int(low) * BYTES[low_unit] if low_unit in BYTES else None,
+        max_bytes=int(high) * BYTES[high_unit] if high_unit in BYTES else None,
+        probability_percent=float(probability) if probability else None,
+    )
+
 
 NUMBERS, CODE_POINTS = range(8), range(64)
 DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
@@ -37,7 +210,7 @@ def qos(running: str, status: str, pauses: str, in_use: tuple[str, ...]) -> Fact
     maps, profiles = _Maps(found), Profiles(found)
     return Facts(
         qos={
-            port: _port(profiles.of(port), _lossless(profiles.of(port), told, port), maps, whole_port.get(port))
+            port: _qos_port(profiles.of(port), _lossless(profiles.of(port), told, port), maps, whole_port.get(port))
             for port in _ports(found)
             if is_port(port, in_use)
         }
@@ -84,7 +257,7 @@ def _number(found: Mapping[str, Lines], name: str, default: int) -> int:
     return default if number is None else number
 
 
-def _port(own: Profile, lossless: frozenset[int] | None, maps: _Maps, is_global_pause: bool | None) -> PortQos:
+def _qos_port(own: Profile, lossless: frozenset[int] | None, maps: _Maps, is_global_pause: bool | None) -> PortQos:
     queues, headroom_bytes = own.queues, maps.headroom_bytes
     has_headroom = lossless is not None and headroom_bytes is not None
     return PortQos(

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent, Facts
-from netkit.facts.routing import BgpSession
-from netkit.platforms.eos.facts.command import BGP, ROUTES
-from netkit.platforms.eos.facts.port import long_name
+from netkit.facts.host import BgpSession
+from netkit.platforms.eos.facts.interface import BGP, ROUTES, long_name
 from netkit.platforms.shown import Shown, flag, named, number, parsed, rows, table, text, whole
 
 ESTABLISHED, UP, ACTIVE = "Established", "up", "active"

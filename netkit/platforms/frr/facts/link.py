@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent, Counters
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
 from netkit.platforms.frr.facts.routing import configuration
 from netkit.platforms.shown import Shown, parsed, rows, table, text, whole
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.errors import NetkitError
 from netkit.facts import Absent, Facts
-from netkit.facts.routing import BgpSession
+from netkit.facts.host import BgpSession
 from netkit.platforms.frr.model import GRAMMAR
 from netkit.platforms.frr.reply import SHOWN
 from netkit.platforms.shown import Shown, documents, named, parsed, rows, table, text, whole

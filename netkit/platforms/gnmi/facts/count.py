@@ -6,9 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from netkit.facts import Counters
 from netkit.platforms.gnmi.facts import openconfig, sonic
-from netkit.platforms.gnmi.message import MOST_PATHS
-from netkit.platforms.gnmi.path import Path
-from netkit.platforms.gnmi.update import Update, leaves
+from netkit.platforms.gnmi.message import MOST_PATHS, Path, Update, leaves
 from netkit.platforms.shown import whole
 from netkit.platforms.snmp.facts.port import NAMES
 

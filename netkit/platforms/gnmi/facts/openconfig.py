@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from netkit.facts import counter
-from netkit.platforms.gnmi.path import Path, Step
+from netkit.platforms.gnmi.message import Path, Step
 
 Sums = tuple[tuple[str, ...], ...]
 """Leaves whose sum a counter is, the preferred ones first."""

@@ -6,9 +6,9 @@ Its server calls ports by their aliases where they have any.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.facts import Absent, counter
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
 from netkit.platforms.gnmi.facts.openconfig import Sums
-from netkit.platforms.gnmi.update import Update
+from netkit.platforms.gnmi.message import Update
 from netkit.platforms.shown import Shown, named, number, text, whole
 from netkit.platforms.snmp.facts.port import NAMES
 from netkit.platforms.sonic.facts.counter import BINS, OF_BIN, OF_PORT, OF_PRIORITY, OF_QUEUE, PRIORITIES

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from functools import partial
 
 from netkit.facts import Absent, Counters, Facts
-from netkit.facts.device import KINDS
-from netkit.facts.system import Interface
+from netkit.facts.device import KINDS, Interface
 from netkit.platforms.gnmi.facts import count, sonic
-from netkit.platforms.gnmi.question import CAPABILITIES, ONCE
-from netkit.platforms.gnmi.update import leaves, read
+from netkit.platforms.gnmi.message import CAPABILITIES, ONCE, leaves, read
 from netkit.platforms.shown import text, whole
 from netkit.platforms.view import Subject, View
 

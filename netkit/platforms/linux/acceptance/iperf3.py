@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from netkit.facts.trial import Stream, Trial
+from netkit.facts.snapshot import Stream, Trial
 from netkit.platforms.linux.facts.reading import member, members, number, whole, word
 
 TOOL = "iperf3"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from netkit.facts.trial import Collective, Trial
+from netkit.facts.snapshot import Collective, Trial
 from netkit.platforms.linux.facts.reading import member, members, number, whole, word
 
 TOOL = "nccl-tests"

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import Any
 
-from netkit.facts.trial import Transfer, Trial
+from netkit.facts.snapshot import Transfer, Trial
 from netkit.platforms.linux.facts.reading import member, number, whole, word
 
 TOOL = "perftest"

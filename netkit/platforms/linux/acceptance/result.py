@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from netkit.facts import Absent
-from netkit.facts.trial import Trial
+from netkit.facts.snapshot import Trial
 from netkit.platforms.linux.acceptance import iperf3, nccl_tests, perftest
 from netkit.platforms.linux.facts.reading import NOTHING, document, members, number, plain, word
 

@@ -6,8 +6,8 @@ Files are read by one `grep`; a NIC whose tool hangs costs a few seconds and los
 import shlex
 from collections.abc import Iterable, Iterator
 
-from netkit.platforms.linux.facts import dcb
-from netkit.platforms.linux.facts.tree import CONF, LAST, PCI, SYSCTLS
+from netkit.platforms.linux.facts.qos import APP_SHOWN
+from netkit.platforms.linux.facts.reading import CONF, LAST, PCI, SYSCTLS
 from netkit.platforms.view import Subject, SubjectNic
 
 PATIENCE_S = 3
@@ -89,7 +89,7 @@ def qos(subject: Subject) -> str:
     """Return the command that shows QoS: by the vendor's tool, or else by the kernel's."""
     own = f"timeout {PATIENCE_S} mlnx_qos -i $n"
     show = f"timeout {PATIENCE_S} dcb -N"
-    app = f"{show} app show dev $n && echo '{dcb.APP_SHOWN}'"
+    app = f"{show} app show dev $n && echo '{APP_SHOWN}'"
     parts = "; ".join([app, *(f"{show} {part} show dev $n" for part in ("pfc", "ets", "buffer"))])
     return f"if command -v mlnx_qos >/dev/null; then {_each(subject, own)}; else {_each(subject, parts)}; fi"
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from netkit.facts import Absent, Counters
 from netkit.facts.counter import place
-from netkit.platforms.linux.facts.reading import pairs, sections, whole
-from netkit.platforms.linux.facts.tree import Card, Tree
+from netkit.platforms.linux.facts.reading import Card, Tree, pairs, sections, whole
 
 Rows = Mapping[str, int]
 QUEUE: Mapping[str, str] = {

@@ -1,12 +1,24 @@
-"""Interfaces of rail NICs, and the addresses they have."""
+"""Interfaces of a host: state, neighbours, default route, and how long a link took to come up."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.facts import Absent
-from netkit.facts.system import Interface
-from netkit.platforms.linux.facts.reading import document, members, number, whole, word
-from netkit.platforms.linux.facts.tree import Card, Tree
+from netkit.facts.device import Interface, Neighbor
+from netkit.facts.host import DefaultRoute, Lookup
+from netkit.platforms.linux.facts.reading import (
+    Card,
+    Tree,
+    document,
+    member,
+    members,
+    number,
+    plain,
+    sections,
+    whole,
+    word,
+)
 
 UNREADABLE = Absent("ip address, or the files below /sys, could not be read")
 
@@ -59,3 +71,128 @@ def _addresses(link: Mapping[str, Any]) -> tuple[str, ...]:
         if word(one, "local") and length is not None and word(one, "scope") != "link":
             found.append(f"{word(one, 'local')}/{length:.0f}")
     return tuple(found)
+
+
+AGE = re.compile(r"([0-9]{1,6}) days?, ([0-9]{1,2}):([0-9]{2}):([0-9]{2})")
+
+
+def neighbors(text: str) -> Mapping[str, tuple[Neighbor, ...]] | Absent:
+    """Return what lldpcli printed as json0, where every value is in a list; as json, some are alone."""
+    found = document(text)
+    if not isinstance(found, dict) or "lldp" not in found:
+        return Absent("lldpd does not tell its neighbours: see whether it is installed and runs")
+    heard: dict[str, list[Neighbor]] = {}
+    for lldp in members(found["lldp"]):
+        for interface in members(lldp.get("interface")):
+            if word(interface, "name"):
+                heard.setdefault(word(interface, "name"), []).append(_neighbor(interface))
+    return {name: tuple(sorted(ones, key=_freshness)) for name, ones in heard.items()}
+
+
+def _neighbor(interface: Mapping[str, Any]) -> Neighbor:
+    chassis, port = members(interface.get("chassis")), members(interface.get("port"))
+    return Neighbor(
+        system=_value(chassis, "name") or _value(chassis, "id"),
+        port=_value(port, "id"),
+        description=_value(port, "descr"),
+        age_s=_age_s(word(interface, "age")),
+    )
+
+
+def _value(about: Iterable[Mapping[str, Any]], key: str) -> str:
+    for one in about:
+        for told in members(one.get(key)):
+            if word(told, "value"):
+                return word(told, "value")
+    return ""
+
+
+def _age_s(text: str) -> float | None:
+    match = AGE.match(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = map(int, match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+def _freshness(neighbor: Neighbor) -> float:
+    return float("inf") if neighbor.age_s is None else neighbor.age_s
+
+
+FAILED = re.compile(r"Command failed \S*?:([0-9]{1,6})\s*\Z")
+COMPLAINTS = "#@ complaints"
+REFUSING = {"unreachable", "blackhole", "prohibit", "throw"}
+
+
+def lookups(text: str, asked: Sequence[tuple[str, str, str]]) -> tuple[Lookup, ...] | Absent:
+    """Return the answer to each lookup, in order."""
+    answers, mark, said = text.partition(COMPLAINTS)
+    failures = _failures(said)
+    lines = [line for line in answers.splitlines() if line.strip()]
+    if not mark or len(lines) + len(failures) != len(asked):
+        return Absent("ip route get did not answer all that was asked")
+    found = iter(lines)
+    return tuple(
+        Lookup(*one, failure=failures[number]) if number in failures else _lookup(one, next(found, ""))
+        for number, one in enumerate(asked, 1)
+    )
+
+
+def _failures(said: str) -> dict[int, str]:
+    """Return the lines of the input that failed, with what was said before."""
+    found: dict[int, str] = {}
+    reason = ""
+    for line in said.splitlines():
+        match = FAILED.search(line)
+        if match:
+            found[int(match[1])] = reason or "no route"
+        reason = "" if match else _reason(line) or reason
+    return found
+
+
+def _reason(line: str) -> str:
+    return line.strip().removeprefix("RTNETLINK answers: ").removeprefix("Error: ")
+
+
+def _lookup(asked: tuple[str, str, str], line: str) -> Lookup:
+    route = next(iter(members(document(line))), None)
+    if route is None:
+        return Lookup(*asked, failure="the answer of ip route get cannot be read")
+    kind = word(route, "type")
+    if kind in REFUSING:
+        return Lookup(*asked, failure=kind)
+    return Lookup(*asked, out_interface=word(route, "dev"), gateway=_gateway(route))
+
+
+def _gateway(route: Mapping[str, Any]) -> str:
+    """Return the next hop, which may be of another address family."""
+    return word(route, "gateway") or word(member(route, "via"), "host")
+
+
+def default_routes(text: str) -> tuple[DefaultRoute, ...] | None:
+    """Return the default routes of both families; None when those of IPv4 were not told."""
+    told = {family: document(shown) for family, shown in sections(text).items()}
+    if not isinstance(told.get("4"), list):
+        return None
+    return tuple(way for family in (4, 6) for route in members(told.get(str(family))) for way in _ways(route, family))
+
+
+def _ways(route: Mapping[str, Any], family: int) -> Iterator[DefaultRoute]:
+    """Yield each next hop of a route; one that refuses packets has none."""
+    if word(route, "type") not in {"", "unicast"}:
+        return
+    for hop in (route, *members(route.get("nexthops"))):
+        if word(hop, "dev"):
+            gateway = word(hop, "gateway") or word(member(hop, "via"), "host")
+            yield DefaultRoute(word(hop, "dev"), gateway, whole(route.get("metric")) or 0, family)
+
+
+FIELD = re.compile(r"^\s*time_to_link_up\s*\|\s*0x([0-9a-fA-F]{1,8})\s*$", re.MULTILINE)
+MS_PER_S = 1000
+
+
+def times_s(text: str) -> Mapping[str, float]:
+    """Return the time of each NIC whose link is up; the firmware writes 0 until it is."""
+    found = {name: FIELD.search(plain(shown)) for name, shown in sections(text).items()}
+    told = {name: int(match[1], 16) for name, match in found.items() if match}
+    return {name: time_ms / MS_PER_S for name, time_ms in told.items() if time_ms}

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from netkit.facts import Absent
-from netkit.facts.probe import Probe
+from netkit.facts.device import Probe
 from netkit.platforms.linux.facts.reading import number, plain, whole
 from netkit.platforms.view import Subject
 

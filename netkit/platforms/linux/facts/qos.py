@@ -1,13 +1,109 @@
-"""QoS of NICs, in the words of a switch port: by mlnx_qos or dcb, the files of the driver, and ethtool's pause."""
+"""What `dcb` of iproute2 prints of app, pfc, ets and buffer, with numbers instead of names."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from netkit.facts import Absent
 from netkit.facts.qos import Ecn, PortQos
-from netkit.platforms.linux.facts import dcb, mlnx_qos
-from netkit.platforms.linux.facts.reading import pairs, sections, whole
-from netkit.platforms.linux.facts.tree import Card, Tree
+from netkit.platforms.linux.facts.reading import Card, Tree, number, pairs, plain, sections, whole
+
+APP_SHOWN = "app was shown"
+"""Said after it: without entries it is empty."""
+ROWS = ("dscp-prio", "prio-pfc", "tc-tsa", "tc-bw", "prio-tc", "prio-buffer")
+PAIR = re.compile(r"([0-9]{1,2}):(\S+)")
+
+
+def parse_dcb(text: str) -> PortQos:
+    """Return the QoS it shows."""
+    rows = _rows(text)
+    if not {"prio-pfc", "prio-tc"} & set(rows):
+        return PortQos()
+    pfc = frozenset(index for index, word in rows["prio-pfc"].items() if word == "on") if "prio-pfc" in rows else None
+    algorithms = rows.get("tc-tsa", {})
+    weights = _numbers(rows.get("tc-bw", {}))
+    mapping = _numbers(rows.get("dscp-prio", {}))
+    return PortQos(
+        # The driver trusts DSCP from the first entry on, and PCP again when the last one is gone.
+        trust="dscp" if mapping else "pcp" if APP_SHOWN in text else "",
+        dscp_to_priority=mapping or None,
+        pfc_rx=pfc,
+        pfc_tx=pfc,
+        weights={tc: weight for tc, weight in weights.items() if algorithms.get(tc) == "ets"} if algorithms else None,
+        strict=frozenset(tc for tc, name in algorithms.items() if name == "strict") if algorithms else None,
+        priority_to_class=_numbers(rows["prio-tc"]) if "prio-tc" in rows else None,
+        priority_to_buffer=_numbers(rows["prio-buffer"]) if "prio-buffer" in rows else None,
+    )
+
+
+def _rows(text: str) -> dict[str, dict[int, str]]:
+    found = {}
+    for line in text.splitlines():
+        name, _, rest = line.strip().partition(" ")
+        if name in ROWS:
+            found[name] = {int(index): value for index, value in PAIR.findall(rest)}
+    return found
+
+
+def _numbers(row: Mapping[int, str]) -> dict[int, int]:
+    read = {index: whole(word) for index, word in row.items()}
+    return {index: value for index, value in read.items() if value is not None}
+
+
+TRUST = re.compile(r"^Priority trust state: *(\S+)", re.MULTILINE)
+MAP = re.compile(r"^\s*prio:([0-7]) dscp:([0-9,]*)", re.MULTILINE)
+ROW = re.compile(r"^\s*(enabled|buffer)((?:\s+[0-9]){8})\s*$", re.MULTILINE)
+CABLE = re.compile(r"^Cable len: *(\S+)", re.MULTILINE)
+CLASS = re.compile(r"^tc: *([0-7])\b.*?tsa: *([a-z]+)(?:.*?bw: *([0-9]{1,3})%)?", re.MULTILINE)
+MEMBER = re.compile(r"^\s+priority: *([0-7])\s*$", re.MULTILINE)
+
+
+def is_of_it(text: str) -> bool:
+    """Whether the tool printed this."""
+    return TRUST.search(plain(text)) is not None
+
+
+def parse_mlnx_qos(text: str) -> PortQos:
+    """Return the QoS it shows."""
+    told = plain(text)
+    rows = {match[1]: [int(word) for word in match[2].split()] for match in ROW.finditer(told)}
+    trust, cable = TRUST.search(told), CABLE.search(told)
+    enabled = rows.get("enabled")
+    pfc = None if enabled is None else frozenset(priority for priority, on in enumerate(enabled) if on)
+    algorithms = {int(match[1]): match[2] for match in CLASS.finditer(told)}
+    weights = {int(match[1]): int(match[3]) for match in CLASS.finditer(told) if match[3] is not None}
+    return PortQos(
+        trust=trust[1] if trust else "",
+        dscp_to_priority=_map(told) or None,
+        pfc_rx=pfc,
+        pfc_tx=pfc,
+        weights=weights if algorithms else None,
+        strict=frozenset(tc for tc, name in algorithms.items() if name == "strict") if algorithms else None,
+        priority_to_class=_classes(told) or None,
+        cable_m=number(cable[1]) if cable else None,
+        priority_to_buffer=dict(enumerate(rows["buffer"])) if "buffer" in rows else None,
+    )
+
+
+def _map(text: str) -> Mapping[int, int]:
+    """Return the priority of each DSCP; with other trust than DSCP there is none."""
+    return {
+        int(dscp): int(match[1])
+        for match in MAP.finditer(text)
+        for dscp in match[2].split(",")
+        if dscp and int(dscp[:4]) < 64 and len(dscp) < 4
+    }
+
+
+def _classes(text: str) -> Mapping[int, int]:
+    """Return the traffic class of each priority: they stand below their class."""
+    found: dict[int, int] = {}
+    for block in text.split("\ntc:")[1:]:
+        head = re.match(r" *([0-7])\b", block)
+        for match in MEMBER.finditer(block) if head else ():
+            found[int(match[1])] = int(head[1]) if head else 0
+    return found
+
 
 PRIORITIES = range(8)
 TCLASS = "Global tclass="
@@ -32,7 +128,7 @@ def qos(tree: Tree, cards: Sequence[Card], shown: str, pause: str) -> Mapping[st
 
 
 def _by_tool(text: str) -> PortQos:
-    return mlnx_qos.parse(text) if mlnx_qos.is_of_it(text) else dcb.parse(text)
+    return parse_mlnx_qos(text) if is_of_it(text) else parse_dcb(text)
 
 
 def _is_paused(text: str) -> bool | None:

@@ -6,25 +6,10 @@ from dataclasses import replace
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Line, Module
 from netkit.platforms import disk
-from netkit.platforms.linux.facts import (
-    command,
-    counter,
-    default_route,
-    interface,
-    link_up,
-    lldp,
-    lookup,
-    mlxlink,
-    nic,
-    optic,
-    pci,
-    probe,
-)
-from netkit.platforms.linux.facts.host import host
+from netkit.platforms.linux.facts import command, counter, hardware, interface, optic, probe
+from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.linux.facts.qos import qos
-from netkit.platforms.linux.facts.reading import pairs, sections
-from netkit.platforms.linux.facts.system import system
-from netkit.platforms.linux.facts.tree import cards, parse
+from netkit.platforms.linux.facts.reading import cards, pairs, parse, sections
 from netkit.platforms.view import Subject, View
 
 FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
@@ -44,10 +29,10 @@ def _quick(subject: Subject) -> Iterator[View]:
     files = command.files(subject)
     yield _view((files,), lambda text: Facts(system=system(parse(text))), "system")
     yield DISK
-    yield _view((command.LLDP,), lambda text: Facts(neighbors=lldp.neighbors(text)), "neighbors")
+    yield _view((command.LLDP,), lambda text: Facts(neighbors=interface.neighbors(text)), "neighbors")
     if subject.lookups:
         asked = subject.lookups
-        yield _view((command.lookups(subject),), lambda text: Facts(lookups=lookup.lookups(text, asked)), "lookups")
+        yield _view((command.lookups(subject),), lambda text: Facts(lookups=interface.lookups(text, asked)), "lookups")
     host_commands = (files, command.ADDRESSES, command.DEFAULTS, command.LSPCI, command.TOPOLOGY, command.VERSIONS)
     yield _view(host_commands, lambda *texts: _host(subject, *texts), "host")
     if subject.nics:
@@ -88,8 +73,8 @@ def _host(
     tree = parse(files)
     found = cards(tree, subject.nics)
     there = interface.addresses(interface.links(addresses))
-    ways = default_route.default_routes(defaults)
-    return Facts(host=host(tree, found, there, ways, pci.devices(devices), pci.topology(topology), versions))
+    ways = interface.default_routes(defaults)
+    return Facts(host=host(tree, found, there, ways, hardware.devices(devices), hardware.topology(topology), versions))
 
 
 def _interfaces(subject: Subject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
@@ -97,15 +82,15 @@ def _interfaces(subject: Subject, files: str, addresses: str, fec: str, register
     found = interface.interfaces(interface.links(addresses), tree, cards(tree, subject.nics), _fecs(fec))
     if isinstance(found, Absent):
         return Facts(interfaces=found)
-    times_s = link_up.times_s(registers)
+    times_s = interface.times_s(registers)
     return Facts(interfaces={name: replace(one, link_up_s=times_s.get(name)) for name, one in found.items()})
 
 
 def _nics(subject: Subject, files: str, devices: str, info: str, *kept: str) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
-    firmware = {one.pci: nic.firmware(text) for one, text in zip(subject.nics, kept, strict=False)}
-    return Facts(nics=nic.nics(tree, found, pci.devices(devices), nic.active_mtus(info), firmware))
+    firmware = {one.pci: hardware.firmware(text) for one, text in zip(subject.nics, kept, strict=False)}
+    return Facts(nics=hardware.nics(tree, found, hardware.devices(devices), hardware.active_mtus(info), firmware))
 
 
 def _qos(subject: Subject, files: str, shown: str, pause: str) -> Facts:
@@ -119,7 +104,7 @@ def _counters(subject: Subject, files: str, statistics: str, fec: str) -> Facts:
 
 
 def _bins(subject: Subject, *links: str) -> Facts:
-    found = {one.interface: mlxlink.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
+    found = {one.interface: optic.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
     return Facts(counters=counter.bins(found))
 
 
@@ -135,7 +120,7 @@ def _lines(fecs: dict[str, str]) -> dict[str, Line] | Absent:
 
 def _optics(subject: Subject, fec: str, modules: str, *links: str) -> Facts:
     """Return modules and lines by the firmware of the NICs, and by the modules and the kernel what it does not tell."""
-    shown = {one.interface: mlxlink.shown(text) for one, text in zip(subject.nics, links, strict=True)}
+    shown = {one.interface: optic.shown(text) for one, text in zip(subject.nics, links, strict=True)}
     own = optic.modules(modules)
     lines, plugged = _lines(_fecs(fec)), dict[str, Module]() if isinstance(own, Absent) else dict(own)
     known = {} if isinstance(lines, Absent) else dict(lines)

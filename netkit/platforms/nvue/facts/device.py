@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import System
+from netkit.facts.device import System
 from netkit.platforms.nvue.facts.shown import duration_s, tree, unread, word
 from netkit.platforms.nvue.reply import version_of
 from netkit.platforms.view import View

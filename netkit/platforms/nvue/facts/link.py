@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import Interface
+from netkit.facts.device import Interface
 from netkit.platforms.nvue.facts.shown import Shown, counted, objects, real, switched, tree, under, unread, whole, word
 from netkit.platforms.outage import of_zebra, told
 from netkit.platforms.view import View

@@ -1,7 +1,7 @@
 """Who is at the other end of each cable, by LLDP."""
 
 from netkit.facts import Facts
-from netkit.facts.system import Neighbor
+from netkit.facts.device import Neighbor
 from netkit.platforms.nvue.facts.link import PORT
 from netkit.platforms.nvue.facts.shown import Shown, duration_s, objects, tree, under, unread, word
 from netkit.platforms.view import View

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from netkit.facts import Facts
-from netkit.facts.routing import BgpSession
+from netkit.facts.host import BgpSession
 from netkit.platforms.nvue.facts.shown import (
     Shown,
     document,

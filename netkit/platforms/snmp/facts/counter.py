@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from netkit.facts import Absent, Counters, Facts
 from netkit.facts.counter import place
 from netkit.platforms.snmp.facts.port import ports
-from netkit.platforms.snmp.varbind import Oid, Table, number, table
+from netkit.platforms.snmp.transport import Oid, Table, number, table
 
 Found = Iterable[tuple[str, str, int | None]]
 """Counter, place and count; no count where the agent has none."""

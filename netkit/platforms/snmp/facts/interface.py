@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import Interface, Neighbor
+from netkit.facts.device import Interface, Neighbor
 from netkit.platforms.snmp.facts.port import aliases, labels, ports
-from netkit.platforms.snmp.varbind import Oid, Table, mac, number, octets, table, words
+from netkit.platforms.snmp.transport import Oid, Table, mac, number, octets, table, words
 
 MTU, ADDRESS, ADMIN, OPERATION = 4, 6, 7, 8
 SPEED_MBPS, ALIAS = 15, 18

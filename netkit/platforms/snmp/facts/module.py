@@ -12,7 +12,7 @@ from typing import NamedTuple
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Limits, Module, Quantity
 from netkit.platforms.snmp.facts.port import labels
-from netkit.platforms.snmp.varbind import Oid, Table, number, table, words
+from netkit.platforms.snmp.transport import Oid, Table, number, table, words
 
 DESCRIPTION, FIRMWARE, SERIAL, VENDOR, PART = 2, 9, 11, 12, 13
 TYPE, SCALE, PRECISION, VALUE, STATUS = 1, 2, 3, 4, 5

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from netkit.platforms.snmp.varbind import Table, words
+from netkit.platforms.snmp.transport import Table, words
 
 IF_NAME, IF_DESCR = 1, 2
 NAMES: Mapping[str, re.Pattern[str]] = {

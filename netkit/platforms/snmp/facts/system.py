@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import System
-from netkit.platforms.snmp.varbind import number, table, words
+from netkit.facts.device import System
+from netkit.platforms.snmp.transport import number, table, words
 
 DESCRIPTION, NAME, UPTIME = 1, 5, 1
 SCALAR = (0,)

@@ -1,7 +1,6 @@
 """The tables netkit asks for, with the columns it reads. The numbers are those of the published MIBs."""
 
-from netkit.platforms.snmp.command import Question
-from netkit.platforms.snmp.varbind import Oid
+from netkit.platforms.snmp.transport import Oid, Question
 
 MIB_2: Oid = (1, 3, 6, 1, 2, 1)
 CUMULUS: Oid = (1, 3, 6, 1, 4, 1, 40310, 2)

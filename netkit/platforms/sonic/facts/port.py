@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import Interface, Neighbor
+from netkit.facts.device import Interface, Neighbor
 from netkit.platforms import outage
 from netkit.platforms.sonic.facts.dump import Database, Row, database, number, unread, whole, without, word
 from netkit.platforms.sonic.facts.system import now_s

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from netkit.facts import Absent, Facts
-from netkit.facts.routing import BgpSession
+from netkit.facts.host import BgpSession
 from netkit.platforms.sonic.facts.dump import value, values
 
 MS_PER_S = 1000

@@ -3,7 +3,7 @@
 import re
 
 from netkit.facts import Absent, Facts
-from netkit.facts.system import System
+from netkit.facts.device import System
 from netkit.platforms.outage import in_words
 from netkit.platforms.sonic.facts.dump import Database, database, number, word
 from netkit.platforms.sonic.reply import fields, version_in

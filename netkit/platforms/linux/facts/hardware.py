@@ -1,0 +1,297 @@
+"""The host itself: its NICs and GPUs on PCI, firmware, and its settings."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+
+from netkit.facts import Absent
+from netkit.facts.device import System
+from netkit.facts.host import DefaultRoute, HostFacts, NicFacts
+from netkit.platforms.linux.facts.reading import CONF, SLOT, SYSCTLS, Card, Tree, number, pairs, plain, settings, whole
+
+GPUS, END = "#@ gpus", "#= end"
+HEAD = re.compile(r"([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) (.*)")
+READ_REQUEST = re.compile(r"MaxReadReq ([0-9]{2,5}) bytes")
+ORDERING = re.compile(r"RlxdOrd([+-])")
+PART = re.compile(r"\[PN\] Part number: *(\S+)")
+ACCESS = re.compile(r"ACSCtl:.*\b(?:ReqRedir|CmpltRedir|UpstreamFwd)\+")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One PCI device; None where it does not tell."""
+
+    title: str = ""
+    part: str = ""
+    read_request_bytes: int | None = None
+    has_relaxed_ordering: bool | None = None
+    redirects: bool = False
+    """Whether it sends what its devices say to each other up to the root."""
+
+
+def devices(text: str) -> dict[str, Device]:
+    """Return what `lspci -D -vv` printed, by address; nothing when the end is missing."""
+    if END not in text:
+        return {}
+    blocks: dict[str, list[str]] = {}
+    address = ""
+    for line in text.splitlines():
+        match = HEAD.match(line)
+        address = match[1] if match else address if line.startswith(("\t", " ")) else ""
+        if address:
+            blocks.setdefault(address, []).append(line)
+    return {address: _device("\n".join(lines)) for address, lines in blocks.items()}
+
+
+def _device(text: str) -> Device:
+    request, ordering, part = READ_REQUEST.search(text), ORDERING.search(text), PART.search(text)
+    return Device(
+        title=text.partition("\n")[0].partition(" ")[2],
+        part=part[1] if part else "",
+        read_request_bytes=int(request[1]) if request else None,
+        has_relaxed_ordering=ordering[1] == "+" if ordering else None,
+        redirects=ACCESS.search(text) is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How PCI devices hang together."""
+
+    above: Mapping[str, tuple[str, ...]]
+    """Device → the bridges above it, from the root down."""
+    gpus: tuple[str, ...]
+
+
+def topology(text: str) -> Topology:
+    """Return the real paths of all devices, and the GPUs among them; nothing when the end is missing."""
+    paths, _, rest = text.partition(GPUS)
+    gpus, end, _ = rest.partition(END)
+    if not end:
+        return Topology({}, ())
+    above = {address: bridges for *bridges, address in map(_slots, paths.splitlines()) if address}
+    return Topology(
+        {address: tuple(bridges) for address, bridges in above.items()},
+        tuple(sorted({slot for line in gpus.splitlines() for slot in _slots(line) if slot})),
+    )
+
+
+def _slots(path: str) -> list[str]:
+    """Return the addresses in a path; one that is empty when there are none."""
+    return [part for part in path.strip().split("/") if SLOT.match(part)] or [""]
+
+
+def bridges_with_access_control(
+    told: Mapping[str, Device], topology: Topology, concerned: Iterable[str]
+) -> tuple[str, ...] | None:
+    """Return the bridges that redirect, of those above NICs and GPUs where the tree is known, else of all."""
+    if not told:
+        return None
+    known = {bridge for address in concerned for bridge in topology.above.get(address, ())}
+    return tuple(sorted(name for name, one in told.items() if one.redirects and (not known or name in known)))
+
+
+def nearest(topology: Topology, cards: Sequence[Card]) -> dict[str, str]:
+    """Return the interface of the NIC behind the same PCIe switch as each GPU: the one that shares most bridges.
+
+    A GPU that shares as much with several, or with none but the root port, is nearest to none.
+    """
+    found = {}
+    for gpu in topology.gpus:
+        shared = sorted(((_shared(topology.above, gpu, card.pci), card.interface) for card in cards), reverse=True)
+        is_alone = len(shared) == 1 or (len(shared) > 1 and shared[0][0] > shared[1][0])
+        if shared and shared[0][0] > 1 and is_alone:
+            found[gpu] = shared[0][1]
+    return found
+
+
+def _shared(above: Mapping[str, tuple[str, ...]], one: str, other: str) -> int:
+    """Return how many bridges are above both."""
+    count = 0
+    for own, others in zip(above.get(one, ()), above.get(other, ()), strict=False):
+        if own != others:
+            break
+        count += 1
+    return count
+
+
+GIDS = range(16)
+SETTING = re.compile(r"^\*?\s*(?:RO)?\s+([A-Z][A-Z0-9_]+)\s+(\S+)\s+(\S+)\s+(\S+)\s*$", re.MULTILINE)
+"""Default, current, and next boot."""
+NAMED = re.compile(r"\S*\(([0-9]+)\)\Z")
+FORCED = re.compile(r"^adaptive_routing_forced_en\s*\|\s*0x([0-9a-fA-F]{1,8})\s*$", re.MULTILINE)
+Settings = tuple[Mapping[str, str], Mapping[str, str], bool | None]
+"""In force, from the next boot on, and whether adaptive routing is forced."""
+NO_SETTINGS: Settings = ({}, {}, None)
+
+
+def nics(
+    tree: Tree,
+    cards: Sequence[Card],
+    devices: Mapping[str, Device],
+    mtus: Mapping[str, int],
+    firmware: Mapping[str, Settings],
+) -> Mapping[str, NicFacts] | Absent:
+    """Return the NICs that are at the addresses the design knows."""
+    if not tree.files:
+        return Absent("its files below /sys could not be read")
+    return {
+        card.interface: _nic(tree, card, devices.get(card.pci, Device()), mtus, firmware.get(card.pci, NO_SETTINGS))
+        for card in cards
+    }
+
+
+def _nic(tree: Tree, card: Card, device: Device, mtus: Mapping[str, int], firmware: Settings) -> NicFacts:
+    event = settings(tree.text(f"{card.folder}/uevent"))
+    rdma = f"{card.folder}/infiniband/{card.rdma}"
+    return NicFacts(
+        interface=card.interface,
+        pci=card.pci,
+        rdma=card.rdma,
+        part=device.part,
+        psid=tree.text(f"{rdma}/board_id"),
+        firmware=tree.text(f"{rdma}/fw_ver"),
+        driver=event.get("DRIVER", ""),
+        driver_version=tree.text("/sys/module/mlx5_core/version"),
+        pci_gt_s=_gigatransfers(tree.text(f"{card.folder}/current_link_speed")),
+        pci_width=whole(tree.text(f"{card.folder}/current_link_width")),
+        pci_full_gt_s=_gigatransfers(tree.text(f"{card.folder}/max_link_speed")),
+        pci_full_width=whole(tree.text(f"{card.folder}/max_link_width")),
+        read_request_bytes=device.read_request_bytes,
+        has_relaxed_ordering=device.has_relaxed_ordering,
+        active_mtu_bytes=mtus.get(card.rdma),
+        roce_gid_index=_gid_index(tree, card),
+        settings=firmware[0],
+        next_settings=firmware[1],
+        numa=whole(tree.text(f"{card.folder}/numa_node")),
+        is_adaptive_routing_forced=firmware[2],
+    )
+
+
+def _gigatransfers(text: str) -> float | None:
+    """Return a speed such as `32.0 GT/s PCIe`; `Unknown` is none."""
+    return number(next(iter(text.split()), ""))
+
+
+def _gid_index(tree: Tree, card: Card) -> int | None:
+    """Return the first GID that is an IPv4 address and of RoCE v2."""
+    for index in GIDS:
+        kind = tree.text(f"{card.port}/gid_attrs/types/{index}")
+        if kind == "RoCE v2" and _address(tree.text(f"{card.port}/gids/{index}")) is not None:
+            return index
+    return None
+
+
+def _address(gid: str) -> IPv4Address | None:
+    try:
+        return IPv6Address(gid).ipv4_mapped
+    except AddressValueError:
+        return None
+
+
+def active_mtus(text: str) -> dict[str, int]:
+    """Return the MTU of RoCE that `ibv_devinfo` shows, by RDMA device."""
+    found: dict[str, int] = {}
+    device = ""
+    for key, value in pairs(text):
+        if key == "hca_id":
+            device = value
+        size = whole(next(iter(value.split()), "")) if key == "active_mtu" else None
+        if device and size is not None:
+            found.setdefault(device, size)
+    return found
+
+
+def firmware(text: str) -> Settings:
+    """Return what mlxconfig says is in force, and what will be from the next boot on; by number where they have one."""
+    rows = [match.groups() for match in SETTING.finditer(plain(text))]
+    forced = FORCED.search(plain(text))
+    is_forced = bool(int(forced[1], 16)) if forced else None
+    return {row[0]: _value(row[2]) for row in rows}, {row[0]: _value(row[3]) for row in rows}, is_forced
+
+
+def _value(told: str) -> str:
+    match = NAMED.match(told)
+    return match[1] if match else told
+
+
+KERNEL = "/proc/sys/kernel"
+DMI = "/sys/class/dmi/id"
+
+
+def system(tree: Tree) -> System | Absent:
+    """Return what a host is."""
+    release = settings(tree.text("/etc/os-release"))
+    kernel = tree.text(f"{KERNEL}/osrelease")
+    found = System(
+        hostname=tree.text(f"{KERNEL}/hostname"),
+        version=release.get("VERSION_ID", "") or kernel,
+        model=tree.text(f"{DMI}/product_name"),
+        serial=tree.text(f"{DMI}/product_serial"),
+        uptime_s=number(next(iter(tree.text("/proc/uptime").split()), "")),
+        boot=tree.text(f"{KERNEL}/random/boot_id"),
+        kernel=kernel,
+    )
+    return found if found.hostname or found.boot else Absent("its files below /proc could not be read")
+
+
+TRANSLATING = {"DMA", "DMA-FQ"}
+INSTALLED = {
+    "ofed": re.compile(r"^(?:MLNX_OFED_LINUX-|OFED-internal-|DOCA-?)?([0-9][\w.-]*):?\s*$", re.MULTILINE),
+    "mft": re.compile(r"^\w+, (?:mft|mstflint) ([0-9][\w.-]*)", re.MULTILINE),
+    "libnccl": re.compile(r"libnccl\.so\.([0-9.]+)\s*$", re.MULTILINE),
+}
+"""Package → its version, in what the programs say that were asked for it."""
+MODULES = ("mlx5_core", "nvidia", "nvidia_peermem")
+
+
+def host(
+    tree: Tree,
+    cards: Sequence[Card],
+    addresses: Mapping[str, tuple[str, ...]],
+    default_routes: tuple[DefaultRoute, ...] | None,
+    devices: Mapping[str, Device],
+    topology: Topology,
+    versions: str,
+) -> HostFacts | Absent:
+    """Return what the host tells of itself."""
+    if not tree.files:
+        return Absent("its files below /proc and /sys could not be read")
+    concerned = (*topology.gpus, *(card.pci for card in cards))
+    return HostFacts(
+        sysctls=dict(_sysctls(tree)),
+        addresses=addresses,
+        default_routes=default_routes,
+        bridges_with_acs=bridges_with_access_control(devices, topology, concerned),
+        is_iommu_on=_is_iommu_on(tree, cards),
+        gpu_pcis=topology.gpus,
+        nearest_nic=nearest(topology, cards),
+        tools=_tools(tree, versions),
+        nccl=settings(tree.text("/etc/nccl.conf")),
+    )
+
+
+def _sysctls(tree: Tree) -> dict[str, str]:
+    found = {}
+    for path, text in tree.below(CONF):
+        name, _, key = path.rpartition("/")
+        if key in SYSCTLS:
+            found[f"net.ipv4.conf.{name}.{key}"] = text
+    ecn = tree.text("/proc/sys/net/ipv4/tcp_ecn")
+    return {**found, **({"net.ipv4.tcp_ecn": ecn} if ecn else {})}
+
+
+def _is_iommu_on(tree: Tree, cards: Sequence[Card]) -> bool | None:
+    """Return whether an IOMMU translates what the NICs say; passing through, as most GPU hosts have it, is off."""
+    told = {tree.text(f"{card.folder}/iommu_group/type") for card in cards} - {""}
+    return bool(told & TRANSLATING) if told else None
+
+
+def _tools(tree: Tree, versions: str) -> dict[str, str]:
+    found = {name: tree.text(f"/sys/module/{name}/version") for name in MODULES}
+    if not found["nvidia_peermem"] and tree.text("/sys/module/nvidia_peermem/initstate") == "live":
+        found["nvidia_peermem"] = "loaded"
+    matches = {name: pattern.search(plain(versions)) for name, pattern in INSTALLED.items()}
+    found |= {name: match[1] for name, match in matches.items() if match}
+    return {name: version for name, version in found.items() if version}
