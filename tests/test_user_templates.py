@@ -9,10 +9,11 @@ import pytest
 from jinja2.exceptions import SecurityError
 
 from netkit.errors import RenderError
-from netkit.render import Engine, render
+from netkit.render import Engine, inputs, render
 from netkit.render.engine import shipped_templates
 from tests import intents
 from tests.command import ROOT, Done, assert_refused, run
+from tests.conftest import Golden
 
 REFERENCE = ROOT / "inventory" / "reference"
 MEMORY_BYTES = 1_500_000_000
@@ -331,3 +332,57 @@ def test_a_loop_over_one_value_is_refused_with_the_line_to_write(text: str, reme
     with pytest.raises(RenderError) as refused:
         Engine((tmp_path,)).render("old.j2", {"view": view}, "leaf01")
     assert [problem.remedy for problem in refused.value.problems] == [remedy]
+
+
+# Lines of overrides as they were while an optional value was a list of one or none, and the same lines as they are.
+OVERRIDES: dict[str, tuple[tuple[str, str], ...]] = {
+    "nvue": (
+        ("{% for _ in view.draining %}x{% endfor %}", "{% if switch.drain %}x{% endif %}"),
+        (
+            "{% for management in view.management %}{{ management.address }}{% endfor %}",
+            "{% if switch.management %}{{ switch.management.address }}{% endif %}",
+        ),
+        ("{% for vlan in view.vlans %}{{ vlan.number }}{% endfor %}", "{% if switch.vlan %}x{% endif %}"),
+        (
+            "{% for all in view.neighbors %}{% for neighbor in all %}{{ neighbor.port }}{% endfor %}{% endfor %}",
+            "{% for neighbor in view.neighbors %}{{ neighbor.port }}{% endfor %}",
+        ),
+        (
+            "{% for pairs in view.qos.dscps %}{% for dscp, priority in pairs %}{{ dscp }}{% endfor %}{% endfor %}",
+            "{% for dscp, priority in view.qos.dscps %}{{ dscp }}{% endfor %}",
+        ),
+        (
+            "{% for port in view.interfaces %}{% for vlan in port.access %}{{ vlan }}{% endfor %}{% endfor %}",
+            "{% for port in view.interfaces %}{% if port.access %}{{ port.access }}{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for port in view.interfaces %}{% for _ in port.adaptive_routing %}x{% endfor %}{% endfor %}",
+            "{% for port in view.interfaces %}{% if port.adaptive_routing %}x{% endif %}{% endfor %}",
+        ),
+        ("{% for tree in view.service %}x{% endfor %}", "{% if words.service_ntp %}x{% endif %}"),
+        ("{% for tree in view.system.dns %}x{% endfor %}", "{% if fabric.services.dns %}x{% endif %}"),
+    ),
+}
+NEWEST = {"nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F", "frr": "8.4.4"}
+
+
+@pytest.mark.parametrize("platform", OVERRIDES)
+def test_an_override_written_before_templates_used_if_is_refused_with_what_to_write(
+    platform: str, golden: Golden, tmp_path: Path
+) -> None:
+    # A DSCP beside the default and a drained switch: every one of these lists and flags is there.
+    odd = {"lossless": {"roce": {"dscp": [26, 40]}}, "overrides": {"leaf01": {"drain": True}}}
+    fabric = intents.fabric(intents.on_platform(platform, NEWEST[platform], odd))
+    switch = fabric.switch("leaf01")
+    artifact = next(iter(inputs(fabric)(switch)))
+    refusals = []
+    for number, (old, new) in enumerate(OVERRIDES[platform]):
+        for kind, text in (("old", old), ("new", new)):
+            (tmp_path / platform).mkdir(exist_ok=True)
+            (tmp_path / platform / f"{kind}{number}.j2").write_text(text, encoding="utf-8")
+        engine = Engine((tmp_path,))
+        with pytest.raises(RenderError) as refused:
+            engine.render(f"{platform}/old{number}.j2", artifact.context, switch.name)
+        refusals.append(f"{old}\n{refused.value}\n".replace(f"{tmp_path}/", ""))
+        engine.render(f"{platform}/new{number}.j2", artifact.context, switch.name)
+    golden(f"overrides/{platform}.txt", "\n".join(refusals))

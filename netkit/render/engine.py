@@ -25,8 +25,33 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from netkit.errors import NetkitError, Problem, RenderError
 
 _OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
+_UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
 LARGEST_PRODUCT = 100_000
 LARGEST_TEXT = 32 * 1024 * 1024
+
+# Names that templates had while optional values were lists of one or none, by folder of templates, and what to write.
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "nvue": {
+        "adaptive_routing": "{% if switch.adaptive_routing %}",
+        "aggregates": "{% for prefix in switch.aggregates %}",
+        "allowas_in": "{% if fabric.routing.allowas_in %}",
+        "bfd_on_group": "{% if view.neighbors and words.bfd_on_peer_group %}",
+        "bfd_profile": "{% if view.neighbors and not words.bfd_on_peer_group %}",
+        "bgp": "{% if view.neighbors %}",
+        "date_time_zone": "{% if words.has_date_time %}, and fabric.services.timezone in it",
+        "dhcp_is_address": "{% if words.vrf_is_under_ip %}",
+        "dhcp_is_client": "{% if not words.vrf_is_under_ip %}",
+        "draining": "{% if switch.drain %}",
+        "management": "{% if switch.management %}, and switch.management.address in it",
+        "service": "{% if words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
+        "strict": "{% if scheduler.weight is none %}",
+        "system": "{% if not words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
+        "timezone": "{% if not words.has_date_time %}, and fabric.services.timezone in it",
+        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
+        "vrf_on_interface": "{% if not words.vrf_is_under_ip %}",
+        "vrf_under_ip": "{% if words.vrf_is_under_ip %}",
+    },
+}
 
 
 def shipped_templates() -> Path:
@@ -81,7 +106,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> None:
     """Check what each loop runs over: optional values were lists of one or none once, and overrides still loop.
 
-    A string would otherwise be looped over letter by letter, and a wrong configuration made without a word.
+    A string would otherwise be looped over letter by letter, and a wrong configuration rendered without an error.
     """
     for child in node.iter_child_nodes():
         inner = loops
@@ -96,7 +121,8 @@ def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> 
                 inside = "" if target == "_" else f", and {over} instead of {target} in it"
                 remedy = f"write {{% if {over} %}} … {{% endif %}}{inside}"
             inner = {**loops, target: over}
-            args: list[nodes.Expr] = [nodes.Const(over), nodes.Const(remedy)]
+            names = len(child.target.items) if isinstance(child.target, nodes.Tuple) else 1
+            args: list[nodes.Expr] = [nodes.Const(over), nodes.Const(target), nodes.Const(names), nodes.Const(remedy)]
             child.iter = nodes.Filter(child.iter, "listed", args, [], None, None, lineno=child.lineno)
             child.iter.set_environment(child.environment)  # type: ignore[arg-type]  # the parser has set it
         _refuse_loops_over_one_value(child, inner)
@@ -105,13 +131,19 @@ def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> 
 def _spelled(node: nodes.Node) -> str:
     if isinstance(node, nodes.Getattr):
         return f"{_spelled(node.node)}.{node.attr}"
+    if isinstance(node, nodes.Tuple):  # rows had a comma beside them once
+        return ", ".join(spelled for one in node.items if (spelled := _spelled(one)) not in {"comma", "_"})
     return node.name if isinstance(node, nodes.Name) else "…"
 
 
-def _listed(value: Any, spelled: str, remedy: str) -> Any:
-    """Return what a loop runs over, unless it is one value, a flag, or nothing."""
+def _listed(value: Any, over: str, target: str, names: int, remedy: str) -> Any:
+    """Return what a loop runs over, unless it is one value, a flag, or nothing, or has fewer values than names."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise RenderError(Problem(f"{spelled} is not a list", remedy))
+        raise RenderError(Problem(f"{over} is not a list", remedy))
+    first = value[0] if isinstance(value, tuple) and value else (None,) * names
+    if names > 1 and not (isinstance(first, tuple) and len(first) == names):
+        row = f"write {{% for {target} in {over} %}}" if remedy.startswith("write {% if") else remedy
+        raise RenderError(Problem(f"{over} is not a list of {names} values each", row))
     return value
 
 
@@ -172,9 +204,7 @@ class Engine:
             raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(
-                file, line, str(error), device, "check the name against netkit's own template"
-            ) from None
+            raise self._failure(file, line, str(error), device, _remedy(name, str(error))) from None
         except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
             remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
@@ -210,6 +240,12 @@ class Engine:
     def _failure(self, file: str, line: int, message: str, device: str, remedy: str = "") -> RenderError:
         whole = f"{message} (device {device})" if device else message
         return RenderError(Problem(whole, remedy, file=str(file), line=line))
+
+
+def _remedy(name: str, message: str) -> str:
+    found = _UNDEFINED.search(message)
+    renamed = RENAMED.get(name.partition("/")[0], {}).get((found[1] or found[2]) if found else "")
+    return f"write {renamed}" if renamed else "check the name against netkit's own template"
 
 
 def _told(error: Exception) -> str:
