@@ -1,5 +1,6 @@
 """The template engine: sandboxed, strict, and exact about where a template went wrong."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from netkit.errors import NetkitError, Problem, RenderError
 
 _OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
+_LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
 LARGEST_PRODUCT = 100_000
 LARGEST_TEXT = 32 * 1024 * 1024
 
@@ -50,6 +52,50 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
         "vrf_on_interface": "{% if not words.vrf_is_under_ip %}",
         "vrf_under_ip": "{% if words.vrf_is_under_ip %}",
+    },
+    "sonic": {
+        "addresses": "{% if interface.address %}, and interface.address in it",
+        "aggregates": "{% for prefix in switch.aggregates %}, and a comma after each row",
+        "bgp": '{% if routing.groups and switch.routing_mode == "unified" %}, and routing in it',
+        "buffers": 'view.buffer_model, which is "dynamic" or "traditional"',
+        "comma": "a comma after each row: that of the last one is dropped",
+        "has_ecn_counters": "{% if words.has_ecn_counters %}",
+        "has_hash_algorithm": "{% if words.has_hash_algorithm %}",
+        "has_ntp_options": "{% if words.has_ntp_options %}",
+        "has_wcmp": "{% if words.has_wcmp %}",
+        "instance": "routing.groups, routing.neighbors, switch.asn or fabric.routing",
+        "instances": "{% if routing.groups %}, and switch.asn in it",
+        "management": "{% if switch.management %}, and switch.management.address in it",
+        "maps": "qos.dscp_to_class, qos.class_to_queue or qos.pfc_to_queue, each with | tojson",
+        "members": "{% for port in switch.host_ports %}, and port.name in it",
+        "pfc_to_group": '{% if view.buffer_model == "dynamic" %}, and qos.roce in it',
+        "pool_share": "{% if qos.has_pool_shares %}, and qos.lossless_percent and qos.lossy_percent in it",
+        "rates": "{% if scheduler.rate is not none %}, and scheduler.rate in it",
+        "router_id": "{% if words.has_router_id %}, and switch.loopback in it",
+        "services": "fabric.services, view.service_vrf or view.snmp_users",
+        "system_mac": "{% if switch.system_mac %}, and switch.system_mac in it",
+        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
+        "xon_offset": "{% if profile.headroom.xon_offset_bytes is not none %}",
+    },
+    "frr": {
+        "addresses": "{% if port.address %}, and port.address in it",
+        "bfd_profiles": "{% if routing.groups %}, and fabric.routing.bfd in it",
+        "bridges": "{% if bridge %}, and bridge.name in it",
+        "flags": "{% if switch.drain %} for the router, {% if fabric.routing.allowas_in %} for a group",
+        "instances": "{% if routing.groups %}, and switch.asn in it",
+        "listen": "{% if switch.management %}, and switch.management.address in it",
+        "local_preferences": "{% if map.local_preference is not none %}, and map.local_preference in it",
+        "location": "{% if snmp.location %}, and snmp.location in it",
+        "contact": "{% if snmp.contact %}, and snmp.contact in it",
+        "management": "{% if switch.management %}, with management_port, vrf, vrf_table and switch.management.address",
+        "policies": "group.inbound and group.outbound",
+        "policy": "policy.name, policy.inbound and policy.outbound",
+        "servers": "fabric.services.ntp or fabric.services.syslog",
+        "service": "switch.name, or {% if switch.management %} and vrf in it",
+        "timezone": "fabric.services.timezone",
+    },
+    "host": {
+        "macs": "{% if rail.mac %}, and rail.mac in it",
     },
 }
 
@@ -77,6 +123,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             auto_reload=False,
             autoescape=False,  # configurations, not web pages
         )
+        self.policies["json.dumps_kwargs"] = {"sort_keys": False}
         del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
         self.filters |= {"listed": _listed, "join": _join(self.filters["join"])}
         self._known: dict[type, frozenset[str]] = {}
@@ -185,6 +232,7 @@ class Engine:
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
         self.environment = Sandbox(self.folders)
+        self._has_own_templates = any(folder.resolve() != shipped_templates().resolve() for folder in self.folders)
         self._templates: dict[str, Template] = {}
 
     def render(self, name: str, context: Mapping[str, Any], device: str) -> str:
@@ -204,7 +252,7 @@ class Engine:
             raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(file, line, str(error), device, _remedy(name, str(error))) from None
+            raise self._failure(file, line, str(error), device, _remedy(Path(file).parent.name, str(error))) from None
         except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
             remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
@@ -213,6 +261,24 @@ class Engine:
             raise self._failure(
                 name, 0, f"makes {len(text):,} characters", device, f"no file needs more than {LARGEST_TEXT:,}"
             )
+        return self._json(name, text, device) if name.endswith(".json.j2") else text
+
+    def _json(self, name: str, text: str, device: str) -> str:
+        """Return JSON without the comma after the last row: templates end each row with one.
+
+        What netkit's own templates make is JSON; what a user's make is read, so that it does not fail on the switch.
+        """
+        text = _LAST_COMMA.sub("", text)
+        if self._has_own_templates:
+            remedy = "end each row with one comma, the last one too"
+            try:
+                json.loads(text)
+            except json.JSONDecodeError as error:
+                near = text.split("\n")[error.lineno - 1].strip()[:60]
+                message = f"makes a file that is not JSON: {error.msg} in its line {error.lineno}, {near!r}"
+                raise self._failure(name, 0, message, device, remedy) from None
+            except (ValueError, RecursionError):
+                raise self._failure(name, 0, "makes a file that cannot be read as JSON", device, remedy) from None
         return text
 
     def source(self, name: str) -> Source:
@@ -242,9 +308,9 @@ class Engine:
         return RenderError(Problem(whole, remedy, file=str(file), line=line))
 
 
-def _remedy(name: str, message: str) -> str:
+def _remedy(folder: str, message: str) -> str:
     found = _UNDEFINED.search(message)
-    renamed = RENAMED.get(name.partition("/")[0], {}).get((found[1] or found[2]) if found else "")
+    renamed = RENAMED.get(folder, {}).get((found[1] or found[2]) if found else "")
     return f"write {renamed}" if renamed else "check the name against netkit's own template"
 
 
