@@ -12,7 +12,8 @@ import pytest
 
 from netkit import deploy
 from netkit.deploy import Journal
-from netkit.errors import NetkitError
+from netkit.errors import AccessError, NetkitError, Problem
+from netkit.platforms.driver import Driver
 from netkit.store import Source
 from netkit.store.store import open_store
 from tests.command import Done, run
@@ -99,9 +100,13 @@ def test_a_damaged_run_ends_in_plain_lines(seed: int, whole: Path, tmp_path: Pat
         assert done.returncode != 70, (harm, words, done.stderr)
         is_good(done, top)
     journal = Journal(top / "reference" / "runs" / RUN)
-    for read in (lambda: deploy.way_back(journal, change("words").fabric), journal.orders, journal.entries):
+    for read in (lambda: deploy.way_back(journal, change("words").fabric, nowhere), journal.orders, journal.entries):
         said = refused(read)
         assert not said or str(top) in said or RUN in said, (harm, said)
+
+
+def nowhere(name: str) -> Driver:
+    raise AccessError(Problem(f"{name}: no address"))
 
 
 def refused(read: Callable[[], object]) -> str:

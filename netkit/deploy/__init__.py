@@ -1,6 +1,6 @@
 """A plan → changed devices, each either as intended or as it was before."""
 
-from netkit.deploy.apply import apply, backward, resume, undo, way_back
+from netkit.deploy.apply import apply, backward, end, resume, undo, way_back
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
 from netkit.deploy.leftover import refuse_unsettled
@@ -32,6 +32,7 @@ __all__ = [
     "Wave",
     "apply",
     "backward",
+    "end",
     "history",
     "refuse_unsettled",
     "rehearse",

@@ -24,6 +24,8 @@ from netkit.errors import AccessError, DeployError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.config import Files
 
+ENDED = "ended before its last device, to be taken back"
+
 
 def quiet(_event: Event) -> None:
     """Show nothing."""
@@ -98,6 +100,37 @@ def resume(
             journal.close()
 
 
+def end(
+    fabric: Fabric,
+    *,
+    connect: Connect,
+    gate: Gate,
+    journal: Journal,
+    provenance: Provenance | None = None,
+    tell: Tell = quiet,
+    runner: RunnerPlugin | None = None,
+    clock: Clock = CLOCK,
+) -> Outcome:
+    """End a run that was killed or interrupted where it is, so that it can be taken back.
+
+    What waits to be confirmed goes back, what is drained gets its traffic back; nothing else is changed.
+    """
+    orders = journal.orders()
+    stages = stages_of(orders.plan, orders.intended, orders.owner, orders.options.limit, fabric)
+    job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, never)
+    with held(journal.folder.parent, fabric.name, journal.run):
+        if (outcome := journal.outcome()) is not None:
+            return outcome
+        if provenance is not None:
+            journal.resumed(provenance)
+        try:
+            number, earlier = _left_behind(job, stages, journal.entries(), is_ending=True)
+            found = [*_untouched(orders), *earlier]
+            return _rolled(Rollout(job, stages, found, first=number, stopped=ENDED))
+        finally:
+            journal.close()
+
+
 def undo(
     undone: Journal,
     fabric: Fabric,
@@ -106,6 +139,7 @@ def undo(
     gate: Gate,
     options: Options,
     journal: Journal,
+    back: "WayBack | None" = None,
     provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
@@ -114,9 +148,9 @@ def undo(
 ) -> Outcome:
     """Take back what a run changed: the same deploy, with the sides of the plan swapped.
 
-    Backward, devices that are not known to run either state are looked at first; what is out of reach is left alone.
+    `back` is the way back when that is known already. What is out of reach is left alone when options are backward.
     """
-    plan, before, owner = way_back(undone, fabric, options.limit, connect if options.is_backward else None)
+    plan, before, owner = back or way_back(undone, fabric, connect, options.limit)
     return apply(
         plan,
         fabric,
@@ -140,13 +174,19 @@ def backward(failed: Journal) -> Options:
     return replace(failed.orders().options, limit=None, on_failure="stop", is_backward=True)
 
 
-def way_back(
-    undone: Journal, fabric: Fabric, limit: Collection[str] | None = None, connect: Connect | None = None
-) -> tuple[Plan, Mapping[str, Files], Mapping[str, Files]]:
-    """Return the plan that takes a run back, the files it leads to, and those that say what is netkit's."""
+WayBack = tuple[Plan, Mapping[str, Files], Mapping[str, Files]]
+"""The plan that takes a run back, the files it leads to, and those that say what is netkit's."""
+
+
+def way_back(undone: Journal, fabric: Fabric, connect: Connect, limit: Collection[str] | None = None) -> WayBack:
+    """Return how a run is taken back.
+
+    Devices are taken to run what the journal says they do. Those of which it does not know, or which another run has
+    begun to take back since, are read.
+    """
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
-        raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit deploy --resume {undone.run}"))
+        raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
     states = {one.device: one.state for one in outcome.devices if one.state is not State.AS_BEFORE}
     missed = {one.name for one in orders.plan.unreachable}
     if strange := [name for name in states if orders.plan.device(name) is None and name not in missed]:
@@ -172,8 +212,9 @@ def way_back(
         if states[name] is State.BOTH:
             ran = planning.keeping(fabric, name, ran, both[name])
         there[name] = Running({file: ran.get(file) for file in running.files}, running.version)
-    for device in outcome.devices if connect is not None else ():
-        if connect is not None and device.device in found and device.state is State.UNKNOWN:
+    gone_back = undone.gone_back()
+    for device in outcome.devices:
+        if device.device in found and (device.state is State.UNKNOWN or device.device in gone_back):
             there[device.device] = _read(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, there, before, owner=owner, is_part=True)
@@ -257,11 +298,11 @@ def _while_written(rollout: Rollout) -> Iterator[None]:
 
 
 def _left_behind(
-    job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[Entry]
+    job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[Entry], *, is_ending: bool = False
 ) -> tuple[int, list[DeviceOutcome]]:
     """Return the stage a killed run was in, and how the devices came out that it had begun with.
 
-    Those as before have their turn again.
+    Those as before have their turn again; where the run ends here, so is what waits to be confirmed.
     """
     number = 0
     open_entries: dict[str, list[Entry]] = {}
@@ -285,7 +326,7 @@ def _left_behind(
     left = [name for name in open_entries if name not in ended and name in tasks]
 
     def in_order(name: str) -> DeviceOutcome | None:
-        return leftover.bring_in_order(in_stage, tasks[name], open_entries[name])
+        return leftover.bring_in_order(in_stage, tasks[name], open_entries[name], is_ending=is_ending)
 
     found = each(job.runner, left, in_order)
     return number, [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]

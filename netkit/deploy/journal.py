@@ -214,7 +214,7 @@ class Journal:
     def undoes(self) -> str:
         """Return the run that this one takes back, if it does that and was told to the end what to do."""
         is_whole = (self.folder / UNDOES).exists() and (self.folder / OPTIONS).exists()
-        return _adapter(str).validate_json(self._text(UNDOES)) if is_whole else ""
+        return self._valid(str, UNDOES) if is_whole else ""
 
     def is_to_be_undone(self) -> bool:
         """Whether the run stopped for a failure, was told to take back then what it had done, and nobody has yet."""
@@ -222,8 +222,27 @@ class Journal:
         if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
             return False
         is_changed = any(one.wave and one.state is not State.AS_BEFORE for one in outcome.devices)
-        others = (Journal(folder) for folder in self.folder.parent.glob("*/"))
-        return is_changed and all(other.undoes() != self.run for other in others)
+        return is_changed and not any(other.is_undoing(self.run) for other in self._newer())
+
+    def is_undoing(self, run: str) -> bool:
+        """Whether the run takes another one back; one that is damaged does not, as far as anybody knows."""
+        try:
+            return self.undoes() == run
+        except DeployError:
+            return False
+
+    def gone_back(self) -> frozenset[str]:
+        """Return the devices of which the last that was done, as far as that can be read, is to take this run back."""
+        found: set[str] = set()
+        for other in self._newer():
+            with suppress(DeployError):
+                devices = {entry.device for entry in other.entries() if entry.wave}
+                found = found | devices if other.is_undoing(self.run) else found - devices
+        return frozenset(found)
+
+    def _newer(self) -> Iterator["Journal"]:
+        runs = sorted(folder for folder in self.folder.parent.glob("*-*/") if folder.name > self.run)
+        return map(Journal, runs)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""

@@ -40,10 +40,10 @@ def refuse_unsettled(root: Path, clock: Clock = CLOCK) -> None:
         raise DeployError(Problem(what, remedy))
 
 
-def bring_in_order(job: Job, task: Task, entries: Sequence[Entry]) -> DeviceOutcome | None:
+def bring_in_order(job: Job, task: Task, entries: Sequence[Entry], *, is_ending: bool = False) -> DeviceOutcome | None:
     """Return how a device came out; None when it is as it was before, and may have its turn again.
 
-    `entries` are those of its last turn.
+    `entries` are those of its last turn. Where the run ends, a change that waits to be confirmed goes back.
     """
     turn = _turn(job, task, entries)
     failed = next((entry.outcome for entry in reversed(entries) if entry.outcome is not None), None)
@@ -54,7 +54,7 @@ def bring_in_order(job: Job, task: Task, entries: Sequence[Entry]) -> DeviceOutc
             discard(job, task.name)
         return None
     try:
-        if turn.window is not None and _went_on(turn, turn.window):
+        if turn.window is not None and not is_ending and _went_on(turn, turn.window):
             return turn.ended(turn.done())
         ending = turn.settled()
     except Exception as error:

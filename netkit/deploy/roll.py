@@ -28,10 +28,11 @@ class Rollout:
         earlier: Iterable[DeviceOutcome] = (),
         *,
         first: int = 0,
+        stopped: str = "",
     ) -> None:
         self.job, self._stages, self._first = job, stages, first
         self.ended: dict[str, DeviceOutcome] = {outcome.device: outcome for outcome in earlier}
-        self.stopped = ""
+        self.stopped = stopped
         job.done.update(name for name, outcome in self.ended.items() if outcome.state is State.INTENDED)
 
     def run(self) -> None:

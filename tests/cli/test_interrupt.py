@@ -1,13 +1,33 @@
 """Ctrl-C during a deploy: once to end in order, twice to leave."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from netkit.cli.terminal.interrupt import Interrupt
 from tests.command import ROOT, environment
 
+HUNG_UP = """
+import sys, time
+from pathlib import Path
+from netkit.cli.terminal.display import display
+from netkit.cli.terminal.interrupt import Interrupt
+from netkit.cli.terminal.listener import say
+from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
+end = Path(sys.argv[1])
+with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as tell:
+    tell(Event(Phase.LOAD, "leaf01", 1, 1, 0.0))
+    print("begun", flush=True)
+    while not is_stopping():
+        time.sleep(0.05)
+    time.sleep(1)  # the table is drawn a few times more
+    tell(Event(Phase.END, "leaf01", 1, 1, 1.0, DeviceOutcome("leaf01", Result.DONE, State.INTENDED)))
+say(sys.stdout, "all done")
+end.write_text("in order", encoding="utf-8")
+"""
 TWICE = """
 import os, signal
 from netkit.cli.terminal.interrupt import Interrupt
@@ -39,3 +59,32 @@ def test_the_second_leaves_and_says_how_to_go_on() -> None:
             "left: devices take back by themselves what is not confirmed within 90 s",
             "to go on: netkit deploy --resume R",
         ]
+
+
+def test_a_terminal_that_is_closed_asks_to_end_and_is_written_to_no_more(tmp_path: Path) -> None:
+    near, far = pty.openpty()
+    end = tmp_path / "end"
+    words = ["setsid", "--ctty", sys.executable, "-c", HUNG_UP, str(end)]
+    with subprocess.Popen(words, cwd=ROOT, env=environment(), stdin=far, stdout=far, stderr=far) as started:
+        os.close(far)
+        said = b""
+        while b"begun" not in said:
+            said += os.read(near, 4096)
+        os.close(near)
+        assert started.wait(timeout=120) == 0
+    assert end.read_text(encoding="utf-8") == "in order"
+
+
+def test_a_terminal_that_is_closed_twice_is_no_second_ctrl_c_and_nohup_goes_on() -> None:
+    before = signal.getsignal(signal.SIGHUP)
+    with Interrupt("netkit deploy --resume R", 90) as is_stopping:
+        os.kill(os.getpid(), signal.SIGHUP)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert is_stopping()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Interrupt("netkit deploy --resume R", 90) as is_stopping:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not is_stopping()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -11,6 +11,7 @@ from nornir.plugins.runners import SerialRunner
 
 from netkit import deploy
 from netkit.deploy import Gate, GateAnswer, GateQuestion, Journal, Options, Outcome, Provenance, SessionGate
+from netkit.deploy.apply import WayBack, never
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Plan, Running, make
@@ -18,8 +19,16 @@ from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
 from tests.deploy.fake import FakeDevice, FakeDriver, FakeHostDriver, Time
 from tests.plan.scenes import Staged, staged
+from tests.plan.test_order import EDITS, merged, transition
 
 OPTIONS = Options(parallel=4, revert_s=120, settle_s=20, drain_s=5, poll_s=2, is_disruptive_allowed=True)
+TWO_STAGES = {
+    "summaries": (["lower ceilings"], ["higher ceilings"]),
+    "timers": (["supernet", "lower ceilings"], ["supernet", "higher ceilings", "slower sessions"]),
+}
+"""Changes that no order of single changes makes safe: edits of the intent before and after."""
+IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+"""A folder in which nobody waits for a disk."""
 Strike = Callable[[str, str], None]
 
 
@@ -33,8 +42,15 @@ def no_strike(_device: str, _operation: str) -> None:
 
 @lru_cache
 def change(name: str) -> Staged:
-    """Return a change: `asn` takes sessions down, `words` only changes descriptions, `rails` changes hosts as well."""
-    found = staged("eos", "asn" if name == "asn" else "description")
+    """Return a change: `asn` takes sessions down, `words` only changes descriptions, `rails` changes hosts as well.
+
+    `summaries` changes switches in two stages, and hosts between them; `timers` takes sessions down beside that.
+    """
+    if name in TWO_STAGES:
+        way = transition("eos", *(merged(*(EDITS[edit] for edit in edits)) for edits in TWO_STAGES[name]))
+        found = Staged(way.fabrics[-1], {one: way.running[one] for one in way.intended}, dict(way.intended))
+    else:
+        found = staged("eos", "asn" if name == "asn" else "description")
     read: dict[str, Files] = {
         device: {file: text for file, text in files.items() if _is_read(found.fabric, device, file)}
         for device, files in found.intended.items()
@@ -80,6 +96,7 @@ class Scene:
     root: Path
     options: Options = OPTIONS
     gate: Gate = healthy
+    is_stopping: Callable[[], bool] = never
     strike: Strike = no_strike
     connects: list[str] = field(default_factory=list)
     events: list[deploy.Event] = field(default_factory=list)
@@ -104,6 +121,7 @@ class Scene:
             tell=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
+            is_stopping=self.is_stopping,
         )
 
     def resume(
@@ -117,9 +135,31 @@ class Scene:
             provenance=provenance,
             runner=SerialRunner(),
             clock=self.time.clock,
+            is_stopping=self.is_stopping,
         )
 
-    def undo(self, undone: Journal, journal: Journal | None = None, *, provenance: Provenance | None = None) -> Outcome:
+    def end(self, journal: Journal) -> Outcome:
+        """End a run that was cut off."""
+        return deploy.end(
+            self.fabric,
+            connect=self.connect,
+            gate=self.gate,
+            journal=Journal(journal.folder, self.time.clock),
+            runner=SerialRunner(),
+            clock=self.time.clock,
+        )
+
+    def way_back(self, undone: Journal) -> WayBack:
+        return deploy.way_back(Journal(undone.folder), self.fabric, self.connect)
+
+    def undo(
+        self,
+        undone: Journal,
+        journal: Journal | None = None,
+        *,
+        back: WayBack | None = None,
+        provenance: Provenance | None = None,
+    ) -> Outcome:
         return deploy.undo(
             Journal(undone.folder),
             self.fabric,
@@ -127,9 +167,11 @@ class Scene:
             gate=self.gate,
             options=self.options,
             journal=journal or self.journal(),
+            back=back,
             provenance=provenance,
             runner=SerialRunner(),
             clock=self.time.clock,
+            is_stopping=self.is_stopping,
         )
 
     def back(self, failed: Journal, journal: Journal | None = None) -> Outcome:
@@ -144,6 +186,7 @@ class Scene:
             tell=self.events.append,
             runner=SerialRunner(),
             clock=self.time.clock,
+            is_stopping=self.is_stopping,
         )
 
     def journal(self) -> Journal:
@@ -181,7 +224,7 @@ def scene(name: str = "words", *, only: str = "") -> Iterator[Scene]:
         device: FakeDevice(time, dict(running.files), dict(running.files), _ports(found.fabric, device))
         for device, running in found.running.items()
     }
-    with tempfile.TemporaryDirectory(prefix="nkd") as root:
+    with tempfile.TemporaryDirectory(prefix="nkd", dir=IN_MEMORY) as root:
         plan = _plan(name, only)
         yield Scene(found.fabric, plan, before, intended, devices, time, Path(root) / "runs")
 

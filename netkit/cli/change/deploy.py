@@ -19,6 +19,7 @@ from netkit.cli.change.rollout import (
     changing,
     limited,
     refuse,
+    refuse_unread,
     runs_of,
     show,
     tell_outcome,
@@ -34,9 +35,8 @@ from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Options, Outcome, Phase, Provenance
 from netkit.deploy.shape import Tell
 from netkit.design.select import select
-from netkit.errors import AccessError, PlanError, Problem, UsageError
+from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
-from netkit.report.plan_view import listed
 
 NEWEST = "."
 """`--resume` without a name."""
@@ -100,7 +100,7 @@ def _roll_out(
     if not planned.plan.changed:
         deploy.refuse_unsettled(runs_of(project, devices))
         return 0 if planned.plan.is_complete else UNREACHED
-    _refuse_unread(planned.plan, options)
+    refuse_unread(planned.plan, options)
     refuse(planned.plan, project.fabric, planned.intended, options)
     begun = control.begun("deploy", whole)
     if not agreed(told, planned.plan, options, "Deploy to"):
@@ -128,14 +128,6 @@ def _refuse_moved(now: Plan, planned: Plan) -> None:
         was = planned.device(device.name)
         if was is None or was.changes != device.changes:
             raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
-
-
-def _refuse_unread(plan: Plan, options: Options) -> None:
-    """Raise AccessError when what could not be read would stop the deploy at once, before anybody is asked."""
-    missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
-    if len(missed) > options.max_fail:
-        message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
-        raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
 
 
 def _rehearse(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:

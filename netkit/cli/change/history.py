@@ -119,7 +119,9 @@ def tell(journal: Journal, output: str, names: Container[str] | None = None) -> 
     if undoes := journal.undoes():
         sys.stdout.write(f"it takes back run {undoes}\n")
     if outcome is None:
-        sys.stdout.write("it has not finished; `netkit deploy --resume` goes on with it\n")
+        sys.stdout.write(
+            "it has not finished; `netkit deploy --resume` goes on with it, `netkit rollback` takes it back\n"
+        )
     else:
         sys.stdout.write(outcome_text(outcome))
     devices = [*_rows(outcome.devices if outcome else tuple(ended.values()))]

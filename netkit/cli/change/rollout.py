@@ -3,7 +3,7 @@
 import shlex
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from netkit.deploy.look import stages_of
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
 from netkit.design.select import select
-from netkit.errors import DeployError, Problem, UsageError
+from netkit.errors import AccessError, DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
 from netkit.report.outcome_text import outcome_text
@@ -126,6 +126,14 @@ def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
     )
 
 
+def refuse_unread(plan: Plan, options: Options) -> None:
+    """Raise AccessError when what could not be read would stop the deploy at once, before anybody is asked."""
+    missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
+    if len(missed) > options.max_fail:
+        message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
+        raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
+
+
 def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
     """Raise DeployError for what could not be deployed anyway, before anybody is asked."""
     tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
@@ -168,9 +176,7 @@ def watched(
 ) -> int:
     """Do the work before the user's eyes, and tell how it came out; `back` takes back a run that is told to do so."""
     go_on = told.again(f"deploy --resume {journal.run}")
-    # A lab is one account's alone, and may be tried while the real devices change.
-    lock = nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
-    with lock:
+    with locked(told, fabric, journal):
         say(sys.stderr, f"run {journal.run}\n")
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
@@ -180,9 +186,16 @@ def watched(
     tell_outcome(told, outcome)
     if go_on:
         say(sys.stderr, f"to go on: {go_on}\n")
+        if back is not None:
+            say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     elif outcome.rollback is None and any(device.result is Result.DONE for device in outcome.devices):
         say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
+
+
+def locked(told: Told, fabric: str, journal: Journal) -> AbstractContextManager[None]:
+    """Return what holds the fabric for all accounts; a lab is one account's alone, beside the real devices."""
+    return nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
 
 
 def _taken_back(

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 from netkit.cli.terminal.interrupt import ASKED
-from netkit.cli.terminal.listener import say
+from netkit.cli.terminal.listener import Listener, say
 from netkit.cli.terminal.progress import lines
 from netkit.deploy import DeviceOutcome, Event, Phase
 from netkit.deploy.shape import Tell
@@ -50,7 +50,9 @@ def display(total: int, is_stopping: Callable[[], bool]) -> Iterator[Tell]:
     from rich.live import Live  # noqa: PLC0415
 
     table = LiveTable(total, is_stopping)
-    with Live(table, console=Console(stderr=True), transient=True, refresh_per_second=5):
+    # A terminal that is closed must not end a deploy.
+    console = Console(file=cast("TextIO", Listener(sys.stderr)))
+    with Live(table, console=console, transient=True, refresh_per_second=5):
         yield table
     say(sys.stderr, "".join(f"{line}\n" for line in table.ended))
 

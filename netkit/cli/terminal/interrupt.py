@@ -1,4 +1,8 @@
-"""Ctrl-C during a deploy: once to end in order, twice to leave the devices to their timers."""
+"""Ctrl-C during a deploy: once to end in order, twice to leave the devices to their timers.
+
+A terminal that is closed, as by an SSH connection that is lost, asks the same as the first Ctrl-C. It never counts as a
+second one: shells and the kernel may both tell of it.
+"""
 
 import os
 import signal
@@ -9,7 +13,7 @@ from typing import Self
 
 from netkit.cli import INTERRUPTED
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ASKED = "interrupted: no other device is begun, those begun end in order; again to leave at once"
 SHOW_CURSOR = "\x1b[?25h"
 
@@ -27,19 +31,22 @@ class Interrupt:
         return self._is_asked
 
     def __enter__(self) -> Self:
-        for number in SIGNALS:
-            signal.signal(number, self._heard)
+        for number, handler in self._before.items():
+            if number is not signal.SIGHUP or handler is not signal.SIG_IGN:  # nohup means to go on
+                signal.signal(number, self._heard)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+    def _heard(self, number: int, _frame: FrameType | None) -> None:
         if not self._is_asked:
             self._is_asked = True
             if not sys.stderr.isatty():  # on a terminal the table says it, and anything else would tear that
                 _say(ASKED)
+            return
+        if number == signal.SIGHUP:
             return
         if sys.stderr.isatty():
             _say(SHOW_CURSOR.rstrip("\n"))
