@@ -36,9 +36,22 @@ def golden() -> Golden:
     return compare
 
 
+LIVE = {"needs_lab", "needs_frr", "needs_namespaces", "needs_root", "needs_chromium"}
+"""Marks of files that start daemons, a lab or a browser."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of the quick lane."""
+    parser.addoption("--quick", action="store_true", help="leave out tests that start daemons, a lab or a browser")
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with files that need a lab, the longest first: labs mostly wait, and what is quick leaves no long end."""
+    if config.getoption("--quick"):
+        live = [item for item in items if isinstance(item, pytest.Function) and LIVE & vars(item.module).keys()]
+        config.hook.pytest_deselected(items=live)
+        items[:] = [item for item in items if item not in set(live)]
     sizes = Counter(item.path for item in items)
     items.sort(key=lambda item: (not _needs_lab(item), -sizes[item.path], item.path))
 

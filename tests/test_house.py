@@ -78,6 +78,17 @@ def test_a_stage_imports_only_stages_to_its_left(path: Path) -> None:
     assert {stage for stage in imported_stages(path) if STAGES.index(stage) > here} == set()
 
 
+def test_the_architecture_page_names_every_stage() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(\w+)`", page))
+    private = {"environment", "private"}
+    assert {stage for stage in STAGES if stage not in named} == private
+    in_package = {
+        path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and not path.stem.startswith("_")
+    }
+    assert in_package == set(STAGES)
+
+
 LAB_READS = {"errors", "environment", "hardware", "intent", "design", "render", "lab"}
 
 

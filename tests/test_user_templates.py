@@ -1,18 +1,24 @@
 """A user's own templates: they replace netkit's file by file, fail in one clear line, and cannot leave their box."""
 
+import json
 import re
 import resource
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jinja2 import DictLoader
 from jinja2.exceptions import SecurityError
 
 from netkit.errors import RenderError
-from netkit.render import Engine, render
+from netkit.render import Engine, inputs, render
 from netkit.render.engine import shipped_templates
 from tests import intents
 from tests.command import ROOT, Done, assert_refused, run
+from tests.conftest import Golden
 
 REFERENCE = ROOT / "inventory" / "reference"
 MEMORY_BYTES = 1_500_000_000
@@ -331,3 +337,153 @@ def test_a_loop_over_one_value_is_refused_with_the_line_to_write(text: str, reme
     with pytest.raises(RenderError) as refused:
         Engine((tmp_path,)).render("old.j2", {"view": view}, "leaf01")
     assert [problem.remedy for problem in refused.value.problems] == [remedy]
+
+
+# Lines of overrides as they were while an optional value was a list of one or none, and the same lines as they are.
+OVERRIDES: dict[str, tuple[tuple[str, str], ...]] = {
+    "nvue": (
+        ("{% for _ in view.draining %}x{% endfor %}", "{% if switch.drain %}x{% endif %}"),
+        (
+            "{% for management in view.management %}{{ management.address }}{% endfor %}",
+            "{% if switch.management %}{{ switch.management.address }}{% endif %}",
+        ),
+        ("{% for vlan in view.vlans %}{{ vlan.number }}{% endfor %}", "{% if switch.vlan %}x{% endif %}"),
+        (
+            "{% for all in view.neighbors %}{% for neighbor in all %}{{ neighbor.port }}{% endfor %}{% endfor %}",
+            "{% for neighbor in view.neighbors %}{{ neighbor.port }}{% endfor %}",
+        ),
+        (
+            "{% for pairs in view.qos.dscps %}{% for dscp, priority in pairs %}{{ dscp }}{% endfor %}{% endfor %}",
+            "{% for dscp, priority in view.qos.dscps %}{{ dscp }}{% endfor %}",
+        ),
+        (
+            "{% for port in view.interfaces %}{% for vlan in port.access %}{{ vlan }}{% endfor %}{% endfor %}",
+            "{% for port in view.interfaces %}{% if port.access %}{{ port.access }}{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for port in view.interfaces %}{% for _ in port.adaptive_routing %}x{% endfor %}{% endfor %}",
+            "{% for port in view.interfaces %}{% if port.adaptive_routing %}x{% endif %}{% endfor %}",
+        ),
+        ("{% for tree in view.service %}x{% endfor %}", "{% if words.service_ntp %}x{% endif %}"),
+        ("{% for tree in view.system.dns %}x{% endfor %}", "{% if fabric.services.dns %}x{% endif %}"),
+    ),
+    "sonic": (
+        (
+            "{% for ports in view.ports %}{% for port, comma in ports %}{{ port.name }}{% endfor %}{% endfor %}",
+            "{% for port in view.ports %}{{ port.name }},{% endfor %}",
+        ),
+        (
+            "{% for qos in view.qos %}{{ qos.roce }}{% endfor %}",
+            "{% if view.qos %}{{ view.qos.roce }}{% endif %}",
+        ),
+        (
+            "{% for port, _ in view.qos.ports %}{{ port.name }}{% endfor %}",
+            "{% for port in view.qos.ports %}{{ port.name }}{% endfor %}",
+        ),
+        (
+            "{% for interface in view.interfaces %}{% for address in interface.addresses %}x{% endfor %}{% endfor %}",
+            "{% for interface in view.interfaces %}{% if interface.address %}x{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for (dscp, group), comma in view.qos.maps.dscp_to_class %}{{ dscp }}{% endfor %}",
+            "{{ view.qos.dscp_to_class | tojson }}",
+        ),
+        ("{% for _ in view.has_wcmp %}x{% endfor %}", "{% if words.has_wcmp %}x{% endif %}"),
+        (
+            "{% for servers in view.services.dns %}{% for address, comma in servers %}x{% endfor %}{% endfor %}",
+            "{% for address in fabric.services.dns %}x{% endfor %}",
+        ),
+        (
+            "{% for bgp in view.bgp %}{{ bgp.instance.asn }}{% endfor %}",
+            "{% if routing.groups %}{{ switch.asn }}{% endif %}",
+        ),
+        (
+            '{% include "netkit/sonic/ztp_config_db.json.j2" %}\n,\n "X": {}\n',
+            '{ "Y": {\n  "a": {},\n }, "X": {},\n}\n',
+        ),
+    ),
+    "frr": (
+        (
+            "{% for bgp in routing.instances %}{{ bgp.asn }}{% endfor %}",
+            "{% if routing.groups %}{{ switch.asn }}{% endif %}",
+        ),
+        (
+            "{% for group in routing.groups %}{% for policy in group.policies %}x{% endfor %}{% endfor %}",
+            "{% for group in routing.groups %}{{ group.inbound }}{% endfor %}",
+        ),
+        (
+            "{% for port in ports %}{% for address in port.addresses %}{{ address }}{% endfor %}{% endfor %}",
+            "{% for port in ports %}{% if port.address %}{{ port.address }}{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for map in routing.route_maps %}{% for preference in map.local_preferences %}x{% endfor %}{% endfor %}",
+            "{% for map in routing.route_maps %}{% if map.local_preference is not none %}x{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for management in management %}{{ management.table }}{% endfor %}",
+            "{% if switch.management %}{{ vrf_table }}{% endif %}",
+        ),
+        (
+            "{% for device in service.devices %}{{ device }}{% endfor %}",
+            "{% if switch.management %}{{ vrf }}{% endif %}",
+        ),
+        ("{% for one in bridges %}{{ one.name }}{% endfor %}", "{% if bridge %}{{ bridge.name }}{% endif %}"),
+    ),
+    "host": (
+        (
+            "{% for rail in rails %}{% for mac in rail.macs %}{{ mac }}{% endfor %}{% endfor %}",
+            "{% for rail in rails %}{% if rail.mac %}{{ rail.mac }}{% endif %}{% endfor %}",
+        ),
+        (
+            "{% for name in names %}{% for rdma in name.new_rdma %}{{ rdma }}{% endfor %}{% endfor %}",
+            "{% for name in names %}{% if name.new_rdma %}{{ name.new_rdma }}{% endif %}{% endfor %}",
+        ),
+    ),
+}
+NEWEST = {"nvue": "5.16.1", "sonic": "202411", "eos": "4.35.1F", "frr": "8.4.4"}
+
+
+@pytest.mark.parametrize("platform", OVERRIDES)
+def test_an_override_written_before_templates_used_if_is_refused_with_what_to_write(
+    platform: str, golden: Golden, tmp_path: Path
+) -> None:
+    # A DSCP beside the default and a drained switch: every one of these lists and flags is there.
+    odd = {"lossless": {"roce": {"dscp": [26, 40]}}, "overrides": {"leaf01": {"drain": True}}}
+    of_hosts = platform == "host"
+    fabric = intents.fabric(intents.values(odd) if of_hosts else intents.on_platform(platform, NEWEST[platform], odd))
+    device = fabric.hosts[0] if of_hosts else fabric.switch("leaf01")
+    artifact = next(iter(inputs(fabric)(device)))
+    refusals = []
+    for number, (old, new) in enumerate(OVERRIDES[platform]):
+        ending = ".json.j2" if '"X": {}' in old else ".j2"
+        for kind, text in (("old", old), ("new", new)):
+            (tmp_path / platform).mkdir(exist_ok=True)
+            (tmp_path / platform / f"{kind}{number}{ending}").write_text(text, encoding="utf-8")
+        engine = Engine((tmp_path,))
+        with pytest.raises(RenderError) as refused:
+            engine.render(f"{platform}/old{number}{ending}", artifact.context, device.name)
+        refusals.append(f"{old}\n{refused.value}\n".replace(f"{tmp_path}/", ""))
+        engine.render(f"{platform}/new{number}{ending}", artifact.context, device.name)
+    golden(f"overrides/{platform}.txt", "\n".join(refusals))
+
+
+def ending_rows(value: Any, depth: int = 0) -> str:
+    """Return JSON as templates write it: a comma after each row, the last one too."""
+    if isinstance(value, dict):
+        rows = [f"{json.dumps(key)}: {ending_rows(inner, depth + 1)},\n" for key, inner in value.items()]
+        return "{\n" + "".join(" " * depth + row for row in rows) + " " * depth + "}"
+    if isinstance(value, list):
+        return "[\n" + "".join(f"{ending_rows(inner, depth + 1)},\n" for inner in value) + "]"
+    return json.dumps(value)
+
+
+TEXTS = st.text(st.sampled_from(',}]{["\n\\ a'), max_size=8)
+TREES = st.recursive(TEXTS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3))
+
+
+@given(st.dictionaries(TEXTS, TREES, max_size=3))
+def test_the_comma_after_a_last_row_is_dropped_and_no_text_changes(tree: dict[str, Any]) -> None:
+    engine = Engine()
+    engine.environment.loader = DictLoader({"sonic/one.json.j2": "{{ text }}"})
+    text = engine.render("sonic/one.json.j2", {"text": ending_rows(tree)}, DEVICE)
+    assert json.loads(text) == tree

@@ -15,10 +15,14 @@ class PrefixRule:
     prefix: str
     length: int
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the rule is about the prefix itself, and not about longer ones inside."""
+        return self.prefix.endswith(f"/{self.length}")
+
     def text(self, longer: str) -> str:
         """Return the rule as a NOS writes it; `longer` is how it asks for prefixes of length {0} inside."""
-        is_itself = self.prefix.endswith(f"/{self.length}")
-        return self.prefix if is_itself else f"{self.prefix} {longer.format(self.length)}"
+        return self.prefix if self.is_exact else f"{self.prefix} {longer.format(self.length)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import Side
 from netkit.render.job import COUNTS
-from netkit.render.views.host_settings import nccl_settings
+from netkit.render.views.host import nccl_settings
 
 TOOLS = tuple(command.PROGRAMS)
 MOST_SHOWN = 4

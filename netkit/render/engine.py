@@ -1,5 +1,6 @@
 """The template engine: sandboxed, strict, and exact about where a template went wrong."""
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass
@@ -25,8 +26,78 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from netkit.errors import NetkitError, Problem, RenderError
 
 _OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
+_UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
+_LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
 LARGEST_PRODUCT = 100_000
 LARGEST_TEXT = 32 * 1024 * 1024
+
+# Names that templates had while optional values were lists of one or none, by folder of templates, and what to write.
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "nvue": {
+        "adaptive_routing": "{% if switch.adaptive_routing %}",
+        "aggregates": "{% for prefix in switch.aggregates %}",
+        "allowas_in": "{% if fabric.routing.allowas_in %}",
+        "bfd_on_group": "{% if view.neighbors and words.bfd_on_peer_group %}",
+        "bfd_profile": "{% if view.neighbors and not words.bfd_on_peer_group %}",
+        "bgp": "{% if view.neighbors %}",
+        "date_time_zone": "{% if words.has_date_time %}, and fabric.services.timezone in it",
+        "dhcp_is_address": "{% if words.vrf_is_under_ip %}",
+        "dhcp_is_client": "{% if not words.vrf_is_under_ip %}",
+        "draining": "{% if switch.drain %}",
+        "management": "{% if switch.management %}, and switch.management.address in it",
+        "service": "{% if words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
+        "strict": "{% if scheduler.weight is none %}",
+        "system": "{% if not words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
+        "timezone": "{% if not words.has_date_time %}, and fabric.services.timezone in it",
+        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
+        "vrf_on_interface": "{% if not words.vrf_is_under_ip %}",
+        "vrf_under_ip": "{% if words.vrf_is_under_ip %}",
+    },
+    "sonic": {
+        "addresses": "{% if interface.address %}, and interface.address in it",
+        "aggregates": "{% for prefix in switch.aggregates %}, and a comma after each row",
+        "bgp": '{% if routing.groups and switch.routing_mode == "unified" %}, and routing in it',
+        "buffers": 'view.buffer_model, which is "dynamic" or "traditional"',
+        "comma": "a comma after each row: that of the last one is dropped",
+        "has_ecn_counters": "{% if words.has_ecn_counters %}",
+        "has_hash_algorithm": "{% if words.has_hash_algorithm %}",
+        "has_ntp_options": "{% if words.has_ntp_options %}",
+        "has_wcmp": "{% if words.has_wcmp %}",
+        "instance": "routing.groups, routing.neighbors, switch.asn or fabric.routing",
+        "instances": "{% if routing.groups %}, and switch.asn in it",
+        "management": "{% if switch.management %}, and switch.management.address in it",
+        "maps": "qos.dscp_to_class, qos.class_to_queue or qos.pfc_to_queue, each with | tojson",
+        "members": "{% for port in switch.host_ports %}, and port.name in it",
+        "pfc_to_group": '{% if view.buffer_model == "dynamic" %}, and qos.roce in it',
+        "pool_share": "{% if qos.has_pool_shares %}, and qos.lossless_percent and qos.lossy_percent in it",
+        "rates": "{% if scheduler.rate is not none %}, and scheduler.rate in it",
+        "router_id": "{% if words.has_router_id %}, and switch.loopback in it",
+        "services": "fabric.services, view.service_vrf or view.snmp_users",
+        "system_mac": "{% if switch.system_mac %}, and switch.system_mac in it",
+        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
+        "xon_offset": "{% if profile.headroom.xon_offset_bytes is not none %}",
+    },
+    "frr": {
+        "addresses": "{% if port.address %}, and port.address in it",
+        "bfd_profiles": "{% if routing.groups %}, and fabric.routing.bfd in it",
+        "bridges": "{% if bridge %}, and bridge.name in it",
+        "flags": "{% if switch.drain %} for the router, {% if fabric.routing.allowas_in %} for a group",
+        "instances": "{% if routing.groups %}, and switch.asn in it",
+        "listen": "{% if switch.management %}, and switch.management.address in it",
+        "local_preferences": "{% if map.local_preference is not none %}, and map.local_preference in it",
+        "location": "{% if snmp.location %}, and snmp.location in it",
+        "contact": "{% if snmp.contact %}, and snmp.contact in it",
+        "management": "{% if switch.management %}, with management_port, vrf, vrf_table and switch.management.address",
+        "policies": "group.inbound and group.outbound",
+        "policy": "policy.name, policy.inbound and policy.outbound",
+        "servers": "fabric.services.ntp or fabric.services.syslog",
+        "service": "switch.name, or {% if switch.management %} and vrf in it",
+        "timezone": "fabric.services.timezone",
+    },
+    "host": {
+        "macs": "{% if rail.mac %}, and rail.mac in it",
+    },
+}
 
 
 def shipped_templates() -> Path:
@@ -52,6 +123,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             auto_reload=False,
             autoescape=False,  # configurations, not web pages
         )
+        self.policies["json.dumps_kwargs"] = {"sort_keys": False}
         del self.globals["lipsum"], self.filters["random"]  # they would differ from run to run
         self.filters |= {"listed": _listed, "join": _join(self.filters["join"])}
         self._known: dict[type, frozenset[str]] = {}
@@ -81,7 +153,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> None:
     """Check what each loop runs over: optional values were lists of one or none once, and overrides still loop.
 
-    A string would otherwise be looped over letter by letter, and a wrong configuration made without a word.
+    A string would otherwise be looped over letter by letter, and a wrong configuration rendered without an error.
     """
     for child in node.iter_child_nodes():
         inner = loops
@@ -96,7 +168,8 @@ def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> 
                 inside = "" if target == "_" else f", and {over} instead of {target} in it"
                 remedy = f"write {{% if {over} %}} … {{% endif %}}{inside}"
             inner = {**loops, target: over}
-            args: list[nodes.Expr] = [nodes.Const(over), nodes.Const(remedy)]
+            names = len(child.target.items) if isinstance(child.target, nodes.Tuple) else 1
+            args: list[nodes.Expr] = [nodes.Const(over), nodes.Const(target), nodes.Const(names), nodes.Const(remedy)]
             child.iter = nodes.Filter(child.iter, "listed", args, [], None, None, lineno=child.lineno)
             child.iter.set_environment(child.environment)  # type: ignore[arg-type]  # the parser has set it
         _refuse_loops_over_one_value(child, inner)
@@ -105,13 +178,19 @@ def _refuse_loops_over_one_value(node: nodes.Node, loops: Mapping[str, str]) -> 
 def _spelled(node: nodes.Node) -> str:
     if isinstance(node, nodes.Getattr):
         return f"{_spelled(node.node)}.{node.attr}"
+    if isinstance(node, nodes.Tuple):  # rows had a comma beside them once
+        return ", ".join(spelled for one in node.items if (spelled := _spelled(one)) not in {"comma", "_"})
     return node.name if isinstance(node, nodes.Name) else "…"
 
 
-def _listed(value: Any, spelled: str, remedy: str) -> Any:
-    """Return what a loop runs over, unless it is one value, a flag, or nothing."""
+def _listed(value: Any, over: str, target: str, names: int, remedy: str) -> Any:
+    """Return what a loop runs over, unless it is one value, a flag, or nothing, or has fewer values than names."""
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise RenderError(Problem(f"{spelled} is not a list", remedy))
+        raise RenderError(Problem(f"{over} is not a list", remedy))
+    first = value[0] if isinstance(value, tuple) and value else (None,) * names
+    if names > 1 and not (isinstance(first, tuple) and len(first) == names):
+        row = f"write {{% for {target} in {over} %}}" if remedy.startswith("write {% if") else remedy
+        raise RenderError(Problem(f"{over} is not a list of {names} values each", row))
     return value
 
 
@@ -153,6 +232,7 @@ class Engine:
     def __init__(self, folders: tuple[Path, ...] = ()) -> None:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
         self.environment = Sandbox(self.folders)
+        self._has_own_templates = any(folder.resolve() != shipped_templates().resolve() for folder in self.folders)
         self._templates: dict[str, Template] = {}
 
     def render(self, name: str, context: Mapping[str, Any], device: str) -> str:
@@ -172,9 +252,7 @@ class Engine:
             raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(
-                file, line, str(error), device, "check the name against netkit's own template"
-            ) from None
+            raise self._failure(file, line, str(error), device, _remedy(Path(file).parent.name, str(error))) from None
         except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
             remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
@@ -183,6 +261,24 @@ class Engine:
             raise self._failure(
                 name, 0, f"makes {len(text):,} characters", device, f"no file needs more than {LARGEST_TEXT:,}"
             )
+        return self._json(name, text, device) if name.endswith(".json.j2") else text
+
+    def _json(self, name: str, text: str, device: str) -> str:
+        """Return JSON without the comma after the last row: templates end each row with one.
+
+        What netkit's own templates make is JSON; what a user's make is read, so that it does not fail on the switch.
+        """
+        text = _LAST_COMMA.sub("", text)
+        if self._has_own_templates:
+            remedy = "end each row with one comma, the last one too"
+            try:
+                json.loads(text)
+            except json.JSONDecodeError as error:
+                near = text.split("\n")[error.lineno - 1].strip()[:60]
+                message = f"makes a file that is not JSON: {error.msg} in its line {error.lineno}, {near!r}"
+                raise self._failure(name, 0, message, device, remedy) from None
+            except (ValueError, RecursionError):
+                raise self._failure(name, 0, "makes a file that cannot be read as JSON", device, remedy) from None
         return text
 
     def source(self, name: str) -> Source:
@@ -210,6 +306,12 @@ class Engine:
     def _failure(self, file: str, line: int, message: str, device: str, remedy: str = "") -> RenderError:
         whole = f"{message} (device {device})" if device else message
         return RenderError(Problem(whole, remedy, file=str(file), line=line))
+
+
+def _remedy(folder: str, message: str) -> str:
+    found = _UNDEFINED.search(message)
+    renamed = RENAMED.get(folder, {}).get((found[1] or found[2]) if found else "")
+    return f"write {renamed}" if renamed else "check the name against netkit's own template"
 
 
 def _told(error: Exception) -> str:

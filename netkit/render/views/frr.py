@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, ManagementAddress, Port, Snmp, Switch
+from netkit.design.fabric import Fabric, Switch
 from netkit.platforms.frr.dialects import dialect
 from netkit.render.artifact import Artifact
-from netkit.render.views.block import Block, block, when_text
 from netkit.render.views.frr_routing import routing
 
 MANAGEMENT_VRF = "mgmt"
@@ -34,7 +33,7 @@ class Interface:
     description: str
     mtu_bytes: int
     link_local: str
-    addresses: tuple[str, ...]
+    address: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +48,6 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True)
-class Management:
-    """The management port in its VRF, and the resolvers reached through it."""
-
-    port: str
-    vrf: str
-    table: int
-    address: ManagementAddress
-    resolvers: Block[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Service:
-    """A service that reaches out, or is reached, through the management VRF where there is one."""
-
-    hostname: str
-    devices: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Daemon:
     """An FRR daemon and whether it runs."""
 
@@ -79,82 +59,63 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the files of a Linux switch."""
     words = dialect(switch.version)
     plan = routing(fabric, switch, words)
-    running = ROUTING_DAEMONS if plan.instances else frozenset[str]()
-    service = Service(switch.name, (MANAGEMENT_VRF,) if switch.management else ())
-    ports = tuple(_interfaces(switch))
-    yield Artifact("frr.conf", "frr/frr.conf.j2", {"switch": switch, "ports": ports, "routing": plan})
-    daemons = tuple(Daemon(name, "yes" if name in running else "no") for name in DAEMONS)
-    options = (*ALWAYS_RUNNING, *words.managed_daemons, *(name for name in DAEMONS if name in running))
-    yield Artifact("daemons", "frr/daemons.j2", {"daemons": daemons, "options": options})
-    yield Artifact("netplan.yaml", "frr/netplan.yaml.j2", _netplan(fabric, switch, ports))
-    yield Artifact("sysctl.conf", "frr/sysctl.conf.j2", {"reachable_ms": REACHABLE_MS})
-    yield Artifact("lldpd.conf", "frr/lldpd.conf.j2", {"service": service, "management_port": MANAGEMENT_PORT})
-    yield from _services(fabric, switch, service)
+    running = ROUTING_DAEMONS if plan.groups else frozenset[str]()
+    services = fabric.services
+    context = {
+        **_given(fabric, switch),
+        "routing": plan,
+        "ports": tuple(_interfaces(switch)),
+        "bridge": _bridge(switch),
+        "daemons": tuple(Daemon(name, "yes" if name in running else "no") for name in DAEMONS),
+        "options": (*ALWAYS_RUNNING, *words.managed_daemons, *(name for name in DAEMONS if name in running)),
+        "reachable_ms": REACHABLE_MS,
+    }
+    yield Artifact("frr.conf", "frr/frr.conf.j2", context)
+    yield Artifact("daemons", "frr/daemons.j2", context)
+    yield Artifact("netplan.yaml", "frr/netplan.yaml.j2", context)
+    yield Artifact("sysctl.conf", "frr/sysctl.conf.j2", context)
+    yield Artifact("lldpd.conf", "frr/lldpd.conf.j2", context)
+    if services.ntp:
+        yield Artifact("chrony.conf", "frr/chrony.conf.j2", context)
+    if services.syslog:
+        yield Artifact("rsyslog.conf", "frr/rsyslog.conf.j2", context)
+    for snmp in services.snmp:
+        if snmp.auth_secret and snmp.priv_secret:
+            yield Artifact("snmpd.conf", "frr/snmpd.conf.j2", {**context, "snmp": snmp})
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield a cloud-init seed: name, account and management address; none for a switch without one."""
     if switch.management:
         logins = tuple(login for login in fabric.services.login if login.password_hash_secret)
-        context = {"switch": switch, "logins": logins, "timezone": fabric.services.timezone}
-        yield Artifact("meta-data", "frr/meta-data.j2", context)
-        yield Artifact("user-data", "frr/user-data.j2", context)
-        yield Artifact("network-config", "frr/network-config.j2", {"management": _management(fabric, switch)})
+        context = {**_given(fabric, switch), "logins": logins}
+        for name in ("meta-data", "user-data", "network-config"):
+            yield Artifact(name, f"frr/{name}.j2", context)
+
+
+def _given(fabric: Fabric, switch: Switch) -> dict[str, object]:
+    """Return what every template is given. The VRF is there where the switch has a management address."""
+    return {
+        "fabric": fabric,
+        "switch": switch,
+        "management_port": MANAGEMENT_PORT,
+        "vrf": MANAGEMENT_VRF,
+        "vrf_table": MANAGEMENT_TABLE,
+    }
 
 
 def _interfaces(switch: Switch) -> Iterator[Interface]:
     for port in switch.ports:
-        yield Interface(port.name, port.description, port.profile.mtu_bytes, *_addressing(port))
+        # BGP unnumbered needs link-local addresses, a host port an address of its own.
+        is_host = port.role == "host"
+        link_local, address = ("[]", port.address or None) if is_host else ("[ipv6]", None)
+        yield Interface(port.name, port.description, port.profile.mtu_bytes, link_local, address)
 
 
-def _addressing(port: Port) -> tuple[str, tuple[str, ...]]:
-    """Return which link-local addresses a port has, and its own: BGP unnumbered needs the first, hosts the second."""
-    if port.profile.role != "host":
-        return "[ipv6]", ()
-    return "[]", when_text(port.address)
-
-
-def _netplan(fabric: Fabric, switch: Switch, ports: tuple[Interface, ...]) -> dict[str, object]:
-    return {
-        "switch": switch,
-        "management": _management(fabric, switch),
-        "ports": ports,
-        "bridges": block(tuple(_bridges(switch))),
-    }
-
-
-def _management(fabric: Fabric, switch: Switch) -> tuple[Management, ...]:
-    if not switch.management:
-        return ()
-    resolvers = block(fabric.services.dns)
-    return (Management(MANAGEMENT_PORT, MANAGEMENT_VRF, MANAGEMENT_TABLE, switch.management, resolvers),)
-
-
-def _bridges(switch: Switch) -> Iterator[Bridge]:
-    if switch.vlan:
-        members = switch.host_ports
-        mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
-        names = tuple(port.name for port in members)
-        yield Bridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)
-
-
-def _services(fabric: Fabric, switch: Switch, service: Service) -> Iterator[Artifact]:
-    wanted = fabric.services
-    if wanted.ntp:
-        yield Artifact("chrony.conf", "frr/chrony.conf.j2", {"service": service, "servers": wanted.ntp})
-    if wanted.syslog:
-        yield Artifact("rsyslog.conf", "frr/rsyslog.conf.j2", {"service": service, "servers": wanted.syslog})
-    for snmp in wanted.snmp:
-        if snmp.auth_secret and snmp.priv_secret:
-            yield Artifact("snmpd.conf", "frr/snmpd.conf.j2", _snmp(switch, snmp, service))
-
-
-def _snmp(switch: Switch, snmp: Snmp, service: Service) -> dict[str, object]:
-    listen = tuple(f"udp:{switch.management.address}@{device}:161" for device in service.devices if switch.management)
-    return {
-        "service": service,
-        "snmp": snmp,
-        "listen": listen or ("udp:161",),
-        "location": when_text(snmp.location),
-        "contact": when_text(snmp.contact),
-    }
+def _bridge(switch: Switch) -> Bridge | None:
+    if switch.vlan is None:
+        return None
+    members = switch.host_ports
+    mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
+    names = tuple(port.name for port in members)
+    return Bridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)

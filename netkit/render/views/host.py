@@ -1,15 +1,16 @@
 """GPU hosts: rail addresses and routes, stable names, kernel and NIC settings, each with its place on the host."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.hosts import OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
+from netkit.design.traffic import LosslessProfile
 from netkit.render.artifact import Artifact
-from netkit.render.views.host_settings import Setting, is_adaptive, nccl_settings, nic_qos, nv_settings
 
 Context = Mapping[str, object]
 
+PRIORITIES = range(8)
 UNIT = "netkit-nic-qos@{interface}.service"
 
 
@@ -19,7 +20,7 @@ class Rail:
 
     interface: str
     pci: str
-    macs: tuple[str, ...]
+    mac: str
     cidr: str
     address: str
     gateway: str
@@ -34,11 +35,11 @@ class Rail:
 
 @dataclass(frozen=True, slots=True)
 class RailName:
-    """Where a rail NIC sits, and the name it gets; `new_rdma` holds the RDMA name to give, if any."""
+    """Where a rail NIC sits, and the name it gets; `new_rdma` is the RDMA name to give, if any."""
 
     interface: str
     pci: str
-    new_rdma: tuple[str, ...]
+    new_rdma: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,33 @@ class Install:
     mode: str
     file: str
     target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key with its value, and why it has that value."""
+
+    key: str
+    value: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NicQos:
+    """What a rail NIC must be set to. Maps are written as `index:value` pairs."""
+
+    priority: int
+    pfc: str
+    dscp_map: str
+    priority_to_class: str
+    class_algorithm: str
+    class_weight: str
+    classes_in_use: str
+    cnp_dscp: int
+    cnp_priority: int
+    tos: int
+    adaptive: str
+    """What the register ROCE_ACCL is to force; empty where it is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +130,7 @@ class _Views:
         """Yield every file of a host, and last the list of where each goes."""
         rails = tuple(self._rail(nic) for nic in host.nics)
         context: Context = {
+            "fabric": self._fabric,
             "host": host,
             "rails": rails,
             "names": tuple(_names(host)),
@@ -116,16 +145,15 @@ class _Views:
         if _has_firmware_settings(host):
             yield Artifact(FIRMWARE.file, "host/mlxconfig.conf.j2", {**context, "settings": self._nv})
         steps = (*RELOAD, *_activation(host))
-        yield Artifact(
-            "install.txt", "host/install.txt.j2", {"host": host, "installs": tuple(_installs(host)), "steps": steps}
-        )
+        installs = tuple(_installs(host))
+        yield Artifact("install.txt", "host/install.txt.j2", {**context, "installs": installs, "steps": steps})
 
     def _rail(self, nic: Nic) -> Rail:
         plan = self._plan
         return Rail(
             interface=nic.interface,
             pci=nic.pci,
-            macs=(nic.mac,) if nic.mac else (),
+            mac=nic.mac,
             cidr=f"{nic.address}/{nic.prefix_length}",
             address=nic.address,
             gateway=nic.gateway,
@@ -175,7 +203,7 @@ def _names(host: Host) -> Iterator[RailName]:
     """Yield the names of the rail NICs. RDMA devices whose name the model knows keep it."""
     known = {nic.rdma for nic in host.model.rails}
     for nic in host.nics:
-        yield RailName(nic.interface, nic.pci, () if nic.rdma in known else (nic.rdma,))
+        yield RailName(nic.interface, nic.pci, None if nic.rdma in known else nic.rdma)
 
 
 def _activation(host: Host) -> Iterator[str]:
@@ -183,3 +211,79 @@ def _activation(host: Host) -> Iterator[str]:
     yield {"netplan": "netplan apply", "networkd": "networkctl reload"}[host.backend]
     units = " ".join(UNIT.format(interface=nic.interface) for nic in host.nics)
     yield f"systemctl restart {units}"
+
+
+def nic_qos(lossless: LosslessProfile, *, is_adaptive: bool) -> NicQos:
+    """Return the NIC side of a lossless profile."""
+    algorithm = {traffic.priority: "strict" if traffic.is_strict else "ets" for traffic in lossless.classes}
+    weight = {traffic.priority: 0 if traffic.is_strict else traffic.weight for traffic in lossless.classes}
+    pauses = {traffic.priority for traffic in lossless.classes if traffic.is_lossless}
+    return NicQos(
+        priority=lossless.roce.priority,
+        pfc=_pairs(int(priority in pauses) for priority in PRIORITIES),
+        dscp_map=_pairs(lossless.dscp_to_priority),
+        priority_to_class=_pairs(lossless.priority_to_class),
+        class_algorithm=_pairs(algorithm.get(number, "ets") for number in PRIORITIES),
+        class_weight=_pairs(weight.get(number, 0) for number in PRIORITIES),
+        classes_in_use=" ".join(f"{number}:{algorithm[number]}:{weight[number]}" for number in sorted(algorithm)),
+        cnp_dscp=lossless.cnp_dscp,
+        cnp_priority=lossless.cnp.priority,
+        tos=lossless.tos,
+        adaptive="0x00000001" if is_adaptive else "",
+    )
+
+
+def is_adaptive(fabric: Fabric) -> bool:
+    """Whether switches send packets of one flow over several paths."""
+    return any(switch.adaptive_routing for switch in fabric.switches)
+
+
+def _pairs(values: Iterable[object]) -> str:
+    return " ".join(f"{index}:{value}" for index, value in enumerate(values))
+
+
+def nv_settings(fabric: Fabric) -> tuple[Setting, ...]:
+    """Return the NIC settings that firmware keeps."""
+    lossless = fabric.lossless
+    settings = [
+        Setting("LINK_TYPE_P1", "2", "Ethernet"),
+        Setting(
+            "ROCE_CC_PRIO_MASK_P1",
+            str(1 << lossless.roce.priority),
+            f"congestion control on priority {lossless.roce.priority} only",
+        ),
+        Setting("CNP_DSCP_P1", str(lossless.cnp_dscp), "the DSCP the switches put into the strict queue"),
+        Setting("CNP_802P_PRIO_P1", str(lossless.cnp.priority), "the same for tagged frames"),
+        Setting(
+            "ROCE_ADAPTIVE_ROUTING_EN", str(int(is_adaptive(fabric))), "as on the switches: on everywhere or nowhere"
+        ),
+    ]
+    if is_adaptive(fabric):
+        settings.append(
+            Setting(
+                "PCI_WR_ORDERING", "1", "packets arrive out of order with adaptive routing: let PCIe writes overtake"
+            )
+        )
+    return tuple(settings)
+
+
+def nccl_settings(fabric: Fabric, host: Host) -> tuple[Setting, ...]:
+    """Return NCCL's environment on a host."""
+    return tuple(_nccl(fabric, host))
+
+
+def _nccl(fabric: Fabric, host: Host) -> Iterator[Setting]:
+    devices = ",".join(nic.rdma for nic in host.nics)
+    yield Setting(
+        "NCCL_IB_HCA", f"={devices}", "the rails in order; = matches whole names, or mlx5_1 would take mlx5_10 too"
+    )
+    yield Setting(
+        "NCCL_IB_TC", str(fabric.lossless.tos), "DSCP and ECT(0) of RoCE data; the default of 0 is not lossless"
+    )
+    yield Setting(
+        "NCCL_SOCKET_IFNAME",
+        f"={host.management_interface}",
+        "bootstrap over the management network, never over a rail",
+    )
+    if fabric.cross_rail == "blocked":
+        yield Setting("NCCL_CROSS_NIC", "0", "no way leads from rail to rail: rings and trees stay on one")

@@ -4,12 +4,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, ManagementAddress, Port, Snmp, Switch, SyslogServer, Vlan
+from netkit.design.fabric import Fabric, Port, Snmp, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
 from netkit.platforms.nvue.dialects import Dialect, dialect
 from netkit.render.artifact import Artifact
-from netkit.render.views.block import Block, block, when, when_text
 
 # What `qos roce mode lossless` sets by itself (Cumulus Linux user guide, RDMA over Converged Ethernet); only
 # what differs from it is rendered, so that netkit does not fight the mode.
@@ -32,15 +31,15 @@ class BrokenOutCage:
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """One port; empty tuples leave a block out."""
+    """One port."""
 
     name: str
     description: str
-    access: tuple[int, ...]
-    address: tuple[str, ...]
-    speed: tuple[int, ...]
-    adaptive_routing: tuple[bool, ...]
-    ecn_profile: tuple[str, ...]
+    access: int | None
+    address: str | None
+    speed: int | None
+    adaptive_routing: bool
+    ecn_profile: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +56,15 @@ class Neighbor:
 
     port: str
     asn: int
-    is_draining: tuple[bool, ...]
+    is_draining: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One traffic class of the egress scheduler: weighted or strict."""
+    """One traffic class of the egress scheduler: weighted, or strict without a weight."""
 
     traffic_class: int
-    weight: tuple[int, ...]
-    strict: tuple[bool, ...]
+    weight: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,42 +74,18 @@ class Qos:
     cable_m: int
     roce_class: int
     lossy_percent: int
-    schedulers: Block[Scheduler]
-    priority_to_class: Block[tuple[int, int]]
-    dscps: Block[tuple[int, int]]
-    pfc_priority: tuple[int, ...]
-    ecn_profiles: Block[EcnProfile]
-
-
-@dataclass(frozen=True, slots=True)
-class SnmpUser:
-    """SNMPv3 access, with the secrets named."""
-
-    snmp: Snmp
-    location: tuple[str, ...]
-    contact: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceTree:
-    """The services at one place of the tree: older releases have some under `service`, newer ones under `system`."""
-
-    dns: Block[str]
-    lldp: tuple[bool, ...]
-    ntp: Block[str]
-    snmp: tuple[SnmpUser, ...]
-    syslog: Block[SyslogServer]
+    schedulers: tuple[Scheduler, ...]
+    priority_to_class: tuple[tuple[int, int], ...]
+    dscps: tuple[tuple[int, int], ...]
+    pfc_priority: int | None
+    ecn_profiles: tuple[EcnProfile, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All of one switch."""
+    """What of one switch is neither in the design nor a word of the release."""
 
     words: Dialect
-    management: tuple[ManagementAddress, ...]
-    vrf_under_ip: tuple[bool, ...]
-    vrf_on_interface: tuple[bool, ...]
-    vlans: tuple[Vlan, ...]
     ageing_s: int
     flood_pps: int
     cages: tuple[BrokenOutCage, ...]
@@ -119,18 +93,8 @@ class View:
     qos: Qos
     prefix_lists: tuple[PrefixList, ...]
     announced: str
-    neighbors: Block[Neighbor]
-    aggregates: tuple[str, ...]
-    bgp: tuple[bool, ...]
-    draining: tuple[bool, ...]
-    adaptive_routing: tuple[bool, ...]
-    allowas_in: tuple[bool, ...]
-    bfd_on_group: tuple[bool, ...]
-    bfd_profile: tuple[bool, ...]
-    service: tuple[ServiceTree, ...]
-    system: ServiceTree
-    date_time_zone: tuple[str, ...]
-    timezone: tuple[str, ...]
+    neighbors: tuple[Neighbor, ...]
+    snmp: tuple[Snmp, ...]
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -144,34 +108,15 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the script Cumulus Linux runs on its first boot; none for a switch without a management address."""
     if switch.management:
-        words = dialect(switch.version)
-        context = {
-            "switch": switch,
-            "management": switch.management,
-            "fabric": fabric,
-            "words": words,
-            # The factory's DHCP client would give eth0 a second address, a name and a default route.
-            "dhcp_is_address": when(words.vrf_is_under_ip),
-            "dhcp_is_client": when(not words.vrf_is_under_ip),
-        }
+        context = {"switch": switch, "fabric": fabric, "words": dialect(switch.version)}
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
 
 def build(fabric: Fabric, switch: Switch) -> View:
     """Return the view of a switch."""
-    words = dialect(switch.version)
     profiles = _ecn_profiles(switch)
-    sessions = switch.fabric_ports
-    neighbors = tuple(
-        Neighbor(port.name, port.peer_asn, when(port.peer in switch.drain_neighbors)) for port in sessions
-    )
-    service, system = _services(fabric, words)
     return View(
-        words=words,
-        management=(switch.management,) if switch.management else (),
-        vrf_under_ip=when(words.vrf_is_under_ip),
-        vrf_on_interface=when(not words.vrf_is_under_ip),
-        vlans=(switch.vlan,) if switch.vlan else (),
+        words=dialect(switch.version),
         ageing_s=MAC_AGEING_S,
         flood_pps=FLOOD_PPS,
         cages=tuple(
@@ -181,71 +126,34 @@ def build(fabric: Fabric, switch: Switch) -> View:
         qos=_qos(fabric.lossless, switch, profiles),
         prefix_lists=tuple(prefix_lists(fabric, switch)),
         announced=announced(fabric, switch),
-        neighbors=block(neighbors),
-        aggregates=switch.aggregates,
-        bgp=when(bool(sessions)),
-        draining=when(switch.drain),
-        adaptive_routing=when(switch.adaptive_routing),
-        allowas_in=when(fabric.routing.allowas_in),
-        bfd_on_group=when(bool(sessions) and words.bfd_on_peer_group),
-        bfd_profile=when(bool(sessions) and not words.bfd_on_peer_group),
-        service=service,
-        system=system,
-        date_time_zone=(fabric.services.timezone,) if words.has_date_time else (),
-        timezone=() if words.has_date_time else (fabric.services.timezone,),
+        neighbors=tuple(
+            Neighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
+        ),
+        snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
     )
-
-
-def _services(fabric: Fabric, words: Dialect) -> tuple[tuple[ServiceTree, ...], ServiceTree]:
-    """Return what stands under `service` (nothing in newer releases) and what under `system`."""
-    services = fabric.services
-    snmp = tuple(
-        SnmpUser(snmp, when_text(snmp.location), when_text(snmp.contact))
-        for snmp in services.snmp
-        if snmp.auth_secret and snmp.priv_secret
-    )
-    dns, ntp, syslog = block(services.dns), block(services.ntp), block(services.syslog)
-    older = ServiceTree(
-        dns=dns if words.service_ntp else (),
-        lldp=when(words.service_ntp),
-        ntp=ntp if words.service_ntp else (),
-        snmp=snmp if words.service_snmp else (),
-        syslog=syslog if words.service_syslog else (),
-    )
-    newer = ServiceTree(
-        dns=() if words.service_ntp else dns,
-        lldp=when(not words.service_ntp),
-        ntp=() if words.service_ntp else ntp,
-        snmp=() if words.service_snmp else snmp,
-        syslog=() if words.service_syslog else syslog,
-    )
-    return ((older,) if words.service_ntp else ()), newer
 
 
 def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[Interface]:
-    access = (switch.vlan.number,) if switch.vlan else ()
-    adaptive = when(switch.adaptive_routing)
     for port in switch.ports:
         is_host = port.role == "host"
-        profile = profiles.get(port.profile.ecn)
         yield Interface(
             name=port.name,
             description=port.description,
-            access=access if is_host else (),
-            address=(port.address,) if port.address else (),
+            access=switch.vlan.number if switch.vlan and is_host else None,
+            address=port.address or None,
             speed=_forced_speed(switch, port),
-            adaptive_routing=() if is_host else adaptive,
-            ecn_profile=(profile,) if profile else (),
+            adaptive_routing=switch.adaptive_routing and not is_host,
+            ecn_profile=profiles.get(port.profile.ecn),
         )
 
 
-def _forced_speed(switch: Switch, port: Port) -> tuple[int, ...]:
+def _forced_speed(switch: Switch, port: Port) -> int | None:
     """Return the speed where it does not follow from the breakout, or where the model cannot negotiate it."""
     split = port.profile.split
     fastest = max(other.ports * other.speed_gbps for other in switch.model.splits)
     follows = split.ports * split.speed_gbps == fastest
     must_force = bool(switch.model.platforms.get("nvue", {}).get("force_speed"))
-    return (split.speed_gbps,) if must_force or not follows else ()
+    return split.speed_gbps if must_force or not follows else None
 
 
 def _ecn_profiles(switch: Switch) -> tuple[EcnProfile, ...]:
@@ -259,27 +167,25 @@ def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, 
     longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
     classes = {roce.priority: MODE_ROCE_CLASS, cnp.priority: MODE_CNP_CLASS}
-    wanted = tuple((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
+    wanted = ((priority, classes.get(priority, MODE_REST_CLASS)) for priority in range(8))
     schedulers = (
-        Scheduler(MODE_REST_CLASS, (rest.weight,), ()),
-        Scheduler(MODE_ROCE_CLASS, (roce.weight,), ()),
-        Scheduler(MODE_CNP_CLASS, (), (True,)),
+        Scheduler(MODE_REST_CLASS, rest.weight),
+        Scheduler(MODE_ROCE_CLASS, roce.weight),
+        Scheduler(MODE_CNP_CLASS, None),
     )
     return Qos(
         cable_m=math.ceil(longest),
         roce_class=MODE_ROCE_CLASS,
         lossy_percent=100 - lossless.pool_percent,
-        schedulers=block(schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else ()),
-        priority_to_class=block(
-            tuple(
-                (priority, traffic)
-                for priority, traffic in wanted
-                if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS)
-            )
+        schedulers=schedulers if (rest.weight, roce.weight) != MODE_WEIGHTS else (),
+        priority_to_class=tuple(
+            (priority, traffic)
+            for priority, traffic in wanted
+            if traffic != MODE_CLASSES.get(priority, MODE_REST_CLASS)
         ),
-        dscps=block(
-            tuple((dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8)
+        dscps=tuple(
+            (dscp, priority) for dscp, priority in enumerate(lossless.dscp_to_priority) if priority != dscp // 8
         ),
-        pfc_priority=(roce.priority,) if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else (),
-        ecn_profiles=block(profiles),
+        pfc_priority=roce.priority if MODE_CLASSES.get(roce.priority) != MODE_ROCE_CLASS else None,
+        ecn_profiles=profiles,
     )

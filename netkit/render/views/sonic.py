@@ -3,19 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.fabric import Fabric, ManagementAddress, Snmp, Switch, SyslogServer, Vlan
+from netkit.design.fabric import Bfd, Fabric, Snmp, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms.frr import dialects as frr_dialects
 from netkit.platforms.sonic.dialects import Dialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
 from netkit.render.artifact import Artifact
-from netkit.render.views import sonic_ports, sonic_qos, sonic_unified
-from netkit.render.views.block import when, when_text
+from netkit.render.views import sonic_qos
 from netkit.render.views.frr_routing import Routing, routing
-from netkit.render.views.json_rows import Table, table
-from netkit.render.views.sonic_ports import CageRow, Interface, PortRow
-from netkit.render.views.sonic_qos import Qos
-from netkit.render.views.sonic_unified import Bgp
 
 # Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only beside it. In split mode it
 # finds no BGP tables and leaves FRR alone. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), is then not started: a drain
@@ -23,55 +18,62 @@ from netkit.render.views.sonic_unified import Bgp
 ROUTING_MODES = {"split": "split-unified", "unified": "unified"}
 DEVICE_TYPES = {"leaf": "LeafRouter", "spine": "SpineRouter", "core": "SpineRouter"}
 SNMP_USER_LENGTHS = range(4, 33)
+# CONFIG_DB has timers per BFD peer address only, and an unnumbered peer has none: FRR's own defaults apply.
+FRR_BFD = Bfd(interval_ms=300, multiplier=3)
+# CONFIG_DB has no timers for ARP and MAC ageing. The image ages MACs after 600 s, and its arp_update asks every
+# neighbour in a VLAN again each few minutes, so that no MAC of a live host ages out and is flooded.
 FLOOD_KBPS = 10_000  # unknown unicast of a host port: enough to find a host again, too little to fill a lossless queue
 
 
 @dataclass(frozen=True, slots=True)
-class SnmpText:
-    """Where SNMP says the switch stands, or whom to call."""
+class CageRow:
+    """A cage with its breakout, under the name of its first port."""
 
-    row: str
-    field: str
-    value: str
+    port: str
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
-class Services:
-    """What the switch talks to beside its neighbours."""
+class PortRow:
+    """One PORT row. A cage that is split has all its ports, those without a cable down."""
 
-    vrf: str
-    dns: Table[str]
-    ntp: Table[str]
-    syslog: Table[SyslogServer]
-    snmp_texts: Table[SnmpText]
-    snmp_users: tuple[Snmp, ...]
-    snmp_address: tuple[ManagementAddress, ...]
+    name: str
+    alias: str
+    index: int
+    lanes: str
+    speed: int
+    mtu: int
+    fec: str
+    subport: int
+    admin_status: str
+    description: str
+    cable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A routed port: unnumbered towards switches, with an address towards a host."""
+
+    name: str
+    link_local: str
+    address: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All of one switch."""
+    """What of one switch is neither in the design nor a word of the release."""
 
     hardware: SonicHardware
     device_type: str
     buffer_model: str
     routing_mode: str
-    system_mac: tuple[str, ...]
-    router_id: tuple[str, ...]
-    has_wcmp: tuple[bool, ...]
-    has_hash_algorithm: tuple[bool, ...]
-    has_ntp_options: tuple[bool, ...]
-    has_ecn_counters: tuple[bool, ...]
-    management: tuple[ManagementAddress, ...]
-    services: Services
-    cages: Table[CageRow]
-    ports: Table[PortRow]
-    interfaces: Table[Interface]
-    vlans: tuple[Vlan, ...]
-    members: Table[str]
+    service_vrf: str
+    snmp_users: tuple[Snmp, ...]
+    cages: tuple[CageRow, ...]
+    ports: tuple[PortRow, ...]
+    interfaces: tuple[Interface, ...]
     flood_kbps: int
-    qos: tuple[Qos, ...]
-    bgp: tuple[Bgp, ...]
+    qos: sonic_qos.Qos | None
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -79,11 +81,11 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     words = dialect(switch.version)
     plan = routing(fabric, switch, frr_dialects.dialect(words.frr_version))
     view = build(fabric, switch, plan, words)
-    yield Artifact("config_db.json", "sonic/config_db.json.j2", {"fabric": fabric, "switch": switch, "view": view})
+    context = {"fabric": fabric, "switch": switch, "view": view, "words": words, "routing": plan}
+    yield Artifact("config_db.json", "sonic/config_db.json.j2", context)
     if switch.routing_mode == "split":
         # The container adds the lines for zebra where they are missing; there from the start, the file stays as it is.
-        context = {"switch": switch, "routing": plan, "zebra_lines": words.zebra_lines}
-        yield Artifact("frr.conf", "sonic/frr.conf.j2", context)
+        yield Artifact("frr.conf", "sonic/frr.conf.j2", {**context, "zebra_lines": words.zebra_lines})
 
 
 def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -91,7 +93,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     if switch.management is None:
         return
     logins = tuple(login for login in fabric.services.login if login.password_hash_secret)
-    context = {"switch": switch, "management": switch.management, "logins": logins}
+    context = {"fabric": fabric, "switch": switch, "logins": logins}
     yield Artifact("ztp_config_db.json", "sonic/ztp_config_db.json.j2", context)
     yield Artifact("ztp.sh", "sonic/ztp.sh.j2", context)
 
@@ -99,45 +101,67 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View:
     """Return the view of a switch."""
     model = hardware(switch.model, switch.version)
+    if switch.routing_mode == "unified" and plan.groups and fabric.routing.bfd != FRR_BFD:
+        raise RenderError(
+            Problem(
+                "SONiC in unified mode cannot set BFD timers of unnumbered neighbours",
+                f"use {FRR_BFD.interval_ms} ms × {FRR_BFD.multiplier}, or routing_mode: split",
+                ("routing", "bfd"),
+            )
+        )
     return View(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],
         buffer_model="dynamic" if model.is_dynamic else "traditional",
         routing_mode=ROUTING_MODES[switch.routing_mode],
-        system_mac=when_text(switch.system_mac),
-        router_id=(switch.loopback,) if words.has_router_id else (),
-        has_wcmp=when(words.has_wcmp),
-        has_hash_algorithm=when(words.has_hash_algorithm),
-        has_ntp_options=when(words.has_ntp_options),
-        has_ecn_counters=when(words.has_ecn_counters),
-        management=(switch.management,) if switch.management else (),
-        services=_services(fabric, switch, words),
-        cages=table(sonic_ports.cages(switch, model)),
-        ports=table(sonic_ports.ports(switch, model)),
-        interfaces=table(sonic_ports.interfaces(switch)),
-        vlans=(switch.vlan,) if switch.vlan else (),
-        members=table(sonic_ports.members(switch)),
+        service_vrf="mgmt" if switch.management else "default",
+        snmp_users=tuple(_snmp_users(fabric)),
+        cages=tuple(CageRow(cage.ports[0], model.breakout_mode(cage.split)) for cage in switch.cages),
+        ports=tuple(_ports(switch, model)),
+        interfaces=tuple(_interfaces(switch)),
         flood_kbps=FLOOD_KBPS,
-        qos=(sonic_qos.build(fabric.lossless, switch, model, words),) if switch.ports else (),
-        bgp=tuple(sonic_unified.bgp(plan)) if switch.routing_mode == "unified" else (),
+        qos=sonic_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
     )
 
 
-def _services(fabric: Fabric, switch: Switch, words: Dialect) -> Services:
-    services = fabric.services
-    users = tuple(snmp for snmp in services.snmp if snmp.auth_secret and snmp.priv_secret)
-    for snmp in users:
-        if len(snmp.user) not in SNMP_USER_LENGTHS:
-            message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
-            raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
-    texts = [SnmpText("CONTACT", "Contact", snmp.contact) for snmp in services.snmp if snmp.contact]
-    texts += [SnmpText("LOCATION", "Location", snmp.location) for snmp in services.snmp if snmp.location]
-    return Services(
-        vrf="mgmt" if switch.management else "default",
-        dns=table(services.dns),
-        ntp=table(services.ntp),
-        syslog=table(services.syslog),
-        snmp_texts=table(texts),
-        snmp_users=users,
-        snmp_address=(switch.management,) if users and switch.management and words.has_snmp_address else (),
-    )
+def _snmp_users(fabric: Fabric) -> Iterator[Snmp]:
+    for snmp in fabric.services.snmp:
+        if snmp.auth_secret and snmp.priv_secret:
+            if len(snmp.user) not in SNMP_USER_LENGTHS:
+                message = f"the SNMP user {snmp.user!r} is too short or too long for SONiC"
+                raise RenderError(Problem(message, "use 4 to 32 characters", ("services", "snmp", "user")))
+            yield snmp
+
+
+def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
+    """Yield all ports of all cages in use."""
+    used = {port.name: port for port in switch.ports}
+    profiles = {port.cage: port.profile for port in switch.ports}
+    cables = {id(profile): sonic_qos.cable_length(profile) for profile in profiles.values()}
+    for cage in switch.cages:
+        profile, split = profiles[cage.number], cage.split
+        for number, name in enumerate(cage.ports):
+            port = used.get(name)
+            yield PortRow(
+                name=name,
+                alias=hardware.port_alias(split, cage.number, number),
+                index=hardware.port_index_base + cage.number - 1,
+                lanes=hardware.port_lanes(split, cage.number, number),
+                speed=split.speed_gbps * 1000,
+                mtu=profile.mtu_bytes,
+                fec=profile.fec,
+                subport=number + 1 if split.ports > 1 else 0,
+                admin_status="up" if port else "down",
+                description=port.description if port else "unused",
+                cable=cables[id(profile)],
+            )
+
+
+def _interfaces(switch: Switch) -> Iterator[Interface]:
+    """Yield the routed ports; with a host VLAN its members are not among them."""
+    for port in switch.ports:
+        # Without link-local only, SONiC keeps IPv6 off on a port that has no address, and the BGP session never starts.
+        if port.role != "host":
+            yield Interface(port.name, "enable", None)
+        elif port.address:
+            yield Interface(port.name, "disable", port.address)

@@ -1,8 +1,8 @@
 """SONiC: maps, schedulers, ECN profiles, buffers and the PFC watchdog."""
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from netkit.design.fabric import Port, PortProfile, Switch
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile, Watchdog
@@ -10,8 +10,6 @@ from netkit.errors import Problem, RenderError
 from netkit.hardware import pfc
 from netkit.platforms.sonic.dialects import Dialect
 from netkit.platforms.sonic.hardware import Pools, SonicHardware
-from netkit.render.views.json_rows import Rows, rows
-from netkit.render.views.sonic_ports import cable_length
 
 # What the CPU sends (BGP, BFD, LLDP) leaves through this queue whatever its DSCP.
 CONTROL_QUEUE = 7
@@ -21,18 +19,8 @@ ECN_PROFILE = "AZURE_LOSSLESS"
 BYTES_PER_S_PER_GBPS = 125_000_000
 WATCHDOG_MIN_MS = 100
 
-
-Numbers = Rows[tuple[int, int]]
-"""A map from numbers to numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Maps:
-    """The way of a packet: DSCP → traffic class → queue and priority group."""
-
-    dscp_to_class: Numbers
-    class_to_queue: Numbers
-    pfc_to_queue: Numbers
+Numbers = dict[str, str]
+"""A map from numbers to numbers, as CONFIG_DB has them: texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +28,7 @@ class StrictScheduler:
     """A strict queue; with a rate, in bytes a second, it is capped."""
 
     name: str
-    rates: tuple[int, ...]
+    rate: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +45,6 @@ class HeadroomProfile:
 
     name: str
     headroom: Headroom
-    xon_offset: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PoolShare:
-    """The shares of the packet buffer, in percent."""
-
-    lossless: int
-    lossy: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +76,18 @@ class Qos:
     best_effort: int
     best_effort_weight: int
     roce_weight: int
-    maps: Maps
-    pfc_to_group: tuple[int, ...]
-    control_queue: tuple[int, ...]
-    strict_schedulers: Rows[StrictScheduler]
-    ecn_profiles: Rows[EcnProfile]
-    ports: Rows[LosslessPort]
+    dscp_to_class: Numbers
+    class_to_queue: Numbers
+    pfc_to_queue: Numbers
+    control_queue: int | None
+    strict_schedulers: tuple[StrictScheduler, ...]
+    ecn_profiles: tuple[EcnProfile, ...]
+    ports: tuple[LosslessPort, ...]
     watchdog: WatchdogTimes
-    buffers: str
     pools: Pools
-    pool_share: tuple[PoolShare, ...]
+    has_pool_shares: bool
+    lossless_percent: int
+    lossy_percent: int
     headroom_profiles: tuple[HeadroomProfile, ...]
     lossy_queues: tuple[str, ...]
     lossless_frame_bytes: int
@@ -118,7 +99,6 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, wo
     ecn_profiles = _ecn_profiles(profiles)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
     has_control = CONTROL_QUEUE not in {roce.priority, cnp.priority, rest.priority}
-    share = PoolShare(lossless.pool_percent, 100 - lossless.pool_percent)
     return Qos(
         roce=roce.priority,
         cnp=cnp.priority,
@@ -126,17 +106,18 @@ def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, wo
         # A DWRR scheduler takes 1 to 100; the intent may give all to one class.
         best_effort_weight=max(1, rest.weight),
         roce_weight=max(1, roce.weight),
-        maps=_maps(lossless),
-        # Only the chips of the dynamic model take the map from PFC priority to priority group.
-        pfc_to_group=(roce.priority,) if hardware.is_dynamic else (),
-        control_queue=(CONTROL_QUEUE,) if has_control else (),
-        strict_schedulers=rows(_strict_schedulers(lossless, profiles, has_control=has_control)),
-        ecn_profiles=rows(ecn_profiles),
-        ports=rows(_ports(lossless, switch, hardware, ecn_profiles)),
+        dscp_to_class=_numbers(lossless.priority_to_class[priority] for priority in lossless.dscp_to_priority),
+        class_to_queue=_numbers(lossless.priority_to_class),
+        pfc_to_queue=_numbers(range(8)),
+        control_queue=CONTROL_QUEUE if has_control else None,
+        strict_schedulers=tuple(_strict_schedulers(lossless, profiles, has_control=has_control)),
+        ecn_profiles=ecn_profiles,
+        ports=tuple(_ports(lossless, switch, hardware, ecn_profiles)),
         watchdog=_watchdog(lossless.watchdog),
-        buffers=f"sonic/buffers_{'dynamic' if hardware.is_dynamic else 'traditional'}.json.j2",
         pools=hardware.pools,
-        pool_share=(share,) if words.has_pool_percentage else (),
+        has_pool_shares=words.has_pool_percentage,
+        lossless_percent=lossless.pool_percent,
+        lossy_percent=100 - lossless.pool_percent,
         headroom_profiles=tuple(_headroom_profiles(profiles, switch, hardware)),
         lossy_queues=tuple(_ranges(queue for queue in range(8) if queue != roce.priority)),
         lossless_frame_bytes=pfc.lossless_frame_bytes(),
@@ -164,14 +145,15 @@ def _ports(
         yield LosslessPort(port.name, *takes[id(port.profile)])
 
 
-@lru_cache(maxsize=8)
-def _maps(lossless: LosslessProfile) -> Maps:
-    to_class = lossless.priority_to_class
-    return Maps(
-        dscp_to_class=rows(enumerate(to_class[priority] for priority in lossless.dscp_to_priority)),
-        class_to_queue=rows(enumerate(to_class)),
-        pfc_to_queue=rows(enumerate(range(8))),
-    )
+def _numbers(values: Iterable[int]) -> Numbers:
+    return {str(number): str(value) for number, value in enumerate(values)}
+
+
+def cable_length(profile: PortProfile) -> str:
+    """Return the length as CABLE_LENGTH takes it: the vendor's row, so that switch and design get the same headroom."""
+    room = profile.headroom
+    length = room.table_cable_m if room and room.table_cable_m else profile.cable.length_m
+    return f"{math.ceil(length)}m"
 
 
 def _cnp_scheduler(lossless: LosslessProfile, speed_gbps: int) -> str:
@@ -184,12 +166,12 @@ def _strict_schedulers(
     """Yield the schedulers of control and CNP. CONFIG_DB counts rates in bytes a second; unverified on a switch."""
     percent = lossless.cnp.shape_percent
     if has_control:
-        yield StrictScheduler("scheduler.control", ())
+        yield StrictScheduler("scheduler.control", None)
     if percent is None:
-        yield StrictScheduler("scheduler.cnp", ())
+        yield StrictScheduler("scheduler.cnp", None)
         return
     for speed in sorted({profile.speed_gbps for profile in profiles}):
-        yield StrictScheduler(_cnp_scheduler(lossless, speed), (speed * BYTES_PER_S_PER_GBPS * percent // 100,))
+        yield StrictScheduler(_cnp_scheduler(lossless, speed), speed * BYTES_PER_S_PER_GBPS * percent // 100)
 
 
 def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[EcnProfile, ...]:
@@ -243,7 +225,7 @@ def _headroom_profiles(
         if name and profile.headroom:
             found.setdefault(name, profile.headroom)
     for name, room in sorted(found.items()):
-        yield HeadroomProfile(name, room, () if room.xon_offset_bytes is None else (room.xon_offset_bytes,))
+        yield HeadroomProfile(name, room)
 
 
 def _ranges(numbers: Iterable[int]) -> Iterator[str]:
