@@ -6,6 +6,7 @@ from netkit.deploy.journal import Journal, RunSummary, history
 from netkit.deploy.leftover import refuse_unsettled
 from netkit.deploy.lock import LockedError
 from netkit.deploy.provenance import Approval, Provenance
+from netkit.deploy.recent import RecentRun, RecentRuns
 from netkit.deploy.rehearse import rehearse
 from netkit.deploy.session_gate import SessionGate
 from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, Result, State
@@ -25,6 +26,8 @@ __all__ = [
     "Outcome",
     "Phase",
     "Provenance",
+    "RecentRun",
+    "RecentRuns",
     "Result",
     "RunSummary",
     "SessionGate",

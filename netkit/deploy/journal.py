@@ -36,6 +36,8 @@ OPTIONS, OUTCOME, BEFORE = "options.json", "outcome.json", "before"
 UNDOES = "undoes.json"
 PROVENANCE, APPROVALS = "provenance.json", "approvals"
 SAMPLE, STRATEGY, CONFIRMED, FINISHED, STAGE = "sample", "strategy", "confirmed", "finished", "stage"
+WAVE = "wave"
+"""A device's wave begins; the note says how many waves there are."""
 Owner = Mapping[str, Files]
 
 

@@ -66,6 +66,26 @@ def held_for_all(shared: Path, folder: Path, fabric: str) -> Iterator[None]:
         os.close(handle)
 
 
+def is_running(folder: Path, fabric: str, run: str) -> bool | None:
+    """Whether a run holds the lock of a fabric now, without touching it; None where this machine cannot see that."""
+    file = folder / f"{UNSAFE.sub('_', fabric)}.lock"
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if found["run"] != run:
+            return False
+        if found["host"] != socket.gethostname():
+            return None
+        rows = map(str.split, LOCKS.read_text(encoding="ascii").splitlines())
+        mine = (str(found["pid"]), str(file.stat().st_ino))
+        return any(row[1] == "FLOCK" and (row[4], row[5].rpartition(":")[2]) == mine for row in rows)
+    except FileNotFoundError:
+        return False
+    except (ValueError, LookupError, TypeError):  # empty: nobody holds it; half written: somebody has just begun
+        return False
+    except OSError:
+        return None
+
+
 def _opened(file: Path) -> int:
     try:
         private.make_folder(file.parent)

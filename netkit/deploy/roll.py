@@ -7,7 +7,7 @@ from netkit.deploy import in_step
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
-from netkit.deploy.journal import STAGE
+from netkit.deploy.journal import STAGE, WAVE
 from netkit.deploy.look import Task
 from netkit.deploy.shape import FAILED, DeviceOutcome, Result, State
 from netkit.deploy.wave import Wave, waves
@@ -98,7 +98,7 @@ class Rollout:
 
     def _run_wave(self, wave: Wave) -> None:
         for name in wave.devices:
-            self.job.journal.step("wave", name, wave=wave.number)
+            self.job.journal.step(WAVE, name, wave=wave.number, note=str(len(self.job.waves)))
         devices = {name: self._device(name, wave.number) for name in wave.devices}
         try:
             self._take(each(self.job.runner, wave.devices, lambda name: devices[name].prepare()))

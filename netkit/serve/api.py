@@ -1,5 +1,6 @@
 """The JSON API: the same data as the pages, read-only. Each function answers one path with plain values."""
 
+import time
 from dataclasses import asdict
 from typing import Any
 
@@ -7,6 +8,7 @@ from netkit import __version__
 from netkit.judge import Finding, Verdict
 from netkit.judge.group import Layers
 from netkit.report.page.wording import cut, name
+from netkit.serve import now as standing_now
 from netkit.serve import wording
 from netkit.serve.diary import Round
 from netkit.serve.query import Query, Slice, after, sliced
@@ -41,6 +43,33 @@ def status(site: Site, given: Given) -> dict[str, Any]:
         "rounds": [_round(one) for one in reversed(diary.rounds)],
         "missed": [{**asdict(one), "reason": cut(one.reason)} for one in reversed(diary.missed)],
     }
+
+
+def now(site: Site, given: Given) -> dict[str, Any]:
+    """Return what the first page shows."""
+    Query.of(given)
+    return standing_now.now(site)
+
+
+def causes(site: Site, given: Given) -> dict[str, Any]:
+    """Return all open causes, what is to be repaired first before the others."""
+    query = Query.of(given, "device", "check", "verdict", "limit", "offset")
+    look, verdict = standing_now.Look.of(site, time.time()), query.verdict()
+    if look.trouble is not None:
+        raise look.trouble
+    kept = [
+        one
+        for one in look.standings.open_now.causes
+        if verdict in {None, one.trouble.verdict}
+        and any(query.matches("device", key.device) and query.matches("check", key.check) for key in one.keys)
+    ]
+    return _paged("causes", sliced(query, kept, lambda one: standing_now.cause(one, look)))
+
+
+def deploys(site: Site, given: Given) -> dict[str, Any]:
+    """Return the last deploys."""
+    Query.of(given)
+    return {"items": standing_now.deploys(site)}
 
 
 def _round(one: Round) -> dict[str, Any]:

@@ -42,6 +42,9 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route("/healthz", _healthz),
         Route("/metrics", paths.metrics),
         Route(f"{api.ROOT}/status", paths.plain(api.status)),
+        Route(f"{api.ROOT}/now", paths.plain(api.now)),
+        Route(f"{api.ROOT}/causes", paths.plain(api.causes)),
+        Route(f"{api.ROOT}/deploys", paths.plain(api.deploys)),
         Route(f"{api.ROOT}/runs", paths.plain(api.runs)),
         Route(f"{api.ROOT}/runs/{{run}}", paths.run),
         Route(f"{api.ROOT}/findings", paths.plain(api.findings)),
@@ -71,7 +74,7 @@ class _Paths:
 
     async def overview(self, request: Request) -> Response:
         text = await run_in_threadpool(page.overview, self.site, request.query_params.get("before", ""))
-        return HTMLResponse(text, headers={"Content-Security-Policy": page.policy()})
+        return HTMLResponse(text, headers={"Content-Security-Policy": page.refreshing_policy()})
 
     async def latest_page(self, request: Request) -> Response:
         del request

@@ -58,6 +58,16 @@ def _paths() -> dict[str, Any]:
     before = _query("before", TEXT, "only runs before this one, by name")
     return {
         "/api/v1/status": _get("status", "How the schedule goes", "Status"),
+        "/api/v1/now": _get("now", "How the fabric stands now: what the first page shows", "Now"),
+        "/api/v1/causes": _get(
+            "causes",
+            "All open causes, what is to be repaired first before the others",
+            "Causes",
+            *filters[:2],
+            filters[3],
+            *pages,
+        ),
+        "/api/v1/deploys": _get("deploys", "The last deploys, the newest first", "Deploys"),
         "/api/v1/runs": _get("runs", "Stored runs, the newest first", "Runs", _limit(), before),
         "/api/v1/runs/{run}": _get("run", "The report on a run", "Report", run),
         "/api/v1/findings": _get(
@@ -152,6 +162,7 @@ def _schemas() -> dict[str, Schema]:
         "Problem": _object(type=TEXT, title=TEXT, status=COUNT, detail=TEXT),
         "Document": {"type": "object"},
         "Status": _status(),
+        **_now(),
         "Round": _round(),
         "Missed": _object(from_s=TIME, to_s=TIME, count=COUNT, reason=TEXT),
         "Run": _run(),
@@ -179,6 +190,76 @@ def _status() -> Schema:
         **totals,
         rounds=_many(_ref("Round")),
         missed=_many(_ref("Missed")),
+    )
+
+
+def _now() -> dict[str, Schema]:
+    """Return the schemas of what the first page shows."""
+    state = _ref(f"{OF_REPORT}state")
+    unreached = _object(device=TEXT, reason=TEXT, since_s=TIME, seen_s=TIME)
+    well = _object(check=TEXT, device=TEXT, place=TEXT, text=TEXT)
+    unknown = _object(
+        kind={"type": "string", "enum": ["store", "stale", "round", "missed"]}, text=TEXT, since_s=_or_none(TIME)
+    )
+    return {
+        "Now": _object(
+            **dict.fromkeys(("fabric", "lab", "text"), TEXT),
+            state=state,
+            counts={
+                **_object(**dict.fromkeys(("error", "fail", "warn", "unreached"), COUNT)),
+                "description": "causes by verdict, and devices that were not reached",
+            },
+            looked={**_or_none(_ref("Looked")), "description": "the last look at the whole fabric"},
+            later_part={**_or_none(_ref("Looked")), "description": "a later one at a part of it"},
+            every_s=NUMBER,
+            next_s=TIME,
+            checking_since_s={**_or_none(TIME), "description": "since when a check runs; null when none does"},
+            unknown={**_many(unknown), "description": "why something, or everything, is not known now"},
+            causes=_many(_ref("OpenCause")),
+            causes_left_out={**COUNT, "description": "/api/v1/causes has all of them"},
+            unreached=_many(unreached),
+            unreached_left_out=COUNT,
+            well={**_many(well), "description": "what is well again with the latest run"},
+            well_left_out=COUNT,
+            deploys=_many(_ref("Deploy")),
+        ),
+        "Looked": _object(
+            run=TEXT, taken_s=TIME, devices=COUNT, checks=COUNT, unreached=COUNT, examined=COUNT, skipped=COUNT
+        ),
+        "OpenCause": _open_cause(),
+        "Causes": _paged("OpenCause"),
+        "Deploy": _deploy(),
+        "Deploys": _object(items=_many(_ref("Deploy"))),
+    }
+
+
+def _open_cause() -> Schema:
+    """Return the schema of a cause as a report has it, and since when it is open."""
+    cause = _of_report()[f"{OF_REPORT}cause"]
+    flag: Schema = {"type": "boolean"}
+    return _object(
+        id={**TEXT, "description": "the same as long as the cause is open"},
+        **cause["properties"],
+        since_s={**TIME, "description": "the first run that found it as bad as it is"},
+        seen_s={**TIME, "description": "the last run that judged it"},
+        run={**TEXT, "description": "that run; empty when it is not kept any more"},
+        is_new={**flag, "description": "whether the latest run found it, or found it worse or better"},
+        is_seen={**flag, "description": "whether the latest run judged it; if not, it stands as it was seen last"},
+    )
+
+
+def _deploy() -> Schema:
+    states = ["running", "unfinished", "unknown", "done", "failed"]
+    return _object(
+        **dict.fromkeys(("run", "text", "who", "what", "reason", "commit"), TEXT),
+        state={"type": "string", "enum": states},
+        began_s=_or_none(TIME),
+        stepped_s={**_or_none(TIME), "description": "when it wrote down its last step"},
+        resumed_by=_many(TEXT),
+        wave={**COUNT, "description": "the wave it is at, from 1; 0 when it has finished or not begun"},
+        waves=COUNT,
+        devices={"type": "object", "additionalProperties": COUNT, "description": "devices by result"},
+        busy={**_many(TEXT), "description": "devices that have begun their turn and not ended it"},
     )
 
 

@@ -1,7 +1,7 @@
-"""The pages around reports: how the fabric stands, what changed, all runs, the schedule; and the one to log in."""
+"""The pages around reports: how the fabric stands now, all runs, the schedule; and the one to log in."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -9,38 +9,35 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from netkit.judge import Verdict
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.wording import cut, name
 from netkit.serve import wording
 from netkit.serve.diary import Diary, Missed, Round
+from netkit.serve.now import now
 from netkit.serve.site import Site
-from netkit.store import CheckState, Run
+from netkit.store import Run
 
 RUNS_A_PAGE = 50
-MOST_CHANGES = 100
 MOST_NOTED = 20
+REFRESH_S = 60
+"""How often a browser without JavaScript loads the first page again; with it, four times as often."""
 NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
 def overview(site: Site, before: str = "") -> str:
     """Return the page everything begins at; its list of runs goes on after one of them."""
-    runs, trouble = site.records.known()
-    latest = runs[0] if runs else None
+    runs, _ = site.records.known()
     shown = _after(runs, before)
-    changes = site.records.changes(latest) if latest is not None and not trouble else ()
     return _rendered(
         "overview",
-        fabric=name(site.fabric),
-        lab=name(site.lab),
-        latest=None if latest is None else run_row(latest),
+        now=now(site),
+        now_s=time.time(),
         runs=[run_row(one) for one in shown[:RUNS_A_PAGE]],
         earlier=shown[RUNS_A_PAGE - 1].name if len(shown) > RUNS_A_PAGE else "",
         number=len(runs),
-        trouble="" if trouble is None else cut(str(trouble)),
         is_first=not before,
-        changes=[_change(one) for one in changes[:MOST_CHANGES]],
-        changes_left_out=max(0, len(changes) - MOST_CHANGES),
+        refresh_s=REFRESH_S,
+        script=Markup(_read("refresh.js")),  # noqa: S704 (ours)
         **_schedule(site),
     )
 
@@ -59,6 +56,12 @@ def notice(title: str, text: str) -> str:
 def policy() -> str:
     """Return the rule by which a browser uses these pages: our style, no script, forms to this server only."""
     return NOTHING.replace("form-action 'none'", f"form-action 'self'; img-src data:; style-src {digest(_style())}")
+
+
+@cache
+def refreshing_policy() -> str:
+    """Return the rule for the first page, whose own script asks this server for it again."""
+    return f"{policy()}; script-src {digest(_read('refresh.js'))}; connect-src 'self'"
 
 
 def _after(runs: Sequence[Run], before: str) -> Sequence[Run]:
@@ -81,43 +84,18 @@ def run_row(run: Run) -> dict[str, Any]:
     }
 
 
-def _change(one: CheckState) -> dict[str, str]:
-    is_well = one.verdict is Verdict.PASS
-    return {
-        "state": one.verdict.word,
-        "word": "well again" if is_well else one.verdict.word,
-        "check": name(one.key.check),
-        "where": name(":".join(part for part in (one.key.device, one.key.place) if part)),
-        "text": cut(one.text),
-    }
-
-
 def _schedule(site: Site) -> dict[str, Any]:
     diary = site.diary()
     last = diary.last("check", is_ended=True)
-    newest = diary.rounds[-1] if diary.rounds else None
     return {
         "every": wording.length(site.agenda.every_s),
-        "next": wording.moment(site.next_s()),
-        "now": wording.moment(time.time()),
         "last": None if last is None else _round(last),
-        "running": _round(newest) if newest is not None and newest.is_running else None,
         "backup": _backup(site, diary),
         "missed": [_missed(one) for one in reversed(diary.missed[-MOST_NOTED:])],
         "missed_total": diary.missed_total,
         "rounds_total": diary.rounds_total,
-        "failed": [_round(one) for one in _failed(diary)],
         "clock": diary.clock,
     }
-
-
-def _failed(diary: Diary) -> Iterator[Round]:
-    """Yield the rounds that could not do their work since the last one that could, the latest first."""
-    for one in reversed(diary.rounds):
-        if one.is_work_done and one.kind == "check":
-            return
-        if not one.is_running and not one.is_cut_short and not one.is_work_done:
-            yield one
 
 
 def _backup(site: Site, diary: Diary) -> str:
@@ -130,11 +108,9 @@ def _backup(site: Site, diary: Diary) -> str:
 def _round(one: Round) -> dict[str, str]:
     took_s = (time.time() if one.ended_s is None else one.ended_s) - one.begun_s
     return {
-        "kind": one.kind,
         "begun": wording.moment(one.begun_s),
         "took": wording.length(max(took_s, 0.0)),
         "end": wording.end_of(one),
-        "text": "" if one.exit_code is None else "\n".join(map(cut, one.text.splitlines()[-10:])),
     }
 
 
@@ -161,5 +137,6 @@ def _frames() -> Environment:
     names = ("frame", "overview", "login", "notice")
     frames = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     frames.loader = DictLoader({f"{one}.html.j2": _read(f"{one}.html.j2") for one in names})
+    frames.filters.update(moment=wording.moment, stamp=wording.stamp, ago=wording.ago, rough=wording.rough)
     frames.globals["style"] = Markup(_style())  # noqa: S704 (ours)
     return frames

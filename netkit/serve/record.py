@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from netkit.errors import StoreError
-from netkit.judge import Finding
+from netkit.judge import Finding, Verdict
 from netkit.judge.group import Layers
 from netkit.report.page.frame import Link, framed
 from netkit.store import CheckState, Run, Source
+from netkit.store.open_cause import OpenNow
 from netkit.store.store import open_store
 
 if TYPE_CHECKING:
@@ -34,6 +35,15 @@ class Found:
     layers: Layers
 
 
+@dataclass(frozen=True, slots=True)
+class Standings:
+    """How a fabric stands after a run."""
+
+    open_now: OpenNow
+    well: tuple[CheckState, ...]
+    """What is well again with this run."""
+
+
 @dataclass(slots=True)
 class Records:
     """The stored runs of a fabric, or of a lab of it."""
@@ -47,6 +57,7 @@ class Records:
     _runs: tuple[Run, ...] = ()
     _found: dict[str, Found] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
+    _standings: dict[str, Standings] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def newest(self) -> Run | None:
@@ -82,9 +93,16 @@ class Records:
         with self._opened() as store:
             return store.latest_states(self.source)
 
-    def changes(self, run: Run) -> Sequence[CheckState]:
-        """Return what stands otherwise since a run, the worst first."""
-        return sorted((one for one in self.states() if one.since_s == run.taken_s), key=lambda one: -one.verdict)
+    def standing(self, run: Run) -> Standings:
+        """Return what is open after a run, and what is well again with it; that of one run is kept."""
+        with self._lock:
+            if run.name not in self._standings:
+                with self._opened() as store:
+                    states = store.latest_states(self.source)
+                    open_now = store.open_now(self.source)
+                well = (one for one in states if one.verdict is Verdict.PASS and one.since_s == run.taken_s)
+                self._standings = {run.name: Standings(open_now, tuple(well))}
+            return self._standings[run.name]
 
     def found(self, run: Run) -> Found:
         """Return what a run found; that of one run is kept."""

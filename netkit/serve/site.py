@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from netkit.deploy import RecentRuns
 from netkit.serve.agenda import Agenda
 from netkit.serve.diary import Diary
 from netkit.serve.record import Records
@@ -24,4 +25,5 @@ class Site:
     make: Callable[[Run], Awaitable[None]]
     """Makes the report on a run, when it is not there any more."""
     started_s: float
+    deploys: RecentRuns
     has_backup: bool = False

@@ -74,3 +74,16 @@ def length(span_s: float) -> str:
         if span_s >= unit_s and span_s % unit_s == 0:
             return f"{span_s / unit_s:.0f} {letter}"
     return f"{span_s:.0f} s" if span_s >= 10 else f"{span_s:.1f} s"
+
+
+def ago(at_s: float, now_s: float) -> str:
+    """Return how long ago something was."""
+    return f"{rough(now_s - at_s)} ago" if now_s >= at_s else f"in {rough(at_s - now_s)}"
+
+
+def rough(span_s: float) -> str:
+    """Return a length of time in its largest unit."""
+    for unit_s, letter in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "min")):
+        if span_s >= 2 * unit_s:
+            return f"{span_s / unit_s:.0f} {letter}"
+    return f"{max(span_s, 0):.0f} s"

@@ -14,17 +14,21 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
+from netkit.judge import Verdict
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
 from netkit.private import keep_private, open_file
 from netkit.store import outbox, row, schema, state
 from netkit.store.database import connectable, file_of, reading, rows, told, url_of, writing
+from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.reading import Measured
 from netkit.store.record import Run, Source, judgement_of
 from netkit.store.retention import KEEP_S, prune
 from netkit.store.upgrade import revision_of, upgrade
 
 ALL = 1_000_000
+MOST_JOINED = 20
+"""What more runs than this saw last is told without remedy: their judgements are large."""
 AHEAD_S = 60.0
 """What was seen later than so long from now was stored while a clock was ahead, and comes before nothing."""
 
@@ -117,6 +121,18 @@ class Store:
         with reading(self._engine) as connection:
             found = self._states(connection, source)
         return tuple(found[key] for key in sorted(found))
+
+    def open_now(self, source: Source) -> OpenNow:
+        """Return all that is not well, by cause."""
+        table = schema.runs
+        with reading(self._engine) as connection:
+            states = self._states(connection, source)
+            seen_s = {one.seen_s for one in states.values() if one.verdict is not Verdict.PASS}
+            latest = sorted(seen_s, reverse=True)[:MOST_JOINED]
+            query = select(table).where(_is_of(table, source), table.c.taken_s.in_(latest))
+            found = rows(connection, query.order_by(table.c.taken_s.desc(), table.c.id.desc()))
+            runs = ((row.run_of_row(one), judgement_of(one["judgement"], f"run {one['name']}")) for one in found)
+            return open_now(states.values(), runs)
 
     def outbox_of(self, source: Source) -> outbox.Outbox:
         """Return what is to be told of a fabric, or of a lab of it."""

@@ -1,6 +1,7 @@
 """One deploy at a time, and no lock that outlives its process."""
 
 import getpass
+import json
 import os
 import pwd
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.deploy.lock import LockedError, held, held_for_all
+from netkit.deploy.lock import LockedError, held, held_for_all, is_running
 from tests.command import ROOT
 
 HOLD = """
@@ -112,3 +113,24 @@ def shared_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="nks") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
+
+
+def test_who_looks_sees_a_run_that_holds_the_lock_and_takes_nothing(tmp_path: Path) -> None:
+    assert is_running(tmp_path, "ai1", "run-7") is False
+    process = holder(tmp_path)
+    try:
+        assert is_running(tmp_path, "ai1", "run-7") is True
+        assert is_running(tmp_path, "ai1", "run-8") is False
+    finally:
+        process.kill()
+        process.communicate()
+    assert "run-7" in (tmp_path / "ai1.lock").read_text(encoding="utf-8")
+    assert is_running(tmp_path, "ai1", "run-7") is False
+
+
+def test_a_run_of_another_machine_cannot_be_seen(tmp_path: Path) -> None:
+    told = {"user": "alice", "pid": os.getpid(), "host": "elsewhere", "run": "run-7", "since": ""}
+    (tmp_path / "ai1.lock").write_text(json.dumps(told), encoding="utf-8")
+    assert is_running(tmp_path, "ai1", "run-7") is None
+    (tmp_path / "ai1.lock").write_text('{"run"', encoding="utf-8")
+    assert is_running(tmp_path, "ai1", "run-7") is False

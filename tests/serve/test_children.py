@@ -16,6 +16,7 @@ from starlette.requests import Request
 from netkit.cli.daily import serve
 from netkit.cli.daily.serve import Children
 from netkit.cli.daily.serve_request import ServeRequest
+from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail
 from netkit.serve import api, child, listening
@@ -195,7 +196,18 @@ def test_the_last_success_and_backup_are_never_forgotten() -> None:
 
 def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
     run = kept(records, runs.BEGAN_S)
-    site = Site("small", "", records, Agenda(900.0), Diary, lambda: 0.0, str, children(records).make, 0.0)
+    site = Site(
+        "small",
+        "",
+        records,
+        Agenda(900.0),
+        Diary,
+        lambda: 0.0,
+        str,
+        children(records).make,
+        0.0,
+        RecentRuns(records.folder, "small"),
+    )
     first = api.findings(site, [("limit", "1")])
     assert first["next"] == f"/api/v1/findings?limit=1&offset=1&run={run.name}"
 

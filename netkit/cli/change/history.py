@@ -13,7 +13,7 @@ from netkit.cli.fleet import OF_THE_FABRIC
 from netkit.cli.runs import found_run, runs_folder
 from netkit.cli.terminal.text import columns, write_json
 from netkit.deploy import Journal, Options, Outcome, Phase, Provenance, Result, RunSummary, State, history
-from netkit.deploy.journal import SAMPLE, Entry
+from netkit.deploy.journal import SAMPLE, WAVE, Entry
 from netkit.deploy.shape import DeviceOutcome
 from netkit.design import Fabric
 from netkit.design.select import select
@@ -28,7 +28,7 @@ OPTIONAL = range(2, 8)
 SHORT, LONGEST_REASON = 10, 40
 Row = tuple[str, str, str, str, str]
 DAMAGED = "cannot be read"
-UNTOUCHED = {"wave", Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
+UNTOUCHED = {WAVE, Phase.PREFLIGHT, SAMPLE, Phase.LOAD}
 """Steps that leave a device as it was."""
 
 
@@ -162,7 +162,7 @@ def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]
     """Yield what is known of the devices that a run did not come to the end with, or not yet."""
     turns: dict[str, list[Entry]] = {}
     for entry in filter(lambda entry: entry.device, entries):
-        if entry.step in {Phase.PREFLIGHT, "wave"}:
+        if entry.step in {Phase.PREFLIGHT, WAVE}:
             turns[entry.device] = []  # a turn begins anew when the device is as it was before
         turns.setdefault(entry.device, []).append(entry)
     for name, turn in turns.items():

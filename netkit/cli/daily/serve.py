@@ -17,8 +17,9 @@ from netkit.access.secrets import SecretStore
 from netkit.cli.check.stored import VARIABLE as STORE
 from netkit.cli.check.stored import place_of, source_of, usual_file
 from netkit.cli.daily.serve_request import ServeRequest
-from netkit.cli.runs import UNSAFE, state_folder
+from netkit.cli.runs import UNSAFE, runs_folder, state_folder
 from netkit.cli.terminal.listener import say
+from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings_file
 from netkit.notify.sender import senders
@@ -46,7 +47,7 @@ PATIENCE_S = 40.0
 """How long a request waits for its report: less than its connection has."""
 MOST_ASKED = 16
 """So many reports wait to be made at most."""
-LINKS = (("Runs", "/#runs"), ("Schedule", "/#schedule"))
+LINKS = (("Open now", "/"), ("Runs", "/#runs"), ("Schedule", "/#schedule"))
 
 
 @dataclass(slots=True)
@@ -253,6 +254,7 @@ def _site(asked: ServeRequest, children: Children, schedule: Schedule) -> Site:
         lambda: _text(children.metrics),
         children.make,
         time.time(),
+        RecentRuns(runs_folder(source.fabric, source.lab), source.fabric),
         has_backup=asked.backup is not None,
     )
 

@@ -19,16 +19,17 @@ MOST_EVIDENCE = 20
 def causes(judged: Judged) -> dict[str, Any]:
     """Return what is wrong by cause, and how much is left out."""
     found = judged.troubles
-    told = [_cause(trouble, judged) for trouble in found[:MOST_CAUSES]]
+    told = [cause_document(trouble, layer_of(trouble.head, judged)) for trouble in found[:MOST_CAUSES]]
     return {"causes": told, "causes_left_out": len(found) - len(told)}
 
 
-def _cause(trouble: Trouble, judged: Judged) -> dict[str, Any]:
+def cause_document(trouble: Trouble, layer: Layer | str) -> dict[str, Any]:
+    """Return a cause as plain values, with the first of its symptoms."""
     symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
     return {
         "verdict": trouble.verdict.word,
         "where": cut(where(trouble), 200),
-        "layer": layer_of(trouble.head, judged),
+        "layer": layer,
         "places": trouble.places,
         "devices": list(islice(_devices(trouble), MOST_SYMPTOMS)),
         "head": _finding(trouble.head),

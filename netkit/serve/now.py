@@ -1,0 +1,234 @@
+"""How the fabric stands now: what is open, what could not be looked at, what is deployed.
+
+The first page shows it, and the API answers it.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from netkit.deploy import RecentRun
+from netkit.errors import StoreError
+from netkit.report.page.cause import cause_document
+from netkit.report.page.view import OF_VERDICT, State
+from netkit.report.page.wording import cut, name
+from netkit.report.plan_view import counted
+from netkit.serve import wording
+from netkit.serve.diary import Diary, Round
+from netkit.serve.record import Standings
+from netkit.serve.site import Site
+from netkit.store import CheckState, Run
+from netkit.store.open_cause import OpenCause, OpenNow
+
+MOST_CAUSES = 100
+MOST_UNREACHED = 100
+MOST_WELL = 50
+MOST_DEPLOYS = 5
+STALE_INTERVALS = 2.5
+"""After so many intervals without a look nothing is called well any more; the alert NetkitScheduleStopped agrees."""
+NOTHING = Standings(OpenNow(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is known of the fabric, and how well."""
+
+    latest: Run | None
+    whole: Run | None
+    """The last run that looked at all the schedule looks at; later ones may have looked at a part."""
+    standings: Standings
+    trouble: StoreError | None
+    is_stale: bool
+
+    @classmethod
+    def of(cls, site: Site, now_s: float) -> "Look":
+        """Read what is stored."""
+        runs, trouble = site.records.known()
+        latest = runs[0] if runs else None
+        whole = _whole(runs, site.diary())
+        standings = NOTHING
+        if latest is not None:
+            try:
+                standings = site.records.standing(latest)
+            except StoreError as error:
+                trouble = error
+        is_stale = whole is not None and now_s - whole.taken_s > STALE_INTERVALS * site.agenda.every_s
+        return cls(latest, whole, standings, trouble, is_stale)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return how many causes are open by verdict, and how many devices were not reached."""
+        found = Counter(one.trouble.verdict.word for one in self.standings.open_now.causes)
+        words = ("error", "fail", "warn")
+        return {**{word: found[word] for word in words}, "unreached": len(self.standings.open_now.unreached)}
+
+    @property
+    def state(self) -> State:
+        """Return how the fabric stands; what nobody has looked at of late is never well."""
+        open_now = self.standings.open_now
+        if open_now.causes:
+            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.causes), key=list(State).index)
+        if self.whole is None or self.trouble is not None or self.is_stale or not self.whole.counts.examined:
+            return State.UNKNOWN
+        return State.UNREACHED if open_now.unreached else State.PASS
+
+    @property
+    def text(self) -> str:
+        """Return how the fabric stands, in words."""
+        open_now = self.standings.open_now
+        if self.whole is None:
+            return "not known" if self.trouble is not None else "no run yet"
+        parts = [f"{counted(len(open_now.causes), 'cause')} open"] if open_now.causes else []
+        parts += [f"{counted(len(open_now.unreached), 'device')} not reached"] if open_now.unreached else []
+        if parts:
+            return ", ".join(parts)
+        if self.is_stale or self.trouble is not None:
+            return "not known now"
+        return "nothing open" if self.whole.counts.examined else "nothing could be judged"
+
+
+def _whole(runs: Sequence[Run], diary: Diary) -> Run | None:
+    """Return the newest run that looked at no less than the last one of the schedule."""
+    named = {one.run for one in diary.rounds if one.kind == "check"}
+    scheduled = next((one for one in runs if one.name in named), None)
+    if scheduled is None:
+        return runs[0] if runs else None
+    return next(
+        one for one in runs if one.devices >= scheduled.devices and one.layers.keys() >= scheduled.layers.keys()
+    )
+
+
+def now(site: Site) -> dict[str, Any]:
+    """Return how the fabric stands."""
+    at_s = time.time()
+    look = Look.of(site, at_s)
+    open_now, well = look.standings.open_now, look.standings.well
+    causes = [cause(one, look) for one in open_now.causes[:MOST_CAUSES]]
+    unreached = [missed(one) for one in open_now.unreached[:MOST_UNREACHED]]
+    return {
+        "fabric": name(site.fabric),
+        "lab": name(site.lab),
+        "state": look.state.value,
+        "text": look.text,
+        "counts": look.counts,
+        "looked": _looked(look.whole),
+        "later_part": _looked(look.latest) if look.latest is not look.whole else None,
+        "every_s": site.agenda.every_s,
+        "next_s": site.next_s(),
+        "checking_since_s": next((one.begun_s for one in reversed(site.diary().rounds) if _is_looking(one)), None),
+        "unknown": list(_unknown(look, site.diary())),
+        "causes": causes,
+        "causes_left_out": len(open_now.causes) - len(causes),
+        "unreached": unreached,
+        "unreached_left_out": len(open_now.unreached) - len(unreached),
+        "well": [_well(one) for one in well[:MOST_WELL]],
+        "well_left_out": max(0, len(well) - MOST_WELL),
+        "deploys": deploys(site),
+    }
+
+
+def _is_looking(one: Round) -> bool:
+    return one.kind == "check" and one.is_running
+
+
+def _looked(run: Run | None) -> dict[str, Any] | None:
+    if run is None:
+        return None
+    counts = run.counts
+    told = {"run": run.name, "taken_s": run.taken_s, "devices": run.devices, "checks": len(run.layers)}
+    return {**told, "unreached": counts.unreached, "examined": counts.examined, "skipped": counts.skipped}
+
+
+def _unknown(look: Look, diary: Diary) -> Iterator[dict[str, Any]]:
+    """Yield why something, or everything, is not known now."""
+    if look.trouble is not None:
+        yield _reason("store", f"the store cannot be read: {look.trouble}")
+    if look.is_stale and look.whole is not None:
+        yield _reason("stale", "the last look at the whole fabric is too old to rely on", look.whole.taken_s)
+    for one in failed(diary):
+        lines = [f"the {one.kind} could not do its work: {wording.end_of(one)}", *one.text.splitlines()[-10:]]
+        yield _reason("round", "\n".join(lines if one.exit_code is not None else lines[:1]), one.begun_s)
+    done_s = next((one.begun_s for one in reversed(diary.rounds) if one.kind == "check" and one.is_work_done), 0.0)
+    for gap in reversed(diary.missed):
+        if gap.to_s > done_s:
+            yield _reason("missed", f"{counted(gap.count, 'check')} missed: {gap.reason}", gap.from_s)
+
+
+def failed(diary: Diary) -> Iterator[Round]:
+    """Yield the rounds that could not do their work since the last one that could, the latest first."""
+    for one in reversed(diary.rounds):
+        if one.is_work_done and one.kind == "check":
+            return
+        if not one.is_running and not one.is_cut_short and not one.is_work_done:
+            yield one
+
+
+def _reason(kind: str, text: str, since_s: float | None = None) -> dict[str, Any]:
+    return {"kind": kind, "text": "\n".join(map(cut, text.splitlines())), "since_s": since_s}
+
+
+def cause(one: OpenCause, look: Look) -> dict[str, Any]:
+    """Return an open cause: what a report says of it, and since when."""
+    named = hashlib.sha256(one.keys[0].id.encode("utf-8", "replace")).hexdigest()[:12]
+    latest_s = look.latest.taken_s if look.latest is not None else 0.0
+    return {
+        "id": named,
+        **cause_document(one.trouble, one.layer),
+        "since_s": one.since_s,
+        "seen_s": one.seen_s,
+        "run": one.run,
+        "is_new": one.since_s >= latest_s,
+        "is_seen": one.seen_s >= latest_s,
+    }
+
+
+def missed(one: CheckState) -> dict[str, Any]:
+    """Return a device that was not reached."""
+    return {"device": name(one.key.device), "reason": cut(one.text), "since_s": one.since_s, "seen_s": one.seen_s}
+
+
+def _well(one: CheckState) -> dict[str, str]:
+    key = one.key
+    return {"check": name(key.check), "device": name(key.device), "place": name(key.place), "text": cut(one.text)}
+
+
+def deploys(site: Site) -> list[dict[str, Any]]:
+    """Return the last deploys, the newest first; what runs now is the first of them."""
+    return [_deploy(one) for one in site.deploys.read(MOST_DEPLOYS)]
+
+
+def _deploy(one: RecentRun) -> dict[str, Any]:
+    first = one.provenance[0] if one.provenance else None
+    state, text = _came_out(one)
+    return {
+        "run": one.run,
+        "state": state,
+        "text": cut(text),
+        "began_s": one.began_s or None,
+        "stepped_s": one.stepped_s or None,
+        "who": name(first.who) if first else "",
+        "what": name(first.what) if first else "",
+        "reason": cut(first.reason) if first else "",
+        "commit": name(first.commit) if first else "",
+        "resumed_by": [name(each.who) for each in one.provenance[1:]],
+        "wave": one.wave,
+        "waves": one.waves,
+        "devices": dict(one.results),
+        "busy": list(map(name, one.busy)),
+    }
+
+
+def _came_out(one: RecentRun) -> tuple[str, str]:
+    """Return the state of a run in one word, and in a few."""
+    if one.damage:
+        return "unknown", f"cannot be read: {one.damage}"
+    if one.outcome is None:
+        if one.is_running is None:
+            return "unknown", "not finished; whether it still runs cannot be seen from this machine"
+        return ("running", "runs now") if one.is_running else ("unfinished", "not finished, and nothing runs")
+    if one.outcome.exit_code == 0:
+        return "done", "done"
+    return "failed", f"stopped: {one.outcome.stopped}" if one.outcome.stopped else "failed"

@@ -1,0 +1,81 @@
+"""What is wrong now, by cause: how each check stands, with the findings of the run that judged it last. Pure.
+
+The newest run need not have looked at everything: devices were out of reach, or a user chose a few checks. What it did
+not judge stands as it was seen last, and says when that was.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from netkit.judge import Finding, Verdict
+from netkit.judge.check import Layer
+from netkit.judge.group import Trouble, troubles
+from netkit.judge.run import FABRIC, Judgement
+from netkit.store.record import Run
+from netkit.store.state import REACHED, CheckState, Key, key_of
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCause:
+    """A cause that is open, and what follows from it."""
+
+    trouble: Trouble
+    layer: str
+    since_s: float
+    """The first run that found it as bad as it is."""
+    seen_s: float
+    """The last run that judged it."""
+    run: str
+    """That run; empty when it is not kept any more."""
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Return where it and its symptoms stand, its own place first."""
+        return tuple(dict.fromkeys(map(key_of, (self.trouble.head, *self.trouble.symptoms))))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenNow:
+    """All that is not well."""
+
+    causes: tuple[OpenCause, ...] = ()
+    """What is to be repaired first before the others."""
+    unreached: tuple[CheckState, ...] = ()
+    """Devices that the last run which wanted them did not reach."""
+
+
+def open_now(states: Iterable[CheckState], runs: Iterable[tuple[Run, Judgement]]) -> OpenNow:
+    """Return what is open by cause; the runs, the newest first, are those that judged it last, if they are kept."""
+    bad = {one.key: one for one in states if one.verdict > Verdict.SKIPPED}
+    unreached = tuple(bad.pop(key) for key in sorted(bad) if key.check == REACHED)
+    found: dict[Key, list[Finding]] = {}
+    named: dict[Key, str] = {}
+    layers: dict[str, Layer] = {}
+    for run, judgement in runs:
+        layers = {**run.layers, **layers}
+        here: dict[Key, list[Finding]] = {}
+        for one in judgement.findings:
+            state = bad.get(key_of(one)) if one.verdict > Verdict.SKIPPED else None
+            if state is not None and state.seen_s == run.taken_s and state.key not in found:
+                here.setdefault(state.key, []).append(one)
+        found.update(here)
+        named.update(dict.fromkeys(here, run.name))
+    lost = [_of_state(one) for key, one in bad.items() if key not in found]
+    grouped = troubles((*lost, *(one for some in found.values() for one in some)), layers)
+    return OpenNow(tuple(_open_cause(one, bad, named, layers) for one in grouped), unreached)
+
+
+def _of_state(state: CheckState) -> Finding:
+    """Return what is known of a finding whose run is not kept any more."""
+    check, device, place = state.key
+    return Finding(state.verdict, place, state.text, device="" if device == FABRIC else device, check=check)
+
+
+def _open_cause(
+    trouble: Trouble, bad: Mapping[Key, CheckState], named: Mapping[Key, str], layers: Mapping[str, Layer]
+) -> OpenCause:
+    states = [bad[key] for key in dict.fromkeys(map(key_of, (trouble.head, *trouble.symptoms)))]
+    worst = max(one.verdict for one in states)
+    since_s = min(one.since_s for one in states if one.verdict is worst)
+    head = states[0]
+    return OpenCause(trouble, layers.get(head.key.check, ""), since_s, head.seen_s, named.get(head.key, ""))

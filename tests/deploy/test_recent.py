@@ -1,0 +1,116 @@
+"""What is read of runs beside whoever deploys: how far one is, how others went, and nothing is written for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from netkit.deploy import Journal, Provenance, RecentRuns
+from netkit.deploy.journal import JOURNAL, OUTCOME
+from netkit.deploy.lock import held
+from tests.deploy.fake import Fault, Killed
+from tests.deploy.scene import Scene, scene
+
+BEGUN = Provenance("deploy", 1_000_000.0, "alice", 1000, "bastion", reason="wider ECN window")
+
+
+@pytest.fixture
+def found() -> Iterator[Scene]:
+    with scene() as made:
+        yield made
+
+
+def recent(found: Scene) -> RecentRuns:
+    return RecentRuns(found.root, found.fabric.name)
+
+
+def killed(found: Scene, device: str) -> Journal:
+    """Deploy until a device has taken its change, and no further."""
+
+    def strike(name: str, operation: str) -> None:
+        if (name, operation) == (device, "commit_config, done"):
+            raise Killed
+
+    found.strike = strike
+    journal = found.journal()
+    with pytest.raises(Killed):
+        found.apply(journal, provenance=BEGUN)
+    journal.close()
+    return journal
+
+
+def files_of(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(file.relative_to(folder)): (file.stat().st_size, file.stat().st_mtime_ns)
+        for file in sorted(folder.rglob("*"))
+    }
+
+
+def test_a_finished_run_tells_who_what_and_how_it_came_out(found: Scene) -> None:
+    journal = found.journal()
+    found.apply(journal, provenance=BEGUN)
+    (one,) = recent(found).read(5)
+    assert (one.run, one.provenance, one.is_running, one.wave, one.busy) == (journal.run, (BEGUN,), False, 0, ())
+    assert one.outcome == journal.outcome()
+    assert one.results == {"done": 6, "unchanged": 4}
+    assert 0 < one.began_s <= one.stepped_s
+
+
+def test_a_run_that_goes_on_tells_its_wave_and_the_devices_in_it(found: Scene) -> None:
+    journal = killed(found, "leaf03")
+    before = files_of(found.root)
+    with held(found.root, found.fabric.name, journal.run):
+        (one,) = recent(found).read(5)
+    assert (one.outcome, one.is_running, one.wave, one.waves) == (None, True, 2, 5)
+    assert (one.results, one.busy) == ({"done": 2}, ("leaf03",))
+    (after,) = recent(found).read(5)
+    assert after.is_running is False, "it was killed"
+    lock = f"{found.fabric.name}.lock"
+    assert {name: told for name, told in files_of(found.root).items() if name != lock} == {
+        name: told for name, told in before.items() if name != lock
+    }
+
+
+def test_another_run_that_holds_the_lock_makes_none_of_the_others_run(found: Scene) -> None:
+    killed(found, "leaf03")
+    with held(found.root, found.fabric.name, "20990101T000000-0000"):
+        assert [one.is_running for one in recent(found).read(5)] == [False]
+
+
+def test_a_run_that_stopped_says_so(found: Scene) -> None:
+    found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
+    found.apply(found.journal())
+    (one,) = recent(found).read(5)
+    assert one.outcome is not None
+    assert one.outcome.stopped == "1 failed, 0 may: leaf03"
+
+
+def test_the_newest_come_first_and_only_so_many(found: Scene) -> None:
+    names = []
+    for _ in range(3):
+        journal = found.journal()
+        found.apply(journal)
+        names.append(journal.run)
+    assert [one.run for one in recent(found).read(2)] == names[:0:-1]
+
+
+def test_what_has_changed_is_read_again_and_what_has_not_is_not(found: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, journal = recent(found), killed(found, "leaf03")
+    assert reader.read(5)[0].outcome is None
+    found.strike = lambda *_: None
+    found.resume(journal)
+    (ended,) = reader.read(5)
+    assert ended.outcome is not None
+    monkeypatch.setattr(Journal, "entries", lambda _: pytest.fail("it is read again"))
+    assert reader.read(5) == (ended,)
+
+
+def test_a_damaged_run_and_one_that_never_began(found: Scene) -> None:
+    journal = found.journal()
+    found.apply(journal)
+    (journal.folder / OUTCOME).unlink()
+    (journal.folder / JOURNAL).write_text('{"at_s": "x"}\n{"at_s": 1, "step": "wave"}\n', encoding="utf-8")
+    (found.root / "20200101T000000-0000").mkdir()
+    (one,) = recent(found).read(5)
+    assert "is damaged" in one.damage
+    assert RecentRuns(found.root / "nowhere", "ai1").read(5) == ()
