@@ -19,6 +19,10 @@ from tests.serve.server import Answer, Running
 
 ASKED = (
     "status",
+    "now",
+    "causes",
+    "causes?device=leaf02&check=bgp.*&verdict=fail&limit=1",
+    "deploys",
     "runs",
     "runs?limit=1",
     "runs/latest",
@@ -33,7 +37,16 @@ ASKED = (
     "trends",
     "openapi.json",
 )
-WRONG = ("runs?x=1", "runs?limit=x", "runs?before=x", "findings?verdict=bad", "findings?limit=501", "states?offset=-1")
+WRONG = (
+    "runs?x=1",
+    "now?x=1",
+    "causes?verdict=bad",
+    "runs?limit=x",
+    "runs?before=x",
+    "findings?verdict=bad",
+    "findings?limit=501",
+    "states?offset=-1",
+)
 ALIKE = ("runs/latest?x=1", "devices?x=1", "devices/leaf01?x=1", "trends?x=1", "openapi.json?x=1", "runs?limit=0")
 MISSING = ("runs/none", "devices/none", "none", "findings?run=none", "runs/..%2f..%2fdiary")
 
@@ -159,6 +172,24 @@ def test_states_say_what_is_not_well_and_since_when(server: Running) -> None:
         "gpu02": "reached",
     }
     assert {one["since_s"] for one in found} == {run_["taken_s"]}
+
+
+def test_open_causes_are_those_of_the_report_and_say_since_when(server: Running) -> None:
+    (run_,) = server.get("runs")["items"]
+    found = server.get("causes")
+    assert found["total"] == 2
+    more = {"since_s": run_["taken_s"], "seen_s": run_["taken_s"], "run": run_["run"], "is_new": True, "is_seen": True}
+    told = [{name: one[name] for name in one.keys() - more.keys() - {"id"}} for one in found["items"]]
+    assert told == server.get("runs/latest")["causes"]
+    assert all(more.items() <= one.items() for one in found["items"])
+    assert [one["head"]["device"] for one in server.get("causes?check=bgp.*")["items"]] == ["leaf02"]
+    assert server.get("causes?verdict=warn")["items"] == []
+    now = server.get("now")
+    assert (now["causes"], now["counts"]) == (
+        found["items"],
+        {"error": 0, "fail": 2, "warn": 0, "unreached": 3},
+    )
+    assert [one["device"] for one in now["unreached"]] == ["gpu01", "gpu02", "spine02"]
 
 
 def test_a_device_comes_with_what_is_wrong_about_it(server: Running) -> None:

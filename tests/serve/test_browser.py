@@ -1,17 +1,28 @@
 """The pages of a server in a real browser: from the token to the report and the history, and nothing from elsewhere."""
 
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tests.command import ROOT
+from netkit.facts import Observation, serial
+from tests.command import ROOT, run
 from tests.lab.running import until
 from tests.report.browser import Browser, browser, needs_chromium
-from tests.serve.server import TOKEN, Running
+from tests.serve.server import TOKEN, Running, serving
 
 pytestmark = needs_chromium
 OUT = ROOT / "out" / "serve"
+WIDE = """return [...document.querySelectorAll("main *, header *")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 0.5 || one.scrollWidth > one.clientWidth + 1)
+    .filter((one) => one.getClientRects().length && one.clientWidth)
+    .map((one) => one.outerHTML.slice(0, 80))"""
+SMALL = """return [...document.querySelectorAll("nav a, main a, main summary, button")]
+    .filter((one) => one.getClientRects().length && one.getBoundingClientRect().height < 40)
+    .map((one) => one.outerHTML.slice(0, 80))"""
+AGAIN = "document.dispatchEvent(new Event('visibilitychange'))"
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +56,13 @@ def test_from_the_token_to_report_and_history(chromium: Browser, server: Running
     chromium.requests()
     chromium.go(f"{address}/report")
     log_in(chromium)
-    assert chromium.text("#verdict-title") == "small 2 fail"
-    assert chromium.count("#changes tbody tr") == 5
+    assert chromium.text("#verdict-title") == "small 2 causes open, 3 devices not reached"
+    assert chromium.count(".open-cause") == 2
+    assert chromium.count("#unreached li") == 3
     chromium.picture(OUT / "overview-light.png")
     chromium.prefer("dark")
     chromium.picture(OUT / "overview-dark.png")
-    chromium.click(".open")
+    chromium.click("#verdict .open")
     assert "2 fail of 2 causes" in chromium.text("#verdict-title")
     assert chromium.count(".cause") == 2
     chromium.click('a[href="/#runs"]')
@@ -66,15 +78,65 @@ def test_from_the_token_to_report_and_history(chromium: Browser, server: Running
     quiet(chromium, server)
 
 
-def test_a_narrow_window_needs_no_scrolling_sideways(chromium: Browser, server: Running, tmp_path: Path) -> None:
+def test_a_phone_shows_all_of_it(chromium: Browser, server: Running) -> None:
     chromium.go(f"http://127.0.0.1:{server.port}/login")
     log_in(chromium)
     chromium.text("#verdict-title")
-    chromium.resize(400, 800)
-    assert chromium.run("return document.documentElement.scrollWidth <= innerWidth")
-    chromium.window_picture(tmp_path / "narrow.png")
+    for scheme in ("light", "dark"):
+        chromium.prefer(scheme)
+        chromium.command("Emulation.setDeviceMetricsOverride", width=360, height=800, deviceScaleFactor=1, mobile=True)
+        assert chromium.run("return [innerWidth, document.documentElement.scrollWidth]") == [360, 360]
+        assert chromium.run(WIDE) == [], "whatever is wider than the window is cut"
+        assert chromium.run(SMALL) == [], "what is smaller than a finger cannot be tapped"
+        chromium.picture(OUT / f"overview-phone-{scheme}.png")
+    chromium.command("Emulation.clearDeviceMetricsOverride")
     assert chromium.run("return [...document.querySelectorAll('th')].every((one) => one.scope)")
     assert chromium.run(
         "return [...document.querySelectorAll('section')].every((one) => one.ariaLabelledByElements.length)"
     )
-    chromium.resize(1280, 900)
+
+
+def judged_again(server: Running, fabric: Path, snapshot: Path) -> None:
+    """Judge a snapshot as a user does by hand, into the store of a server."""
+    state = {"NETKIT_STATE_DIR": str(server.state), "NETKIT_STORE": ""}
+    done = run("check", "--fabric", str(fabric), "--from", str(snapshot), "--store", **state)
+    assert done.returncode == 4, done.stderr
+
+
+def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
+    places: tuple[Path, Path], tmp_path: Path
+) -> None:
+    fabric, found, began_s = places[0], serial.read(places[1]), time.time()
+    file, again = tmp_path / "first.json", tmp_path / "again.json"
+    file.write_bytes(serial.dump(replace(found, taken_s=began_s - 600)))
+    lost = {**found.devices, "leaf02": Observation("leaf02", "nvue", failure="no route to host")}
+    again.write_bytes(serial.dump(replace(found, taken_s=began_s, devices=lost)))
+    with serving(fabric, tmp_path / "state", "--from", file, "--every=1d") as server:
+        until(lambda: any(one["run"] for one in server.diary["rounds"]), "the first round is over")
+        with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
+            shown.go(f"http://127.0.0.1:{server.port}/")
+            log_in(shown)
+            shown.text("#verdict-title")
+            shown.resize(900, 500)
+            shown.click(".open-cause summary")
+            shown.run("scrollTo(0, 300); window.kept = document.querySelector('.open-cause details')")
+            place = "return document.getElementById('deploys').getBoundingClientRect().top"
+            judged_again(server, fabric, again)
+            shown.run(f"document.getElementById('deploys').scrollIntoView(); {AGAIN}")
+            before = shown.run(place)
+            until(
+                lambda: shown.text("#verdict-title") == "small 2 causes open, 4 devices not reached", "it is taken up"
+            )
+            assert shown.run(place) == pytest.approx(before, abs=1), "nothing moves under the reader"
+            assert shown.run("return window.kept.isConnected && window.kept.open"), "what is unfolded stays so"
+            assert shown.run("return document.title") == "small: 2 causes open, 4 devices not reached"
+            told = {one.split()[1]: one for one in shown.texts(".open-cause")}
+            assert [where for where, text in told.items() if "Not judged by the latest run" in text] == [
+                "leaf02:swp33s0"
+            ]
+            assert [where for where, text in told.items() if "new" in text.split()] == []
+            assert shown.run("return document.getElementById('unrefreshed').hidden")
+            quiet(shown, server)
+            server.end()
+            shown.run(AGAIN)
+            until(lambda: shown.text("#unrefreshed").startswith("Not refreshed since"), "silence is not health")

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from netkit.report.page.frame import digest
 from netkit.serve.exposition import OWN
 from netkit.serve.gate import MOST_WRONG
 from netkit.serve.listening import MOST_CONNECTIONS
@@ -19,11 +20,20 @@ from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running
 
 PATHS = (
     *("/", "/?before=x", "/report", "/runs/latest", "/metrics", "/login?x", "/nothing", "/api/v1/nothing", "/static"),
-    *("/api/v1/status", "/api/v1/runs", "/api/v1/runs/latest", "/api/v1/findings", "/api/v1/states"),
+    *(
+        "/api/v1/status",
+        "/api/v1/now",
+        "/api/v1/causes",
+        "/api/v1/deploys",
+        "/api/v1/runs",
+        "/api/v1/runs/latest",
+        "/api/v1/findings",
+        "/api/v1/states",
+    ),
     *("/api/v1/devices", "/api/v1/devices/leaf01", "/api/v1/trends", "/api/v1/openapi.json"),
 )
 FORM = "application/x-www-form-urlencoded"
-SECRETS = ("leaf01", "gpu01", "refused", "openapi", "netkit_serve", "2 fail")
+SECRETS = ("leaf01", "gpu01", "refused", "openapi", "netkit_serve", "2 fail", "2 causes")
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
 
@@ -106,13 +116,27 @@ def test_nothing_can_be_sent(server: Running) -> None:
     assert (head.code, head.body, int(head.headers["content-length"]) > 10_000) == (200, b"", True)
 
 
-def test_the_first_page_tells_how_it_stands_and_what_changed(server: Running) -> None:
+def test_the_first_page_tells_what_is_open_and_what_is_not_known(server: Running) -> None:
     text = server.ask("/").text
     (run,) = server.get("runs")["items"]
-    assert "2 fail</h1>" in text
-    assert f'href="/runs/{run["run"]}"' in text
+    assert "2 causes open, 3 devices not reached</h1>" in text
+    assert f'href="/runs/{run["run"]}#device/leaf02"' in text
     assert "BGP to spine01 is Idle" in text
+    assert "see whether the link is up and both ends run what is intended: netkit plan" in text
+    assert "connection refused" in text
+    assert "the last look at the whole fabric is too old to rely on" in text, "the snapshot is of long ago"
     assert "every 1 d, 1 begun so far" in text
+
+
+def test_the_first_page_comes_again_without_a_script_and_runs_its_own_only(server: Running) -> None:
+    answer = server.ask("/")
+    assert '<noscript><meta http-equiv="refresh" content="60"></noscript>' in answer.text
+    script = re.search(r"<script>(.*?)</script>", answer.text, re.DOTALL)
+    assert script is not None
+    assert answer.text.count("<script") == 1
+    told = answer.headers["content-security-policy"]
+    assert f"script-src {digest(script[1])}; connect-src 'self'" in told
+    assert "script-src" not in server.ask("/login").headers["content-security-policy"]
 
 
 def test_texts_of_devices_are_only_text(server: Running) -> None:

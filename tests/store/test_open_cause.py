@@ -7,14 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
-from netkit.judge import Verdict, fail, warn
-from netkit.judge.run import Judgement
+from netkit.judge import Finding, Verdict, fail, warn
+from netkit.judge.run import FABRIC, Judgement
 from netkit.store import schema
 from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.state import REACHED, CheckState, Key, after
 from netkit.store.store import Store, open_store
 from tests.store import runs
-from tests.store.anything import JUDGEMENT
 from tests.store.runs import BEGAN_S, SOURCE, judgement, result, snapshot
 
 SEEN = {name: runs.counted(name, BEGAN_S, 1) for name in ("leaf01", "leaf02")}
@@ -82,7 +81,22 @@ def test_what_no_kept_run_tells_of_is_open_all_the_same(tmp_path: Path) -> None:
         assert told(store.open_now(SOURCE)) == [("down", 0, BEGAN_S, BEGAN_S, "")]
 
 
-@settings(max_examples=100)
+BAD = (Verdict.SKIPPED, Verdict.WARN, Verdict.FAIL, Verdict.ERROR)
+FINDING = st.builds(
+    Finding, st.sampled_from(BAD), st.sampled_from(("", "swp1", "swp1/3")), st.just("bad"), cause=st.sampled_from("ab ")
+)
+RESULTS = st.dictionaries(st.sampled_from(("leaf01", "leaf02", FABRIC)), st.lists(FINDING, max_size=3), min_size=1)
+MISSED = st.sets(st.sampled_from(("leaf01", "leaf02")))
+JUDGEMENT = st.builds(
+    lambda some, missed: judgement(
+        *(result(device, *found) for device, found in some.items()), unreached=[(one, "gone") for one in sorted(missed)]
+    ),
+    RESULTS,
+    MISSED,
+)
+
+
+@settings(max_examples=60)
 @given(st.lists(JUDGEMENT, min_size=1, max_size=3))
 def test_whatever_stands_bad_is_in_a_cause_or_not_reached(said: list[Judgement]) -> None:
     states: dict[Key, CheckState] = {}

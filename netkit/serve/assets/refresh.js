@@ -33,15 +33,27 @@
     }
   }
 
+  /** Return what stands at the top of the window, unless that is the beginning of the page. */
+  function anchor() {
+    if (!scrollY) return null;
+    return [...document.querySelectorAll("#main [id]")].find((one) => one.getClientRects().length && one.getBoundingClientRect().top >= 0);
+  }
+
+  function takeOver(fresh) {
+    const held = anchor();
+    const before = held?.getBoundingClientRect().top;
+    morph(document.getElementById("main"), fresh.getElementById("main"));
+    if (held?.isConnected) scrollBy({ top: held.getBoundingClientRect().top - before, behavior: "instant" });
+    document.title = fresh.title;
+  }
+
   async function refresh() {
     clearTimeout(timer);
     try {
       const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(LONGEST_MS) });
       if (answer.redirected) return location.assign(answer.url); // the session is over
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      morph(document.getElementById("main"), fresh.getElementById("main"));
-      document.title = fresh.title;
+      takeOver(new DOMParser().parseFromString(await answer.text(), "text/html"));
       since = new Date();
       note.hidden = true;
     } catch (error) {
