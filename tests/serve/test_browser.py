@@ -98,8 +98,8 @@ def test_a_phone_shows_all_of_it(chromium: Browser, server: Running) -> None:
 
 def judged_again(server: Running, fabric: Path, snapshot: Path) -> None:
     """Judge a snapshot as a user does by hand, into the store of a server."""
-    state = {"NETKIT_STATE_DIR": str(server.state), "NETKIT_STORE": ""}
-    done = run("check", "--fabric", str(fabric), "--from", str(snapshot), "--store", **state)
+    words = ("check", "--fabric", str(fabric), "--from", str(snapshot), "--store")
+    done = run(*words, NETKIT_STATE_DIR=str(server.state), NETKIT_STORE="")
     assert done.returncode == 4, done.stderr
 
 
@@ -114,6 +114,8 @@ def test_the_page_takes_up_what_is_new_and_leaves_the_reader_where_they_are(
     with serving(fabric, tmp_path / "state", "--from", file, "--every=1d") as server:
         until(lambda: any(one["run"] for one in server.diary["rounds"]), "the first round is over")
         with browser(tmp_path, f"127.0.0.1:{server.port}") as shown:
+            shown.complaints()
+            shown.requests()
             shown.go(f"http://127.0.0.1:{server.port}/")
             log_in(shown)
             shown.text("#verdict-title")
