@@ -45,7 +45,7 @@ def log_in(shown: Browser) -> None:
 def quiet(shown: Browser, server: Running) -> None:
     """Check that the browser has nothing to complain of, and asked this server only."""
     assert shown.complaints() == []
-    asked = [one for one in shown.requests() if not one.startswith(("data:", "about:"))]
+    asked = [one for one in shown.requests() if not one.startswith(("data:", "about:", "chrome:"))]
     assert [one for one in asked if not one.startswith(f"http://127.0.0.1:{server.port}/")] == []
 
 
