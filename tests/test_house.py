@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from netkit.hardware import Catalog
-from netkit.render import Engine
-from netkit.render.engine import shipped_templates
+from netkit.platforms.models import MODELS
+from netkit.platforms.ownership import shipped_templates
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "netkit"
@@ -128,14 +128,13 @@ def test_templates_do_not_build_text_or_look_names_up(path: Path) -> None:
     assert [piece for piece in code if forbidden.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", piece))] == []
 
 
-def test_templates_that_make_a_file_say_what_they_own() -> None:
-    views = "\n".join(path.read_text(encoding="utf-8") for path in (PACKAGE / "render" / "views").rglob("*.py"))
-    made = set(re.findall(r'"((?:nvue|sonic|eos|frr|host)/[\w./-]+\.j2)"', views))
-    assert len(made) > 4
-    engine = Engine()
-    for name in sorted(made):
-        owns = engine.source(name).owns
-        assert bool(owns) == (name != "host/install.txt.j2"), name
+def test_templates_of_a_device_say_what_they_own() -> None:
+    folders = {path.relative_to(shipped_templates()).parts[0] for path in templates()} - {"job"}
+    assert (
+        {path.parent.name for path in shipped_templates().glob("*/owns.yaml")}
+        == folders
+        == {*MODELS} - {"linux"} | {"host"}
+    )
 
 
 def test_every_hardware_value_has_a_source() -> None:

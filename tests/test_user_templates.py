@@ -14,8 +14,8 @@ from jinja2 import DictLoader
 from jinja2.exceptions import SecurityError
 
 from netkit.errors import RenderError
+from netkit.platforms.ownership import shipped_templates
 from netkit.render import Engine, inputs, render
-from netkit.render.engine import shipped_templates
 from tests import intents
 from tests.command import ROOT, Done, assert_refused, run
 from tests.conftest import Golden
@@ -145,15 +145,16 @@ def test_a_template_that_is_not_text_is_told(tmp_path: Path) -> None:
     assert_refused(render_leaf(fabric, tmp_path / "out"), "nvue/startup.yaml.j2")
 
 
-def test_a_template_need_not_say_what_it_owns_to_render_but_is_told_when_that_is_asked(tmp_path: Path) -> None:
-    fabric = with_template(tmp_path, "hello\n")
+def test_what_is_owned_is_declared_by_netkit_alone(tmp_path: Path, golden: Golden) -> None:
+    # A comment that says so, as overrides had one, changes nothing; nor does a copy of netkit's own file.
+    fabric = with_template(tmp_path, "{# owns:\nsystem.ssh-server\n#}\nhello\n")
+    own = fabric / "templates" / "nvue" / "owns.yaml"
+    own.write_bytes((shipped_templates() / "nvue" / "owns.yaml").read_bytes())
     assert render_leaf(fabric, tmp_path / "out").returncode == 0
-    engine = Engine((fabric / "templates",))
-    with pytest.raises(
-        RenderError, match=r"startup.yaml.j2:1: does not say what it owns; start it with \{# owns: … #\}"
-    ):
-        engine.source("nvue/startup.yaml.j2")
-    assert engine.source("nvue/ztp.sh.j2").owns == Engine().source("nvue/ztp.sh.j2").owns
+    own.write_text("owned:\n  - system / ssh-server\n", encoding="utf-8")
+    done = render_leaf(fabric, tmp_path / "other")
+    assert_refused(done, "owns.yaml")
+    golden("overrides/owns.txt", done.stderr.replace(f"{tmp_path}/", "").replace(f"{ROOT}/", ""))
 
 
 ESCAPES: dict[str, str] = {

@@ -3,11 +3,15 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from pathlib import Path as File
+
+import yaml
 
 from netkit.platforms.config import Config, Path
 
 NOT_OURS = -1
 MOST_REMEMBERED = 50_000
+OWNS = "owns.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,18 @@ class Ownership:
             for path, value in config.items()
             if (depth := standing(path)) == 0 or (depth > 0 and path[:depth] in claims)
         }
+
+
+def shipped_templates() -> File:
+    """Return the folder of the templates that come with netkit: in the wheel, or at the top of a checkout."""
+    package = File(__file__).parent.parent
+    inside = package / "shipped" / "templates"
+    return inside if inside.is_dir() else package.parent / "templates"
+
+
+def declared(folder: str) -> Ownership:
+    """Return what the templates in a folder own, as their owns.yaml says."""
+    text = (shipped_templates() / folder / OWNS).read_text(encoding="utf-8")
+    paths = yaml.load(text, Loader=yaml.CBaseLoader)  # noqa: S506 (it makes text, lists and mappings only)
+    owned, claimed = (tuple(tuple(path.split(" / ")) for path in paths.get(key, ())) for key in ("owned", "claimed"))
+    return Ownership(owned, claimed)

@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sized
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,8 +23,8 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from netkit.errors import NetkitError, Problem, RenderError
+from netkit.platforms.ownership import OWNS, shipped_templates
 
-_OWNS = re.compile(r"\{#-?\s*owns:\s*(.*?)-?#\}", re.DOTALL)
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
 _LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
 LARGEST_PRODUCT = 100_000
@@ -98,12 +97,6 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
         "macs": "{% if rail.mac %}, and rail.mac in it",
     },
 }
-
-
-def shipped_templates() -> Path:
-    """Return the folder of the templates that come with netkit: in the wheel, or at the top of a checkout."""
-    inside = Path(__file__).parent.parent / "shipped" / "templates"
-    return inside if inside.is_dir() else Path(__file__).parent.parent.parent / "templates"
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
@@ -214,15 +207,6 @@ def _public_names(kind: type) -> frozenset[str]:
     return frozenset(name for name in names if not name.startswith("_"))
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a template came from, and the configuration paths it says it owns."""
-
-    name: str
-    file: str
-    owns: tuple[str, ...]
-
-
 class Engine:
     """Renders templates by name; the user's folders come before netkit's, file by file.
 
@@ -233,6 +217,12 @@ class Engine:
         self.folders = (*(folder for folder in folders if folder.is_dir()), shipped_templates())
         self.environment = Sandbox(self.folders)
         self._has_own_templates = any(folder.resolve() != shipped_templates().resolve() for folder in self.folders)
+        for file in (file for folder in self.folders for file in folder.glob(f"*/{OWNS}")):
+            ours = shipped_templates() / file.parent.name / OWNS
+            if not ours.is_file() or file.read_bytes() != ours.read_bytes():
+                message = "what netkit owns of a device cannot be changed by a file"
+                remedy = f"remove it; {ours} lists what plan and deploy look at"
+                raise RenderError(Problem(message, remedy, file=str(file)))
         self._templates: dict[str, Template] = {}
 
     def render(self, name: str, context: Mapping[str, Any], device: str) -> str:
@@ -280,18 +270,6 @@ class Engine:
             except (ValueError, RecursionError):
                 raise self._failure(name, 0, "makes a file that cannot be read as JSON", device, remedy) from None
         return text
-
-    def source(self, name: str) -> Source:
-        """Return where a template comes from and what it owns."""
-        try:
-            text, file, _ = self.environment.loader.get_source(self.environment, name)  # type: ignore[union-attr]  # it has one
-        except TemplateNotFound:
-            raise self._failure(name, 0, "does not exist", "") from None
-        declared = _OWNS.search(text)
-        if declared is None:
-            message = "does not say what it owns"
-            raise self._failure(file or name, 1, message, "", "start it with {# owns: … #}, one path a line")
-        return Source(name, file or name, tuple(line.strip() for line in declared[1].splitlines() if line.strip()))
 
     def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:
         """Return the innermost template file and line of a traceback."""

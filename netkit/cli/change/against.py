@@ -20,9 +20,9 @@ from netkit.design.select import Device, select
 from netkit.errors import NetkitError, Problem, dotted
 from netkit.plan import Plan, Running
 from netkit.plan.shift import Newcomer, Shift
+from netkit.platforms.ownership import shipped_templates
 from netkit.render import Engine, inputs
 from netkit.render.artifact import Artifact
-from netkit.render.engine import shipped_templates
 
 RUNNING = "running"
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from netkit.platforms import section
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
-from netkit.platforms.eos.ownership import OWNERSHIP
 from netkit.platforms.eos.risks import RISKS
 from netkit.platforms.eos.routing import keeping, router
 from netkit.platforms.eos.way import way
+from netkit.platforms.ownership import declared
 from netkit.platforms.secret import SECRET
 
 FILE = "eos.cfg"
@@ -165,4 +165,4 @@ def text(config: Config) -> dict[str, str]:
     return {FILE: section.text(config, GRAMMAR)} if config else {}
 
 
-MODEL = ConfigModel("eos", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)
+MODEL = ConfigModel("eos", (FILE,), parse, text, declared("eos"), RISKS, way, router, keeping=keeping)

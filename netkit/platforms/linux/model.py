@@ -6,7 +6,7 @@ from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.risks import RISKS
 from netkit.platforms.linux.routing import host_routes
 from netkit.platforms.linux.way import way
-from netkit.platforms.ownership import Ownership
+from netkit.platforms.ownership import declared
 
 KINDS = {
     "netplan.yaml": linux.NETPLAN,
@@ -32,6 +32,4 @@ def text(config: Config) -> dict[str, str]:
     return linux.text(config, KINDS)
 
 
-# Each is a file of netkit's own, beside those of the system: all of it is owned.
-OWNERSHIP = Ownership(owned=tuple((pattern,) for pattern in KINDS))
-MODEL = ConfigModel("linux", tuple(KINDS), parse, text, OWNERSHIP, RISKS, way, host_routes=host_routes)
+MODEL = ConfigModel("linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, host_routes=host_routes)

@@ -9,10 +9,10 @@ import yaml
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files, Path, flat, nested
-from netkit.platforms.nvue.ownership import OWNERSHIP
 from netkit.platforms.nvue.risks import RISKS
 from netkit.platforms.nvue.routing import keeping, router
 from netkit.platforms.nvue.way import way
+from netkit.platforms.ownership import declared
 from netkit.platforms.plain_yaml import plain
 from netkit.platforms.secret import SECRET, is_secret_name
 
@@ -153,4 +153,6 @@ def is_apart(path: Path) -> bool:
     return bool(user_of(path))
 
 
-MODEL = ConfigModel("nvue", (FILE,), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping, is_apart=is_apart)
+MODEL = ConfigModel(
+    "nvue", (FILE,), parse, text, declared("nvue"), RISKS, way, router, keeping=keeping, is_apart=is_apart
+)

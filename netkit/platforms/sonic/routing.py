@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from netkit.platforms.config import Config
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
-from netkit.platforms.ownership import NOT_OURS
-from netkit.platforms.sonic.ownership import OWNERSHIP
+from netkit.platforms.ownership import NOT_OURS, declared
 
+OWNERSHIP = declared("sonic")
 SPLIT_MODES = frozenset({"split", "split-unified"})
 DRAIN = " bgp graceful-shutdown"
 ENDS = ("!", "exit", "end")

@@ -3,7 +3,7 @@
 import ast
 import base64
 import contextlib
-import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from netkit.errors import ConfigError, DeviceError
 from netkit.platforms.linux import install, rails
 from netkit.platforms.linux.transport import shipped_playbooks
 from netkit.platforms.models import MODELS
-from netkit.render.engine import shipped_templates
+from netkit.platforms.ownership import declared
 from tests.intents import fabric, values
 from tests.lab.personalities.linux_host_desk import rendered
 
@@ -113,9 +113,9 @@ def test_program_module_and_templates_agree_on_what_is_netkits() -> None:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "OWNED"
     )
     assert set(owned) == set(install.PLACES)
-    templates = "".join(path.read_text(encoding="utf-8") for path in (shipped_templates() / "host").iterdir())
-    claimed = {name for block in re.findall(r"\{# owns:\n(.*?)#\}", templates, re.DOTALL) for name in block.split()}
-    assert {place.replace("rail[0-9]*.network.d", "*.network.d").replace("[0-9]", "") for place in owned} == claimed
+    patterns = [pattern for (pattern,) in declared("host").owned]
+    files = [name or place.rpartition("/")[2] for place, name in install.PLACES.items()]
+    assert sorted(pattern for name in files for pattern in patterns if fnmatchcase(name, pattern)) == sorted(patterns)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
