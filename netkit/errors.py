@@ -118,3 +118,7 @@ class UsageError(NetkitError):
 
 class NotifyError(NetkitError):
     """A notification is set up wrongly, or a receiver does not take it."""
+
+
+class SilenceError(NetkitError):
+    """Silences are written wrongly, or about what does not exist."""

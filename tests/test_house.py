@@ -30,6 +30,7 @@ STAGES = (
     "deploy",
     "observe",
     "judge",
+    "silence",
     "store",
     "report",
     "notify",

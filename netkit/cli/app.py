@@ -17,7 +17,7 @@ from netkit.cli import INTERRUPTED
 from netkit.cli.defect import tell_of_threads
 from netkit.cli.terminal.annotation import annotate
 from netkit.cli.terminal.listener import say
-from netkit.cli.verbs import acceptance, change, intent, lab, state
+from netkit.cli.verbs import acceptance, change, intent, lab, silence, state
 from netkit.cli.verbs.diagnose import diagnose
 from netkit.cli.verbs.serve import serve
 from netkit.errors import NetkitError
@@ -53,6 +53,7 @@ VERBS = (
 """In the order a newcomer meets them."""
 for verb in VERBS:
     app.command()(verb)
+app.add_typer(silence.verbs, name="silence", short_help=silence.verbs.info.help)
 app.add_typer(acceptance.verbs, name="acceptance", short_help=acceptance.verbs.info.help)
 app.add_typer(lab.verbs, name="lab", short_help=lab.verbs.info.help)
 app.command()(diagnose)
@@ -64,7 +65,10 @@ def version() -> None:
     sys.stdout.write(f"netkit {__version__}\n")
 
 
-for command in (*app.registered_commands, *acceptance.verbs.registered_commands, *lab.verbs.registered_commands):
+for command in (
+    *app.registered_commands,
+    *(command for group in (silence.verbs, acceptance.verbs, lab.verbs) for command in group.registered_commands),
+):
     command.short_help = command.callback.__doc__ if command.callback else None  # what is given is not cut
 
 

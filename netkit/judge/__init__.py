@@ -1,7 +1,7 @@
 """Stage: facts, fabric and checks → findings. Pure: the same facts give the same verdicts."""
 
 from netkit.judge.check import CABLE_FAULTS, Check, device_check, fabric_check
-from netkit.judge.finding import PASSED, Finding, Verdict, error, fail, passed, skip, warn
+from netkit.judge.finding import PASSED, Finding, Silenced, Verdict, error, fail, passed, skip, warn
 from netkit.judge.scene import Scene, Seen
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Finding",
     "Scene",
     "Seen",
+    "Silenced",
     "Verdict",
     "device_check",
     "error",

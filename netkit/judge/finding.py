@@ -22,6 +22,18 @@ class Verdict(IntEnum):
         return self.name.lower()
 
 
+class Silenced(NamedTuple):
+    """By whom, why and until when a finding is silenced: it is shown all the same, and not counted."""
+
+    id: str
+    kind: str
+    """`silence`, or `acknowledgement`, which ends once the finding is gone."""
+    by: str
+    why: str
+    until_s: float | None = None
+    ticket: str = ""
+
+
 class Finding(NamedTuple):
     """One verdict. Those that are no pass say what is wrong, where, and what to do."""
 
@@ -42,6 +54,7 @@ class Finding(NamedTuple):
     """Cables and devices elsewhere that it may come from; empty once that is settled."""
     is_symptom: bool = False
     """Whether it follows from another finding of the same cause."""
+    silenced: Silenced | None = None
 
 
 PASSED = Finding(Verdict.PASS)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.judge.cause import own
 from netkit.judge.check import LAYERS, Layer
-from netkit.judge.finding import Finding, Verdict
+from netkit.judge.finding import Finding, Silenced, Verdict
 
 MANY = 4
 """What is wrong in the same words at so many places has one cause."""
@@ -25,26 +25,35 @@ class Trouble:
     """At how many places the same is wrong."""
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return the cause and its symptoms."""
+        return self.head, *self.symptoms
+
+    @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict among cause and symptoms."""
-        return max(finding.verdict for finding in (self.head, *self.symptoms))
+        """Return the worst verdict among cause and symptoms; what is silenced counts when all of it is."""
+        counted = [one for one in self.findings if one.silenced is None]
+        return max(finding.verdict for finding in counted or self.findings)
+
+    @property
+    def is_silenced(self) -> bool:
+        """Whether nothing of it counts."""
+        return all(one.silenced is not None for one in self.findings)
 
 
 def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]:
-    """Return findings that are worth a person's time by cause, what is to be repaired first before the others."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        if finding.verdict > Verdict.SKIPPED:
-            groups.setdefault(own(finding), []).append(finding)
-    found = [_trouble(group, layers) for group in groups.values()]
+    """Return findings by cause, what is to be repaired first before the others; what is silenced comes last."""
+    found = [Trouble(*_headed(group, layers)) for group in _by_cause(findings).values()]
     return tuple(sorted(_alike(found, layers), key=lambda trouble: _weight(trouble, layers)))
 
 
 def _alike(found: Sequence[Trouble], layers: Layers) -> Iterator[Trouble]:
     """Yield troubles; where many places have the same one, its cause is common to them."""
-    same: dict[tuple[str, str, Verdict], list[Trouble]] = {}
+    same: dict[tuple[str, str, Verdict, bool, Silenced | None], list[Trouble]] = {}
     for trouble in found:
-        same.setdefault((trouble.head.check, trouble.head.text, trouble.verdict), []).append(trouble)
+        head = trouble.head
+        key = head.check, head.text, trouble.verdict, trouble.is_silenced, head.silenced
+        same.setdefault(key, []).append(trouble)
     for group in same.values():
         if len(group) >= MANY:
             yield _together(group)
@@ -66,11 +75,25 @@ def _layer(finding: Finding, layers: Layers) -> int:
     return LAYERS.index(layers.get(finding.check, LAYERS[-1]))
 
 
-def _trouble(group: Sequence[Finding], layers: Layers) -> Trouble:
+def heads(findings: Iterable[Finding], layers: Layers) -> Mapping[str, Finding]:
+    """Return by the name of each cause the finding that stands for it."""
+    return {name: _headed(group, layers)[0] for name, group in _by_cause(findings).items()}
+
+
+def _by_cause(findings: Iterable[Finding]) -> Mapping[str, list[Finding]]:
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.verdict > Verdict.SKIPPED:
+            groups.setdefault(own(finding), []).append(finding)
+    return groups
+
+
+def _headed(group: Sequence[Finding], layers: Layers) -> tuple[Finding, tuple[Finding, ...]]:
+    """Return the finding that names the cause, and those that follow from it."""
     head, *symptoms = sorted(group, key=lambda one: (one.is_symptom, _layer(one, layers), -one.verdict))
-    return Trouble(head, tuple(symptoms))
+    return head, tuple(symptoms)
 
 
-def _weight(trouble: Trouble, layers: Layers) -> tuple[int, int, int, str, str]:
+def _weight(trouble: Trouble, layers: Layers) -> tuple[bool, int, int, int, str, str]:
     head = trouble.head
-    return -trouble.verdict, _layer(head, layers), -len(trouble.symptoms), head.device, head.place
+    return trouble.is_silenced, -trouble.verdict, _layer(head, layers), -len(trouble.symptoms), head.device, head.place

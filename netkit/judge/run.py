@@ -10,7 +10,7 @@ from netkit.facts import Absent
 from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
 from netkit.judge.delta import State
-from netkit.judge.finding import Finding, Verdict, error, skip, worst
+from netkit.judge.finding import Finding, Silenced, Verdict, error, skip, worst
 from netkit.judge.limit import Limit, OverdueError
 from netkit.judge.scene import Device, Scene, Seen
 
@@ -41,6 +41,20 @@ class Result:
         """Return its stable unique name."""
         return f"{self.check}[{self.device}]"
 
+    @property
+    def open_verdict(self) -> Verdict:
+        """Return the verdict without what is silenced; of findings that were left out nothing is."""
+        if not self.silenced:
+            return self.verdict
+        left_out = [self.findings[-1].verdict] if self.left_out else []
+        verdict = worst([*(one.verdict for one in self.findings if one.silenced is None), *left_out])
+        return Verdict.PASS if verdict is Verdict.SKIPPED else verdict
+
+    @property
+    def silenced(self) -> tuple[Finding, ...]:
+        """Return the findings that are silenced."""
+        return tuple(one for one in self.findings if one.silenced is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
@@ -49,11 +63,13 @@ class Judgement:
     results: tuple[Result, ...]
     unreached: tuple[tuple[str, str], ...]
     """Devices of which nothing was seen, or not all, and why."""
+    excused: tuple[tuple[str, Silenced], ...] = ()
+    """Those of them about which that is silenced."""
 
     @property
     def verdict(self) -> Verdict:
-        """Return the worst verdict; what nobody judged is no pass."""
-        return worst(result.verdict for result in self.results)
+        """Return the worst verdict of what is not silenced; what nobody judged is no pass."""
+        return worst(result.open_verdict for result in self.results)
 
     @property
     def examined(self) -> int:
@@ -65,9 +81,14 @@ class Judgement:
         """Return all findings."""
         return tuple(finding for result in self.results for finding in result.findings)
 
+    @property
+    def silenced(self) -> tuple[Finding, ...]:
+        """Return the findings that are silenced."""
+        return tuple(finding for result in self.results for finding in result.silenced)
+
     def count(self, verdict: Verdict) -> int:
-        """Return how many findings have a verdict."""
-        return sum(finding.verdict is verdict for finding in self.findings)
+        """Return how many findings have a verdict and are not silenced."""
+        return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
 
 
 def run(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Judgement:

@@ -28,6 +28,8 @@ class Event:
     cause: str = ""
     """The state that this one is a symptom of; empty when it is a cause itself."""
     cause_text: str = ""
+    silence: str = ""
+    """By whom, why and until when it is silenced, when it is told for that."""
 
     @property
     def level(self) -> Verdict:
@@ -36,8 +38,8 @@ class Event:
 
     @property
     def is_well(self) -> bool:
-        """Whether it is well again."""
-        return self.now is Verdict.PASS and self.kind != "flapping"
+        """Whether it is well again, and not only silenced."""
+        return self.now is Verdict.PASS and self.kind != "flapping" and not self.silence
 
 
 def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
@@ -62,6 +64,7 @@ def plain(event: Event) -> dict[str, Any]:
         "remedy": event.remedy,
         "cause": event.cause,
         "cause_text": event.cause_text,
+        "silence": event.silence,
     }
 
 
@@ -79,4 +82,5 @@ def event_of(told: Mapping[str, Any]) -> Event:
         told["remedy"],
         told["cause"],
         told["cause_text"],
+        told.get("silence", ""),  # an earlier netkit may have left it in the outbox
     )

@@ -10,6 +10,8 @@ from netkit.judge.group import MANY
 from netkit.notify.event import Event, event_of, plain
 from netkit.report.plan_view import counted, listed, shown
 
+FATES = ("worse", "better", "flapping", "silenced", "well again")
+MOST_ENDS = 20
 SEVERITIES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
@@ -29,6 +31,8 @@ class Message:
     events: tuple[Event, ...]
     link: str = ""
     """Where more is to be seen."""
+    ends: tuple[str, ...] = ()
+    """Silences that ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +49,31 @@ class Group:
         return word(self.head)
 
 
-def body(at_s: float, events: Sequence[Event], standing: Iterable[Verdict]) -> dict[str, Any]:
+def body(at_s: float, events: Sequence[Event], standing: Iterable[Verdict], ends: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a run gives a receiver, as the outbox keeps it."""
     counts = Counter(one.word for one in standing if one > Verdict.SKIPPED)
-    return {"at_s": at_s, "open": dict(counts), "events": [plain(event) for event in events]}
+    return {"at_s": at_s, "open": dict(counts), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
 def message(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
     """Return one message of what one or more runs gave."""
     events = tuple(event_of(one) for told in bodies for one in told["events"])
+    ends = tuple(one for told in bodies for one in told.get("ends", ()))
     last = bodies[-1]
-    return Message(id, fabric, lab, len(bodies), last["at_s"], last["open"], events, link)
+    return Message(id, fabric, lab, len(bodies), last["at_s"], last["open"], events, link, ends)
 
 
 def word(event: Event) -> str:
     """Return what became of a state, in a word."""
     if event.kind == "flapping":
         return "flapping"
+    if event.silence and event.now is Verdict.PASS:
+        return "silenced"
     return "well" if event.is_well else event.now.word
 
 
 def groups(events: Sequence[Event]) -> tuple[Group, ...]:
-    """Return events by cause, the worst first, what flaps after that, what is well again last."""
+    """Return events by cause, the worst first; after that what flaps, what is silenced, and what is well again."""
     by_cause: dict[tuple[str, str], list[Event]] = {}
     for event in events:
         by_cause.setdefault((_fate(event), event.cause or event.key.id), []).append(event)
@@ -75,7 +82,7 @@ def groups(events: Sequence[Event]) -> tuple[Group, ...]:
 
 
 def _fate(event: Event) -> str:
-    return "bad" if word(event) not in {"well", "flapping"} else word(event)
+    return word(event) if word(event) in {"well", "flapping", "silenced"} else "bad"
 
 
 def _group(cause: str, members: list[Event]) -> Group:
@@ -97,15 +104,16 @@ def _alike(found: Iterable[Group]) -> Iterator[Group]:
 
 
 def _weight(group: Group) -> tuple[int, int, int, str]:
-    rank = ("bad", "flapping", "well").index(_fate(group.head))
+    rank = ("bad", "flapping", "silenced", "well").index(_fate(group.head))
     return rank, -max(one.level for one in group.events), -len(group.events), group.head.key.id
 
 
 def digest(told: Message) -> str:
     """Return the message in a line."""
     fates = Counter(_change(event) for event in told.events)
-    news = ", ".join(f"{fates[one]} {one}" for one in ("worse", "better", "flapping", "well again") if fates[one])
-    return shown(f"{_place(told)}: {news}; {standing_text(told.open)}")
+    news = [f"{fates[one]} {one}" for one in FATES if fates[one]]
+    news += [f"{counted(len(told.ends), 'silence')} ended"] if told.ends else []
+    return shown(f"{_place(told)}: {', '.join(news)}; {standing_text(told.open)}")
 
 
 def _change(event: Event) -> str:
@@ -113,6 +121,8 @@ def _change(event: Event) -> str:
         return "flapping"
     if event.is_well:
         return "well again"
+    if word(event) == "silenced":
+        return "silenced"
     return "better" if event.now < event.before else "worse"
 
 
@@ -149,7 +159,9 @@ def lines(group: Group) -> Iterator[str]:
     symptoms = tuple(one.key.id for one in group.events[1:])
     if symptoms and not group.is_alike:
         yield shown(f"with it: {listed(symptoms)}")
-    if head.remedy and not head.is_well:
+    if head.silence:
+        yield shown(head.silence)
+    if head.remedy and head.now is not Verdict.PASS:
         yield shown(f"do: {head.remedy}")
 
 
@@ -164,7 +176,9 @@ def _fate_text(event: Event) -> str:
 def text(told: Message, most: int) -> str:
     """Return a message as plain text; so many groups are told, and the others counted."""
     found = groups(told.events)
-    return "\n".join((digest(told), "", *_body(found[:most]), *_rest(found, most), f"Look: {look(told)}", ""))
+    return "\n".join(
+        (digest(told), "", *_body(found[:most]), *_rest(found, most), *_ended(told), f"Look: {look(told)}", "")
+    )
 
 
 def _body(found: Iterable[Group]) -> Iterator[str]:
@@ -173,6 +187,12 @@ def _body(found: Iterable[Group]) -> Iterator[str]:
         yield f"{group.word.upper():<8}  {first}"
         yield from (f"          {line}" for line in more)
     yield ""
+
+
+def _ended(told: Message) -> Iterator[str]:
+    yield from (f"ENDED     {shown(one)}" for one in told.ends[:MOST_ENDS])
+    if len(told.ends) > MOST_ENDS:
+        yield f"… and {counted(len(told.ends) - MOST_ENDS, 'silence')} more ended"
 
 
 def _rest(found: Sequence[Group], most: int) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """From what was told before and how things stand now to what there is to tell. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from netkit.judge import Verdict
 from netkit.judge.group import Trouble
@@ -10,6 +10,7 @@ from netkit.notify.event import Event, event_id
 from netkit.notify.standing import Standing, kept, standing_of
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Memory, Post, Telling
+from netkit.store.silence import SilenceEnd
 from netkit.store.state import Extent, Key, States, key_of
 
 
@@ -32,6 +33,10 @@ class Round:
     extent: Extent
     """What is told of anything else is over."""
     limits: Limits
+    silenced: Mapping[Key, str] = field(default_factory=dict)
+    """Where something is silenced: by whom, why and until when."""
+    ends: Sequence[SilenceEnd] = ()
+    """Silences that ended with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class News:
     at_s: float
     events: tuple[Event, ...]
     standings: Mapping[Key, Standing]
+    ends: Sequence[SilenceEnd] = ()
 
 
 Address = Callable[[News], Iterable[Post]]
@@ -58,7 +64,9 @@ def decide(memory: Memory, states: States, now: Round, address: Address) -> Tell
         after[key], event = _next(before.get(key, Standing()), state, because, now)
         events += [event] if event is not None else []
     standings = {**before, **after}
-    news = News(now.at_s, tuple(events), {key: one for key, one in standings.items() if not one.is_forgettable})
+    news = News(
+        now.at_s, tuple(events), {key: one for key, one in standings.items() if not one.is_forgettable}, now.ends
+    )
     written = {key: kept(one) for key, one in after.items() if kept(one) != memory.get(key, "")}
     return Telling(written, tuple(address(news)))
 
@@ -108,4 +116,5 @@ def _event(before: Standing, state: CheckState, kind: Kind, words: tuple[str, st
         remedy,
         cause,
         cause_text,
+        now.silenced.get(state.key, "") if state.verdict < before.told.now else "",
     )

@@ -7,7 +7,7 @@ text beyond 4,000 characters is advised against. Blocks that hold much more text
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from netkit.notify.message import Group, Message, digest, groups, lines, look
+from netkit.notify.message import MOST_ENDS, Group, Message, digest, groups, lines, look
 from netkit.report.plan_view import counted, shown
 
 LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
@@ -15,7 +15,13 @@ LONGEST_GROUP = 900
 LONGEST_FOOTER = 1000
 MOST_TEXT = 10_000
 """Of all blocks together."""
-ICONS = {"error": ":boom:", "fail": ":red_circle:", "warn": ":large_yellow_circle:", "flapping": ":zap:"}
+ICONS = {
+    "error": ":boom:",
+    "fail": ":red_circle:",
+    "warn": ":large_yellow_circle:",
+    "flapping": ":zap:",
+    "silenced": ":mute:",
+}
 WELL = ":large_green_circle:"
 
 
@@ -25,14 +31,15 @@ def payload(told: Message, most: int) -> dict[str, Any]:
     parts = list(_fitting([_group(group) for group in found[:most]], told))
     left = len(found) - len(parts)
     rest = [f"… and {counted(left, 'group')} more"] if left else []
-    text = _cut("\n".join((escaped(digest(told)), *parts, *rest)), LONGEST_TEXT)
+    ended = [escaped(one) for one in told.ends[:MOST_ENDS]]
+    text = _cut("\n".join((escaped(digest(told)), *parts, *rest, *ended)), LONGEST_TEXT)
     return {"text": text, "blocks": list(_blocks(told, parts, rest))}
 
 
 def _fitting(parts: Iterable[str], told: Message) -> Iterator[str]:
     """Yield the first parts, as many as a message has room for."""
     digest_length = min(len(escaped(digest(told))), LONGEST_SECTION)
-    free = MOST_TEXT - LONGEST_HEADER - digest_length - LONGEST_FOOTER
+    free = MOST_TEXT - LONGEST_HEADER - digest_length - LONGEST_FOOTER - LONGEST_GROUP * bool(told.ends)
     for part in parts:
         free -= len(part)
         if free < 0:
@@ -43,7 +50,8 @@ def _fitting(parts: Iterable[str], told: Message) -> Iterator[str]:
 def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[str, Any]]:
     header = {"type": "plain_text", "text": _cut(shown(f"netkit: {told.fabric}"), LONGEST_HEADER), "emoji": False}
     yield {"type": "header", "text": header}
-    for text in (escaped(digest(told)), *parts):
+    ends = [_cut("\n".join(f":alarm_clock: {escaped(one)}" for one in told.ends[:MOST_ENDS]), LONGEST_GROUP)]
+    for text in (escaped(digest(told)), *parts, *(ends if told.ends else [])):
         yield {"type": "section", "text": {"type": "mrkdwn", "text": _cut(text, LONGEST_SECTION)}}
     footer = _cut("\n".join((*rest, escaped(look(told)), f"message {told.id}")), LONGEST_FOOTER)
     yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}

@@ -26,6 +26,7 @@ def payload(told: Message, most: int) -> dict[str, Any]:
         "groups": [_group(group) for group in found[:most]],
         "groups_left_out": max(0, len(found) - most),
         "events": [plain(event) for event in told.events],
+        "silences_ended": list(told.ends),
         "look": look(told),
     }
 

@@ -5,9 +5,10 @@ import re
 from typing import Any
 from xml.etree import ElementTree as Xml  # it only writes here
 
-from netkit.judge.finding import Finding, Verdict
+from netkit.judge.finding import Finding, Silenced, Verdict
 from netkit.judge.run import Judgement, Result
-from netkit.report.judgement_view import Judged, headline, place_text, verdict_text
+from netkit.judge.silence import SilenceState
+from netkit.report.judgement_view import Judged, headline, place_text, silence_text, verdict_text
 
 NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -20,6 +21,7 @@ def judgement_json(judged: Judged) -> str:
 def document(judged: Judged) -> dict[str, Any]:
     """Return a judgement as plain values."""
     found = judged.judgement
+    excused = dict(found.excused)
     return {
         "fabric": judged.fabric,
         "verdict": verdict_text(judged),
@@ -28,11 +30,18 @@ def document(judged: Judged) -> dict[str, Any]:
         "window_s": judged.window_s,
         "devices": judged.devices,
         "examined": found.examined,
-        "counts": {verdict.word: found.count(verdict) for verdict in Verdict if verdict is not Verdict.PASS},
-        "unreached": [{"device": name, "reason": reason} for name, reason in found.unreached],
+        "counts": {
+            **{verdict.word: found.count(verdict) for verdict in Verdict if verdict is not Verdict.PASS},
+            "silenced": len(found.silenced) + len(found.excused),
+        },
+        "unreached": [
+            {"device": name, "reason": reason, "silenced": _mark(excused.get(name))} for name, reason in found.unreached
+        ],
+        "silences": list(map(silence_document, judged.silences)),
         "causes": [
             {
                 "verdict": trouble.verdict.word,
+                "is_silenced": trouble.is_silenced,
                 "head": finding_document(trouble.head),
                 "symptoms": [finding_document(one) for one in trouble.symptoms],
             }
@@ -46,6 +55,7 @@ def _result(result: Result) -> dict[str, Any]:
     return {
         "id": result.id,
         "verdict": result.verdict.word,
+        "open_verdict": result.open_verdict.word,
         "examined": result.examined,
         "findings": [finding_document(finding) for finding in result.findings],
         **({"left_out": result.left_out} if result.left_out else {}),
@@ -63,11 +73,37 @@ def finding_document(finding: Finding) -> dict[str, Any]:
         "remedy": finding.remedy,
         "evidence": dict(finding.evidence),
         "cause": finding.cause,
+        "silenced": _mark(finding.silenced),
+    }
+
+
+def _mark(mark: Silenced | None) -> dict[str, Any] | None:
+    return None if mark is None else mark._asdict()
+
+
+def silence_document(state: SilenceState) -> dict[str, Any]:
+    """Return a silence or an acknowledgement as plain values, with how it stands."""
+    one = state.silence
+    return {
+        "id": one.id,
+        "kind": one.kind,
+        "state": state.state,
+        "findings": state.findings,
+        "checks": list(one.checks),
+        "where": list(map(str, one.subjects)),
+        "begins_s": one.begins_s,
+        "until_s": one.until_s,
+        "by": one.by,
+        "why": one.why,
+        "ticket": one.ticket,
     }
 
 
 def judgement_junit(judged: Judged) -> str:
-    """Return a judgement as JUnit XML: a case for each check on each device. A warning passes and is told."""
+    """Return a judgement as JUnit XML: a case for each check on each device.
+
+    A warning passes and is told; a case with nothing wrong but what is silenced is skipped, with the reason.
+    """
     found = judged.judgement
     suite = Xml.Element("testsuite", _totals(found), name=_clean(f"netkit {judged.fabric}"))
     for result in found.results:
@@ -81,7 +117,7 @@ def judgement_junit(judged: Judged) -> str:
 
 
 def _totals(found: Judgement) -> dict[str, str]:
-    verdicts = [result.verdict for result in found.results]
+    verdicts = [_verdict(result) for result in found.results]
     return {
         "tests": str(len(verdicts)),
         "failures": str(verdicts.count(Verdict.FAIL)),
@@ -95,18 +131,30 @@ WORDS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skip
 
 def _case(result: Result) -> Xml.Element:
     case = Xml.Element("testcase", classname=_clean(result.check), name=_clean(result.device))
-    if result.verdict in WORDS:
-        texts = [_line(finding) for finding in result.findings]
-        part = Xml.SubElement(case, WORDS[result.verdict])
-        if result.verdict is not Verdict.WARN:
+    verdict = _verdict(result)
+    if verdict in WORDS:
+        order = result.findings if verdict is Verdict.SKIPPED else sorted(result.findings, key=_is_silenced)
+        texts = [_line(finding) for finding in order]
+        part = Xml.SubElement(case, WORDS[verdict])
+        if verdict is not Verdict.WARN:
             part.set("message", texts[0] if texts else "nothing was judged")
         part.text = "\n".join(texts)
     return case
 
 
+def _verdict(result: Result) -> Verdict:
+    """Return how a case ends."""
+    return Verdict.SKIPPED if result.silenced and result.open_verdict is Verdict.PASS else result.open_verdict
+
+
+def _is_silenced(finding: Finding) -> bool:
+    return finding.silenced is not None
+
+
 def _line(finding: Finding) -> str:
     do = f"; {finding.remedy}" if finding.remedy else ""
-    return _clean(f"{finding.verdict.word}: {place_text(finding)}: {finding.text}{do}")
+    mark = f" ({silence_text(finding.silenced)})" if finding.silenced is not None else ""
+    return _clean(f"{finding.verdict.word}: {place_text(finding)}: {finding.text}{do}{mark}")
 
 
 def _clean(text: str) -> str:

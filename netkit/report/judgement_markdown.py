@@ -11,8 +11,10 @@ from netkit.report.judgement_view import (
     Judged,
     headline,
     place_text,
+    silence_notes,
     skipped_reasons,
     symptom_texts,
+    trouble_silences,
     where,
 )
 from netkit.report.plan_markdown import plain
@@ -58,11 +60,20 @@ def _lines(judged: Judged, found: Sequence[Trouble], most: int) -> Iterator[str]
         yield from (f"- {number} × {plain(check)}: {plain(reason)}" for check, number, reason in reasons)
         yield ""
         yield "</details>"
+    notes = list(islice(silence_notes(judged.silences), MOST_REASONS))
+    if notes:
+        yield ""
+        yield "<details><summary>Silences to tidy</summary>"
+        yield ""
+        yield from (f"- {plain(note)}" for note in notes)
+        yield ""
+        yield "</details>"
 
 
 def _row(trouble: Trouble) -> str:
     head = trouble.head
-    cells = (trouble.verdict.word, where(trouble), f"{head.check}: {head.text}", str(len(trouble.symptoms)))
+    word = f"{trouble.verdict.word}{', silenced' * trouble.is_silenced}"
+    cells = (word, where(trouble), f"{head.check}: {head.text}", str(len(trouble.symptoms)))
     return f"| {' | '.join(map(plain, cells))} |"
 
 
@@ -76,5 +87,6 @@ def _details(trouble: Trouble) -> Iterator[str]:
     if head.remedy:
         yield f"- **Do:** {plain(head.remedy)}"
     yield from (f"- also {plain(symptom)}" for symptom in symptom_texts(trouble))
+    yield from (f"- {plain(text)}" for text in trouble_silences(trouble))
     yield ""
     yield "</details>"

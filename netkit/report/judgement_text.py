@@ -10,8 +10,10 @@ from netkit.report.judgement_view import (
     Judged,
     headline,
     place_text,
+    silence_notes,
     skipped_reasons,
     symptom_texts,
+    trouble_silences,
     where,
 )
 from netkit.report.plan_view import counted, shown
@@ -41,11 +43,17 @@ def _lines(judged: Judged) -> Iterator[str]:
     if len(missed) > MOST_UNREACHED:
         yield f"  … and {counted(len(missed) - MOST_UNREACHED, 'more device')}; --format json shows all"
     yield from _skipped(judged)
+    if notes := list(silence_notes(judged.silences)):
+        yield ""
+        yield "To tidy, with netkit silence end:"
+        yield from (f"  {note}" for note in notes[:MOST_REASONS])
+    if len(notes) > MOST_REASONS:
+        yield f"  … and {len(notes) - MOST_REASONS} more; netkit silence list shows all"
 
 
 def _trouble(trouble: Trouble) -> Iterator[str]:
     head = trouble.head
-    yield f"{trouble.verdict.word.upper():5} {where(trouble)}"
+    yield f"{trouble.verdict.word.upper():5} {where(trouble)}{', silenced' * trouble.is_silenced}"
     yield f"      {place_text(head)}: {head.text}  [{head.check}]"
     if head.evidence:
         yield f"      seen: {', '.join(f'{name} {value}' for name, value in head.evidence)}"
@@ -53,6 +61,7 @@ def _trouble(trouble: Trouble) -> Iterator[str]:
         yield f"      do: {head.remedy}"
     for symptom in symptom_texts(trouble):
         yield f"      also {symptom}"
+    yield from (f"      {text}" for text in trouble_silences(trouble))
 
 
 def _skipped(judged: Judged) -> Iterator[str]:

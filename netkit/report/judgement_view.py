@@ -1,16 +1,24 @@
 """What checks said, in the words and the order in which it is shown, whatever the format."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.judge.finding import Finding, Verdict
+from netkit.judge.finding import Finding, Silenced, Verdict
 from netkit.judge.group import Layers, Trouble, troubles
 from netkit.judge.run import Judgement
+from netkit.judge.silence import SilenceState
 from netkit.report.plan_view import counted, listed
 
 MOST_REASONS = 12
 MOST_UNREACHED = 50
 LONGEST_REASON = 160
+TIDY = {
+    "expired": "is over",
+    "healed": "is over: its finding was well since",
+    "unmatched": "silences nothing that is found now",
+}
+"""States of an entry of silences.yaml that is there for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,8 @@ class Judged:
     judgement: Judgement
     layers: Layers
     exit_code: int = 0
+    silences: tuple[SilenceState, ...] = ()
+    """How each silence and acknowledgement stands; none for a stored run, whose findings say by themselves."""
 
     @property
     def troubles(self) -> tuple[Trouble, ...]:
@@ -44,10 +54,12 @@ def verdict_text(judged: Judged) -> str:
         return "nothing could be judged"
     counts = [(found.count(verdict), verdict.word) for verdict in (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)]
     parts = ", ".join(f"{number} {word}" for number, word in counts if number)
+    silenced = f"{number:,} silenced" if (number := len(found.silenced) + len(found.excused)) else ""
     if parts:
-        causes = len(judged.troubles)
-        return f"{parts} of {counted(causes, 'cause')}"
-    return "not known to be clean" if found.unreached else "clean"
+        causes = sum(not trouble.is_silenced for trouble in judged.troubles)
+        return f"{parts} of {counted(causes, 'cause')}" + f"; {silenced}" * bool(silenced)
+    clean = "not known to be clean" if found.unreached else "clean"
+    return f"{clean} but for {silenced}" if silenced else clean
 
 
 def examined_text(judged: Judged) -> str:
@@ -65,6 +77,34 @@ def _beside(found: Judgement) -> str:
     left_out = sum(result.left_out for result in found.results)
     parts = f"; {skipped:,} could not be judged" * bool(skipped)
     return parts + f"; {left_out:,} more findings, none worse, are left out" * bool(left_out)
+
+
+def silence_text(mark: Silenced) -> str:
+    """Return by whom, why and until when something is silenced."""
+    until = "" if mark.until_s is None else f" until {moment(mark.until_s)}"
+    ticket = f" ({mark.ticket})" if mark.ticket else ""
+    return f"{'silenced' if mark.kind == 'silence' else 'acknowledged'}{until} by {mark.by}: {mark.why}{ticket}"
+
+
+def moment(at_s: float) -> str:
+    """Return a time as people read it; a second more or less is of no interest here."""
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at_s))
+
+
+def silence_notes(silences: Iterable[SilenceState]) -> Iterator[str]:
+    """Yield what is to be tidied in silences.yaml."""
+    for one in silences:
+        if why := TIDY.get(one.state):
+            yield f"{one.silence.kind} {one.silence.id} of {one.silence.about} by {one.silence.by} {why}"
+
+
+def trouble_silences(trouble: Trouble) -> Iterator[str]:
+    """Yield by whom, why and until when findings of a cause are silenced."""
+    marks = [one.silenced for one in trouble.findings if one.silenced is not None]
+    for mark in dict.fromkeys(marks):
+        number = marks.count(mark)
+        of = "" if number == len(trouble.findings) else f"{number} of {len(trouble.findings)} findings "
+        yield f"{of}{silence_text(mark)}"
 
 
 def place_text(finding: Finding) -> str:

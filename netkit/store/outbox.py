@@ -18,6 +18,7 @@ from netkit.store import schema
 from netkit.store.database import reading, rows, writing
 from netkit.store.name import short
 from netkit.store.record import Source, packed, unpacked
+from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key, States
 
 LONGEST_PAUSE_S = 3600.0
@@ -42,8 +43,9 @@ class Telling(NamedTuple):
     posts: Sequence[Post]
 
 
-Tell = Callable[[Memory, States], Telling]
-"""Decides within the transaction of a run what is told, from what was told before and the states that were judged."""
+Tell = Callable[[Memory, States, Sequence[SilenceEnd]], Telling]
+"""Decides within the transaction of a run what is told, from what was told before, the states that were judged, and the
+silences that ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +183,10 @@ def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
     return [one for one, end in zip(waiting, ends, strict=True) if end <= max(MOST_BYTES, waiting[0]["size"])]
 
 
-def tell(connection: Connection, source: Source, states: States, decide: Tell) -> None:
+def tell(connection: Connection, source: Source, states: States, decide: Tell, ends: Sequence[SilenceEnd] = ()) -> None:
     """Put what a run gives reason to tell into the outbox, within the transaction of that run."""
     memory = _memory(connection, source)
-    telling = decide(memory, states)
+    telling = decide(memory, states, ends)
     _remember(connection, source, telling.memory)
     rows = [
         {

@@ -13,15 +13,19 @@ from pydantic import TypeAdapter, ValidationError
 from netkit import __version__
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS, NOT_ASKED
-from netkit.judge import Finding, Scene, Verdict
+from netkit.judge import Finding, Scene, Silenced, Verdict
 from netkit.judge.group import Layers
 from netkit.judge.run import Judgement, Result
 
 Pairs = tuple[tuple[str, str], ...]
 EarlierFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
 """As findings were kept before they said whether they are symptoms."""
-StoredFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool]
-StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding | EarlierFinding, ...], int]
+LinkedFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool]
+"""As they were before there were silences."""
+StoredFinding = tuple[
+    Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...], tuple[str, ...], bool, Silenced | None
+]
+StoredResult = tuple[str, str, Verdict, int, tuple[StoredFinding | LinkedFinding | EarlierFinding, ...], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class StoredJudgement:
 
     results: tuple[StoredResult, ...]
     unreached: Pairs
+    excused: tuple[tuple[str, Silenced], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,8 @@ class Counts:
     warnings: int = 0
     failures: int = 0
     errors: int = 0
+    silenced: int = 0
+    """Findings, and devices that were not reached, that do not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,7 @@ def _counts(judgement: Judgement, scene: Scene) -> Counts:
         judgement.count(Verdict.WARN),
         judgement.count(Verdict.FAIL),
         judgement.count(Verdict.ERROR),
+        len(judgement.silenced) + len(judgement.excused),
     )
 
 
@@ -148,7 +156,7 @@ def judgement_data(judgement: Judgement) -> bytes:
     results = [
         (one.check, one.device, one.verdict, one.examined, one.findings, one.left_out) for one in judgement.results
     ]
-    return packed({"results": results, "unreached": judgement.unreached})
+    return packed({"results": results, "unreached": judgement.unreached, "excused": judgement.excused})
 
 
 def judgement_of(data: bytes, what: str) -> Judgement:
@@ -158,4 +166,4 @@ def judgement_of(data: bytes, what: str) -> Judgement:
         Result(check, device, verdict, examined, tuple(Finding(*one) for one in found), left_out)
         for check, device, verdict, examined, found, left_out in plain.results
     )
-    return Judgement(results, plain.unreached)
+    return Judgement(results, plain.unreached, plain.excused)

@@ -5,7 +5,7 @@ A judgement is kept whole, to be shown again; its findings stand beside it as ro
 
 from sqlalchemy import Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, String, Table, Text
 
-HEAD = "0003"
+HEAD = "0004"
 """The revision this netkit works on."""
 VERSION_TABLE = "netkit_version"
 metadata = MetaData()
@@ -34,6 +34,7 @@ runs = Table(
         Column(name, Integer, nullable=False)
         for name in ("examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
     ),
+    Column("silenced", Integer, nullable=False, server_default="0"),
     Column("intent", String(64), nullable=False),
     Column("version", String(64), nullable=False),
     Column("judgement", LargeBinary, nullable=False),
@@ -88,6 +89,14 @@ told = Table(
     Column("check_name", String(255), primary_key=True),
     Column("device", String(255), primary_key=True),
     Column("place", String(255), primary_key=True),
+    Column("data", Text, nullable=False),
+)
+silences = Table(
+    "netkit_silences",
+    metadata,
+    *_of_source(is_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("ended_s", Float(53)),
     Column("data", Text, nullable=False),
 )
 outbox = Table(

@@ -6,10 +6,9 @@ from typing import NamedTuple
 
 from netkit.judge import Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.judge.silence import REACHED
 from netkit.store.name import short
 
-REACHED = "reached"
-"""The name under which a device that was not reached stands."""
 GONE = "it is not part of the fabric any more"
 UNCHECKED = "its check is not there any more"
 
@@ -48,6 +47,11 @@ Peers = Mapping[tuple[str, str], str]
 def key_of(finding: Finding) -> Key:
     """Return where a finding stands."""
     return Key(short(finding.check), short(finding.device or FABRIC), short(finding.place))
+
+
+def reached_key(name: str) -> Key:
+    """Return where it stands whether a device was reached."""
+    return Key(REACHED, short(name))
 
 
 def after(before: States, judgement: Judgement, names: Iterable[str], taken_s: float) -> States:
@@ -145,7 +149,7 @@ def _bad(judgement: Judgement) -> dict[Key, tuple[Verdict, str]]:
 
 def _missed(judgement: Judgement) -> Iterator[tuple[Key, tuple[Verdict, str]]]:
     for name, why in judgement.unreached:
-        yield Key(REACHED, short(name)), (Verdict.FAIL, why)
+        yield reached_key(name), (Verdict.FAIL, why)
 
 
 def _verdict(key: Key, judged: Mapping[tuple[str, str], _Judged], reached: frozenset[str]) -> Verdict | None:

@@ -3,12 +3,12 @@
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select
+from sqlalchemy import Connection, Engine, Table, delete, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -24,6 +24,7 @@ from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.reading import Measured
 from netkit.store.record import Run, Source, judgement_of
 from netkit.store.retention import KEEP_S, prune
+from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
 from netkit.store.upgrade import revision_of, upgrade
 
 ALL = 1_000_000
@@ -31,6 +32,9 @@ MOST_JOINED = 20
 """What more runs than this saw last is told without remedy: their judgements are large."""
 AHEAD_S = 60.0
 """What was seen later than so long from now was stored while a clock was ahead, and comes before nothing."""
+
+Remember = Callable[[Mapping[str, KnownSilence], state.States], SilenceMemory]
+"""Decides within the transaction of a run what is remembered of silences, from what was and the states it judged."""
 
 
 class Store:
@@ -58,7 +62,8 @@ class Store:
         keep_s: float = KEEP_S,
         tell: outbox.Tell | None = None,
         extent: state.Extent | None = None,
-    ) -> tuple[state.CheckState, ...]:
+        silences: Remember | None = None,
+    ) -> SavedRun:
         """Keep a run and what it saw, drop what is too old, and return what changed since the run before.
 
         A run that was taken before the newest one is kept, but changes no state and no counters, and tells nothing.
@@ -73,11 +78,12 @@ class Store:
             self._put(connection, schema.readings, row.reading_rows(run.source, snapshot), has_precedence=False)
             self._put(connection, schema.counters, row.counter_rows(run.source, snapshot))
             if newest_s > run.taken_s:
-                return ()
+                return SavedRun()
             judged, changed = self._stand(connection, run, judgement, snapshot, extent)
+            ends = self._remember(connection, run.source, judged, silences) if silences is not None else ()
             if tell is not None:
-                outbox.tell(connection, run.source, judged, tell)
-            return changed
+                outbox.tell(connection, run.source, judged, tell, ends)
+            return SavedRun(changed, ends)
 
     def runs(self, source: Source, most: int = ALL) -> tuple[Run, ...]:
         """Return the runs that are kept, the newest first; those from the future are the last."""
@@ -134,6 +140,11 @@ class Store:
             runs = ((row.run_of_row(one), judgement_of(one["judgement"], f"run {one['name']}")) for one in found)
             return open_now(states.values(), runs)
 
+    def silences(self, source: Source) -> Mapping[str, KnownSilence]:
+        """Return what the last run knew of silences and acknowledgements, by name."""
+        with reading(self._engine) as connection:
+            return self._silences(connection, source)
+
     def outbox_of(self, source: Source) -> outbox.Outbox:
         """Return what is to be told of a fabric, or of a lab of it."""
         return outbox.Outbox(self._engine, source)
@@ -164,6 +175,26 @@ class Store:
         table = schema.states
         found = map(row.state_of_row, rows(connection, select(table).where(_is_of(table, source))))
         return {one.key: one for one in found}
+
+    def _silences(self, connection: Connection, source: Source) -> dict[str, KnownSilence]:
+        table = schema.silences
+        found = rows(connection, select(table).where(_is_of(table, source)))
+        return {one["id"]: silence_of(one["data"], one["ended_s"]) for one in found}
+
+    def _remember(
+        self, connection: Connection, source: Source, judged: state.States, silences: Remember
+    ) -> tuple[SilenceEnd, ...]:
+        """Store what is known of silences in place of what was, and return those that ended."""
+        table = schema.silences
+        memory = silences(self._silences(connection, source), judged)
+        connection.execute(delete(table).where(_is_of(table, source)))
+        found = [
+            {**row.of_source(source), "id": name, "ended_s": one.ended_s, "data": silence_data(one)}
+            for name, one in memory.known.items()
+        ]
+        if found:
+            connection.execute(insert(table), found)
+        return memory.ends
 
     def _put(
         self, connection: Connection, table: Table, given: Iterable[row.Row], *, has_precedence: bool = True

@@ -28,7 +28,8 @@ def remember(store: Store, at_s: float, memory: Memory, *results: Result) -> tup
     """Save a run after which something is remembered; return what was remembered before, and what it judged."""
     asked: list[tuple[Memory, States]] = []
 
-    def decide(before: Memory, states: States) -> Telling:
+    def decide(before: Memory, states: States, ends: Sequence[SilenceEnd]) -> Telling:
+        assert ends == ()
         asked.append((before, states))
         return Telling(memory, ())
 
@@ -156,7 +157,7 @@ def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
 
 
 def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
-    def broken(_memory: Memory, _states: States) -> Telling:
+    def broken(*_: object) -> Telling:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
@@ -200,5 +201,5 @@ def test_what_was_told_is_remembered_until_it_is_forgotten(store: Store) -> None
 
 def test_a_place_of_any_length_is_the_same_in_every_run(store: Store) -> None:
     down = result("leaf01", fail("x" * 10_000 + "\x00", "down"))
-    assert len(store.save(run(BEGAN_S), judgement(down), snapshot(BEGAN_S))) == 1
-    assert store.save(run(BEGAN_S + 1), judgement(down), snapshot(BEGAN_S + 1)) == ()
+    assert len(store.save(run(BEGAN_S), judgement(down), snapshot(BEGAN_S)).changes) == 1
+    assert store.save(run(BEGAN_S + 1), judgement(down), snapshot(BEGAN_S + 1)).changes == ()

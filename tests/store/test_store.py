@@ -122,7 +122,7 @@ def test_states_tell_what_changed_and_since_when(store: Store) -> None:
     ]
     for number, (said, expected) in enumerate(steps):
         taken_s = BEGAN_S + number
-        changed = store.save(run(taken_s), said, snapshot(taken_s, leaf01=lit("leaf01", 0.0)))
+        changed = store.save(run(taken_s), said, snapshot(taken_s, leaf01=lit("leaf01", 0.0))).changes
         assert {state.key.place: state.verdict for state in changed} == expected, number
     first, second = store.latest_states(SOURCE)
     assert (first.key.id, first.verdict, first.since_s - BEGAN_S) == ("links.up[leaf01] swp1", Verdict.PASS, 3)
@@ -131,7 +131,7 @@ def test_states_tell_what_changed_and_since_when(store: Store) -> None:
 
 def test_an_older_run_changes_no_state(store: Store) -> None:
     save(store, BEGAN_S, result("leaf01", fail("swp1", "down")))
-    assert store.save(run(BEGAN_S - 60), judgement(result("leaf01")), snapshot(BEGAN_S - 60)) == ()
+    assert store.save(run(BEGAN_S - 60), judgement(result("leaf01")), snapshot(BEGAN_S - 60)).changes == ()
     assert [state.verdict for state in store.latest_states(SOURCE)] == [Verdict.FAIL]
 
 
@@ -143,7 +143,7 @@ def test_a_run_from_the_future_freezes_and_wipes_nothing(store: Store) -> None:
     ahead = save(store, ahead_s, down, leaf01=counted("leaf01", ahead_s, 6))
     then = save(store, now_s - 30, down, leaf01=counted("leaf01", now_s - 30, 7))
     last = run(now_s)
-    changed = store.save(last, judgement(result("leaf01")), snapshot(now_s, leaf01=counted("leaf01", now_s, 8)))
+    changed = store.save(last, judgement(result("leaf01")), snapshot(now_s, leaf01=counted("leaf01", now_s, 8))).changes
     assert [state.verdict for state in changed] == [Verdict.PASS]
     assert store.runs(SOURCE) == (last, then, first, ahead)
     assert store.runs(SOURCE, 1) == (last,)

@@ -63,7 +63,7 @@ class Control:
             login(),
             os.getuid(),
             socket.gethostname(),
-            sudo_user=os.environ.get("SUDO_USER", "") if os.getuid() == 0 else "",
+            sudo_user=_sudo_user(),
             commit=commit,
             is_dirty=is_dirty,
             reason=self.told.reason,
@@ -146,3 +146,12 @@ def login() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return str(os.getuid())
+
+
+def who() -> str:
+    """Return this user as the history of deploys writes it."""
+    return Provenance("", time.time(), login(), os.getuid(), socket.gethostname(), sudo_user=_sudo_user()).who
+
+
+def _sudo_user() -> str:
+    return os.environ.get("SUDO_USER", "") if os.getuid() == 0 else ""

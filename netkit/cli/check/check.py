@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from netkit.cli.check import trials
 from netkit.cli.check.checking import Checking
 from netkit.cli.check.request import CheckRequest, check_profile
+from netkit.cli.check.silencing import NOTHING, Silencing, silencing
 from netkit.cli.check.stored import Past, Storing, extent_of, past, source_of
 from netkit.cli.deadline import Deadline
 from netkit.cli.fabric import CHECKS, Project, beside
@@ -29,7 +30,8 @@ from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
-from netkit.store import CheckState, Source
+from netkit.store import Source
+from netkit.store.silence import SavedRun
 
 if TYPE_CHECKING:
     from netkit.cli.check.notifying import Notifying
@@ -60,14 +62,15 @@ def run(asked: CheckRequest) -> int:
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
     with past(storing, source) as earlier:
+        silenced = silencing(checking.project, source, earlier, (check.name for check in checks))
         deadline = _deadline(asked, storing)
         scene = _scene(asked, replace(checking, deadline=deadline), checks, earlier)
-        judged = judged_of(scene, checks, deadline.judging())
+        judged = judged_of(scene, checks, deadline.judging(), silenced)
         failure = _failure(lambda: _tell(asked, scene, judged))
         extent = extent_of(scene, judged, has_all_checks=not asked.names)
         tell = notifying.tell(scene, judged, extent) if notifying is not None else None
-        changes = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
-        failure = failure or _failure(lambda: _tell_changes(asked, judged, changes))
+        saved = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
+        failure = failure or _failure(lambda: _tell_changes(asked, judged, saved))
         if notifying is not None:
             earlier.deliver(notifying)
         if asked.report_file is not None:
@@ -164,9 +167,9 @@ def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
         write_whole(asked.metrics_file, metrics(scene, judged))
 
 
-def _tell_changes(asked: CheckRequest, judged: Judged, changes: Sequence[CheckState]) -> None:
+def _tell_changes(asked: CheckRequest, judged: Judged, saved: SavedRun) -> None:
     if asked.has_changes_only:
-        sys.stdout.write(changes_text(judged.fabric, changes))
+        sys.stdout.write(changes_text(judged, saved.changes, saved.ends))
     sys.stdout.flush()  # who reads it need not wait for receivers
 
 
@@ -179,10 +182,14 @@ def _failure(say: Callable[[], None]) -> Exception | None:
     return None
 
 
-def judged_of(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Judged:
-    """Return what checks say about a scene, with what the process ends with."""
+def judged_of(
+    scene: Scene, checks: Sequence[Check], limit: Limit | None = None, silenced: Silencing = NOTHING
+) -> Judged:
+    """Return what checks say about a scene, with what is silenced of it and what the process ends with."""
     with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
         found = _found(scene, checks, limit or Limit())
+    layers = {check.name: check.layer for check in checks}
+    found, entries = silenced.applied(scene, found, layers)
     window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
     judged = Judged(
         scene.fabric.name,
@@ -190,7 +197,8 @@ def judged_of(scene: Scene, checks: Sequence[Check], limit: Limit | None = None)
         window_s,
         scene.snapshot.taken_s,
         found,
-        {check.name: check.layer for check in checks},
+        layers,
+        silences=entries,
     )
     return replace(judged, exit_code=exit_code(found))
 
@@ -205,6 +213,6 @@ def _found(scene: Scene, checks: Sequence[Check], limit: Limit) -> Judgement:
 
 
 def exit_code(found: Judgement) -> int:
-    """Return what a judgement ends with: a warning is no failure, and what nobody judged is no pass."""
+    """Return what a judgement ends with: warnings and what is silenced do not fail; what nobody judged is no pass."""
     is_bad = found.verdict >= Verdict.FAIL or not found.examined
-    return weightiest(FAILED if is_bad else 0, UNREACHED if found.unreached else 0)
+    return weightiest(FAILED if is_bad else 0, UNREACHED if len(found.unreached) > len(found.excused) else 0)

@@ -1,6 +1,7 @@
 """Telling receivers what a stored run changed, and the options for it."""
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.access import settings as access
@@ -8,17 +9,19 @@ from netkit.access.secrets import SecretStore
 from netkit.cli.fabric import Project
 from netkit.errors import NetkitError
 from netkit.judge import Scene
+from netkit.judge.run import Judgement
 from netkit.notify import settings_file
 from netkit.notify.address import posts
 from netkit.notify.delivery import deliver
 from netkit.notify.news import News, Round, decide
 from netkit.notify.sender import Sender, senders
 from netkit.notify.settings import NotifySettings
-from netkit.report.judgement_view import Judged
+from netkit.report.judgement_view import Judged, silence_text
 from netkit.report.plan_view import shown
 from netkit.store import Source
-from netkit.store.outbox import Outbox, Post, Tell
-from netkit.store.state import Extent, without_half_seen
+from netkit.store.outbox import Memory, Outbox, Post, Tell, Telling
+from netkit.store.silence import SilenceEnd, silenced_states
+from netkit.store.state import Extent, Key, States, key_of, reached_key, without_half_seen
 
 HOUR_S = 3600.0
 
@@ -41,11 +44,16 @@ class Notifying:
 
     def tell(self, scene: Scene, judged: Judged, extent: Extent) -> Tell:
         """Return what decides with a run what is told of it."""
-        now = Round(self.source, judged.taken_s, judged.troubles, extent, self.settings.flapping.limits)
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
-        return lambda memory, states: decide(
-            memory, without_half_seen(states, judged.judgement, scene.devices, peers), now, self._address
-        )
+
+        def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> Telling:
+            silenced = silenced_states(judged.judgement, states)
+            whole = without_half_seen(states, judged.judgement, scene.devices, peers)
+            limits = self.settings.flapping.limits
+            now = Round(self.source, judged.taken_s, judged.troubles, extent, limits, _marks(judged.judgement), ends)
+            return decide(memory, {**whole, **silenced}, now, self._address)
+
+        return decided
 
     def _address(self, news: News) -> tuple[Post, ...]:
         return tuple(posts(news, self.settings.receivers, self.source))
@@ -58,6 +66,12 @@ class Notifying:
         except NetkitError as error:
             for problem in error.problems:
                 _say(str(problem))
+
+
+def _marks(judgement: Judgement) -> Mapping[Key, str]:
+    """Return where anything is silenced, with by whom, why and until when."""
+    found = {key_of(one): silence_text(one.silenced) for one in judgement.silenced if one.silenced is not None}
+    return {**found, **{reached_key(name): silence_text(mark) for name, mark in judgement.excused}}
 
 
 def _say(line: str) -> None:

@@ -1,8 +1,8 @@
 """The checks under pytest: `pytest checks/ --netkit-fabric DIR [--netkit-snapshot FILE | --netkit-lab [NAME]]`.
 
 Each check on each device is a test, `checks/bgp.py::sessions[leaf01]`, with the verdict of `netkit check`: a failure
-fails, a broken check is an error, what could not be judged is skipped, and a warning passes with a warning. Exit codes
-are pytest's own.
+fails, a broken check is an error, what could not be judged or is silenced is skipped, and a warning passes with a
+warning. Exit codes are pytest's own.
 """
 
 import warnings
@@ -161,12 +161,12 @@ class CheckItem(pytest.Item):
         from netkit.judge import Verdict  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
 
         result, texts = self.result, _text(self.result)
-        if result.verdict is Verdict.FAIL:
+        if result.open_verdict is Verdict.FAIL:
             raise FailedCheck(texts)
-        if result.verdict is Verdict.SKIPPED:
-            pytest.skip(texts or "nothing was judged")
-        if result.verdict is Verdict.WARN:
+        if result.open_verdict is Verdict.WARN:
             warnings.warn(CheckWarning(texts), stacklevel=1)
+        elif result.silenced or result.verdict is Verdict.SKIPPED:
+            pytest.skip(texts or "nothing was judged")
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """Return what a person wants to read: findings, then what they mean."""
@@ -184,9 +184,12 @@ def _text(result: "Result") -> str:
 
 
 def _line(finding: Any) -> str:
+    from netkit.report.judgement_view import silence_text  # noqa: PLC0415 (pytest loads this plugin in projects that have no fabric)
+
     place = ":".join(part for part in (finding.device, finding.place) if part)
     remedy = f"; {finding.remedy}" if finding.remedy else ""
-    return f"{finding.verdict.word}: {place}: {finding.text}{remedy}"
+    mark = f" ({silence_text(finding.silenced)})" if finding.silenced is not None else ""
+    return f"{finding.verdict.word}: {place}: {finding.text}{remedy}{mark}"
 
 
 BENCH: "pytest.StashKey[Bench]" = pytest.StashKey()

@@ -12,6 +12,7 @@ from netkit.cli.check.check import judged_of
 from netkit.cli.check.checking import NO_PAST, Checking
 from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import check_profile
+from netkit.cli.check.silencing import silencing
 from netkit.cli.check.stored import LAST, StoredPast, Storing, digest, place_of, source_of
 from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
 from netkit.cli.fabric import CHECKS, beside, open_project
@@ -120,8 +121,9 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
     checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
     source = source_of(checking.project.fabric.name, asked.lab)
     past = NO_PAST if store is None else StoredPast(store, source, Storing(has_since=bool(asked.since)))
+    silenced = silencing(checking.project, source, past)
     scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
-    judged = judged_of(scene, checks)
+    judged = judged_of(scene, checks, silenced=silenced)
     trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)
     return Reported(judged, scene.fabric, scene, trends=trends)
 

@@ -5,7 +5,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +18,15 @@ from netkit.design.select import Device
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
 from netkit.judge import Scene
+from netkit.judge.silence import Silence
 from netkit.judge.since import Earlier, since
 from netkit.private import make_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
-from netkit.store import CheckState, Run, Source, run_of
+from netkit.store import Run, Source, run_of
 from netkit.store.name import short
 from netkit.store.reading import StoredHistory
+from netkit.store.silence import SavedRun, healed, remembered
 from netkit.store.state import Extent
 
 if TYPE_CHECKING:
@@ -106,10 +109,15 @@ class Past:
         intent: Intent,
         tell: "Tell | None" = None,
         extent: Extent | None = None,
-    ) -> tuple[CheckState, ...]:
+    ) -> SavedRun:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
         del scene, judged, intent, tell, extent
-        return ()
+        return SavedRun()
+
+    def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
+        """Return the acknowledgements whose finding was well since they were made."""
+        del silences
+        return frozenset()
 
     def deliver(self, notifying: "Notifying") -> None:
         """Send what is to be told."""
@@ -143,17 +151,29 @@ class StoredPast(Past):
         intent: Intent,
         tell: "Tell | None" = None,
         extent: Extent | None = None,
-    ) -> tuple[CheckState, ...]:
+    ) -> SavedRun:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
         run = run_of(self._source, scene, judged.judgement, judged.layers, digest(intent), judged.exit_code)
         # What a snapshot tells of devices that were not to be judged is no news of them.
         devices = {name: seen.observation for name, seen in scene.devices.items()}
         snapshot = replace(scene.snapshot, devices=devices)
-        changes = self._store.save(
-            run, judged.judgement, snapshot, keep_s=self._storing.keep_s, tell=tell, extent=extent
+        saved = self._store.save(
+            run,
+            judged.judgement,
+            snapshot,
+            keep_s=self._storing.keep_s,
+            tell=tell,
+            extent=extent,
+            silences=lambda known, states: remembered(
+                known, [one.silence for one in judged.silences], judged.judgement, states, time.time()
+            ),
         )
         self.kept = self._store, run
-        return changes
+        return saved
+
+    def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
+        """Return the acknowledgements whose finding was well since they were made."""
+        return healed(self._store.silences(self._source), silences)
 
     def deliver(self, notifying: "Notifying") -> None:
         """Send what is to be told."""

@@ -35,6 +35,12 @@ def _notify() -> Plain:
     return _whole("notify", NotifySettings.model_json_schema())
 
 
+def _silences() -> Plain:
+    from netkit.silence.entry import schema  # noqa: PLC0415 (the schema of the intent does without)
+
+    return _whole("silences", schema())
+
+
 def _whole(name: str, schema: Plain) -> Plain:
     return {"$schema": DIALECT, "$comment": f"written by `netkit schema {name}`", **schema, "title": f"netkit {name}"}
 
@@ -44,4 +50,5 @@ SCHEMAS: Mapping[str, Callable[[], Plain]] = {
     "access": _access,
     "deploy": _deploy,
     "notify": _notify,
+    "silences": _silences,
 }

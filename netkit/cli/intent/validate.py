@@ -10,10 +10,12 @@ from netkit.cli.fabric import Project, check_format, open_project, warn
 from netkit.cli.terminal.text import write_json
 from netkit.errors import IntentError, NetkitError, Problem
 
+SILENCES = "silences.yaml"
 SETTINGS = {
     "access.yaml": "netkit.access.settings",
     "deploy.yaml": "netkit.deploy.policy",
     "notify.yaml": "netkit.notify.settings_file",
+    SILENCES: "netkit.silence.file",
 }
 """File → the module that loads it."""
 
@@ -44,6 +46,10 @@ def _opened(folder: Path) -> Project:
         raise
     if problems := tuple(_of_settings(folder)):
         raise IntentError(problems)
+    if os.access(project.loaded.folder / SILENCES, os.F_OK):
+        # Here, since few fabrics have the file, and all checks are loaded to compare it with.
+        silencing = importlib.import_module("netkit.cli.check.silencing")
+        silencing.loaded(project, silencing.known_of(project))
     return project
 
 

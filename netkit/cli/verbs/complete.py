@@ -74,5 +74,12 @@ def _runs(ctx: typer.Context) -> Iterable[str]:
     return [LAST, *(one.run for one in history(runs_folder(name, name if lab == "." else lab)))]
 
 
+def _silences(ctx: typer.Context) -> Iterable[str]:
+    from netkit.silence.file import load
+
+    return [one.silence().id for one in load(Path(ctx.params.get("fabric") or ".")).found.entries]
+
+
 devices, checks, faults = _completer(_devices), _completer(_checks), _completer(_faults)
 models, labs, runs = _completer(_models), _completer(_labs), _completer(_runs)
+silences = _completer(_silences)

@@ -42,14 +42,14 @@ def init(
 
 
 def validate(fabric: Fabric, output: Format = "text") -> None:
-    """Check the intent, the design behind it, access.yaml, deploy.yaml and notify.yaml; write nothing."""
+    """Check the intent, the design behind it, and the files of settings and silences beside it; write nothing."""
     _run("intent.validate", fabric, output)
 
 
 def schema(
-    name: Annotated[str, typer.Argument(help="fabric, access, deploy or notify.", metavar="NAME")] = "fabric",
+    name: Annotated[str, typer.Argument(help="fabric, access, deploy, notify or silences.", metavar="NAME")] = "fabric",
 ) -> None:
-    """Print the JSON Schema of fabric.yaml, access.yaml, deploy.yaml or notify.yaml, for editors."""
+    """Print the JSON Schema of fabric.yaml or of another file beside it, for editors."""
     _run("intent.schema", name)
 
 

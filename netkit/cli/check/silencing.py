@@ -1,0 +1,56 @@
+"""The silences of a fabric, as a run of checks applies them."""
+
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from netkit.cli.check.stored import Past
+from netkit.cli.fabric import CHECKS, Project, beside
+from netkit.judge import Scene, catalog
+from netkit.judge.group import Layers
+from netkit.judge.run import Judgement
+from netkit.judge.silence import Silence, SilenceState, silenced, states
+from netkit.silence.file import Known, Silences, check, load
+from netkit.store import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Silencing:
+    """What is silenced, and what of it has ended by itself."""
+
+    silences: tuple[Silence, ...] = ()
+    healed: Collection[str] = frozenset()
+    checks: frozenset[str] = frozenset()
+    """All checks there are."""
+
+    def applied(self, scene: Scene, found: Judgement, layers: Layers) -> tuple[Judgement, tuple[SilenceState, ...]]:
+        """Return a judgement with what is silenced now, and how each entry stands after it."""
+        if not self.silences:
+            return found, ()
+        now_s = time.time()
+        active = (one for one in self.silences if one.id not in self.healed)
+        marked = silenced(found, active, now_s, layers)
+        is_whole = set(scene.devices) == set(scene.fabric.names) and self.checks <= layers.keys()
+        return marked, states(self.silences, marked, now_s, self.healed, is_whole=is_whole)
+
+
+NOTHING = Silencing()
+
+
+def silencing(project: Project, source: Source, past: Past, more: Iterable[str] = ()) -> Silencing:
+    """Return what is silenced of a fabric or a lab of it; an error for an entry about what does not exist."""
+    known = known_of(project, more)
+    found = loaded(project, known).of_lab(source.lab)
+    return Silencing(found, past.healed(found), frozenset(known.checks)) if found else NOTHING
+
+
+def known_of(project: Project, more: Iterable[str] = ()) -> Known:
+    """Return what there is to be silenced; beside the checks of the fabric, others that are run on it."""
+    return Known(frozenset((*catalog.load(beside(project.loaded.folder, CHECKS)), *more)), project.fabric.names)
+
+
+def loaded(project: Project, known: Known) -> Silences:
+    """Return the silences beside an intent, each about what exists."""
+    found = load(project.loaded.folder)
+    check(found, known, time.time())
+    return found

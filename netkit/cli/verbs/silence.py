@@ -1,0 +1,92 @@
+"""The verbs of `netkit silence`."""
+
+from typing import Annotated
+
+import typer
+
+from netkit.cli.running import run
+from netkit.cli.verbs import complete
+from netkit.cli.verbs.options import Fabric, Format
+
+verbs = typer.Typer(
+    help="Acknowledge findings, or silence them until a time: shown and counted apart, neither failing nor told.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+Check = Annotated[
+    str,
+    typer.Argument(
+        help="A check, a file or a glob; several with commas.", metavar="CHECK", autocompletion=complete.checks
+    ),
+]
+Where = Annotated[
+    str,
+    typer.Argument(
+        help="DEVICE or DEVICE:PLACE, or globs; `fabric` is the whole.",
+        metavar="SUBJECT",
+        autocompletion=complete.devices,
+    ),
+]
+Why = Annotated[str, typer.Option("--reason", help="Why.", metavar="TEXT")]
+Ticket = Annotated[str, typer.Option("--ticket", help="Where the work is tracked.", metavar="TEXT")]
+OfLab = Annotated[
+    str,
+    typer.Option(
+        "--lab", help="In the lab of this fabric, or NAME, only.", metavar="[LAB]", autocompletion=complete.labs
+    ),
+]
+Kept = Annotated[str, typer.Option("--store", help="Where runs of checks are kept.", metavar="[=URL|FILE]")]
+
+
+@verbs.command()
+def add(
+    check: Check,
+    subject: Where,
+    fabric: Fabric,
+    until: Annotated[str, typer.Option("--until", help="30m, 2h, 2d, 1w, or a time with its zone.", metavar="TIME")],
+    reason: Why,
+    ticket: Ticket = "",
+    begin: Annotated[str, typer.Option("--from", help="Begin later than now.", metavar="TIME")] = "",
+    lab: OfLab = "",
+    everything: Annotated[bool, typer.Option("--everything", help="Allow every check on every device.")] = False,
+) -> None:
+    """Silence whatever checks find at places, until a time; the same again changes its end and reason."""
+    how = {"until": until, "begin": begin, "reason": reason, "ticket": ticket, "lab": lab, "everything": everything}
+    run("check.silence", fabric, check, subject, verb="add", **how)
+
+
+@verbs.command()
+def ack(
+    check: Check,
+    subject: Where,
+    fabric: Fabric,
+    reason: Why,
+    ticket: Ticket = "",
+    until: Annotated[str, typer.Option("--until", help="At the longest until then.", metavar="TIME")] = "",
+    verdict: Annotated[
+        str, typer.Option("--verdict", help="warn or fail: how bad it may be; no stored run is read.", metavar="V")
+    ] = "",
+    lab: OfLab = "",
+    store: Kept = "",
+) -> None:
+    """Acknowledge what the last stored run found there, each finding until it is well, worse or another fault."""
+    how = {"until": until, "reason": reason, "ticket": ticket, "verdict": verdict, "lab": lab, "store": store}
+    run("check.silence", fabric, check, subject, verb="ack", **how)
+
+
+@verbs.command("list")
+def show(fabric: Fabric, lab: OfLab = "", store: Kept = "", output: Format = "text") -> None:
+    """List what is silenced, by whom, why, until when, and how it stands."""
+    run("check.silence", fabric, verb="show", lab=lab, store=store, output=output)
+
+
+@verbs.command()
+def end(
+    name: Annotated[
+        str,
+        typer.Argument(help="Its ID, or the beginning of it.", metavar="ID", autocompletion=complete.silences),
+    ],
+    fabric: Fabric,
+) -> None:
+    """End a silence or an acknowledgement: its findings count again."""
+    run("check.silence", fabric, name, verb="end")

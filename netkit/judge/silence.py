@@ -1,0 +1,195 @@
+"""Silences and acknowledgements → a judgement whose findings say which of them do not count. Pure: the time is given.
+
+A silence covers checks and places until its time. An acknowledgement covers one finding as it was found: once that is
+worse, another fault, or follows from another cause, it counts. Either also covers what follows from the finding, unless
+that is worse than the finding itself. A check that is broken, and what could not be judged, is never silenced.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from netkit.judge.cause import own
+from netkit.judge.check import is_meant
+from netkit.judge.finding import Finding, Silenced, Verdict
+from netkit.judge.group import Layers, heads
+from netkit.judge.run import FABRIC, Judgement
+
+REACHED = "reached"
+"""What stands for a check where a device was not reached."""
+NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d.,]*+(?:e[-+]?\d+)?(?!\w)")
+BGP_STATE = re.compile(r"\b(?:Idle|Connect|Active|OpenSent|OpenConfirm)\b")
+"""What a session that does not come up goes through again and again."""
+KINDS = frozenset({Verdict.WARN, Verdict.FAIL})
+EntryState = Literal["active", "later", "unmatched", "healed", "expired"]
+"""Of an entry: it counts; it begins later; it silences nothing now; its finding was well since; its time is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Where something may be found, as names or globs: a device, or one of its places; `fabric` is the whole."""
+
+    device: str
+    place: str = ""
+    """A port, which covers its priorities and lanes too; empty for the whole device."""
+
+    @classmethod
+    def of(cls, text: str) -> "Subject":
+        """Read `DEVICE` or `DEVICE:PLACE`."""
+        device, _, place = text.partition(":")
+        return cls(device, place)
+
+    def has(self, device: str, place: str) -> bool:
+        """Whether something there is meant."""
+        if not fnmatchcase(device or FABRIC, self.device):
+            return False
+        return not self.place or fnmatchcase(place, self.place) or fnmatchcase(place, f"{self.place}/*")
+
+    def __str__(self) -> str:
+        return f"{self.device}:{self.place}" if self.place else self.device
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What was acknowledged, as it was found."""
+
+    verdict: Verdict
+    texts: tuple[str, ...] = ()
+    """None: whatever is wrong there, as long as it is not worse."""
+    cause: str = ""
+    """The finding it followed from; empty when it was a cause itself."""
+
+    def is_still(self, finding: Finding, cause: str) -> bool:
+        """Whether a finding is the same fault, and no worse; other numbers make no other fault."""
+        if finding.verdict > self.verdict:
+            return False
+        return not self.texts or (cause == self.cause and kind_of(finding.text) in map(kind_of, self.texts))
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """One entry of the file."""
+
+    id: str
+    checks: tuple[str, ...]
+    """Names, files or globs."""
+    subjects: tuple[Subject, ...]
+    by: str
+    why: str
+    begins_s: float = 0.0
+    until_s: float | None = None
+    ticket: str = ""
+    fault: Fault | None = None
+    """Of an acknowledgement."""
+
+    @property
+    def kind(self) -> str:
+        """Return what it is, in a word."""
+        return "silence" if self.fault is None else "acknowledgement"
+
+    @property
+    def mark(self) -> Silenced:
+        """Return what it puts on a finding."""
+        return Silenced(self.id, self.kind, self.by, self.why, self.until_s, self.ticket)
+
+    @property
+    def about(self) -> str:
+        """Return what it is about, in a few words."""
+        return f"{', '.join(self.checks)} on {', '.join(map(str, self.subjects))}"
+
+    def is_over(self, now_s: float) -> bool:
+        """Whether its time is over."""
+        return self.until_s is not None and now_s >= self.until_s
+
+    def is_active(self, now_s: float) -> bool:
+        """Whether it covers anything at a time."""
+        return self.begins_s <= now_s and not self.is_over(now_s)
+
+    def is_about(self, check: str, device: str, place: str) -> bool:
+        """Whether a check at a place is what it names."""
+        return any(is_meant(check, one) for one in self.checks) and any(one.has(device, place) for one in self.subjects)
+
+    def covers(self, finding: Finding, cause: str) -> bool:
+        """Whether it covers a finding that has a cause."""
+        if not self.is_about(finding.check, finding.device, finding.place):
+            return False
+        return self.fault is None or self.fault.is_still(finding, cause)
+
+
+def kind_of(text: str) -> str:
+    """Return the text of a finding without what differs each time it is found."""
+    return BGP_STATE.sub("#", NUMBER.sub("#", text))
+
+
+def id_of(finding: Finding) -> str:
+    """Return what and where a finding is, the same in every run."""
+    return f"{finding.check}[{finding.device or FABRIC}]" + (f" {finding.place}" if finding.place else "")
+
+
+def cause_of(finding: Finding, named: Mapping[str, Finding]) -> str:
+    """Return the finding that another one follows from; empty for one that is a cause itself."""
+    return id_of(named[own(finding)]) if finding.is_symptom else ""
+
+
+def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, layers: Layers) -> Judgement:
+    """Return a judgement whose findings say who silenced them."""
+    active = [one for one in silences if one.is_active(now_s)]
+    if not active:
+        return judgement
+    named = heads(judgement.findings, layers)
+    marks = {name: _mark(head, "", active) for name, head in named.items()}
+
+    def marked(finding: Finding) -> Finding:
+        if finding.verdict not in KINDS:
+            return finding
+        mark = _mark(finding, cause_of(finding, named), active)
+        if mark is None and finding.is_symptom and finding.verdict <= named[own(finding)].verdict:
+            mark = marks[own(finding)]
+        return finding._replace(silenced=mark)
+
+    results = tuple(replace(one, findings=tuple(map(marked, one.findings))) for one in judgement.results)
+    missed = [Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in judgement.unreached]
+    excused = tuple((one.device, mark) for one in missed if (mark := _mark(one, "", active)) is not None)
+    return replace(judgement, results=results, excused=excused)
+
+
+def _mark(finding: Finding, cause: str, active: Sequence[Silence]) -> Silenced | None:
+    """Return the mark of the first entry that covers a finding itself."""
+    if finding.verdict not in KINDS:
+        return None
+    return next((one.mark for one in active if one.covers(finding, cause)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceState:
+    """How an entry of the file stands after a run."""
+
+    silence: Silence
+    state: EntryState
+    findings: int
+    """How many findings and devices it silences."""
+
+
+def states(
+    silences: Iterable[Silence], judgement: Judgement, now_s: float, healed: Collection[str] = (), *, is_whole: bool
+) -> tuple[SilenceState, ...]:
+    """Return how each entry stands; only a whole run tells that one silences nothing any more."""
+    found: dict[str, int] = {}
+    for mark in (*(one.silenced for one in judgement.silenced), *(mark for _, mark in judgement.excused)):
+        if mark is not None:
+            found[mark.id] = found.get(mark.id, 0) + 1
+    missed = {name for name, _ in judgement.unreached}
+
+    def state(one: Silence) -> EntryState:
+        if one.is_over(now_s):
+            return "expired"
+        if one.id in healed:
+            return "healed"
+        if not one.is_active(now_s):
+            return "later"
+        is_unseen = any(subject.has(name, "") for subject in one.subjects for name in missed)
+        return "unmatched" if is_whole and not found.get(one.id) and not is_unseen else "active"
+
+    return tuple(SilenceState(one, state(one), found.get(one.id, 0)) for one in silences)
