@@ -5,11 +5,11 @@ from itertools import islice
 
 from netkit.judge.group import Trouble
 from netkit.report.judgement_view import (
-    LONGEST_REASON,
     MOST_REASONS,
     MOST_UNREACHED,
     Judged,
     headline,
+    missed_texts,
     place_text,
     silence_notes,
     skipped_reasons,
@@ -44,12 +44,12 @@ def _lines(judged: Judged, found: Sequence[Trouble], most: int) -> Iterator[str]
         yield f"… and {counted(len(found) - most, 'more cause')}."
     for trouble in found[:most]:
         yield from _details(trouble)
-    missed = judged.judgement.unreached
+    missed = list(missed_texts(judged.judgement))
     if missed:
         yield ""
         yield "Not reached:"
         yield ""
-        yield from (f"- {plain(name)}: {plain(reason[:LONGEST_REASON])}" for name, reason in missed[:MOST_UNREACHED])
+        yield from (f"- {plain(name)}: {plain(reason)}" for name, reason in missed[:MOST_UNREACHED])
     if len(missed) > MOST_UNREACHED:
         yield f"- … and {counted(len(missed) - MOST_UNREACHED, 'more device')}"
     reasons = list(islice(skipped_reasons(judged.judgement), MOST_REASONS))

@@ -9,6 +9,7 @@ from netkit.report.judgement_view import (
     MOST_UNREACHED,
     Judged,
     headline,
+    missed_texts,
     place_text,
     silence_notes,
     skipped_reasons,
@@ -35,7 +36,7 @@ def _lines(judged: Judged) -> Iterator[str]:
     if len(found) > MOST_TROUBLES:
         yield ""
         yield f"… and {counted(len(found) - MOST_TROUBLES, 'more cause')}; --format json shows all"
-    missed = judged.judgement.unreached
+    missed = list(missed_texts(judged.judgement))
     if missed:
         yield ""
         yield "Not reached, or not to the end:"

@@ -86,6 +86,13 @@ def silence_text(mark: Silenced) -> str:
     return f"{'silenced' if mark.kind == 'silence' else 'acknowledged'}{until} by {mark.by}: {mark.why}{ticket}"
 
 
+def missed_texts(judgement: Judgement) -> Iterator[tuple[str, str]]:
+    """Yield the devices that were not reached, or not to the end, with the reason and who silenced that."""
+    excused = dict(judgement.excused)
+    for name, reason in judgement.unreached:
+        yield name, f"{reason[:LONGEST_REASON]}{f' ({silence_text(excused[name])})' if name in excused else ''}"
+
+
 def moment(at_s: float) -> str:
     """Return a time as people read it; a second more or less is of no interest here."""
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at_s))

@@ -13,8 +13,9 @@ from netkit.facts import Absent
 from netkit.facts.counter import COUNTERS, parts
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge.finding import Verdict
-from netkit.judge.run import FABRIC
+from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.scene import Scene, Seen
+from netkit.judge.silence import REACHED
 from netkit.report.judgement_view import Judged
 
 Labels = tuple[tuple[str, str], ...]
@@ -101,8 +102,10 @@ GAUGES: Mapping[str, str] = {
     "netkit_run_timestamp_seconds": "When the facts were complete",
     "netkit_run_window_seconds": "Time between the two samples of the counters",
     "netkit_run_examined": "Things that were judged",
-    "netkit_findings": "Findings by verdict",
-    "netkit_check_status": "What a check says about a device: 0 pass, 1 warn, 2 fail, 3 error; skipped is absent",
+    "netkit_findings": "Findings by verdict, without those that are silenced",
+    "netkit_findings_silenced": "Findings by verdict that are silenced",
+    "netkit_check_status": "What a check says about a device: 0 pass, 1 warn, 2 fail, 3 error; not what is silenced",
+    "netkit_finding_silenced": "What is silenced at a place: 1 warn, 2 fail",
     "netkit_port_info": "What a port of the design is: its rail, its speed, and what it is cabled to",
     "netkit_port_up": "Whether the link is up",
     "netkit_bgp_session_up": "Whether the session is established",
@@ -148,11 +151,25 @@ def _run(families: _Families, judged: Judged) -> None:
     for verdict in Verdict:
         if verdict is not Verdict.PASS:
             families.add("netkit_findings", (("verdict", verdict.word),), found.count(verdict))
+    for verdict in (Verdict.WARN, Verdict.FAIL):
+        number = sum(one.verdict is verdict for one in found.silenced)
+        families.add("netkit_findings_silenced", (("verdict", verdict.word),), number)
+    for labels, verdict in _silenced(found).items():
+        families.add("netkit_finding_silenced", labels, STATUS[verdict])
     for result in found.results:
-        status = STATUS.get(result.verdict)
+        status = STATUS.get(result.open_verdict)
         if status is not None:
             node = "" if result.device == FABRIC else result.device
             families.add("netkit_check_status", (("check", result.check), ("node", node)), status)
+
+
+def _silenced(found: Judgement) -> Mapping[Labels, Verdict]:
+    """Return what is silenced, by check, device and port; `reached` where a device was not."""
+    worst: dict[Labels, Verdict] = {}
+    for one in found.silenced:
+        labels = ("check", one.check), ("node", one.device), ("port", one.place.partition("/")[0])
+        worst[labels] = max(one.verdict, worst.get(labels, Verdict.PASS))
+    return worst | {(("check", REACHED), ("node", name), ("port", "")): Verdict.FAIL for name, _ in found.excused}
 
 
 def _ports(families: _Families, seen: Seen) -> None:

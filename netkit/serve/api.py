@@ -7,6 +7,7 @@ from typing import Any
 from netkit import __version__
 from netkit.judge import Finding, Verdict
 from netkit.judge.group import Layers
+from netkit.report.judgement_view import silence_text
 from netkit.report.page.wording import cut, name
 from netkit.serve import now as standing_now
 from netkit.serve import wording
@@ -132,6 +133,7 @@ def _finding(one: Finding, layers: Layers) -> dict[str, Any]:
         "verdict": one.verdict.word,
         "text": cut(one.text),
         "remedy": cut(one.remedy),
+        "silenced": "" if one.silenced is None else cut(silence_text(one.silenced)),
         "evidence": {name(key): cut(value) for key, value in one.evidence[:MOST_EVIDENCE]},
     }
 

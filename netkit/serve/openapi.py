@@ -18,7 +18,7 @@ VERDICT: Schema = {"type": "string", "enum": [verdict.word for verdict in Verdic
 DEFS, COMPONENTS = "#/$defs/", "#/components/schemas/"
 OF_REPORT = "Report."
 REFUSED = ("400", "404", "405", "421", "429", "503")
-RUN_COUNTS = ("devices", "examined", "skipped", "absent", "unreached", "warnings", "failures", "errors")
+RUN_COUNTS = ("devices", "examined", "skipped", "absent", "unreached", "warnings", "failures", "errors", "silenced")
 
 
 @cache
@@ -156,7 +156,12 @@ def _paged(schema: str, **beside: Schema) -> Schema:
 
 def _schemas() -> dict[str, Schema]:
     place = {"check": TEXT, "device": TEXT, "place": TEXT, "verdict": VERDICT, "text": TEXT}
-    told = {"remedy": TEXT, "layer": TEXT, "evidence": {"type": "object", "additionalProperties": TEXT}}
+    told = {
+        "remedy": TEXT,
+        "layer": TEXT,
+        "silenced": TEXT,
+        "evidence": {"type": "object", "additionalProperties": TEXT},
+    }
     about = dict.fromkeys(("name", "state", "role", "platform", "model", "failure"), TEXT)
     return {
         "Problem": _object(type=TEXT, title=TEXT, status=COUNT, detail=TEXT),

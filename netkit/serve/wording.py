@@ -37,8 +37,13 @@ def verdict_of(run: Run) -> str:
     """Return how a run came out."""
     counts, state = run.counts, state_of(run)
     if state in STATES:
-        return STATES[state]
-    told = ((counts.errors, "error"), (counts.failures, "fail"), (counts.warnings, "warn"))
+        return STATES[state] + (f" but for {counts.silenced} silenced" if counts.silenced else "")
+    told = (
+        (counts.errors, "error"),
+        (counts.failures, "fail"),
+        (counts.warnings, "warn"),
+        (counts.silenced, "silenced"),
+    )
     return ", ".join(f"{number} {word}" for number, word in told if number)
 
 

@@ -99,12 +99,17 @@ def _scalar(value: Plain) -> str:
         return f"[{', '.join(map(_scalar, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    quoted = json.dumps(value, ensure_ascii=False)
+    quoted = "".join(_escaped(char) for char in json.dumps(value, ensure_ascii=False))
     with suppress(Exception):  # what does not read back as it is, is quoted
         is_plain = value.isprintable() and document.parse(f"- k: {value}\n", "").value == [{"k": value}]
         in_list = yaml.safe_load(f"[{value}]") == [value]  # other readers take `on` or a time for something else
         return value if is_plain and in_list and " #" not in value else quoted
     return quoted
+
+
+def _escaped(char: str) -> str:
+    """Return a character as a quoted text of YAML may hold it: some that cannot be seen would end its line."""
+    return char if char.isprintable() else f"\\U{ord(char):08x}"
 
 
 def _places(silences: Silences) -> Mapping[str, tuple[str, int]]:
@@ -156,7 +161,7 @@ def _with(text: str, key: str, block: str, file: Path) -> str:
     lines = text.splitlines(keepends=True)
     if not listed.value:
         at = name.start_mark.line
-        return "".join((*lines[:at], f"{key}:\n", block, *lines[listed.end_mark.line + bool(listed.value == []) :]))
+        return "".join((*lines[:at], f"{key}:\n", block, *lines[listed.end_mark.line + 1 :]))
     _check_block(listed, file)
     begin, stop = _span(lines, listed.value[-1])
     dash = len(lines[begin]) - len(lines[begin].lstrip())

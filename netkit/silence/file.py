@@ -1,8 +1,10 @@
 """Reading silences.yaml: every mistake at its line, with what to do."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from netkit.silence.entry import FILE, AcknowledgementEntry, Entry, SilenceEntry
 
 LISTS: Mapping[str, type[Entry]] = {"silences": SilenceEntry, "acknowledgements": AcknowledgementEntry}
 AnyEntry = SilenceEntry | AcknowledgementEntry
-QUOTE = "write out what it stands for; put a pattern that begins with * in quotes"
+PATTERN = re.compile(r"(?:^|[\[,:-])\s*\*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,7 @@ def load(folder: Path) -> Silences:
     try:
         read = document.read(file)
     except IntentError as error:
-        problems = [_unaliased(problem) for problem in error.problems]
+        problems = [_quoted(problem, file) for problem in error.problems]
         raise SilenceError(problems) from None
     return checked_document(read, file)
 
@@ -177,7 +179,11 @@ def _repeated(found: SilenceFile, read: document.Document) -> Iterator[Problem]:
             yield Problem(what, "keep one, or give each an id", path, read.file, line)
 
 
-def _unaliased(problem: Problem) -> Problem:
-    if problem.message != "uses an anchor or alias":
-        return problem
-    return Problem(problem.message, QUOTE, problem.path, problem.file, problem.line)
+def _quoted(problem: Problem, file: Path) -> Problem:
+    """Return what the file is refused for, by the name a pattern without quotes has."""
+    with suppress(OSError, UnicodeDecodeError, IndexError):
+        if problem.line and PATTERN.search(file.read_text(encoding="utf-8").splitlines()[problem.line - 1]):
+            return replace(
+                problem, message="a pattern that begins with * is not in quotes", remedy='write it as "*.up"'
+            )
+    return problem

@@ -55,7 +55,7 @@ def test_what_is_left_out_of_many_findings_is_counted() -> None:
     assert text.splitlines()[0].endswith("over 10 s; 1,500 more findings, none worse, are left out")
 
 
-DESCRIBED_ALONE = ("counts", "head", "symptoms", "findings", "evidence")
+DESCRIBED_ALONE = ("silences", "counts", "head", "symptoms", "findings", "evidence")
 """Values that the page describes by themselves."""
 
 

@@ -76,7 +76,11 @@ def _result(run: Run) -> str:
     bad = ", ".join(f"{number} {word}" for number, word in told if number)
     if not counts.examined:
         return "nothing could be judged"
-    return bad or ("not known to be clean" if counts.unreached else "clean")
+    silenced = f"{counts.silenced} silenced" if counts.silenced else ""
+    if bad:
+        return ", ".join(filter(None, (bad, silenced)))
+    clean = "not known to be clean" if counts.unreached else "clean"
+    return f"{clean} but for {silenced}" if silenced else clean
 
 
 def _entry(run: Run) -> dict[str, object]:

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.judge import Finding
 from netkit.judge.check import Layer
 from netkit.judge.group import Trouble
-from netkit.report.judgement_view import Judged, where
+from netkit.report.judgement_view import Judged, silence_text, trouble_silences, where
 from netkit.report.page.view import places
 from netkit.report.page.wording import cut, name
 
@@ -28,6 +28,8 @@ def cause_document(trouble: Trouble, layer: Layer | str) -> dict[str, Any]:
     symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
     return {
         "verdict": trouble.verdict.word,
+        "is_silenced": trouble.is_silenced,
+        "silences": [cut(text) for text in islice(trouble_silences(trouble), MOST_SYMPTOMS)],
         "where": cut(where(trouble), 200),
         "layer": layer,
         "places": trouble.places,
@@ -75,4 +77,5 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "text": cut(finding.text),
         "remedy": cut(finding.remedy),
         "evidence": {name(key): cut(value) for key, value in finding.evidence[:MOST_EVIDENCE]},
+        "silenced": "" if finding.silenced is None else cut(silence_text(finding.silenced)),
     }

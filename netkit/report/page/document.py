@@ -7,8 +7,7 @@ from typing import Any
 
 from netkit import __version__
 from netkit.judge import Verdict
-from netkit.judge.finding import Finding
-from netkit.report.judgement_view import examined_text, skipped_reasons, verdict_text
+from netkit.report.judgement_view import examined_text, missed_texts, silence_notes, skipped_reasons, verdict_text
 from netkit.report.page import trend
 from netkit.report.page.cause import causes
 from netkit.report.page.device import devices
@@ -19,6 +18,7 @@ from netkit.report.page.wording import cut, name
 FORMAT = 1
 """Goes up when what is there changes its meaning; what is only added does not raise it."""
 MOST_REASONS = 100
+MOST_NOTES = 10
 
 
 def page_json(reported: Reported) -> str:
@@ -44,8 +44,10 @@ def document(reported: Reported) -> dict[str, Any]:
         "window_s": judged.window_s,
         "has_facts": reported.scene is not None,
         "counts": counts(reported, sum(len(device["absent"]) for device in told) or reported.absent),
-        "notes": [cut(note) for note in reported.notes],
-        "unreached": [{"device": name(device), "reason": cut(reason)} for device, reason in judged.judgement.unreached],
+        "notes": [cut(note) for note in (*reported.notes, *_untidy(reported))],
+        "unreached": [
+            {"device": name(device), "reason": cut(reason)} for device, reason in missed_texts(judged.judgement)
+        ],
         **_skipped(reported),
         **causes(judged),
         "by_check": by_check(reported),
@@ -55,12 +57,19 @@ def document(reported: Reported) -> dict[str, Any]:
     }
 
 
+def _untidy(reported: Reported) -> list[str]:
+    """Return what is to be tidied in silences.yaml."""
+    return [f"To tidy, with netkit silence end: {note}" for note in silence_notes(reported.judged.silences)][
+        :MOST_NOTES
+    ]
+
+
 def state(reported: Reported) -> State:
     """Return how the fabric stands; what nobody judged, or only in part, is never well."""
     found = reported.judged.judgement
     if not found.examined:
         return State.UNKNOWN
-    worst = max((finding.verdict for finding in found.findings), default=Verdict.PASS)
+    worst = max((finding.verdict for finding in found.findings if finding.silenced is None), default=Verdict.PASS)
     if worst in OF_VERDICT:
         return OF_VERDICT[worst]
     return State.UNREACHED if found.unreached else State.PASS
@@ -81,6 +90,7 @@ def counts(reported: Reported, absent: int) -> dict[str, int]:
         "error": found.count(Verdict.ERROR),
         "fail": found.count(Verdict.FAIL),
         "warn": found.count(Verdict.WARN),
+        "silenced": len(found.silenced) + len(found.excused),
         "left_out": sum(result.left_out for result in found.results),
     }
 
@@ -101,7 +111,7 @@ def by_check(reported: Reported) -> list[dict[str, Any]]:
     verdicts: Counter[tuple[str, Verdict]] = Counter()
     for result in judged.judgement.results:
         examined[result.check] += result.examined
-        verdicts.update(_kinds(result.check, result.findings))
+        verdicts.update((result.check, one.verdict) for one in result.findings if one.silenced is None)
     return [
         {
             "check": name(check),
@@ -111,7 +121,3 @@ def by_check(reported: Reported) -> list[dict[str, Any]]:
         }
         for check, number in sorted(examined.items())
     ]
-
-
-def _kinds(check: str, findings: tuple[Finding, ...]) -> list[tuple[str, Verdict]]:
-    return [(check, finding.verdict) for finding in findings]

@@ -61,7 +61,7 @@ def device_states(reported: Reported) -> Mapping[str, State]:
 def _worst(found: Judgement) -> Mapping[str, State]:
     worst: dict[str, Verdict] = {}
     for finding in found.findings:
-        if finding.verdict > Verdict.SKIPPED:
+        if finding.verdict > Verdict.SKIPPED and finding.silenced is None:
             worst[finding.device] = max(finding.verdict, worst.get(finding.device, Verdict.PASS))
     return {name: OF_VERDICT[verdict] for name, verdict in worst.items()}
 
@@ -70,7 +70,7 @@ def port_states(judgement: Judgement) -> Mapping[tuple[str, str], State]:
     """Return the ports at which something is wrong, by device and port."""
     worst: dict[tuple[str, str], Verdict] = {}
     for finding in judgement.findings:
-        if finding.verdict > Verdict.SKIPPED:
+        if finding.verdict > Verdict.SKIPPED and finding.silenced is None:
             for place in places(finding):
                 worst[finding.device, place] = max(finding.verdict, worst.get((finding.device, place), Verdict.PASS))
     return {place: OF_VERDICT[verdict] for place, verdict in worst.items()}

@@ -74,7 +74,7 @@ function indexed() {
 
 function words(cause) {
   const of = (one) => [one.check, one.device, one.place, `${one.device}:${one.place}`, one.text, one.remedy, ...Object.values(one.evidence)];
-  return [cause.where, cause.verdict, cause.layer, ...cause.devices, ...of(cause.head), ...cause.symptoms.flatMap(of)].join(" ");
+  return [cause.where, cause.verdict, ...(cause.is_silenced ? ["silenced"] : []), ...(cause.silences || []), cause.layer, ...cause.devices, ...of(cause.head), ...cause.symptoms.flatMap(of)].join(" ");
 }
 
 /** A cause to unfold; what is inside is made when it is wanted. */
@@ -82,7 +82,7 @@ function unfolding(cause) {
   const { head } = cause;
   const symptoms = cause.symptoms.length + cause.symptoms_left_out;
   const summary = el("summary", {},
-    badge(cause.verdict), el("span", { class: "where" }, cause.where), el("span", { class: "what" }, head.text),
+    badge(cause.verdict), cause.is_silenced ? el("span", { class: "silenced" }, "silenced") : null, el("span", { class: "where" }, cause.where), el("span", { class: "what" }, head.text),
     el("span", { class: "check" }, `${head.check}${symptoms ? `, ${counted(symptoms, "more finding")}` : ""}`));
   const details = el("details", { class: `cause is-${cause.verdict}` }, summary);
   const fill = () => { if (details.children.length === 1) details.append(inside(cause)); };
@@ -98,6 +98,7 @@ function inside(cause) {
   return el("div", { class: "inside" },
     list([["Where", link(head.device, head.place)], ...Object.entries(head.evidence), ...windowed(head)]),
     head.remedy ? el("p", { class: "remedy" }, el("b", {}, "What to do: "), head.remedy) : null,
+    (cause.silences || []).map((text) => el("p", { class: "silences" }, text)),
     told.length ? el("p", { class: "muted" }, cause.places > 1 ? "The same elsewhere, and what was found with it" : "Found with it, most of it its symptoms") : null,
     told.length ? el("ul", { class: "symptoms" }, told) : null);
 }
