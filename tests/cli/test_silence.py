@@ -168,6 +168,7 @@ def test_changes_and_receivers_hear_of_the_end_and_not_of_what_is_silenced(site:
 
 def told_of_silences(site: Site, noc: Web) -> None:
     site.write(webhook(noc.url))
+    site.check(is_bad=False)
     assert "worse or otherwise" in site.check(is_bad=True).stdout
     assert noc.values()[-1]["groups"][0]["word"] == "fail"
     silence(site.fabric, "add", *DAMAGED, "--until", "1h", "--reason", "spare comes")
