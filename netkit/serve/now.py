@@ -6,12 +6,14 @@ The first page shows it, and the API answers it.
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from netkit.deploy import RecentRun
 from netkit.errors import StoreError
+from netkit.judge import Silenced
+from netkit.report.judgement_view import silence_text
 from netkit.report.page.cause import cause_document
 from netkit.report.page.view import OF_VERDICT, State
 from netkit.report.page.wording import cut, name
@@ -60,17 +62,23 @@ class Look:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return how many causes are open by verdict, and how many devices were not reached."""
-        found = Counter(one.trouble.verdict.word for one in self.standings.open_now.causes)
-        words = ("error", "fail", "warn")
-        return {**{word: found[word] for word in words}, "unreached": len(self.standings.open_now.unreached)}
+        """Return how many causes are open by verdict, how many devices were not reached, and what is silenced."""
+        open_now = self.standings.open_now
+        found = Counter(one.trouble.verdict.word for one in open_now.counted)
+        silenced = len(open_now.causes) - len(open_now.counted) + len(open_now.excused)
+        unreached = len(open_now.unreached) - len(open_now.excused)
+        return {
+            **{word: found[word] for word in ("error", "fail", "warn")},
+            "unreached": unreached,
+            "silenced": silenced,
+        }
 
     @property
     def state(self) -> State:
         """Return how the fabric stands; what nobody has looked at of late is never well."""
         open_now = self.standings.open_now
-        if open_now.causes:
-            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.causes), key=list(State).index)
+        if open_now.counted:
+            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(State).index)
         if self.whole is None or self.trouble is not None or self.is_stale or not self.whole.counts.examined:
             return State.UNKNOWN
         return State.UNREACHED if open_now.unreached else State.PASS
@@ -78,16 +86,18 @@ class Look:
     @property
     def text(self) -> str:
         """Return how the fabric stands, in words."""
-        open_now = self.standings.open_now
+        open_now, silenced = self.standings.open_now, self.counts["silenced"]
         if self.whole is None:
             return "not known" if self.trouble is not None else "no run yet"
-        parts = [f"{counted(len(open_now.causes), 'cause')} open"] if open_now.causes else []
+        parts = [f"{counted(len(open_now.counted), 'cause')} open"] if open_now.counted else []
         parts += [f"{counted(len(open_now.unreached), 'device')} not reached"] if open_now.unreached else []
         if parts:
-            return ", ".join(parts)
+            return ", ".join([*parts, f"{silenced} silenced"] if silenced else parts)
         if self.is_stale or self.trouble is not None:
             return "not known now"
-        return "nothing open" if self.whole.counts.examined else "nothing could be judged"
+        if not self.whole.counts.examined:
+            return "nothing could be judged"
+        return f"nothing open but {silenced} silenced" if silenced else "nothing open"
 
 
 def _whole(runs: Sequence[Run], diary: Diary) -> Run | None:
@@ -107,7 +117,7 @@ def now(site: Site) -> dict[str, Any]:
     look = Look.of(site, at_s)
     open_now, well = look.standings.open_now, look.standings.well
     causes = [cause(one, look) for one in open_now.causes[:MOST_CAUSES]]
-    unreached = [missed(one) for one in open_now.unreached[:MOST_UNREACHED]]
+    unreached = [missed(one, open_now.excused) for one in open_now.unreached[:MOST_UNREACHED]]
     return {
         "fabric": name(site.fabric),
         "lab": name(site.lab),
@@ -185,9 +195,12 @@ def cause(one: OpenCause, look: Look) -> dict[str, Any]:
     }
 
 
-def missed(one: CheckState) -> dict[str, Any]:
-    """Return a device that was not reached."""
-    return {"device": name(one.key.device), "reason": cut(one.text), "since_s": one.since_s, "seen_s": one.seen_s}
+def missed(one: CheckState, excused: Mapping[str, Silenced]) -> dict[str, Any]:
+    """Return a device that was not reached, and who silenced that."""
+    mark = excused.get(one.key.device)
+    silenced = "" if mark is None else cut(silence_text(mark))
+    told = {"device": name(one.key.device), "reason": cut(one.text), "silenced": silenced}
+    return {**told, "since_s": one.since_s, "seen_s": one.seen_s}
 
 
 def _well(one: CheckState) -> dict[str, str]:

@@ -201,7 +201,7 @@ def _status() -> Schema:
 def _now() -> dict[str, Schema]:
     """Return the schemas of what the first page shows."""
     state = _ref(f"{OF_REPORT}state")
-    unreached = _object(device=TEXT, reason=TEXT, since_s=TIME, seen_s=TIME)
+    unreached = _object(device=TEXT, reason=TEXT, silenced=TEXT, since_s=TIME, seen_s=TIME)
     well = _object(check=TEXT, device=TEXT, place=TEXT, text=TEXT)
     unknown = _object(
         kind={"type": "string", "enum": ["store", "stale", "round", "missed"]}, text=TEXT, since_s=_or_none(TIME)
@@ -211,7 +211,7 @@ def _now() -> dict[str, Schema]:
             **dict.fromkeys(("fabric", "lab", "text"), TEXT),
             state=state,
             counts={
-                **_object(**dict.fromkeys(("error", "fail", "warn", "unreached"), COUNT)),
+                **_object(**dict.fromkeys(("error", "fail", "warn", "unreached", "silenced"), COUNT)),
                 "description": "causes by verdict, and devices that were not reached",
             },
             looked={**_or_none(_ref("Looked")), "description": "the last look at the whole fabric"},

@@ -5,14 +5,16 @@ not judge stands as it was seen last, and says when that was.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from netkit.judge import Finding, Verdict
+from netkit.judge import Finding, Silenced, Verdict
 from netkit.judge.check import Layer
 from netkit.judge.group import Trouble, troubles
 from netkit.judge.run import FABRIC, Judgement
+from netkit.judge.silence import REACHED
+from netkit.store.name import short
 from netkit.store.record import Run
-from netkit.store.state import REACHED, CheckState, Key, key_of
+from netkit.store.state import CheckState, Key, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +44,27 @@ class OpenNow:
     """What is to be repaired first before the others."""
     unreached: tuple[CheckState, ...] = ()
     """Devices that the last run which wanted them did not reach."""
+    excused: Mapping[str, Silenced] = field(default_factory=dict)
+    """Those of them about which that is silenced."""
+
+    @property
+    def counted(self) -> tuple[OpenCause, ...]:
+        """Return the causes of which not all is silenced."""
+        return tuple(one for one in self.causes if not one.trouble.is_silenced)
 
 
 def open_now(states: Iterable[CheckState], runs: Iterable[tuple[Run, Judgement]]) -> OpenNow:
     """Return what is open by cause; the runs, the newest first, are those that judged it last, if they are kept."""
     bad = {one.key: one for one in states if one.verdict > Verdict.SKIPPED}
     unreached = tuple(bad.pop(key) for key in sorted(bad) if key.check == REACHED)
+    missed_s = {one.key.device: one.seen_s for one in unreached}
+    excused: dict[str, Silenced] = {}
     found: dict[Key, list[Finding]] = {}
     named: dict[Key, str] = {}
     layers: dict[str, Layer] = {}
     for run, judgement in runs:
         layers = {**run.layers, **layers}
+        excused.update((name, mark) for name, mark in judgement.excused if missed_s.get(short(name)) == run.taken_s)
         here: dict[Key, list[Finding]] = {}
         for one in judgement.findings:
             state = bad.get(key_of(one)) if one.verdict > Verdict.SKIPPED else None
@@ -62,7 +74,7 @@ def open_now(states: Iterable[CheckState], runs: Iterable[tuple[Run, Judgement]]
         named.update(dict.fromkeys(here, run.name))
     lost = [_of_state(one) for key, one in bad.items() if key not in found]
     grouped = troubles((*lost, *(one for some in found.values() for one in some)), layers)
-    return OpenNow(tuple(_open_cause(one, bad, named, layers) for one in grouped), unreached)
+    return OpenNow(tuple(_open_cause(one, bad, named, layers) for one in grouped), unreached, excused)
 
 
 def _of_state(state: CheckState) -> Finding:

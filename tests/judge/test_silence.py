@@ -1,6 +1,7 @@
 """Silences: they touch what they match and what follows from it, and nothing else."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,12 +32,12 @@ def judged(*findings: Finding, unreached: tuple[tuple[str, str], ...] = ()) -> J
     return Judgement(tuple(results), unreached)
 
 
-def found(one: Finding, check: str = "links.up", device: str = "leaf01", **more: object) -> Finding:
+def found(one: Finding, check: str = "links.up", device: str = "leaf01", **more: Any) -> Finding:
     return one._replace(check=check, device=device, **more)
 
 
-def silence(*checks: str, where: str = "leaf01", until_s: float | None = NOW_S + 60, **more: object) -> Silence:
-    return replace(Silence("s1", checks, (Subject.of(where),), "alice", "known", until_s=until_s), **more)  # type: ignore[arg-type]
+def silence(*checks: str, where: str = "leaf01", until_s: float | None = NOW_S + 60, **more: Any) -> Silence:
+    return replace(Silence("s1", checks, (Subject.of(where),), "alice", "known", until_s=until_s), **more)
 
 
 def marks(judgement: Judgement) -> list[tuple[str, str, str, str]]:

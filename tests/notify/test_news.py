@@ -6,6 +6,7 @@ from typing import Any
 from netkit.judge import Finding, Verdict, fail, warn
 from netkit.judge.group import troubles
 from netkit.judge.run import FABRIC
+from netkit.judge.silence import REACHED
 from netkit.notify import alert
 from netkit.notify.address import posts
 from netkit.notify.damping import Limits
@@ -14,7 +15,7 @@ from netkit.notify.news import News, Round, decide
 from netkit.notify.settings import Alertmanager, Webhook
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Post
-from netkit.store.state import GONE, REACHED, UNCHECKED, Extent, Key
+from netkit.store.state import GONE, UNCHECKED, Extent, Key
 
 SOURCE = Source("small")
 BEGAN_S = 1_763_769_600.0

@@ -187,7 +187,7 @@ def test_open_causes_are_those_of_the_report_and_say_since_when(server: Running)
     now = server.get("now")
     assert (now["causes"], now["counts"]) == (
         found["items"],
-        {"error": 0, "fail": 2, "warn": 0, "unreached": 3},
+        {"error": 0, "fail": 2, "warn": 0, "unreached": 3, "silenced": 0},
     )
     assert [one["device"] for one in now["unreached"]] == ["gpu01", "gpu02", "spine02"]
 

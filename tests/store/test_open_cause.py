@@ -9,9 +9,10 @@ from sqlalchemy import delete
 
 from netkit.judge import Finding, Verdict, fail, warn
 from netkit.judge.run import FABRIC, Judgement
+from netkit.judge.silence import REACHED
 from netkit.store import schema
 from netkit.store.open_cause import OpenNow, open_now
-from netkit.store.state import REACHED, CheckState, Key, after
+from netkit.store.state import CheckState, Key, after
 from netkit.store.store import Store, open_store
 from tests.store import runs
 from tests.store.runs import BEGAN_S, SOURCE, judgement, result, snapshot

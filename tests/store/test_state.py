@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip
 from netkit.judge.run import FABRIC, Judgement, Result
-from netkit.store.state import GONE, REACHED, UNCHECKED, CheckState, Extent, Key, after, over, without_half_seen
+from netkit.judge.silence import REACHED
+from netkit.store.state import GONE, UNCHECKED, CheckState, Extent, Key, after, over, without_half_seen
 from tests.store.anything import JUDGEMENT, WORD
 from tests.store.runs import judgement, result
 
