@@ -9,7 +9,7 @@ What no order avoids is named in the step that costs it.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TypeVar
 
@@ -39,6 +39,17 @@ Pairs = dict[tuple[int, int], None]
 """Pairs of groups of the network, the lower number first."""
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What changing some devices costs."""
+
+    during: Pairs
+    after: Pairs
+    seconds: int
+    """About how long what is lost while they change stays away."""
+    paths: int
+
+
 class Order:
     """The states of one plan, and the search among its orders."""
 
@@ -50,16 +61,16 @@ class Order:
         self._others = [name for name in routing if name not in self.devices]
         self._routing, self._before = routing, before
         self.kept = dict(self._all_kept())
-        self._network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
-        self._base = self._network.outlook(State())
+        self.network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
+        self._base = self.network.outlook(State())
         self._last = State(dict.fromkeys(self.devices, INTENDED))
-        self._goal = self._network.outlook(self._last)
+        self._goal = self.network.outlook(self._last)
         self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
         self._counted: dict[str, int] = {}
-        for group, row in zip(self._network.groups, self._wanted, strict=True):
+        for group, row in zip(self.network.groups, self._wanted, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
-        self._paths = _narrowest(self._network.outlook(State(), self._counted))
-        self._carriers = self._network.carriers(State())
+        self._paths = _narrowest(self.network.outlook(State(), self._counted))
+        self._carriers = self.network.carriers(State())
 
     def steps(self) -> tuple[Step, ...]:
         """Return the best order: with each device changed once where that is safe, else with both for a while."""
@@ -73,19 +84,22 @@ class Order:
 
     def staged(self, steps: Iterable[Step], bridges: Iterable[Bridge]) -> Iterator[Step]:
         """Yield steps with what devices that change in two stages cost in each of these, not in both together."""
+        for step, order, phases, targets in self.rounds(steps, bridges):
+            yield replace(order.step(phases, step.devices, targets), number=step.number) if step.stage else step
+
+    def rounds(
+        self, steps: Iterable[Step], bridges: Iterable[Bridge]
+    ) -> Iterator[tuple[Step, "Order", Mapping[str, int], Mapping[str, int]]]:
+        """Yield steps with the order that knows what its stage changes, what runs before it, and what after it."""
         first, then = copy(self), copy(self)
         first.devices = self.devices | {bridge.device: bridge.first for bridge in bridges}
         then.devices = self.devices | {bridge.device: bridge.then for bridge in bridges}
+        orders: Mapping[Stage, Order] = {"": self, "both": first, "finish": then}
         phases: dict[str, int] = {}
         for step in steps:
-            is_first = step.stage == "both"
-            targets = {name: BOTH if is_first and name in self.kept else INTENDED for name in step.devices}
-            if step.stage:
-                order = first if is_first else then
-                yield replace(order.step(phases, step.devices, targets), number=step.number)
-            else:
-                yield step
-            phases |= targets
+            to = {name: BOTH if step.stage == "both" and name in self.kept else INTENDED for name in step.devices}
+            yield step, orders[step.stage], dict(phases), to
+            phases |= to
 
     def partial(self) -> Partial | None:
         """Return what is lost while other devices stay as they are; None when nothing is, or none does."""
@@ -104,7 +118,7 @@ class Order:
         return Partial(loss, tuple(missing))
 
     def _whole(self, others: Iterable[str]) -> Outlook:
-        return self._network.outlook(State(dict.fromkeys([*self.devices, *others], INTENDED)))
+        return self.network.outlook(State(dict.fromkeys([*self.devices, *others], INTENDED)))
 
     def gone(self) -> Loss:
         """Return what the intended fabric does not connect any more."""
@@ -206,25 +220,32 @@ class Order:
 
     def step(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Step:
         """Return what changing a group costs, while it changes and once it has."""
-        during, paths = self._while_changing(phases, names)
-        lost: Pairs = {}
-        for some in self._parts(names):
-            outlook = self._network.outlook(State({**phases, **{name: targets[name] for name in some}}), self._counted)
-            lost |= self._lost(self._wanted, outlook)
-            paths = min(paths, _narrowest(outlook))
+        cost = self.cost(phases, names, targets)
+        during, after = self._loss(cost.during), self._loss(cost.after)
+        during = replace(during, seconds=cost.seconds) if during else during
         done = State({**phases, **{name: targets[name] for name in names}})
         waiting = tuple(f"{name}:{port}" for name in names for port in self._waiting(phases, done, name))
-        return Step(0, names, _stage(phases, names, targets), paths, self._paths, during, self._loss(lost), waiting)
+        return Step(0, names, _stage(phases, names, targets), cost.paths, self._paths, during, after, waiting)
+
+    def cost(self, phases: Mapping[str, int], names: tuple[str, ...], targets: Mapping[str, int]) -> Cost:
+        """Return which pairs of groups changing a group of devices costs, and how many paths it leaves."""
+        during, seconds, paths = self._while_changing(phases, names)
+        lost: Pairs = {}
+        for some in self._parts(names):
+            outlook = self.network.outlook(State({**phases, **{name: targets[name] for name in some}}), self._counted)
+            lost |= self._lost(self._wanted, outlook)
+            paths = min(paths, _narrowest(outlook))
+        return Cost(during, lost, seconds, paths)
 
     def _waiting(self, phases: Mapping[str, int], done: State, name: str) -> list[str]:
         """Return the ports of a device whose session is up before its change, not after it, and again at last."""
         if name not in self._routing:
             return []
-        is_up = self._network.established
+        is_up = self.network.established
         ports = is_up(State(phases), name) & is_up(self._last, name)
         return sorted(ports - is_up(done, name)) if ports else []
 
-    def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Loss, int]:
+    def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Pairs, int, int]:
         down: set[tuple[str, str]] = set()
         drained: set[str] = set()
         closing: Pairs = {}
@@ -238,13 +259,10 @@ class Order:
             if planned.role == "leaf" and self._closes(State(phases), name):
                 closing |= self._beyond(State(phases), name)
         if not down:
-            loss = self._loss(closing)
-            return (replace(loss, seconds=CLOSING_S) if loss else loss), self._paths
-        outlook = self._network.outlook(State(phases, frozenset(down), frozenset(drained)), self._counted)
+            return closing, CLOSING_S, self._paths
+        outlook = self.network.outlook(State(phases, frozenset(down), frozenset(drained)), self._counted)
         lost = self._lost(self._wanted, outlook)
-        loss = self._loss(lost | closing)
-        seconds = SECONDS.get(risk, 0) if lost else CLOSING_S
-        return (replace(loss, seconds=seconds) if loss else loss), _narrowest(outlook)
+        return lost | closing, SECONDS.get(risk, 0) if lost else CLOSING_S, _narrowest(outlook)
 
     def _closes(self, state: State, name: str) -> bool:
         """Whether a leaf ends a session that traffic uses: what is on its way there is lost until all know it."""
@@ -258,15 +276,15 @@ class Order:
         ):
             kept = {side.interface for side in found.intended.neighbors}
             gone = {side.interface for side in found.running.neighbors if side.is_active and not side.is_drained} - kept
-            if any(not self._network.is_known(name, port) for port in gone):
+            if any(not self.network.is_known(name, port) for port in gone):
                 return True
             ports |= gone
-        return bool(ports & self._network.used(state, name))
+        return bool(ports & self.network.used(state, name))
 
     def _beyond(self, state: State, leaf: str) -> Pairs:
         """Return the pairs of a leaf with others that reach each other in a state, and at last."""
-        here = self._network.at(leaf)
-        rows = [want & has for want, has in zip(self._wanted, self._network.outlook(state).rows, strict=True)]
+        here = self.network.at(leaf)
+        rows = [want & has for want, has in zip(self._wanted, self.network.outlook(state).rows, strict=True)]
         found: Pairs = {}
         for index, row in enumerate(rows):
             others = row & ~here if here >> index & 1 else 0
@@ -301,7 +319,7 @@ class Order:
 
     def _loss(self, lost: Iterable[tuple[int, int]]) -> Loss:
         """Return what pairs of groups stand for."""
-        groups = self._network.groups
+        groups = self.network.groups
         counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
         pairs = sum(counts.values())
         if not pairs:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 from netkit import plan as planning
 from netkit.design import Fabric, Switch
 from netkit.plan import DevicePlan, Plan, Running
+from netkit.plan.order import Order
 from netkit.plan.shape import Step
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.models import MODELS
 from netkit.platforms.routing import HostRoutes, Router
 from netkit.routing import Cabling, Network, State
+from netkit.routing.network import Group
 from tests.platforms.samples import files_of
 
 Address = tuple[str, str, str]
@@ -33,6 +35,8 @@ class Transition:
     """Of every device, those that go included."""
     intended: Mapping[str, Files]
     plan: Plan
+    order: Order | None = None
+    """The order that the plan was made with."""
 
     @classmethod
     def of(cls, before: Fabric, after: Fabric) -> "Transition":
@@ -45,7 +49,10 @@ class Transition:
         there = {name: running[name] for name in intended}
         part = planning.make(after, there, intended, is_part=True)
         sides = planning.sides_of(there, intended)
-        return cls((before, after), running, intended, planning.ordered(after, part, sides, before=(before,)))
+        plan = planning.ordered(after, part, sides, before=(before,))
+        routing = {device.name: device.routing for device in part.changed if device.routing is not None}
+        order = Order(after, part.changed, routing, (before,)) if part.changed else None
+        return cls((before, after), running, intended, plan, order)
 
     def configs(self) -> dict[str, Config]:
         """Return what every device runs at first."""
@@ -78,16 +85,32 @@ class Transition:
         return found
 
     def lost(self, steps: Sequence[Step] | None = None) -> Iterator[tuple[Step, str, set[Pair]]]:
-        """Yield the pairs that every state on the way loses: those that reach each other at first and at last."""
+        """Yield the pairs that every state on the way loses: those that reach each other at first and at last.
+
+        The devices of a step change together, so that any of them may be the first: each is, and each is the last.
+        """
         steps = self.plan.steps if steps is None else steps
         configs = self.configs()
         wanted = self.wanted(steps)
         for step in steps:
-            for name in step.devices:
-                if ports := self.ports(step, [name]):
-                    yield step, f"while {name} changes", wanted - self.reached(configs, ports)
-                configs[name] = apply(configs[name], self.change(step, name).changes)
-                yield step, f"after {name}", wanted - self.reached(configs)
+            for names in dict.fromkeys((step.devices, step.devices[::-1])):
+                between = dict(configs)
+                for name in names:
+                    ending = self.ports(step, [name])
+                    yield step, f"while {name} changes", wanted - self.reached(between, ending)
+                    yield step, f"when {name} ends a session", wanted & self.closing(step, name, between)
+                    between[name] = apply(between[name], self.change(step, name).changes)
+                    yield step, f"after {name}", wanted - self.reached(between)
+            configs = between
+
+    def named(self) -> Iterator[tuple[Step, set[Pair], set[Pair]]]:
+        """Yield the pairs that each step of the plan names: those lost while it changes devices, and after it."""
+        if self.order is None:
+            return
+        for step, order, phases, targets in self.order.rounds(self.plan.steps, self.plan.bridges):
+            cost = order.cost(phases, step.devices, targets)
+            groups = order.network.groups
+            yield step, expanded(groups, cost.during), expanded(groups, cost.after)
 
     def wanted(self, steps: Iterable[Step]) -> set[Pair]:
         """Return the pairs that reach each other at first, and after these steps."""
@@ -155,17 +178,26 @@ def words(lost: Iterable[Pair]) -> tuple[int, set[str], set[str]]:
 
 def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
     """Return pairs of addresses that reach each other, both ways."""
-    found: set[Pair] = set()
-    for index, row in enumerate(rows):
-        for other in range(index, len(rows)):
-            if row >> other & 1 and rows[other] >> index & 1:
-                found |= {
-                    frozenset({(a.host, a.interface, a.address), (b.host, b.interface, b.address)})
-                    for a in network.groups[index].nics
-                    for b in network.groups[other].nics
-                    if a.host != b.host
-                }
-    return found
+    return expanded(
+        network.groups,
+        (
+            (index, other)
+            for index, row in enumerate(rows)
+            for other in range(index, len(rows))
+            if row >> other & 1 and rows[other] >> index & 1
+        ),
+    )
+
+
+def expanded(groups: Sequence[Group], pairs: Iterable[tuple[int, int]]) -> set[Pair]:
+    """Return the pairs of addresses in pairs of groups."""
+    return {
+        frozenset({(a.host, a.interface, a.address), (b.host, b.interface, b.address)})
+        for one, other in pairs
+        for a in groups[one].nics
+        for b in groups[other].nics
+        if a.host != b.host
+    }
 
 
 def parsed(platform: str, files: Mapping[str, str | None]) -> Config:
