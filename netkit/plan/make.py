@@ -106,9 +106,8 @@ def ordered(
     """
     if not plan.changed:
         return plan
-    routing = _routing_of(plan)
-    beside = _routing_of(others()) if others and routing else {}
-    order = Order(fabric, plan.changed, {**beside, **routing}, before)
+    has_routing = any(device.routing is not None for device in plan.changed)
+    order = Order(fabric, plan.changed, before, others().changed if others and has_routing else ())
     steps = order.steps()
     staged = {name for step in steps if step.stage for name in step.devices}
     bridges = tuple(_bridge(fabric, name, order.kept[name], sides(name)) for name in order.kept if name in staged)
@@ -120,7 +119,7 @@ def ordered(
         bridges=bridges,
         gone=order.gone(),
         partial=order.partial(),
-        has_routing=bool(routing),
+        has_routing=has_routing,
     )
 
 
@@ -134,10 +133,6 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     rest = replace(plan, devices=tuple(device for device in plan.devices if device.name not in names))
     part = replace(part, groups=grouped(fabric, part.devices))
     return ordered(fabric, part, sides, others=lambda: rest)
-
-
-def _routing_of(plan: Plan) -> dict[str, Routing]:
-    return {device.name: device.routing for device in plan.changed if device.routing is not None}
 
 
 def keeping(fabric: Fabric, name: str, intended: Files, kept: Kept) -> Files:

@@ -15,11 +15,12 @@ from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import Bridge, DevicePlan, Loss, Partial, Routing, Stage, Step
+from netkit.plan.shape import Bridge, DevicePlan, Loss, Partial, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import Clause, HostRoutes, Kept, PrefixRule, Router
+from netkit.platforms.routing import Clause, HostRoutes, Kept, Neighbor, PrefixRule, Router
 from netkit.routing import Cabling, Network, Outlook, State
+from netkit.routing.cabling import End
 from netkit.routing.designed import host_of, router_of
 from netkit.routing.network import Group
 
@@ -33,6 +34,8 @@ CLOSING_S = 1
 """About how long packets over a session that ends are lost where other paths are left: 0.2 s in the lab."""
 MOST_TRIED = 40
 """Devices that a limit leaves out of which each is tried, whether it is needed."""
+UNKNOWN_ASN = 4_294_967_294
+"""Of a switch that is in no fabric, where its neighbors take any other AS: the last private one."""
 NOTHING_LOST = Loss()
 Named = TypeVar("Named", Switch, Host)
 Pairs = dict[tuple[int, int], None]
@@ -54,14 +57,22 @@ class Order:
     """The states of one plan, and the search among its orders."""
 
     def __init__(
-        self, fabric: Fabric, devices: Sequence[DevicePlan], routing: Mapping[str, Routing], before: Sequence[Fabric]
+        self,
+        fabric: Fabric,
+        devices: Sequence[DevicePlan],
+        before: Sequence[Fabric] = (),
+        others: Sequence[DevicePlan] = (),
     ) -> None:
         self._fabric = fabric
         self.devices = {device.name: device for device in devices}
-        self._others = [name for name in routing if name not in self.devices]
-        self._routing, self._before = routing, before
+        every = (*devices, *others)
+        self._routing = {device.name: device.routing for device in every if device.routing is not None}
+        self._others = [name for name in self._routing if name not in self.devices]
+        self._before = before
         self.kept = dict(self._all_kept())
-        self.network = Network(Cabling.of([*before, fabric]), dict(self._routers()), dict(self._hosts()))
+        left = dict(self._cables_left(every))
+        routers = dict(self._routers()) | dict(self._routers_left(left))
+        self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
         self._base = self.network.outlook(State())
         self._last = State(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
@@ -125,6 +136,31 @@ class Order:
         return self._loss(self._lost(self._base.rows, self._goal))
 
     # Configurations
+
+    def _cables_left(self, devices: Iterable[DevicePlan]) -> Iterator[tuple[End, End]]:
+        """Yield the cables of sessions that end because no fabric has the other switch, by what the ports say of it."""
+        known = {switch.name for fabric in (*self._before, self._fabric) for switch in fabric.switches}
+        for device in devices:
+            for session in device.blast.sessions:
+                near, _, far = session.partition("–")
+                name, _, port = near.partition(":")
+                peer, _, peer_port = far.partition(":")
+                if name == device.name and peer_port and peer not in known:
+                    yield (name, port), (peer, peer_port)
+
+    def _routers_left(self, cables: Mapping[End, End]) -> Iterator[tuple[str, Sequence[Router]]]:
+        """Yield the switches that no fabric has: until their neighbors leave them, they pass on what they are told."""
+        sides: dict[str, dict[str, int]] = {}
+        for (name, port), (peer, peer_port) in cables.items():
+            found = self._routing.get(name)
+            running = found.running.neighbors if found and isinstance(found.running, Router) else ()
+            sides.setdefault(peer, {})[peer_port] = max(
+                (side.remote_asn for side in running if side.interface == port), default=0
+            )
+        for peer, asns in sides.items():
+            neighbors = tuple(Neighbor(port, 0) for port in asns)
+            asn = max(asns.values()) or UNKNOWN_ASN
+            yield peer, (Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False),)
 
     def _routers(self) -> Iterator[tuple[str, Sequence[Router]]]:
         for earlier in self._before:  # a switch that goes carries traffic until its neighbours leave it
@@ -238,12 +274,14 @@ class Order:
         return Cost(during, lost, seconds, paths)
 
     def _waiting(self, phases: Mapping[str, int], done: State, name: str) -> list[str]:
-        """Return the ports of a device whose session is up before its change, not after it, and again at last."""
+        """Return the ports of a device whose session brings routes before its change, not after it, and again at last.
+
+        It is down until the other end changes too, or the filters of its ends have no prefix in common until then.
+        """
         if name not in self._routing:
             return []
-        is_up = self.network.established
-        ports = is_up(State(phases), name) & is_up(self._last, name)
-        return sorted(ports - is_up(done, name)) if ports else []
+        ports = self.network.speaking(State(phases), name) & self.network.speaking(self._last, name)
+        return sorted(ports - self.network.speaking(done, name)) if ports else []
 
     def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Pairs, int, int]:
         down: set[tuple[str, str]] = set()

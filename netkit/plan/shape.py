@@ -81,7 +81,7 @@ class Step:
     during: Loss = Loss()
     after: Loss = Loss()
     waiting: tuple[str, ...] = ()
-    """Ends of its devices' sessions, as `device:port`, that stay down until the other end changes in a later step."""
+    """Ends of its devices' sessions, as `device:port`, that stay down or bring no routes until a later step."""
 
 
 @dataclass(frozen=True, slots=True)

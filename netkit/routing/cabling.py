@@ -16,9 +16,11 @@ class Cabling:
     ends: Mapping[End, End]
 
     @classmethod
-    def of(cls, fabrics: Iterable[Fabric]) -> "Cabling":
-        """Return the cables of fabrics; where two differ, the last one holds."""
+    def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
+        """Return the cables of fabrics, and some that none of them has; where two differ, the last one holds."""
         ends: dict[End, End] = {}
+        for near, far in (left or {}).items():
+            ends[near], ends[far] = far, near
         for fabric in fabrics:
             for link in fabric.links():
                 near, far = (link.device, link.port), (link.peer, link.peer_port)

@@ -12,6 +12,7 @@ integers whatever the number of destinations.
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from netkit.platforms.routing import NO_MAP, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
@@ -190,6 +191,27 @@ class Network:
     def established(self, state: State, name: str) -> frozenset[str]:
         """Return the ports of a device with a session."""
         return frozenset(near.interface for _, _, near in self._tables(state).links.get(name, ()))
+
+    def speaking(self, state: State, name: str) -> frozenset[str]:
+        """Return the ports of a device with a session over which a route may pass, both ways."""
+        links = self._tables(state).links.get(name, ())
+        return frozenset(
+            near.interface
+            for peer, far, near in links
+            if self._is_passed((peer, far), (name, near), state) and self._is_passed((name, near), (peer, far), state)
+        )
+
+    def _is_passed(self, sender: tuple[str, Neighbor], receiver: tuple[str, Neighbor], state: State) -> bool:
+        """Whether any prefix, the sender's own first, gets from one end of a session to the other."""
+        filters = [
+            (_clauses(self.router(state, name), route_map), self.router(state, name).prefix_lists)
+            for name, route_map in ((sender[0], sender[1].outbound), (receiver[0], receiver[1].inbound))
+        ]
+        return any(
+            all(_permits(clauses, lists, _network(prefix)) for clauses, lists in filters)
+            for name in (sender[0], *self._names)
+            for prefix in self._origins[name, self._phase(state, name)]
+        )
 
     def at(self, leaf: str) -> int:
         """Return the groups at a leaf, a bit for each."""
@@ -440,6 +462,11 @@ def _shared_asns(routers: Mapping[str, Sequence[Router]]) -> frozenset[int]:
 
 def _prefix(network: IPv4Network) -> Prefix:
     return int(network.network_address), network.prefixlen
+
+
+@lru_cache(maxsize=4096)
+def _network(prefix: Prefix) -> IPv4Network:
+    return IPv4Network(prefix)
 
 
 def _originated(router: Router) -> Iterator[Prefix]:

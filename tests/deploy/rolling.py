@@ -24,7 +24,7 @@ from tests.lab.running import write_fabric
 from tests.plan.replay import Address, Pair, Transition
 from tests.platforms.samples import files_of
 
-INTERVAL_S = 0.04
+INTERVAL_S = 0.035
 QUIET_S = 1.5
 """How long all call each other before the first wave and after the last."""
 DEPLOY = ("deploy", "--yes", "--disruptive", "--busy", "--watch", "1")

@@ -50,8 +50,7 @@ class Transition:
         part = planning.make(after, there, intended, is_part=True)
         sides = planning.sides_of(there, intended)
         plan = planning.ordered(after, part, sides, before=(before,))
-        routing = {device.name: device.routing for device in part.changed if device.routing is not None}
-        order = Order(after, part.changed, routing, (before,)) if part.changed else None
+        order = Order(after, part.changed, (before,)) if part.changed else None
         return cls((before, after), running, intended, plan, order)
 
     def configs(self) -> dict[str, Config]:

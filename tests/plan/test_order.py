@@ -121,6 +121,31 @@ def test_the_opposite_order_loses_pairs(platform: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("first", "second"), [("one spine", "other spine"), ("three spines", "one spine"), ("three spines", "other spine")]
+)
+def test_a_spine_that_is_in_no_fabric_any_more_carries_traffic_until_it_is_left(
+    platform: str, first: str, second: str
+) -> None:
+    found = transition(platform, EDITS[first], EDITS[second])
+    there = {name: found.running[name] for name in found.intended}
+    as_deployed = planning.make(found.fabrics[-1], there, found.intended)  # which does not know what was before
+    assert as_deployed.steps == found.plan.steps
+    assert bool(as_deployed.worst) == any(lost for _, _, lost in found.lost())
+    assert_loses_only_what_it_names(found)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_sessions_between_old_and_new_addresses_bring_no_routes_until_both_ends_have_changed(platform: str) -> None:
+    found = transition(platform, EDITS["renumbered"], EDITS["loopbacks"])
+    first, *_, last = (step for step in found.plan.steps if not step.devices[0].startswith("gpu"))
+    assert {end.partition(":")[0] for end in first.waiting} == set(first.devices)
+    assert not last.waiting
+    kept = transition(platform, {}, EDITS["renumbered"])  # loopbacks stay, and are routes as well
+    assert not any(step.waiting for step in kept.plan.steps)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
 def test_the_order_is_the_same_every_time(platform: str) -> None:
     plans = [needs_order(platform, "higher ceilings").plan for _ in range(2)]
     assert planning.write(plans[0]) == planning.write(plans[1])
