@@ -32,6 +32,8 @@ class CheckRequest:
     is_notifying: bool = False
     deadline: str = ""
     lists: bool = False
+    compared: tuple[str, str] | None = None
+    """Snapshots or stored runs: before, and after."""
 
 
 def check_profile(name: str) -> None:

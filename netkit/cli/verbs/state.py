@@ -61,6 +61,12 @@ def check(
     report: Annotated[
         Path | None, typer.Option("--report", help="Also write the report here: .html, or .json.", metavar="FILE")
     ] = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare", help="What changed between two snapshots, or two stored runs.", metavar="BEFORE AFTER"
+        ),
+    ] = None,
     lists: Annotated[bool, typer.Option("--list", help="List the checks; judge nothing.")] = False,
     new: Annotated[
         str | None, typer.Option("--new", help="Write a check of your own to start from.", metavar="NAME")
@@ -91,8 +97,9 @@ def check(
         is_notifying=notify,
         deadline=deadline,
         lists=lists,
+        compared=compare,
     )
-    _run("check.check", asked)
+    _run("check.check" if compare is None else "check.compare", asked)
 
 
 def report(

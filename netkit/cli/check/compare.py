@@ -1,0 +1,163 @@
+"""`netkit check --compare BEFORE AFTER`."""
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import fields, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from netkit.cli.check.check import judged_of
+from netkit.cli.check.checking import Checking
+from netkit.cli.check.history import chosen, judged_again
+from netkit.cli.check.request import CheckRequest
+from netkit.cli.check.stored import place_of, source_of
+from netkit.cli.fabric import CHECKS, beside
+from netkit.design.select import select
+from netkit.errors import CheckError, Problem, UsageError
+from netkit.facts import Snapshot
+from netkit.facts.device import KINDS
+from netkit.judge import Check, Scene, catalog
+from netkit.judge.difference import Differences, differences
+from netkit.report.comparison_text import comparison_json, comparison_markdown, comparison_text
+from netkit.report.comparison_view import Comparison, Side, attached, causes
+from netkit.report.judgement_view import Judged
+from netkit.store.store import open_store
+
+FORMATS: Mapping[str, Callable[[Comparison], str]] = {
+    "text": comparison_text,
+    "json": comparison_json,
+    "markdown": comparison_markdown,
+}
+TAKEN = frozenset({"folder", "compared", "names", "limit", "lab", "output", "store"})
+WORSE = 1
+FEWEST = 64
+"""Fewer devices are judged sooner than a process starts."""
+
+
+def run(asked: CheckRequest) -> int:
+    """Compare two states of a fabric; return 1 when anything is worse in the later one."""
+    _refuse(asked)
+    checking = Checking.of(asked.folder, limit=asked.limit, lab="", window_s=0.0, snapshot=None)
+    fabric = checking.project.fabric
+    with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
+        checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    first, second = asked.compared or ("", "")
+    with _side(first, asked, checking, checks) as early, _side(second, asked, checking, checks) as late:
+        (after, new), (before, old) = late(), early()
+    if not before.devices & after.devices:
+        what = f"{before.name} and {after.name} have no device in common"
+        raise CheckError(Problem(what, "compare two that look at the same devices"))
+    found = _facts(asked, checks, old, new)
+    peers = {(one.device, one.port): one.peer for one in fabric.links()}
+    peers |= {(one.peer, one.peer_port): one.device for one in fabric.links()}
+    cable = Scene(fabric, Snapshot(fabric.name, 0.0, {})).cable
+    changes, rest = attached(causes(before, after, peers), found.found, cable)
+    notes = tuple(_notes(before, after))
+    result = Comparison(fabric.name, before, after, changes, rest, found.uncompared, notes)
+    sys.stdout.write(FORMATS[asked.output](result))
+    return WORSE if result.is_worse else 0
+
+
+def _refuse(asked: CheckRequest) -> None:
+    """Refuse options that ask a device, or write what one run saw."""
+    if asked.output not in FORMATS:
+        raise UsageError(Problem(f"no output format {asked.output!r} of a comparison", f"use {', '.join(FORMATS)}"))
+    usual = CheckRequest(asked.folder)
+    other = [one.name for one in fields(asked) if one.name not in TAKEN]
+    if any(getattr(asked, name) != getattr(usual, name) for name in other):
+        what = "--compare reads two snapshots or stored runs, and asks no device"
+        raise UsageError(Problem(what, "give it NAMES, --limit, --format, and --store and --lab of stored runs"))
+
+
+@contextmanager
+def _side(
+    name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]
+) -> Iterator[Callable[[], tuple[Side, Scene | None]]]:
+    """Yield what returns one of both states: a file that is judged now, or a stored run as it was judged."""
+    file = Path(name)
+    if not file.exists() and "/" not in name and file.suffix not in {".json", ".gz"}:
+        found = _stored(name, asked, checking, checks)
+        yield lambda: (found, None)
+        return
+    scene = replace(checking, snapshot=file).scene()
+    scene = replace(scene, names=frozenset(scene.devices) & scene.snapshot.devices.keys())
+    if name == (asked.compared or ("",))[0] and len(scene.devices) >= FEWEST and len(os.sched_getaffinity(0)) > 1:
+        with _judged_beside(scene, checks) as judged:
+            yield lambda: (_of(name, judged(), scene), scene)
+        return
+    yield lambda: (_of(name, judged_of(scene, checks), scene), scene)
+
+
+@contextmanager
+def _judged_beside(scene: Scene, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
+    """Judge in a process of its own while this one goes on; only the judgement is sent, the facts are here."""
+    processes = multiprocessing.get_context("fork")
+    receiver, sender = processes.Pipe(duplex=False)
+    worker = processes.Process(target=_judge, args=(scene, checks, sender), daemon=True)
+    worker.start()
+    sender.close()
+
+    def judged() -> Judged:
+        try:
+            found: Judged = receiver.recv()
+        except EOFError:
+            raise CheckError(
+                Problem("the process that judged the first state died", "is there enough memory?")
+            ) from None
+        return found
+
+    try:
+        yield judged
+    finally:
+        receiver.close()
+        worker.kill()
+        worker.join()
+
+
+def _judge(scene: Scene, checks: Sequence[Check], sender: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
+    sender.send(judged_of(scene, checks))
+
+
+def _of(name: str, judged: Judged, scene: Scene | None) -> Side:
+    snapshot = scene.snapshot if scene is not None else None
+    return Side(name, judged.taken_s, judged.window_s, judged.judgement, judged.layers, snapshot)
+
+
+def _stored(name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]) -> Side:
+    source = source_of(checking.project.fabric.name, asked.lab)
+    with open_store(place_of(asked.store or "."), is_new_allowed=False) as store:
+        one = chosen(store.runs(source), name)
+        judged = judged_again(one, store.judgement(one))
+    names, wanted = {device.name for device in checking.devices}, {check.name for check in checks}
+    results = tuple(
+        replace(result, findings=tuple(each for each in result.findings if each.device in {"", *names}))
+        for result in judged.judgement.results
+        if result.check in wanted and result.device in {"fabric", *names}
+    )
+    return _of(one.name, replace(judged, judgement=replace(judged.judgement, results=results)), None)
+
+
+def _facts(asked: CheckRequest, checks: Sequence[Check], old: Scene | None, new: Scene | None) -> Differences:
+    """Return what is different in the facts: of chosen checks, in those that they need."""
+    if old is None or new is None:
+        return Differences((), ())
+    seen = {*old.snapshot.devices, *new.snapshot.devices}
+    names = [device.name for device in select(new.fabric, asked.limit) if device.name in seen]
+    if not asked.limit:
+        names += sorted(seen - set(new.fabric.names))
+    kinds = {kind for check in checks for kind in check.needs} if asked.names else set(KINDS)
+    return differences(old.snapshot, new.snapshot, names, kinds, new.limits.light_trend_db)
+
+
+def _notes(before: Side, after: Side) -> Iterator[str]:
+    if after.taken_s < before.taken_s:
+        yield f"{after.name} was taken earlier than {before.name}: exchange them to see what happened"
+    if before.snapshot is None or after.snapshot is None:
+        yield "a stored run keeps findings and no facts: only causes are compared"
+    elif not before.window_s or not after.window_s:
+        yield "no rates are compared: that takes two samples of counters in both snapshots"

@@ -1,0 +1,246 @@
+"""Two judged states of one fabric, before and after: which causes came and went, and what else is different."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from netkit.facts import Snapshot
+from netkit.judge.cause import own
+from netkit.judge.difference import ORDER, Difference, Uncompared
+from netkit.judge.finding import Finding, Verdict
+from netkit.judge.group import Layers, Trouble, troubles
+from netkit.judge.run import FABRIC, Judgement
+from netkit.report.plan_view import counted, listed
+from netkit.store.state import Key, Peers, after, key_of, without_half_seen
+
+Fate = Literal["came", "worse", "unknown", "better", "went"]
+FATES: tuple[Fate, ...] = get_args(Fate)
+"""What became of a cause, in the order it is shown."""
+WORDS: Mapping[Fate, str] = {
+    "came": "came",
+    "worse": "got worse",
+    "unknown": "not known any more",
+    "better": "got better",
+    "went": "went",
+}
+WORSE: tuple[Fate, ...] = ("came", "worse")
+MOST_PLACES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of two states that are compared."""
+
+    name: str
+    """A file, or a stored run."""
+    taken_s: float
+    window_s: float
+    judgement: Judgement
+    layers: Layers
+    snapshot: Snapshot | None = None
+    """None of a stored run: a store keeps no facts."""
+
+    @property
+    def devices(self) -> frozenset[str]:
+        """Return the devices that were judged."""
+        return frozenset(result.device for result in self.judgement.results if result.device != FABRIC)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseChange:
+    """What became of a cause."""
+
+    fate: Fate
+    trouble: Trouble
+    was: str = ""
+    """How it stood before, where it was there and that is different now."""
+    differences: tuple[Difference, ...] = ()
+    """What is different at the places of its findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Differences that say the same of several places, the largest first where they are measured."""
+
+    members: tuple[Difference, ...]
+
+    @property
+    def first(self) -> Difference:
+        """Return the one that stands for all."""
+        return self.members[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All that is different between two states of a fabric."""
+
+    fabric: str
+    before: Side
+    after: Side
+    causes: tuple[CauseChange, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    """Those at no place of a cause that changed."""
+    uncompared: tuple[Uncompared, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether anything is worse than before."""
+        has_worse = any(one.is_worse for one in self.differences)
+        return has_worse or any(one.fate in WORSE for one in self.causes)
+
+
+def headline(found: Comparison) -> str:
+    """Return what became of the fabric, in one line."""
+    fates = [one.fate for one in found.causes]
+    causes = [(fates.count(fate), WORDS[fate]) for fate in FATES]
+    parts = [f"{counted(number, 'cause')} {word}" for number, word in causes if number]
+    kinds = ((True, "worse"), (None, "neither worse nor better"), (False, "better"))
+    numbers = [(sum(one.is_worse is kind for one in found.differences), word) for kind, word in kinds]
+    told = ", ".join(f"{number:,} {word}" for number, word in numbers if number)
+    parts += [f"other differences: {told}"] * bool(told)
+    verdict = "worse" if found.is_worse else "nothing worse" if parts else "no difference"
+    devices = counted(len(found.before.devices & found.after.devices), "device")
+    return f"{found.fabric}: {verdict} on {devices}{': ' * bool(parts)}{'; '.join(parts)}"
+
+
+def causes(before: Side, after_: Side, peers: Peers) -> tuple[CauseChange, ...]:
+    """Return what became of each cause; of one that nobody could judge the second time, that is not known."""
+    return tuple(_Fates(before, after_, peers).all())
+
+
+class _Fates:
+    """The findings of both states, and how each place stands in the other."""
+
+    def __init__(self, before: Side, after_: Side, peers: Peers) -> None:
+        self._before, self._after = before, after_
+        self._was = after({}, before.judgement, before.devices, before.taken_s)
+        judged = without_half_seen(
+            after(self._was, after_.judgement, after_.devices, after_.taken_s), after_.judgement, after_.devices, peers
+        )
+        self._well = {key for key, one in judged.items() if one.verdict is Verdict.PASS}
+        self._old = {own(one[0]): one for one in _groups(before.judgement)}
+        self._old_of = {key_of(finding): group for group in self._old.values() for finding in group}
+        self._is_bad = {key_of(finding) for group in _groups(after_.judgement) for finding in group}
+
+    def all(self) -> Iterator[CauseChange]:
+        found: dict[Fate, list[Finding]] = {fate: [] for fate in FATES}
+        was: dict[Key, str] = {}
+        for group in _groups(self._after.judgement):
+            fate, told = self._fate(group)
+            if fate is not None:
+                found[fate] += group
+                was[key_of(group[0])] = told
+        for group in self._old.values():
+            head = key_of(group[0])
+            if head not in self._is_bad:
+                gone = [one for one in group if key_of(one) not in self._is_bad]
+                found["went" if head in self._well else "unknown"] += gone
+        for fate in FATES:
+            layers = self._before.layers if fate in {"went", "unknown"} else self._after.layers
+            for trouble in troubles(found[fate], layers):
+                yield CauseChange(fate, trouble, was.get(key_of(trouble.head), ""))
+
+    def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:
+        """Return what became of a cause that is there now, and how it stood."""
+        head = key_of(group[0])
+        if head not in self._was:
+            return "came", ""
+        old = self._old_of[head]
+        if key_of(old[0]) in self._well:  # what it followed from went; it is still there itself
+            old = [one for one in old if key_of(one) in {key_of(one) for one in group}]
+        verdicts = max(one.verdict for one in old), max(one.verdict for one in group)
+        if verdicts[0] is not verdicts[1]:
+            return "worse" if verdicts[1] > verdicts[0] else "better", f"was {verdicts[0].word}"
+        if len(old) != len(group):
+            return "worse" if len(group) > len(old) else "better", f"was {counted(len(old), 'finding')}"
+        return None, ""
+
+
+def _groups(judgement: Judgement) -> list[list[Finding]]:
+    """Return what is wrong by cause, the finding that names it first."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in judgement.findings:
+        if finding.verdict > Verdict.SKIPPED:
+            groups.setdefault(own(finding), []).append(finding)
+    return [sorted(group, key=lambda one: (one.is_symptom, -one.verdict)) for group in groups.values()]
+
+
+def attached(
+    changes: Sequence[CauseChange], found: Iterable[Difference], cable: Callable[[str, str], str]
+) -> tuple[tuple[CauseChange, ...], tuple[Difference, ...]]:
+    """Return causes with what is different at their places or at the other end of the cable there, and the rest."""
+    owners: dict[tuple[str, str], int] = {}
+    for number, change in enumerate(changes):
+        for finding in (change.trouble.head, *change.trouble.symptoms):
+            owners.setdefault(_spot(finding.device, finding.place, cable), number)
+    taken: dict[int, list[Difference]] = {}
+    rest: list[Difference] = []
+    for one in found:
+        owner = owners.get(_spot(one.device, one.place, cable))
+        (rest if owner is None else taken.setdefault(owner, [])).append(one)
+    causes = (replace(change, differences=tuple(taken.get(number, ()))) for number, change in enumerate(changes))
+    return tuple(causes), tuple(rest)
+
+
+def _spot(device: str, place: str, cable: Callable[[str, str], str]) -> tuple[str, str]:
+    for port in (place, place.rpartition("/")[0]):
+        if found := cable(device, port):
+            return "", found
+    return device, place
+
+
+def alike(found: Iterable[Difference]) -> list[Alike]:
+    """Return differences that say the same together: what is worse first, then by weight, then by how many."""
+    groups: dict[tuple[object, ...], list[Difference]] = {}
+    for one in found:
+        values = (one.was, one.now) if one.amount is None else ()
+        groups.setdefault((one.kind, one.what, one.is_worse, *values), []).append(one)
+    result = [Alike(tuple(sorted(group, key=lambda one: -(one.amount or 0.0)))) for group in groups.values()]
+    return sorted(result, key=_weight)
+
+
+def _weight(group: Alike) -> tuple[int, int, int]:
+    worse = {True: 0, None: 1, False: 2}[group.first.is_worse]
+    return worse, ORDER.index(group.first.kind), -len(group.members)
+
+
+def change_text(one: Difference) -> str:
+    """Return what changed in one line, without where."""
+    if not one.was and one.now == "yes":
+        return one.what
+    if not one.was:
+        return f"{one.what}: new" + (f", {one.now}" if one.now not in {"there", "seen"} else "")
+    if not one.now:
+        return f"{one.what}: gone" + (f", was {one.was}" if one.was not in {"there", "seen"} else "")
+    return f"{one.what}: {one.was} → {one.now}"
+
+
+def alike_text(group: Alike) -> str:
+    """Return what changed, and where."""
+    first, number = group.first, len(group.members)
+    text = change_text(first)
+    if number == 1:
+        return f"{text}, {_place(first)}"
+    devices = tuple(dict.fromkeys(one.device for one in group.members))
+    places = tuple(dict.fromkeys(one.place for one in group.members))
+    if first.amount is not None:
+        return f"{text}, {_place(first)}; {counted(number - 1, 'more place')} on {listed(devices)}"
+    if places == ("",):
+        return f"{text}, {listed(devices)}"
+    if len(devices) == 1 or len(places) == 1:
+        return f"{text}, {listed(places)} of {listed(devices)}"
+    return f"{text}, {number:,} places on {listed(devices)}"
+
+
+def _place(one: Difference) -> str:
+    return ":".join(filter(None, (one.device, one.place)))
+
+
+def uncompared_text(found: Iterable[Uncompared]) -> Iterator[str]:
+    """Yield what could not be compared, how often, and why; the most frequent first."""
+    devices: dict[tuple[str, str], list[str]] = {}
+    for one in found:
+        devices.setdefault((one.kind.replace("_", " "), one.reason), []).append(one.device)
+    for (kind, reason), names in sorted(devices.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield f"{kind}, {listed(tuple(names))}: {reason}"
