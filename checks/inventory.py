@@ -7,8 +7,10 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.host import NicFacts
 from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge.approved import Part, approved_of, unapproved
 
 Read = Callable[[NicFacts], str]
+UPDATE = "update it to approved firmware with the host drained, or approve this one under firmware in the intent"
 
 
 @device_check(layer="host", needs=["system"], on="switch", follows=[])
@@ -40,17 +42,36 @@ def nics(scene: Scene) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
     One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases. Bring
-    it to the release of the others.
+    it to the release of the others. Firmware of kinds that the intent lists is held against that list alone.
     """
     reads: Mapping[str, Read] = {"firmware": lambda nic: nic.firmware, "driver": lambda nic: nic.driver_version}
-    cards = [
-        (seen.name, name, nic)
-        for seen in scene.hosts
-        if not isinstance(seen.facts.nics, Absent)
-        for name, nic in seen.facts.nics.items()
-    ]
+    cards = list(_cards(scene))
     for quantity, read in reads.items():
-        yield from _uniform(quantity, cards, read)
+        listed = scene.fabric.nic_firmware if quantity == "firmware" else {}
+        yield from _uniform(quantity, [card for card in cards if approved_of(_names(card[2]), listed) is None], read)
+
+
+@fabric_check(layer="host", needs=["nics"], follows=[])
+def firmware(scene: Scene) -> Iterator[Finding]:
+    """Every NIC runs firmware that the intent approves for its kind.
+
+    The list is `firmware.nics` of the intent: PSID or part number, and the versions that were qualified. What is not on
+    it was never tried with this fabric's settings. Update the NIC and reset it while its host is drained, or add the
+    version to the list.
+    """
+    if scene.fabric.nic_firmware:
+        parts = (Part(host, name, _names(nic), nic.firmware) for host, name, nic in _cards(scene))
+        yield from unapproved("NIC", parts, scene.fabric.nic_firmware, UPDATE)
+
+
+def _cards(scene: Scene) -> Iterator[tuple[str, str, NicFacts]]:
+    for seen in scene.hosts:
+        if not isinstance(seen.facts.nics, Absent):
+            yield from ((seen.name, name, nic) for name, nic in seen.facts.nics.items())
+
+
+def _names(nic: NicFacts) -> tuple[str, ...]:
+    return tuple(filter(None, (nic.psid, nic.part)))
 
 
 def _uniform(quantity: str, cards: list[tuple[str, str, NicFacts]], read: Read) -> Iterator[Finding]:

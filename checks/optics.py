@@ -9,6 +9,7 @@ from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge.approved import Part, approved_of, unapproved
 from netkit.judge.fade import Readings, faded
 from netkit.judge.light import DARK_DBM, is_weak, limits_of, losses, sends_less
 from netkit.judge.reading import Reading, judged
@@ -17,6 +18,7 @@ from netkit.judge.scene import End
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
 CURRENT = "as its current says where that is high"
 COOL = "see its cooling, then swap it"
+UPDATE = "update it to approved firmware with its link drained, or approve this one under firmware in the intent"
 AGED = "swap the module: its laser grows old"
 ARTICLES = {"optic": "an optic", "aoc": "an aoc", "copper": "a copper"}
 FEWEST_READINGS = 3
@@ -235,7 +237,8 @@ def parts(scene: Scene) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and no serial number is there twice.
 
     Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
-    Bring them to one release; a serial number that is there twice is a copy.
+    Bring them to one release; a serial number that is there twice is a copy. Firmware of part numbers that the intent
+    lists is held against that list alone.
     """
     found = [
         (seen, port, module)
@@ -254,6 +257,8 @@ def parts(scene: Scene) -> Iterator[Finding]:
             text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
             remedy = "see which of them is a copy, or tells old data: reseat both"
             yield warn(port, text, remedy, device=seen.name, cause=f"module {module.serial}", part=module.part)
+        if approved_of((module.part,), scene.fabric.module_firmware):
+            continue
         if not module.firmware:
             yield skip(port, f"{_kind(module)} does not tell its firmware", device=seen.name)
         elif module.firmware != usual[module.part].most_common(1)[0][0]:
@@ -262,6 +267,24 @@ def parts(scene: Scene) -> Iterator[Finding]:
             yield warn(port, text, "update it like the others", device=seen.name, cause=cause, serial=module.serial)
         else:
             yield PASSED
+
+
+@fabric_check(layer="physical", needs=["modules"], follows=[])
+def firmware(scene: Scene) -> Iterator[Finding]:
+    """Every module and cable runs firmware that the intent approves for its part number.
+
+    The list is `firmware.modules` of the intent. Firmware that was not qualified may bring links up late, or err more
+    on one kind of port. Update the module while its link is drained, or add the version to the list. Passive copper has
+    no firmware and is not looked at.
+    """
+    if scene.fabric.module_firmware:
+        parts = (
+            Part(seen.name, port, (module.part,) if module.part else (), module.firmware)
+            for seen in scene.devices.values()
+            for port, module in _modules(seen)
+            if module.kind != "copper"
+        )
+        yield from unapproved("module", parts, scene.fabric.module_firmware, UPDATE)
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])

@@ -54,6 +54,8 @@ def _assemble(blueprint: Blueprint) -> Fabric:
         services=_services(intent),
         switches=tuple(switches.switches(blueprint)),
         hosts=tuple(hosts.hosts(blueprint)),
+        nic_firmware=intent.firmware.nics,
+        module_firmware=intent.firmware.modules,
     )
 
 

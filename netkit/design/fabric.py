@@ -10,6 +10,7 @@ from netkit.hardware import HostModel, Split, SwitchModel
 
 Role = Literal["leaf", "spine", "core", "host"]
 PortRole = Literal["host", "up", "down"]
+Approved = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +290,10 @@ class Fabric:
     services: Services
     switches: tuple[Switch, ...]
     hosts: tuple[Host, ...]
+    nic_firmware: Approved = field(default_factory=dict)
+    """PSID or part number of NICs, or a glob → approved versions."""
+    module_firmware: Approved = field(default_factory=dict)
+    """The same by part number of modules."""
     notes: tuple[Problem, ...] = ()
     _by_name: Mapping[str, Switch | Host] = field(init=False, repr=False, compare=False)
     _by_role: Mapping[str, tuple[Switch, ...]] = field(init=False, repr=False, compare=False)

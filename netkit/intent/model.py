@@ -321,6 +321,17 @@ class Override(Strict):
     )
 
 
+class Firmware(Strict):
+    """Firmware that is approved. A kind that no name fits is only compared with others of its kind."""
+
+    nics: dict[Text, tuple[Text, ...]] = Field(
+        default_factory=dict, description="PSID or part number of a NIC, or a glob: approved versions"
+    )
+    modules: dict[Text, tuple[Text, ...]] = Field(
+        default_factory=dict, description="part number of a module or cable, or a glob: approved versions"
+    )
+
+
 class Thresholds(Strict):
     """Health thresholds of the checks."""
 
@@ -409,6 +420,7 @@ class Intent(Strict):
     routing: Routing = Field(Routing(), description="BGP and BFD")
     services: Services = Field(Services(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")
+    firmware: Firmware = Field(Firmware(), description="approved versions of NICs and modules; read by checks only")
     thresholds: Thresholds = Field(Thresholds(), description="when a check warns or fails")
     overrides: dict[str, Override] = Field(
         default_factory=dict, description="what single devices have different, by name or glob"

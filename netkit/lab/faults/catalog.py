@@ -149,6 +149,13 @@ HARDWARE = (
         (Option("firmware", "46.110.8", "the version it shows"),),
     ),
     Kind(
+        "mixed-nic-firmware",
+        "model",
+        (HOST_NIC,),
+        "A NIC runs other firmware than all its kind, as one that was swapped and not updated.",
+        (Option("firmware", "28.39.3560", "the version it shows"),),
+    ),
+    Kind(
         "adaptive-routing-half-on",
         "model",
         (SWITCH, SWITCH_PORT),

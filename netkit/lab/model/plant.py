@@ -181,6 +181,11 @@ class Plant:
     def _faults_at(self, end: End) -> list[Fault]:
         return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
 
+    def nic_firmware(self, end: End) -> str:
+        """Return the firmware that a NIC runs beside those of its kind; empty for theirs."""
+        found = (fault.text("firmware") for fault in self._faults_at(end) if fault.name == "mixed-nic-firmware")
+        return next(found, "")
+
     def _ailment(self, end: End) -> Ailment:
         if not self._active:
             return HEALTHY

@@ -104,7 +104,7 @@ def nic_reading(
         mtu_bytes=kernel.mtu_bytes,
         carrier_changes=kernel.carrier_changes,
         link_up_s=plant.link_up_s(end),
-        firmware=nics.FIRMWARE,
+        firmware=plant.nic_firmware(end) or nics.FIRMWARE,
         driver=nics.DRIVER,
         part=nics.PART,
         traffic=kernel.traffic,

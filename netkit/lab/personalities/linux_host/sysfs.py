@@ -378,7 +378,8 @@ class Tree:
         """Write what changed."""
         readings = {reading.interface: reading for reading in self._machine.node.nics()}
         for card in self._machine.cards.values():
-            self.files.write(nic_counts(card, readings[card.interface]))
+            reading = readings[card.interface]
+            self.files.write(((f"{rdma_folder(card)}/fw_ver", reading.firmware), *nic_counts(card, reading)))
         if time.monotonic() - self._addresses_at_s > ADDRESSES_S:
             self.refresh_gids()
 

@@ -1,0 +1,101 @@
+"""Firmware of NICs and modules against the list of the intent, and against others of their kind where it has none."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from netkit.facts import Facts
+from netkit.facts.host import NicFacts
+from netkit.facts.optic import Module
+from netkit.judge import Scene
+from netkit.judge.group import troubles
+from netkit.judge.run import run
+from tests.checks.judging import said, shipped, skipped
+from tests.judge.scenes import fabric, observation, scene
+
+PSID, PART = "MT_0000000838", "MCX75310AAS-NEAT"
+
+
+def cards(host: str, *firmware: str, psid: str = PSID, part: str = PART) -> Any:
+    """Return a host whose NICs run so."""
+    names = {f"rail{number}": version for number, version in enumerate(firmware)}
+    nics = {name: NicFacts(name, "", part=part, psid=psid, firmware=version) for name, version in names.items()}
+    return observation(host, Facts(nics=nics))
+
+
+def hosts(approved: Mapping[str, list[str]], *seen: Any) -> Scene:
+    return scene(fabric(firmware={"nics": approved}), *seen)
+
+
+def optics(approved: Mapping[str, list[str]], **modules: Module) -> Scene:
+    return scene(fabric(firmware={"modules": approved}), observation("leaf01", Facts(modules=modules)))
+
+
+def test_a_nic_that_runs_what_is_not_approved_fails_though_most_run_it() -> None:
+    seen = hosts(
+        {PSID: ["28.44.1036", "28.43.1014"]}, cards("gpu01", "28.39.1", "28.39.1"), cards("gpu02", "28.43.1014")
+    )
+    text = f"NIC {PSID} runs firmware 28.39.1; approved is 28.44.1036 or 28.43.1014"
+    found = [("fail", "gpu01", "rail0", text), ("fail", "gpu01", "rail1", text)]
+    assert said(seen, "inventory.firmware") == found
+    assert said(seen, "inventory.nics") == []
+
+
+def test_alike_ones_are_one_cause_and_counted() -> None:
+    seen = hosts({PSID: ["2"]}, cards("gpu01", "1", "2"), cards("gpu02", "1", "2"))
+    check = shipped()["inventory.firmware"]
+    (cause,) = troubles(run(seen, [check]).findings, {check.name: check.layer})
+    assert {(one.device, one.place) for one in (cause.head, *cause.symptoms)} == {
+        ("gpu01", "rail0"),
+        ("gpu02", "rail0"),
+    }
+    assert dict(cause.head.evidence)["differ"] == "2 of 4"
+
+
+def test_two_approved_versions_beside_each_other_are_well() -> None:
+    seen = hosts({PSID: ["1", "2"]}, cards("gpu01", "1"), cards("gpu02", "2"))
+    assert said(seen, "inventory") == said(seen, "inventory.nics") == []
+    assert said(hosts({}, cards("gpu01", "1", "2", "2")), "inventory.nics") == [
+        ("warn", "gpu01", "rail0", "firmware 1, most of its kind have 2")
+    ]
+
+
+def test_a_glob_and_a_part_number_are_meant_where_no_psid_fits() -> None:
+    assert said(hosts({"MT_*": ["1"], PART: ["2"]}, cards("gpu01", "2")), "inventory.firmware") == []
+    text = f"NIC {PSID} runs firmware 2; approved is 1"
+    assert said(hosts({"MT_*": ["1"]}, cards("gpu01", "2")), "inventory.firmware") == [("fail", "gpu01", "rail0", text)]
+    longest = hosts({"MT_*": ["1"], "MT_00*": ["2"]}, cards("gpu01", "2"))
+    assert said(longest, "inventory.firmware") == []
+
+
+def test_what_is_not_known_is_skipped_with_the_reason() -> None:
+    seen = hosts(
+        {"MT_1": ["1"]},
+        cards("gpu01", "", psid="MT_1"),
+        cards("gpu02", "1", "1", psid="", part=""),
+    )
+    nothing = "no firmware is approved that fits: it tells neither part number nor PSID"
+    assert skipped(seen, "inventory.firmware") == [
+        ("gpu01", "rail0", "it does not tell its firmware; MT_1 needs 1"),
+        ("gpu02", "rail0", nothing),
+        ("gpu02", "rail1", nothing),
+    ]
+    assert skipped(hosts({"MT_1": ["1"]}, cards("gpu01", "1")), "inventory.firmware") == [
+        ("gpu01", "rail0", f"no firmware is approved for {PSID}")
+    ]
+    assert said(hosts({"MT_1": ["1"]}, cards("gpu01", "1", "1", "2")), "inventory.nics") == [
+        ("warn", "gpu01", "rail2", "firmware 2, most of its kind have 1")
+    ]
+
+
+def test_modules_are_held_against_their_part_number() -> None:
+    new, old = (Module(kind="optic", part="O-800", serial=text, firmware=text) for text in ("1.1", "1.0"))
+    seen = optics({"O-*": ["1.1"]}, swp1s0=old, swp2s0=new)
+    text = "module O-800 runs firmware 1.0; approved is 1.1"
+    assert said(seen, "optics.firmware") == [("fail", "leaf01", "swp1s0", text)]
+    assert said(seen, "optics.parts") == []
+    copper = Module(kind="copper", part="C-800")
+    assert said(optics({"O-*": ["1.1"]}, swp1s0=copper), "optics.firmware") == []
+    silent = Module(kind="aoc", part="O-800")
+    assert skipped(optics({"O-800": ["1.1"]}, swp1s0=silent), "optics.firmware") == [
+        ("leaf01", "swp1s0", "it does not tell its firmware; O-800 needs 1.1")
+    ]
