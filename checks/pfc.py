@@ -11,10 +11,13 @@ from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fa
 from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
 from netkit.judge.pauses import Pauses, congestion, received, sent
+from netkit.judge.peak import peak
 from netkit.judge.scene import End
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
+BURSTS = "see what sends to it at once, and the balance of uplinks: netkit check load; netkit watch shows it live"
+OLD_PEAK = "its watermark is older than the window, and hides what was within it; who keeps it can clear it"
 UNHEEDED = 0.25
 """Of the pauses of one end, more than this part never arrives where the other one does not take part."""
 BUSY = 0.1
@@ -59,6 +62,72 @@ def _judged(scene: Scene, at: str, pauses: Pauses, words: str, cause: str) -> Fi
     say = fail if verdict is Verdict.FAIL else warn
     window = f"{pauses.frames.seconds or pauses.time_us.seconds:.0f} s"
     return say(at, f"{words}: {pauses}", "netkit check pfc.origin names who causes it", cause=cause, window=window)
+
+
+@device_check(
+    layer="congestion",
+    needs=["buffers", "counters"],
+    on="switch",
+    window=True,
+    follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos"],
+)
+def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No lossless queue comes near the end of its headroom.
+
+    Headroom takes what still arrives once a pause was sent. When it is full, lossless packets are lost; how full it was
+    says so before that. A cable longer than designed, a slow other end or a wrong MTU fills it: compare
+    `netkit design --explain`. Judged is a peak that was reached within the window; netkit clears no watermark.
+    """
+    for port in seen.ports.values():
+        reserved = port.profile.headroom.xoff_bytes if port.profile.headroom else 0
+        for number in scene.fabric.lossless.lossless_priorities if reserved else ():
+            at = place(port.name, number)
+            found = peak(seen, at, "headroom_peak_bytes")
+            if found is None:
+                yield skip(at, "the device does not tell how full its headroom was")
+                continue
+            percent = 100 * found.bytes / reserved
+            if percent <= scene.limits.headroom_warn_percent:
+                yield PASSED
+            elif not found.is_new:
+                yield skip(at, OLD_PEAK)
+            else:
+                text = f"{found.bytes:,} of {reserved:,} bytes of its headroom were full, {percent:.0f} %"
+                cause = _pauses_on(scene.way(seen.name, port.name), number)
+                yield warn(at, text, "see cable length, MTU and the other end: netkit design --explain", cause=cause)
+
+
+@device_check(
+    layer="congestion",
+    needs=["buffers", "counters"],
+    on="switch",
+    window=True,
+    follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos", "links.flaps"],
+)
+def bursts(scene: Scene, seen: Seen) -> Iterator[Finding]:
+    """No queue of RoCE data is full between two looks at it that both find it short.
+
+    A burst of milliseconds fills a queue beyond the point where every packet is marked, pauses neighbours, and is gone
+    when anybody looks: rates and averages stay calm. Many senders to one receiver at once, or a few flows hashed to one
+    uplink, do that. Judged is a peak that was reached within the window, where the device keeps watermarks; an older
+    one says nothing of it. netkit clears no watermark: `sonic-clear queue watermark` and the like are yours.
+    """
+    number = scene.fabric.lossless.roce.priority
+    for port in seen.ports.values():
+        at, ecn = place(port.name, number), port.profile.ecn
+        found = peak(seen, at, "peak_bytes")
+        if found is None:
+            yield skip(at, "the device keeps no watermark of its queue")
+        elif found.bytes <= ecn.max_bytes or (found.most_at_looks or 0) >= ecn.min_bytes:
+            yield PASSED
+        elif not found.is_new:
+            yield skip(at, OLD_PEAK)
+        else:
+            held = "" if found.most_at_looks is None else f", {found.most_at_looks:,} at most at both looks"
+            text = (
+                f"its RoCE queue held {found.bytes:,} bytes in between{held}; all is marked from {ecn.max_bytes:,}"
+            )
+            yield warn(at, text, BURSTS, cause=congestion(seen.name, port.name))
 
 
 @device_check(layer="qos", needs=["counters"], window=True, follows=["qos"])

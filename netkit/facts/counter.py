@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from netkit.facts.qos import Buffer
+
 Counters = Mapping[str, Mapping[str, int]]
 """Name → place → count. A place is a port, or `port/n` for a priority, a queue or a bin of it."""
 Scope = Literal["port", "priority", "queue", "bin"]
@@ -28,6 +30,8 @@ class Sample:
     counters: Counters = field(default_factory=dict)
     boot: str = ""
     """Which start of the device it belongs to, where two samples are not of the same one; else empty."""
+    buffers: Mapping[str, Buffer] = field(default_factory=dict)
+    """`port/priority` → how full its queue was and ever has been, where the device tells that with its counters."""
 
 
 def place(port: str, number: int | str) -> str:

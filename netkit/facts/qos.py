@@ -70,4 +70,6 @@ class Buffer:
 
     used_bytes: int | None = None
     peak_bytes: int | None = None
+    """The most since somebody cleared it; netkit clears nothing."""
     headroom_peak_bytes: int | None = None
+    """The same of the headroom of its priority group."""

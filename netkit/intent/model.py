@@ -345,6 +345,9 @@ class Thresholds(Strict):
     pause_fraction_fail: float = Field(0.05, ge=0, le=1, description="the same; more fails")
     pause_rate_warn: float = Field(100, ge=0, description="pauses a second, where a device does not tell how long")
     pause_rate_fail: float = Field(1000, ge=0, description="the same")
+    headroom_warn_percent: float = Field(
+        50, ge=0, le=100, description="how full the headroom of a lossless queue was within the window; more warns"
+    )
     ber_warn: float = Field(1e-6, ge=0, le=1, description="bit errors before FEC, by bit; more warns")
     ber_fail: float = Field(2.4e-5, ge=0, le=1, description="the same; more fails")
     fec_symbols_warn: int = Field(8, ge=1, le=16, description="wrong symbols in a codeword; 15 can be repaired")

@@ -6,6 +6,7 @@ from typing import Any
 
 from netkit.facts import Absent, Facts, Sample
 from netkit.facts.device import KINDS, NOT_ASKED
+from netkit.facts.qos import Buffer
 from netkit.platforms.view import Reply, View
 
 Replies = Mapping[str, Reply]
@@ -59,7 +60,17 @@ def sample(views: Sequence[View], replies: Replies, readings: Readings | None = 
     found = facts(counting, replies, readings).counters
     answers = [replies[command] for view in counting for command in view.commands if command in replies]
     times = [answer.at_s for answer in answers if answer.at_s and not answer.failure]  # what did not answer has no time
-    return None if isinstance(found, Absent) or not times else Sample(sum(times) / len(times), found)
+    if isinstance(found, Absent) or not times:
+        return None
+    return Sample(sum(times) / len(times), found, buffers=_buffers(views, replies, readings))
+
+
+def _buffers(views: Sequence[View], replies: Replies, readings: Readings | None) -> Mapping[str, Buffer]:
+    """Return how full queues were, where the answers that hold counters tell that, too."""
+    asked = {command for view in views if view.counts for command in view.commands}
+    told = [view for view in views if "buffers" in view.yields and asked.issuperset(view.commands)]
+    found = facts(told, replies, readings).buffers
+    return {} if isinstance(found, Absent) else found
 
 
 def _parts(view: View, answers: Answers) -> Iterator[tuple[str, Any]]:

@@ -38,6 +38,8 @@ def port_reading(
         shown = _accounted(plant, end, account, shown, now_s)
     headroom = port.profile.headroom
     xoff_bytes = headroom.xoff_bytes if headroom else 0
+    if kernel.is_crowded:
+        out.queue_peak = max(out.queue_peak, 1.0)
     gauge = ports.gauges(out, in_, xoff_bytes, now_s, is_crowded=kernel.is_crowded)
     fec = side.fec if side and side.fec else port.profile.fec
     return PortReading(

@@ -1,0 +1,43 @@
+"""Peaks of queues within the window, from watermarks that nobody but their owner clears."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from netkit.facts import Absent
+from netkit.facts.qos import Buffer
+from netkit.judge.scene import Seen
+
+Watermark = Literal["peak_bytes", "headroom_peak_bytes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """How full a queue ever was since its watermark was cleared."""
+
+    bytes: int
+    is_new: bool
+    """Whether that was within the window: the watermark rose, or was cleared in it and has come up again. Of one that
+    stands as it stood, nobody knows when it was reached; within the window the queue was no longer than that."""
+    most_at_looks: int | None
+    """The more that it held at both ends of the window; None where the device does not tell."""
+
+
+def peak(seen: Seen, at: str, watermark: Watermark) -> Peak | None:
+    """Return the peak of a queue; None where the device does not tell."""
+    last = _level(seen, at)
+    value: int | None = getattr(last, watermark)
+    if value is None:
+        return None
+    samples = seen.observation.samples
+    first = samples[0].buffers.get(at) if len(samples) > 1 and samples[0].boot == samples[-1].boot else None
+    before: int | None = None if first is None else getattr(first, watermark)
+    held = [one.used_bytes for one in (first, last) if one is not None and one.used_bytes is not None]
+    return Peak(value, before is not None and before != value, max(held, default=None))
+
+
+def _level(seen: Seen, at: str) -> Buffer:
+    """Return how full a queue was at the end of the window, or else whenever it was read."""
+    samples, facts = seen.observation.samples, seen.facts.buffers
+    if samples and at in samples[-1].buffers:
+        return samples[-1].buffers[at]
+    return Buffer() if isinstance(facts, Absent) else facts.get(at, Buffer())
