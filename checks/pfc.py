@@ -124,9 +124,7 @@ def bursts(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield skip(at, OLD_PEAK)
         else:
             held = "" if found.most_at_looks is None else f", {found.most_at_looks:,} at most at both looks"
-            text = (
-                f"its RoCE queue held {found.bytes:,} bytes in between{held}; all is marked from {ecn.max_bytes:,}"
-            )
+            text = f"its RoCE queue held {found.bytes:,} bytes in between{held}; all is marked from {ecn.max_bytes:,}"
             yield warn(at, text, BURSTS, cause=congestion(seen.name, port.name))
 
 
