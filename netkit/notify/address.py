@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
+from netkit.judge import Verdict
 from netkit.notify import alert, message
 from netkit.notify.news import News
 from netkit.notify.settings import Alertmanager, AnyReceiver
 from netkit.store import Source
+from netkit.store.change import open_counts
 from netkit.store.outbox import Post
 from netkit.store.silence import SilenceEnd
 
@@ -20,8 +22,9 @@ def posts(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Itera
         events = [event for event in news.events if receiver.wants(event)]
         ends = [one.text for one in news.ends if _is_told(receiver, one)]
         if events or ends:
-            covered = (one for key, one in news.standings.items() if receiver.covers(key.check, key.device))
-            open_now = [one.told.now for one in covered if one.told.now >= receiver.least]
+            covered = (item for item in news.standings.items() if receiver.covers(item[0].check, item[0].device))
+            bad = ((key, one) for key, one in covered if one.told.now >= max(receiver.least, Verdict.WARN))
+            open_now = open_counts((key, one.cause, one.told.now) for key, one in bad)
             yield Post(receiver.name, message.body(news.at_s, events, open_now, ends))
 
 

@@ -39,7 +39,7 @@ def _is_told(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
 
 
 def _firing(key: Key, standing: Standing, source: Source) -> Plain:
-    cause = f"{standing.cause}: {standing.cause_text}" if standing.cause else ""
+    cause = f"{standing.cause}: {standing.cause_text}" if standing.cause_text else ""
     told = {"summary": f"{key.id}: {standing.text}", "cause": cause, "remedy": standing.remedy}
     told |= {"flapping": "it comes and goes"} if standing.told.is_flapping else {}
     return alert_of(key, standing.told.level, source, standing.since_s, told)

@@ -7,6 +7,7 @@ from typing import Any
 
 from netkit.judge import Verdict
 from netkit.notify.damping import Kind
+from netkit.store.change import Change
 from netkit.store.state import Key
 
 
@@ -28,8 +29,11 @@ class Event:
     cause: str = ""
     """The state that this one is a symptom of; empty when it is a cause itself."""
     cause_text: str = ""
+    """What is wrong there; empty where the same is wrong at all places of the cause."""
     silence: str = ""
     """By whom, why and until when it is silenced, when it is told for that."""
+    change: Change | None = None
+    """What became of the cause: the same for all events of a run that share it."""
 
     @property
     def level(self) -> Verdict:
@@ -65,6 +69,7 @@ def plain(event: Event) -> dict[str, Any]:
         "cause": event.cause,
         "cause_text": event.cause_text,
         "silence": event.silence,
+        "change": event.change,
     }
 
 
@@ -83,4 +88,5 @@ def event_of(told: Mapping[str, Any]) -> Event:
         told["cause"],
         told["cause_text"],
         told.get("silence", ""),  # an earlier netkit may have left it in the outbox
+        told.get("change"),
     )

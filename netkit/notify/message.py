@@ -1,6 +1,5 @@
 """What one receiver is told at once: events of one or more runs by cause, the worst first, below a digest. Pure."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 from netkit.judge import Verdict
 from netkit.judge.group import MANY
 from netkit.notify.event import Event, event_of, plain
+from netkit.report.changes_text import digest_text, standing_text
 from netkit.report.plan_view import counted, listed, shown
+from netkit.store.change import change_of
 
-FATES = ("worse", "better", "flapping", "silenced", "well again")
 MOST_ENDS = 20
-SEVERITIES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Message:
     at_s: float
     """The last run it tells of."""
     open: Mapping[str, int]
-    """Verdict → how many states stand so now."""
+    """Verdict → how many causes are open with it, and how many devices were not reached."""
     events: tuple[Event, ...]
     link: str = ""
     """Where more is to be seen."""
@@ -45,14 +44,18 @@ class Group:
 
     @property
     def word(self) -> str:
-        """Return what became of it, in a word."""
+        """Return how it stands, in a word."""
         return word(self.head)
 
+    @property
+    def change(self) -> str:
+        """Return what became of it, in a word."""
+        return change(self.head)
 
-def body(at_s: float, events: Sequence[Event], standing: Iterable[Verdict], ends: Sequence[str] = ()) -> dict[str, Any]:
+
+def body(at_s: float, events: Sequence[Event], standing: Mapping[str, int], ends: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a run gives a receiver, as the outbox keeps it."""
-    counts = Counter(one.word for one in standing if one > Verdict.SKIPPED)
-    return {"at_s": at_s, "open": dict(counts), "events": [plain(event) for event in events], "ends": list(ends)}
+    return {"at_s": at_s, "open": dict(standing), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
 def message(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
@@ -72,29 +75,34 @@ def word(event: Event) -> str:
     return "well" if event.is_well else event.now.word
 
 
+def change(event: Event) -> str:
+    """Return what became of the cause of an event, in a word; without one, what became of the state."""
+    if word(event) in {"flapping", "silenced"}:
+        return word(event)
+    return event.change or change_of([(event.before, event.now)]) or ("gone" if event.is_well else "new")
+
+
 def groups(events: Sequence[Event]) -> tuple[Group, ...]:
     """Return events by cause, the worst first; after that what flaps, what is silenced, and what is well again."""
     by_cause: dict[tuple[str, str], list[Event]] = {}
     for event in events:
-        by_cause.setdefault((_fate(event), event.cause or event.key.id), []).append(event)
+        by_cause.setdefault((change(event), event.cause or event.key.id), []).append(event)
     found = [_group(cause, members) for (_, cause), members in by_cause.items()]
     return tuple(sorted(_alike(found), key=_weight))
 
 
-def _fate(event: Event) -> str:
-    return word(event) if word(event) in {"well", "flapping", "silenced"} else "bad"
-
-
 def _group(cause: str, members: list[Event]) -> Group:
-    ordered = sorted(members, key=lambda one: (one.key.id != cause, -one.level, one.key))
-    return Group(ordered[0], tuple(ordered))
+    ordered = sorted(members, key=lambda one: (one.key.id != cause, one.is_well, -one.level, one.key))
+    head = ordered[0]
+    is_alike = len(ordered) >= MANY and all((one.key.check, one.text) == (head.key.check, head.text) for one in ordered)
+    return Group(head, tuple(ordered), is_alike=is_alike)
 
 
 def _alike(found: Iterable[Group]) -> Iterator[Group]:
     """Yield groups; what is the same at many places becomes one."""
     same: dict[tuple[str, str, str], list[Group]] = {}
     for group in found:
-        same.setdefault((group.head.key.check, group.head.text, group.word), []).append(group)
+        same.setdefault((group.head.key.check, group.head.text, group.change), []).append(group)
     for members in same.values():
         if len(members) < MANY:
             yield from members
@@ -104,36 +112,19 @@ def _alike(found: Iterable[Group]) -> Iterator[Group]:
 
 
 def _weight(group: Group) -> tuple[int, int, int, str]:
-    rank = ("bad", "flapping", "silenced", "well").index(_fate(group.head))
+    rank = {"flapping": 1, "silenced": 2, "gone": 3}.get(group.change, 0)
     return rank, -max(one.level for one in group.events), -len(group.events), group.head.key.id
 
 
 def digest(told: Message) -> str:
     """Return the message in a line."""
-    fates = Counter(_change(event) for event in told.events)
-    news = [f"{fates[one]} {one}" for one in FATES if fates[one]]
+    news = [digest_text([group.change for group in groups(told.events)])] if told.events else []
     news += [f"{counted(len(told.ends), 'silence')} ended"] if told.ends else []
     return shown(f"{_place(told)}: {', '.join(news)}; {standing_text(told.open)}")
 
 
-def _change(event: Event) -> str:
-    if event.kind == "flapping":
-        return "flapping"
-    if event.is_well:
-        return "well again"
-    if word(event) == "silenced":
-        return "silenced"
-    return "better" if event.now < event.before else "worse"
-
-
 def _place(told: Message) -> str:
     return f"{told.fabric} (lab {told.lab})" if told.lab else told.fabric
-
-
-def standing_text(standing: Mapping[str, int]) -> str:
-    """Return how much stands open."""
-    parts = [f"{standing[one.word]} {one.word}" for one in SEVERITIES if standing.get(one.word)]
-    return f"{sum(standing.values())} open: {', '.join(parts)}" if parts else "nothing is open"
 
 
 def look(told: Message) -> str:
@@ -154,11 +145,13 @@ def lines(group: Group) -> Iterator[str]:
     """Yield a group as lines of text, whose first is the news."""
     head = group.head
     yield shown(f"{place(group)} {head.key.check}" + (f": {head.text}" if head.text else "") + _fate_text(head))
-    if head.cause:
-        yield shown(f"follows from {head.cause}: {head.cause_text}")
-    symptoms = tuple(one.key.id for one in group.events[1:])
-    if symptoms and not group.is_alike:
-        yield shown(f"with it: {listed(symptoms)}")
+    if head.cause_text:
+        relation = "still open" if head.is_well and group.change != "gone" else "follows from"
+        yield shown(f"{relation} {head.cause}: {head.cause_text}")
+    others = () if group.is_alike else group.events[1:]
+    for relation, is_well in (("with it", head.is_well), ("well again", not head.is_well)):
+        if names := tuple(dict.fromkeys(one.key.id for one in others if one.is_well is is_well)):
+            yield shown(f"{relation}: {listed(names)}")
     if head.silence:
         yield shown(head.silence)
     if head.remedy and head.now is not Verdict.PASS:
@@ -184,7 +177,8 @@ def text(told: Message, most: int) -> str:
 def _body(found: Iterable[Group]) -> Iterator[str]:
     for group in found:
         first, *more = lines(group)
-        yield f"{group.word.upper():<8}  {first}"
+        verdict = "" if group.change in {"gone", "flapping", "silenced"} else f"{group.word.upper()} "
+        yield f"{group.change:<8}  {verdict}{first}"
         yield from (f"          {line}" for line in more)
     yield ""
 

@@ -1,7 +1,7 @@
 """From what was told before and how things stand now to what there is to tell. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from netkit.judge import Verdict
 from netkit.judge.group import Trouble
@@ -9,6 +9,7 @@ from netkit.notify.damping import Kind, Limits, step
 from netkit.notify.event import Event, event_id
 from netkit.notify.standing import Standing, kept, standing_of
 from netkit.store import CheckState, Source
+from netkit.store.change import change_of
 from netkit.store.outbox import Memory, Post, Telling
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Extent, Key, States, key_of
@@ -65,7 +66,10 @@ def decide(memory: Memory, states: States, now: Round, address: Address) -> Tell
         events += [event] if event is not None else []
     standings = {**before, **after}
     news = News(
-        now.at_s, tuple(events), {key: one for key, one in standings.items() if not one.is_forgettable}, now.ends
+        now.at_s,
+        tuple(_by_cause(events, before, standings)),
+        {key: one for key, one in standings.items() if not one.is_forgettable},
+        now.ends,
     )
     written = {key: kept(one) for key, one in after.items() if kept(one) != memory.get(key, "")}
     return Telling(written, tuple(address(news)))
@@ -83,12 +87,31 @@ def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:
     for trouble in troubles:
         head = key_of(trouble.head)
         found[head] = Because(remedy=trouble.head.remedy)
-        if trouble.places > 1:  # the same at many places: grouped by their words, when they are told
-            found.update({key_of(one): Because(remedy=one.remedy) for one in trouble.symptoms})
-            continue
+        text = trouble.head.text if trouble.places == 1 else ""  # the same at many places follows from none of them
         for one in trouble.symptoms:
-            found.setdefault(key_of(one), Because(head.id, trouble.head.text, one.remedy))
+            found.setdefault(key_of(one), Because(head.id, text, one.remedy))
     return found
+
+
+def _by_cause(
+    events: Iterable[Event], before: Mapping[Key, Standing], after: Mapping[Key, Standing]
+) -> Iterator[Event]:
+    """Yield events with what became of their cause; what is well of a cause that is open still goes with the rest."""
+    members: dict[str, dict[Key, None]] = {}
+    for standings in (before, after):
+        for key, one in standings.items():
+            members.setdefault(one.cause or key.id, {})[key] = None
+    for event in events:
+        cause = event.cause or event.key.id
+        left = (key for key in members[cause] if after[key].told.verdict > Verdict.SKIPPED)
+        heir = next(left, None) if event.is_well else None
+        now = cause if heir is None else after[heir].cause or heir.id
+        text = event.cause_text if heir is None else after[heir].cause_text or after[heir].text
+        keys = {**members[cause], **members[now]}
+        told = [(before.get(key, Standing()).told.verdict, after[key].told.verdict) for key in keys]
+        is_own = now == event.key.id
+        named = replace(event, cause="" if is_own else now, cause_text="" if is_own else text)
+        yield replace(named, change=change_of(told))
 
 
 def _next(before: Standing, state: CheckState, because: Because, now: Round) -> tuple[Standing, Event | None]:

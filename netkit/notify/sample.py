@@ -24,4 +24,4 @@ def sample(sender: Sender, at_s: float) -> dict[str, Any]:
         return {"at_s": at_s, "alerts": [{**alert, "ended_s": at_s + ALERT_S}]}
     name = event_id(source.fabric, source.lab, key, "changed", at_s)
     event = Event(name, key, "changed", Verdict.PASS, Verdict.WARN, at_s, at_s, TEXT)
-    return message.body(at_s, [event], [])
+    return message.body(at_s, [event], {})

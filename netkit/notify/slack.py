@@ -59,8 +59,9 @@ def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[s
 
 def _group(group: Group) -> str:
     icon = WELL if group.word == "well" else ICONS[group.word]
+    named = group.change if group.change in {"gone", "flapping", "silenced"} else f"{group.change} {group.word}"
     first, *more = (escaped(_cut(line, LONGEST_GROUP // 3)) for line in lines(group))
-    return _cut("\n".join((f"{icon} *{group.word}* {first}", *(f"      {line}" for line in more))), LONGEST_SECTION)
+    return _cut("\n".join((f"{icon} *{named}* {first}", *(f"      {line}" for line in more))), LONGEST_SECTION)
 
 
 def escaped(text: str) -> str:

@@ -33,7 +33,13 @@ def payload(told: Message, most: int) -> dict[str, Any]:
 
 def _group(group: Group) -> dict[str, Any]:
     verdict = max(event.now for event in group.events)
-    told = {"word": group.word, "verdict": verdict.word, "where": place(group), "check": group.head.key.check}
+    told = {
+        "change": group.change,
+        "word": group.word,
+        "verdict": verdict.word,
+        "where": place(group),
+        "check": group.head.key.check,
+    }
     return {**told, "text": group.head.text, "events": [event.id for event in group.events]}
 
 

@@ -1,44 +1,123 @@
-"""What changed since the run before: the worst first, then what is well again, then silences that ended."""
+"""What a run changed, by cause: what is to be repaired first before the others, then what is gone."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from netkit.judge import Verdict
-from netkit.report.judgement_view import Judged
+from netkit.report.judgement_json import finding_document
+from netkit.report.judgement_view import place_text, symptom_texts, where
+from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, shown
-from netkit.store import CheckState
-from netkit.store.silence import SilenceEnd, silenced_keys
+from netkit.store.change import CauseChange
+from netkit.store.open_cause import SILENCED, UNREACHED
+from netkit.store.silence import SilenceEnd
 
 MOST = 100
 """So many changes are named; the others are counted."""
+SEVERITIES = (Verdict.ERROR, Verdict.FAIL, Verdict.WARN)
 
 
-def changes_text(judged: Judged, changes: Sequence[CheckState], ends: Sequence[SilenceEnd] = ()) -> str:
-    """Return what changed as text; nothing when nothing did but what is silenced."""
-    silenced = silenced_keys(judged.judgement)
-    again = {one.key: one for end in ends for one in end.again}
-    heard = [one for one in changes if one.key not in {*silenced, *again} and not _is_quiet(one, judged)]
-    heard += again.values()
-    if not heard and not ends:
-        return ""
-    hidden = sum(one.key in silenced for one in changes)
-    return "".join(f"{shown(line)}\n" for line in _lines(judged.fabric, heard, ends, hidden))
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The causes a run changed, and how many are open after it."""
+
+    fabric: str
+    causes: Sequence[CauseChange]
+    open: Mapping[str, int]
+    """Verdict, or that a device was not reached, or what is silenced → how many."""
+    ends: Sequence[SilenceEnd] = ()
+    """Silences that ended with the run."""
 
 
-def _is_quiet(change: CheckState, judged: Judged) -> bool:
-    """Whether something is well that nobody was to hear of."""
-    silences = (one.silence for one in judged.silences if one.state in {"active", "unmatched"})
-    return change.verdict is Verdict.PASS and any(one.fault is None and one.is_about(*change.key) for one in silences)
+def digest_text(words: Sequence[str]) -> str:
+    """Return how many causes became what."""
+    counts = Counter(words)
+    known = ("new", "worse", "better", "flapping", "silenced", "gone")
+    return ", ".join(f"{counts[word]} {word}" for word in known if counts[word])
 
 
-def _lines(fabric: str, changes: Sequence[CheckState], ends: Sequence[SilenceEnd], hidden: int) -> Iterator[str]:
-    well = [one for one in changes if one.verdict is Verdict.PASS]
-    bad = sorted((one for one in changes if one.verdict is not Verdict.PASS), key=lambda one: -one.verdict)
-    parts = [f"{counted(len(bad), 'thing')} worse or otherwise" * bool(bad), f"{len(well)} well again" * bool(well)]
-    parts += [f"{counted(len(ends), 'silence')} ended" * bool(ends), f"{hidden} silenced" * bool(hidden)]
-    yield f"{fabric}: {', '.join(filter(None, parts))} since the last run"
-    for one in (*bad, *well)[:MOST]:
-        word = "well" if one.verdict is Verdict.PASS else one.verdict.word
-        yield f"  {word:<5}  {one.key.id}" + (f": {one.text}" if one.text else "")
-    if len(changes) > MOST:
-        yield f"  … and {len(changes) - MOST} more: netkit history --checks last"
-    yield from (f"  ended  {one.text}" for one in ends)
+def standing_text(standing: Mapping[str, int]) -> str:
+    """Return how many causes are open, and how many devices were not reached."""
+    parts = [f"{standing[one.word]} {one.word}" for one in SEVERITIES if standing.get(one.word)]
+    causes = sum(standing.get(one.word, 0) for one in SEVERITIES)
+    told = [f"{counted(causes, 'cause')} open: {', '.join(parts)}"] if causes else []
+    told += [f"{counted(standing[UNREACHED], 'device')} not reached"] if standing.get(UNREACHED) else []
+    told = told or ["nothing is open"]
+    told += [f"{standing[SILENCED]} silenced"] if standing.get(SILENCED) else []
+    return "; ".join(told)
+
+
+def changes_text(found: Changes) -> str:
+    """Return what changed as text; nothing when nothing did."""
+    return "".join(f"{shown(line)}\n" for line in _lines(found)) if found.causes or found.ends else ""
+
+
+def _headline(found: Changes) -> str:
+    news = [digest_text([one.word for one in found.causes]), f"{counted(len(found.ends), 'silence')} ended"]
+    told = ", ".join(filter(None, news[: 1 + bool(found.ends)])) or "nothing changed"
+    return f"{found.fabric}: {told} since the last run; {standing_text(found.open)}"
+
+
+def _lines(found: Changes) -> Iterator[str]:
+    yield _headline(found)
+    for one in found.causes[:MOST]:
+        yield from _change(one)
+    if len(found.causes) > MOST:
+        yield f"  … and {len(found.causes) - MOST} more: netkit history --checks last"
+    yield from (f"  ended   {one.text}" for one in found.ends)
+
+
+def _change(one: CauseChange) -> Iterator[str]:
+    trouble, head = one.cause.trouble, one.cause.trouble.head
+    yield f"  {one.word:<6}  {_verdict(one):<5} {where(trouble)}"
+    yield f"                {place_text(head)}: {head.text}  [{head.check}]"
+    if one.is_over:
+        return
+    if head.remedy:
+        yield f"                do: {head.remedy}"
+    for symptom in symptom_texts(trouble):
+        yield f"                also {symptom}"
+
+
+def _verdict(one: CauseChange) -> str:
+    """Return how bad a cause is, and how bad it was if that is another verdict."""
+    now = one.cause.trouble.verdict
+    if one.is_over:
+        return f"was {now.word}"
+    return now.word.upper() if one.before in {now, Verdict.PASS} else f"{now.word.upper()}, was {one.before.word}"
+
+
+def changes_markdown(found: Changes) -> str:
+    """Return what changed as Markdown."""
+    lines = [f"## {plain(_headline(found))}", ""]
+    for one in found.causes[:MOST]:
+        trouble, head = one.cause.trouble, one.cause.trouble.head
+        verdict = plain(_verdict(one).lower())
+        lines.append(f"- **{one.word}**, {verdict}: {plain(where(trouble))}: {plain(head.text)} ({plain(head.check)})")
+        if not one.is_over:
+            lines += [f"  - **Do:** {plain(head.remedy)}"] if head.remedy else []
+            lines += [f"  - also {plain(symptom)}" for symptom in symptom_texts(trouble)]
+    if len(found.causes) > MOST:
+        lines.append(f"- … and {len(found.causes) - MOST} more")
+    lines += [f"- **ended**: {plain(one.text)}" for one in found.ends]
+    return "\n".join(lines) + "\n"
+
+
+def changes_json(found: Changes) -> str:
+    """Return what changed as JSON; all of it."""
+    changed = [
+        {
+            "change": one.word,
+            "before": one.before.word,
+            "verdict": Verdict.PASS.word if one.is_over else one.cause.trouble.verdict.word,
+            "since_s": one.cause.since_s,
+            "head": finding_document(one.cause.trouble.head),
+            "symptoms": [finding_document(symptom) for symptom in one.cause.trouble.symptoms],
+        }
+        for one in found.causes
+    ]
+    ends = [{"id": one.id, "text": one.text} for one in found.ends]
+    told = {"fabric": found.fabric, "open": dict(found.open), "changes": changed, "silences_ended": ends}
+    return json.dumps(told, indent=1) + "\n"

@@ -5,7 +5,6 @@ The first page shows it, and the API answers it.
 
 import hashlib
 import time
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -61,19 +60,6 @@ class Look:
         return cls(latest, whole, standings, trouble, is_stale)
 
     @property
-    def counts(self) -> dict[str, int]:
-        """Return how many causes are open by verdict, how many devices were not reached, and what is silenced."""
-        open_now = self.standings.open_now
-        found = Counter(one.trouble.verdict.word for one in open_now.counted)
-        silenced = len(open_now.causes) - len(open_now.counted) + len(open_now.excused)
-        unreached = len(open_now.unreached) - len(open_now.excused)
-        return {
-            **{word: found[word] for word in ("error", "fail", "warn")},
-            "unreached": unreached,
-            "silenced": silenced,
-        }
-
-    @property
     def state(self) -> State:
         """Return how the fabric stands; what nobody has looked at of late is never well."""
         open_now = self.standings.open_now
@@ -86,7 +72,7 @@ class Look:
     @property
     def text(self) -> str:
         """Return how the fabric stands, in words."""
-        open_now, silenced = self.standings.open_now, self.counts["silenced"]
+        open_now, silenced = self.standings.open_now, self.standings.open_now.counts["silenced"]
         if self.whole is None:
             return "not known" if self.trouble is not None else "no run yet"
         parts = [f"{counted(len(open_now.counted), 'cause')} open"] if open_now.counted else []
@@ -123,7 +109,7 @@ def now(site: Site) -> dict[str, Any]:
         "lab": name(site.lab),
         "state": look.state.value,
         "text": look.text,
-        "counts": look.counts,
+        "counts": dict(open_now.counts),
         "looked": _looked(look.whole),
         "later_part": _looked(look.latest) if look.latest is not look.whole else None,
         "every_s": site.agenda.every_s,

@@ -4,6 +4,7 @@ The newest run need not have looked at everything: devices were out of reach, or
 not judge stands as it was seen last, and says when that was.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,10 @@ from netkit.judge.silence import REACHED
 from netkit.store.name import short
 from netkit.store.record import Run
 from netkit.store.state import CheckState, Key, key_of
+
+UNREACHED = "unreached"
+SILENCED = "silenced"
+"""Under which devices that were not reached, and what is silenced, are counted beside the verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,15 @@ class OpenCause:
         """Return where it and its symptoms stand, its own place first."""
         return tuple(dict.fromkeys(map(key_of, (self.trouble.head, *self.trouble.symptoms))))
 
+    @property
+    def verdicts(self) -> Mapping[Key, Verdict]:
+        """Return the verdict at each of these places, but for what is silenced."""
+        found: dict[Key, Verdict] = {}
+        for one in (self.trouble.head, *self.trouble.symptoms):
+            if one.silenced is None:
+                found[key_of(one)] = max(one.verdict, found.get(key_of(one), Verdict.PASS))
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class OpenNow:
@@ -51,6 +65,35 @@ class OpenNow:
     def counted(self) -> tuple[OpenCause, ...]:
         """Return the causes of which not all is silenced."""
         return tuple(one for one in self.causes if not one.trouble.is_silenced)
+
+    @property
+    def everything(self) -> tuple[OpenCause, ...]:
+        """Return the causes that count; devices that were not reached are some, too."""
+        states = {one.key: one for one in self.unreached if one.key.device not in self.excused}
+        missed = missed_troubles((key.device, one.text) for key, one in states.items())
+        return (*self.counted, *(_open_cause(one, states, {}, {}) for one in missed))
+
+    @property
+    def hidden(self) -> frozenset[Key]:
+        """Return where something is wrong that is silenced."""
+        findings = (one for cause in self.causes for one in (cause.trouble.head, *cause.trouble.symptoms))
+        excused = (one.key for one in self.unreached if one.key.device in self.excused)
+        return frozenset((*(key_of(one) for one in findings if one.silenced is not None), *excused))
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Return how many causes are open by verdict, how many devices were not reached, and what is silenced."""
+        found = Counter(one.trouble.verdict.word for one in self.counted)
+        return {
+            **{word: found[word] for word in ("error", "fail", "warn")},
+            UNREACHED: len(self.unreached) - len(self.excused),
+            SILENCED: len(self.causes) - len(self.counted) + len(self.excused),
+        }
+
+
+def missed_troubles(missed: Iterable[tuple[str, str]]) -> tuple[Trouble, ...]:
+    """Return devices that were not reached, by name and reason, as causes; many for one reason are one."""
+    return troubles((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
 
 
 def open_now(states: Iterable[CheckState], runs: Iterable[tuple[Run, Judgement]]) -> OpenNow:

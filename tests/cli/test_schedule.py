@@ -1,5 +1,6 @@
 """`netkit schedule`: units that systemd accepts, and runs that only speak when something changed."""
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -115,23 +116,47 @@ def test_a_path_that_would_break_a_unit_is_refused(fabric: Path, tmp_path: Path,
     )
 
 
-def changes(fabric: Path, taken_s: float, errors: int) -> Done:
+def changes(fabric: Path, taken_s: float, errors: int, *more: str) -> Done:
     file = fabric.parent / "snapshot.json"
     file.write_bytes(serial.dump(seen(taken_s, errors)))
     how = ("--from", file, "--limit", "leaf01", "--store", "--since=last", "--changes")
-    return run("check", "load.errors", "--fabric", fabric, *how)
+    return run("check", "load.errors", "--fabric", fabric, *how, *more)
 
 
-def test_a_run_speaks_only_when_something_changed(fabric: Path) -> None:
+def test_a_run_speaks_only_when_a_cause_changed(fabric: Path) -> None:
     assert changes(fabric, BEGAN_S, 5).stdout == ""
     assert changes(fabric, BEGAN_S + 600, 5).stdout == ""
-    worse = changes(fabric, BEGAN_S + 1200, 900_000)
-    head, line = worse.stdout.splitlines()
-    assert head == "small: 1 thing worse or otherwise since the last run"
-    assert line.split(maxsplit=1)[1].startswith("load.errors[leaf01] swp1s0: ")
+    assert changes(fabric, BEGAN_S + 1200, 900_000).stdout == (
+        "small: 1 new since the last run; 1 cause open: 1 fail\n"
+        "  new     FAIL  gpu01:rail0 → leaf01:swp1s0\n"
+        "                leaf01:swp1s0: 899995 packets arrived damaged in 600 s  [load.errors]\n"
+        "                do: see netkit check optics for both ends\n"
+    )
     assert changes(fabric, BEGAN_S + 1800, 1_800_000).stdout == ""
-    well = changes(fabric, BEGAN_S + 2400, 1_800_000)
-    assert well.stdout == "small: 1 well again since the last run\n  well   load.errors[leaf01] swp1s0\n"
+    assert changes(fabric, BEGAN_S + 2400, 1_800_000).stdout == (
+        "small: 1 gone since the last run; nothing is open\n"
+        "  gone    was fail gpu01:rail0 → leaf01:swp1s0\n"
+        "                leaf01:swp1s0: 900000 packets arrived damaged in 600 s  [load.errors]\n"
+    )
+
+
+def test_changes_are_told_to_machines_and_tickets_too(fabric: Path) -> None:
+    changes(fabric, BEGAN_S, 5)
+    told = json.loads(changes(fabric, BEGAN_S + 600, 900_000, "--format=json").stdout)
+    (one,) = told["changes"]
+    assert (told["fabric"], told["open"]) == (
+        "small",
+        {"error": 0, "fail": 1, "warn": 0, "unreached": 0, "silenced": 0},
+    )
+    assert (one["change"], one["before"], one["verdict"], one["since_s"]) == ("new", "pass", "fail", BEGAN_S + 600)
+    assert (one["head"]["check"], one["head"]["place"], one["symptoms"]) == ("load.errors", "swp1s0", [])
+    quiet = changes(fabric, BEGAN_S + 1200, 1_800_000, "--format=json")
+    assert json.loads(quiet.stdout) == {**told, "changes": []}
+    markdown = changes(fabric, BEGAN_S + 1800, 1_800_000, "--format=markdown").stdout
+    assert markdown.splitlines()[0] == "## small: 1 gone since the last run; nothing is open"
+    assert markdown.splitlines()[2].startswith("- **gone**, was fail: ")
+    done = run("check", "--fabric", fabric, "--store", "--changes", "--format=junit")
+    assert_refused(done, "use text or json or markdown")
 
 
 def test_changes_need_a_store(fabric: Path) -> None:

@@ -25,8 +25,8 @@ def test_each_change_is_told_once(site: Site) -> None:
     assert receiver.events() == [(STATE, "pass", "fail"), (STATE, "fail", "pass"), (STATE, "pass", "fail")]
     assert len(receiver.got) == 3
     first, well, _ = receiver.values()
-    assert first["digest"] == "small: 1 worse; 1 open: 1 fail"
-    assert (well["digest"], well["open"]) == ("small: 1 well again; nothing is open", {})
+    assert first["digest"] == "small: 1 new; 1 cause open: 1 fail"
+    assert (well["digest"], well["open"]) == ("small: 1 gone; nothing is open", {})
     assert first["groups"][0]["where"] == "leaf01:swp1s0"
     assert first["look"] == "netkit history --checks last --fabric DIR"
 

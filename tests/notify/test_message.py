@@ -1,5 +1,7 @@
 """What receivers read: groups by cause, the worst first, and within the limits of whoever takes it."""
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -7,7 +9,7 @@ from netkit.judge import Verdict
 from netkit.notify import slack
 from netkit.notify.event import event_of, plain
 from netkit.notify.mail import LONGEST_SUBJECT, mail
-from netkit.notify.message import digest, groups, text
+from netkit.notify.message import digest, groups, lines, text
 from netkit.notify.settings import Email
 from tests.conftest import Golden
 from tests.notify.events import event, message
@@ -36,10 +38,25 @@ def test_what_is_beyond_the_limit_is_counted() -> None:
     assert "… and 5 groups more with 5 events" in shown
 
 
-def test_a_digest_counts_what_became_of_states() -> None:
+def test_a_digest_counts_what_became_of_causes() -> None:
     assert digest(message(SCENE, lab="t")) == (
-        "small (lab t): 9 worse, 1 better, 1 flapping, 2 well again; 13 open: 13 fail"
+        "small (lab t): 3 new, 1 better, 1 flapping, 2 gone; 13 causes open: 13 fail"
     )
+
+
+def test_a_cause_of_which_a_part_is_well_is_one_group() -> None:
+    events = (
+        event(),
+        event(check="bgp.sessions", before=FAIL, now=WELL, cause="links.up[leaf01] swp1"),
+        event("spine01", check="bgp.sessions", cause="links.up[leaf01] swp1"),
+    )
+    (group,) = groups([replace(one, change="worse") for one in events])
+    assert (group.change, group.word) == ("worse", "fail")
+    assert list(lines(group))[1:] == [
+        "with it: bgp.sessions[spine01] swp1",
+        "well again: bgp.sessions[leaf01] swp1",
+        "do: see the cable",
+    ]
 
 
 def test_one_cause_stands_above_its_symptoms() -> None:

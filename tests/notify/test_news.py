@@ -87,6 +87,29 @@ def test_symptoms_stand_under_their_cause_also_when_they_are_well_again() -> Non
     assert [one.cause for one in well] == ["", DOWN.id]
 
 
+def test_a_cause_says_what_became_of_it_and_is_counted_once() -> None:
+    course = Course()
+    down = fail("swp1", "down", "see the cable", device="leaf01", cause="a")._replace(check="links.up")
+    idle = fail("swp1", "idle", device="leaf01", cause="a")._replace(check="bgp.sessions", is_symptom=True)
+    both = {DOWN: (Verdict.FAIL, "down"), IDLE: (Verdict.FAIL, "idle")}
+    assert [one.change for one in course.round({DOWN: both[DOWN]}, down)] == ["new"]
+    (worse,) = course.round(both, down, idle)
+    assert (worse.key, worse.change) == (IDLE, "worse")
+    assert opened(course) == {"fail": 1}
+    (better,) = course.round({**both, DOWN: (Verdict.PASS, "")}, idle._replace(is_symptom=False))
+    assert (better.key, better.change, better.cause) == (DOWN, "better", IDLE.id), "what it caused is left"
+    (gone,) = course.round({IDLE: (Verdict.PASS, "")})
+    assert (gone.change, opened(course)) == ("gone", {})
+
+
+def opened(course: Course) -> Mapping[str, int]:
+    """Return what a receiver of everything is told is open."""
+    assert course.last is not None
+    (post,) = posts(course.last, [Webhook(name="w", kind="webhook", url="http://127.0.0.1:1")], SOURCE)
+    found: Mapping[str, int] = post.body["open"]
+    return found
+
+
 def test_what_was_told_of_a_device_that_is_no_longer_there_is_over() -> None:
     course = Course()
     course.round({DOWN: (Verdict.FAIL, "down"), Key("x", FABRIC): (Verdict.FAIL, "y")})

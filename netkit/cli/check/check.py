@@ -24,14 +24,16 @@ from netkit.judge import Check, Scene, Verdict, catalog
 from netkit.judge.limit import Limit
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
-from netkit.report.changes_text import changes_text
+from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
 from netkit.store import Source
-from netkit.store.silence import SavedRun
+from netkit.store.change import cause_changes
+from netkit.store.open_cause import OpenNow
+from netkit.store.silence import SilenceEnd
 
 if TYPE_CHECKING:
     from netkit.cli.check.notifying import Notifying
@@ -41,6 +43,11 @@ FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "json": judgement_json,
     "junit": judgement_junit,
     "markdown": judgement_markdown,
+}
+CHANGES: Mapping[str, Callable[[Changes], str]] = {
+    "text": changes_text,
+    "json": changes_json,
+    "markdown": changes_markdown,
 }
 LISTS = ("text", "json")
 REPORTS = (".html", ".json")
@@ -69,8 +76,9 @@ def run(asked: CheckRequest) -> int:
         failure = _failure(lambda: _tell(asked, scene, judged))
         extent = extent_of(scene, judged, has_all_checks=not asked.names)
         tell = notifying.tell(scene, judged, extent) if notifying is not None else None
+        before = earlier.open_now() if asked.has_changes_only else OpenNow()
         saved = earlier.save(scene, judged, checking.project.loaded.intent, tell, extent)
-        failure = failure or _failure(lambda: _tell_changes(asked, judged, saved))
+        failure = failure or _failure(lambda: _tell_changes(asked, judged, before, earlier, saved.ends))
         if notifying is not None:
             earlier.deliver(notifying)
         if asked.report_file is not None:
@@ -142,9 +150,10 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
         raise UsageError(Problem(what, f"end its name with {' or '.join(REPORTS)}"))
     if asked.is_notifying and not storing.where:
         raise UsageError(Problem("--notify tells what changed since the last stored run", "give --store"))
-    if asked.has_changes_only and (not storing.where or asked.output != "text"):
-        what = "--changes compares with the last stored run, as text"
-        raise UsageError(Problem(what, "give --store, and no --format"))
+    if asked.has_changes_only and not storing.where:
+        raise UsageError(Problem("--changes compares with the last stored run", "give --store"))
+    if asked.has_changes_only and asked.output not in CHANGES:
+        raise UsageError(Problem(f"--changes are not shown as {asked.output}", f"use {' or '.join(CHANGES)}"))
 
 
 def _checking(asked: CheckRequest) -> Checking:
@@ -167,9 +176,13 @@ def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
         write_whole(asked.metrics_file, metrics(scene, judged))
 
 
-def _tell_changes(asked: CheckRequest, judged: Judged, saved: SavedRun) -> None:
+def _tell_changes(
+    asked: CheckRequest, judged: Judged, before: OpenNow, earlier: Past, ends: Sequence[SilenceEnd]
+) -> None:
     if asked.has_changes_only:
-        sys.stdout.write(changes_text(judged, saved.changes, saved.ends))
+        after = earlier.open_now()
+        told = Changes(judged.fabric, cause_changes(before, after), after.counts, ends)
+        sys.stdout.write(CHANGES[asked.output](told))
     sys.stdout.flush()  # who reads it need not wait for receivers
 
 

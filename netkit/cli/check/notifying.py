@@ -19,6 +19,7 @@ from netkit.notify.settings import NotifySettings
 from netkit.report.judgement_view import Judged, silence_text
 from netkit.report.plan_view import shown
 from netkit.store import Source
+from netkit.store.open_cause import missed_troubles
 from netkit.store.outbox import Memory, Outbox, Post, Tell, Telling
 from netkit.store.silence import SilenceEnd, silenced_states
 from netkit.store.state import Extent, Key, States, key_of, reached_key, without_half_seen
@@ -50,7 +51,8 @@ class Notifying:
             silenced = silenced_states(judged.judgement, states)
             whole = without_half_seen(states, judged.judgement, scene.devices, peers)
             limits = self.settings.flapping.limits
-            now = Round(self.source, judged.taken_s, judged.troubles, extent, limits, _marks(judged.judgement), ends)
+            found = (*judged.troubles, *missed_troubles(judged.judgement.unreached))
+            now = Round(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
             return decide(memory, {**whole, **silenced}, now, self._address)
 
         return decided

@@ -25,6 +25,7 @@ from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import Run, Source, run_of
 from netkit.store.name import short
+from netkit.store.open_cause import OpenNow
 from netkit.store.reading import StoredHistory
 from netkit.store.silence import SavedRun, healed, remembered
 from netkit.store.state import Extent
@@ -114,6 +115,10 @@ class Past:
         del scene, judged, intent, tell, extent
         return SavedRun()
 
+    def open_now(self) -> OpenNow:
+        """Return what is open after the runs that are kept."""
+        return OpenNow()
+
     def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
         """Return the acknowledgements whose finding was well since they were made."""
         del silences
@@ -170,6 +175,10 @@ class StoredPast(Past):
         )
         self.kept = self._store, run
         return saved
+
+    def open_now(self) -> OpenNow:
+        """Return what is open after the runs that are kept."""
+        return self._store.open_now(self._source)
 
     def healed(self, silences: Iterable[Silence]) -> frozenset[str]:
         """Return the acknowledgements whose finding was well since they were made."""

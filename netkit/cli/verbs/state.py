@@ -47,7 +47,7 @@ def check(
     since: Since = "",
     keep: Keep = "90d",
     changes: Annotated[
-        bool, typer.Option("--changes", help="Say what changed since the last stored run; else nothing.")
+        bool, typer.Option("--changes", help="Print only causes new, worse, better or gone since the last run.")
     ] = False,
     notify: Annotated[
         bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed; with --store.")
