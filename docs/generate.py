@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from netkit.intent.model import Intent
+from netkit.intent.scalars import OneOf
 from netkit.judge import Check, catalog
 
 HERE = Path(__file__).parent
@@ -58,6 +59,9 @@ def type_name(annotation: Any, field: FieldInfo | None = None) -> str:
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if field is not None and annotation == tuple[int, ...] and field.metadata:
         return "count" if "count" in repr(field.metadata) else "numbers"
+    choice = next((one for one in (field.metadata if field else ()) if isinstance(one, OneOf)), None)
+    if choice is not None:
+        return " \\| ".join(f"`{name}`" for name in choice.table)
     name = getattr(annotation, "__name__", str(annotation))
     is_section = isinstance(annotation, type) and issubclass(annotation, BaseModel)
     known = {"str": "text", "int": "number", "float": "number", "bool": "true \\| false"}

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from netkit.access.endpoint import Endpoint
+from netkit.platforms import registry
 from netkit.platforms.driver import Driver, Secrets
 from netkit.platforms.view import Viewer
 
@@ -86,9 +87,6 @@ def _connect_handler(*arguments: Any, **named: Any) -> Any:
     return made(*arguments, **named)
 
 
-DRIVERS = {"nvue": "NvueDriver", "sonic": "SonicDriver", "eos": "EosDriver", "frr": "FrrDriver", "linux": "LinuxDriver"}
-
-
 def connect(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Driver:
     """Return a driver for a device; nothing is sent before its `open`.
 
@@ -106,9 +104,7 @@ def viewer(endpoint: Endpoint, secrets: Secrets) -> Viewer:
 
 def _made(endpoint: Endpoint, secrets: Secrets, playbooks: Sequence[Path] = ()) -> Any:
     prepare()
-    module = importlib.import_module(f"netkit.platforms.{endpoint.platform}.driver")
-    kind = getattr(module, DRIVERS[endpoint.platform])
-    return kind(
+    return registry.part(endpoint.platform, "driver").DRIVER(
         endpoint.host,
         endpoint.user,
         endpoint.password,

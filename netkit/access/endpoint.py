@@ -30,7 +30,7 @@ class Endpoint:
     host: str
     port: int
     user: str
-    transport: Transport = "ssh"
+    transport: str = "ssh"
     password: str = ""
     key_file: Path | None = None
     known_hosts: Path | None = None

@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from netkit.access.certificate import known_certificates
-from netkit.access.endpoint import Endpoint, GnmiEndpoint, Transport
+from netkit.access.endpoint import Endpoint, GnmiEndpoint
 from netkit.access.secrets import read
-from netkit.access.settings import TRANSPORTS, AccessSettings, GnmiAccess, PlatformAccess, Source
+from netkit.access.settings import AccessSettings, GnmiAccess, PlatformAccess, Source
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.environment import PASSWORD
 from netkit.errors import AccessError, Problem
+from netkit.platforms import HOSTS
+from netkit.platforms.registry import ACCESS
 
 KNOWN_HOSTS = "known_hosts"
-USERS: Mapping[str, str] = {"nvue": "cumulus", "sonic": "admin", "eos": "admin", "frr": "root", "linux": "root"}
-"""The account a platform comes with."""
-PORTS: Mapping[Transport, int] = {"ssh": 22, "eapi": 443, "nvue-rest": 8765}
-PERSONALITIES: Mapping[str, str] = {"linux-host": "linux"}
+PERSONALITIES: Mapping[str, str] = {"linux-host": HOSTS}
 DEFAULT_TIMEOUT_S = 30.0
 SNMP_PORT = 161
-GNMI_PORTS: Mapping[str, int] = {"eos": 6030, "sonic": 8080, "nvue": 9339}
 
 
 def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping[str, Endpoint]:
@@ -28,15 +26,15 @@ def endpoints(fabric: Fabric, settings: AccessSettings, folder: Path) -> Mapping
     known_hosts = _path(folder, settings.known_hosts or KNOWN_HOSTS)
     ssh_config = _path(folder, settings.ssh_config) if settings.ssh_config else None
     certificates = known_certificates(known_hosts)
-    accounts = {name: settings.platform(name) for name in USERS}
+    accounts = {name: settings.platform(name) for name in {*(one.platform for one in fabric.switches), HOSTS}}
     passwords = _Passwords()
     found = {}
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     for device in devices:
         platform = _platform(device)
         account, transport = accounts[platform], _transport(accounts[platform], platform)
-        host, port = _address(device, settings), account.port or PORTS[transport]
-        user = account.user or _intended_user(fabric, device) or USERS[platform]
+        host, port = _address(device, settings), account.port or ACCESS[platform].ports[transport]
+        user = account.user or _intended_user(fabric, device) or ACCESS[platform].user
         found[device.name] = Endpoint(
             device=device.name,
             platform=platform,
@@ -95,7 +93,7 @@ def _gnmi(
     account: PlatformAccess, platform: str, host: str, certificates: Mapping[tuple[str, int], str]
 ) -> GnmiEndpoint:
     stated = account.gnmi or GnmiAccess()
-    port = stated.port or GNMI_PORTS.get(platform, 0)
+    port = stated.port or ACCESS[platform].gnmi_port
     is_wanted = port != 0 and stated.shield == "pinned" and (account.gnmi is not None or account.facts == "gnmi")
     return GnmiEndpoint(port, certificates.get((host, port), ""), is_wanted)
 
@@ -130,11 +128,11 @@ class _Passwords:
 
 
 def _platform(device: Switch | Host) -> str:
-    return device.platform if isinstance(device, Switch) else "linux"
+    return device.platform
 
 
-def _transport(account: PlatformAccess, platform: str) -> Transport:
-    return account.transport or TRANSPORTS[platform][0]
+def _transport(account: PlatformAccess, platform: str) -> str:
+    return account.transport or next(iter(ACCESS[platform].ports))
 
 
 def _address(device: Switch | Host, settings: AccessSettings) -> str:

@@ -22,9 +22,9 @@ from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.select import ATTRIBUTES
 from netkit.errors import AccessError, Problem
 from netkit.hardware import Catalog
+from netkit.platforms.registry import ACCESS
 
 GROUPED = ("role", "rail", "unit", "plane", "platform")
-NETMIKO: Mapping[str, str] = {"eos": "arista_eos"}
 HTTPS_ONLY = frozenset({"eapi", "nvue-rest"})
 
 
@@ -101,7 +101,7 @@ def _options(endpoint: Endpoint, secrets: Callable[[str], str]) -> dict[str, Con
     options = {"napalm": ConnectionOptions(extras=napalm)}
     if endpoint.transport not in HTTPS_ONLY:
         options["netmiko"] = ConnectionOptions(
-            platform=NETMIKO.get(endpoint.platform, "linux"),
+            platform=ACCESS[endpoint.platform].netmiko,
             extras={
                 "key_file": str(endpoint.key_file) if endpoint.key_file else None,
                 "allow_agent": endpoint.key_file is None,

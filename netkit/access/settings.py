@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
@@ -10,22 +10,16 @@ from pydantic_core import ErrorDetails
 from netkit.access.endpoint import Transport
 from netkit.errors import AccessError, IntentError, Problem
 from netkit.intent import complaint, document
+from netkit.intent.scalars import OneOf
 from netkit.platforms.gnmi.credential import Shield
 from netkit.platforms.gnmi.message import question
+from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import AuthProtocol, PrivProtocol
 
 FILE = "access.yaml"
 SOURCES = {("password",), ("secrets",), ("community",), ("auth",), ("priv",)}
 FactSource = Literal["native", "snmp", "napalm", "gnmi"]
-PlatformName = Literal["nvue", "sonic", "eos", "frr", "linux"]
-TRANSPORTS: dict[str, tuple[Transport, ...]] = {
-    "nvue": ("ssh", "nvue-rest"),
-    "sonic": ("ssh",),
-    "eos": ("eapi",),
-    "frr": ("ssh",),
-    "linux": ("ssh",),
-}
-"""What each platform can be driven over; the first is the default."""
+PlatformName = Annotated[str, OneOf(ACCESS)]
 
 
 class Strict(BaseModel):
@@ -124,8 +118,8 @@ class AccessSettings(Account):
     @classmethod
     def _speak_what_they_can(cls, platforms: dict[str, PlatformAccess]) -> dict[str, PlatformAccess]:
         for name, platform in platforms.items():
-            if platform.transport and platform.transport not in TRANSPORTS[name]:
-                can = " or ".join(TRANSPORTS[name])
+            if platform.transport and platform.transport not in ACCESS[name].ports:
+                can = " or ".join(ACCESS[name].ports)
                 raise ValueError(f"{name} does not speak {platform.transport}; use {can}")
         return platforms
 

@@ -11,11 +11,12 @@ from netkit.access.settings import AccessSettings, FactSource, GnmiAccess, SnmpA
 from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem
+from netkit.platforms import HOSTS
 from netkit.platforms.gnmi.credential import Login, Place, Shield
+from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import Community, Credential, User
 from netkit.platforms.view import Viewer
 
-HOSTS = "linux"
 REMEDY = "name a community or a user under snmp in access.yaml, or a user under services.snmp in fabric.yaml"
 
 
@@ -81,7 +82,7 @@ def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     user = stated.user or endpoint.user
     what = f"the password of {user} for gNMI"
     password = secrets.read(stated.password, what, user) if stated.password else endpoint.gnmi.password
-    login = Login(user, password or endpoint.password, is_basic=endpoint.platform == "nvue")
+    login = Login(user, password or endpoint.password, is_basic=ACCESS[endpoint.platform].is_gnmi_login_basic)
     found: Viewer = driver.GnmiViewer(endpoint.device, place, login, stated.paths)
     return found
 

@@ -11,7 +11,6 @@ from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.secrets import SecretStore
 from netkit.access.source import NATIVE, Origin, origin, viewer
 from netkit.cli.fabric import PLAYBOOKS, Project, beside
-from netkit.design import Switch
 from netkit.errors import AccessError, LabError, Problem, UsageError
 from netkit.lab.folder import lab_folder
 from netkit.platforms.driver import Driver
@@ -19,7 +18,6 @@ from netkit.platforms.view import Viewer
 
 OF_THE_FABRIC = "."
 """`--lab` without a name: the lab that is called like its fabric."""
-HOST_PLATFORM = "linux"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +94,4 @@ def _of_lab(project: Project, name: str, access: settings.AccessSettings) -> Map
 
 def _platform(project: Project, name: str) -> str:
     device = project.fabric.device(name)
-    return "" if device is None else device.platform if isinstance(device, Switch) else HOST_PLATFORM
+    return "" if device is None else device.platform

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from netkit import plan as planning
 from netkit.cli.deadline import NEVER, Deadline
 from netkit.cli.fabric import Project
-from netkit.cli.fleet import HOST_PLATFORM, Fleet
+from netkit.cli.fleet import Fleet
 from netkit.cli.intended import intended
 from netkit.cli.planning import compared
 from netkit.cli.terminal.progress import counter
-from netkit.design import Fabric, Switch
+from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, Options, Target, collect, subject, target
@@ -90,7 +90,7 @@ def _in_time(options: Options, deadline: Deadline) -> Options:
 
 
 def _platform(device: Device) -> str:
-    return device.platform if isinstance(device, Switch) else HOST_PLATFORM
+    return device.platform
 
 
 def _source(fleet: Fleet, device: Device) -> str:

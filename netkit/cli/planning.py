@@ -11,10 +11,10 @@ from netkit.cli.cores import Names, Read, Sides, Work
 from netkit.cli.fabric import Project
 from netkit.cli.intended import intended, quietly
 from netkit.cli.saved import check, saved
-from netkit.design import Switch
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError
 from netkit.plan import Plan, Running, Unreachable, cache
+from netkit.platforms import HOSTS
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
 from netkit.render import Engine
@@ -114,7 +114,7 @@ def _legible(project: Project, found: Read) -> Read:
 def _judged(device: Device | None, one: Running | Unreachable) -> Running | Unreachable:
     if isinstance(one, Unreachable):
         return one
-    model = MODELS[device.platform if isinstance(device, Switch) else "linux"]
+    model = MODELS[device.platform if device is not None else HOSTS]
     try:
         model.parse({name: text for name, text in one.files.items() if text is not None and model.reads(name)})
     except ConfigError as error:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile
 from netkit.errors import Problem
 from netkit.hardware import HostModel, Split, SwitchModel
+from netkit.platforms import HOSTS
 
 Role = Literal["leaf", "spine", "core", "host"]
 PortRole = Literal["host", "up", "down"]
@@ -164,6 +165,7 @@ class Nic:
 class Host:
     """A GPU host."""
 
+    platform: ClassVar[str] = HOSTS
     name: str
     number: int
     pod: int

@@ -156,9 +156,9 @@ def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
                 ("switches", role, "platform"),
                 severity="note",
             )
-        if tier.routing_mode != "split" and tier.platform != "sonic":
+        if tier.routing_mode not in {mode.name for mode in platform.routing_modes}:
             path: Path = ("switches", role, "routing_mode")
-            yield _warning(f"{platform.title} has one way to configure routing", "only SONiC has two: remove it", path)
+            yield _warning(f"{platform.title} has no routing mode {tier.routing_mode!r}", "remove it", path)
     yield from _unknown_versions(fabric)
     if fabric.purpose == "production":
         yield from _ignored(fabric, intent)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from netkit.errors import DesignError, HardwareError, Path, Problem
 from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
 from netkit.intent.model import Cable, CoreTier, Intent, LeafTier, SpineTier
-from netkit.platforms import LOSSLESS_FEATURES, PLATFORMS, version_key
+from netkit.platforms import PLATFORMS, version_key
 
 SWITCH_TIERS = ("leaf", "spine", "core")
 TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "rail-only": ("leaf",)}
@@ -157,7 +157,7 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
     tier, path = getattr(intent.switches, role), ("switches", role)
     platform = PLATFORMS[tier.platform]
     wrong = list(version_problems(tier.platform, tier.version, tier.routing_mode, path))
-    if tier.platform not in model.platforms and tier.platform != "frr":
+    if tier.platform not in model.platforms and not platform.runs_on_any_model:
         offered = ", ".join(sorted(model.platforms)) or "none"
         remedy = f"use one it runs ({offered}), or another model"
         yield Problem(f"no source says that {model.name} runs {platform.title}", remedy, (*path, "platform"))
@@ -167,7 +167,7 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
             f"add them in models/switches/{model.name}.yaml beside fabric.yaml",
             (*path, "model"),
         )
-    missing = [feature for feature in LOSSLESS_FEATURES if platform.lacks(feature)]
+    missing = platform.missing_lossless
     if intent.purpose == "production" and missing:
         yield Problem(
             f"{platform.title} cannot express {', '.join(missing)}, so it cannot carry a lossless production fabric",
@@ -179,19 +179,19 @@ def _platform(intent: Intent, role: str, model: SwitchModel) -> Iterator[Problem
 
 def version_problems(platform: str, version: str, routing_mode: str, path: Path) -> Iterator[Problem]:
     """Yield what is wrong with a NOS version."""
-    key = version_key(version)
-    oldest = {"nvue": (5, 9), "sonic": (202305,), "eos": (4, 32), "frr": (8, 4)}[platform]
-    family = {"nvue": (5,), "eos": (4,)}.get(platform, ())
-    if key < oldest or key[: len(family)] != family or (platform == "sonic" and key[0] > 209912):
-        shown = ".".join(map(str, oldest))
-        remedy = f"use {shown} or later" + (f" within {family[0]}.x" if family else "")
-        yield Problem(f"{PLATFORMS[platform].title} {version} is not supported", remedy, (*path, "version"))
-    elif platform == "sonic" and routing_mode == "unified" and key < (202511,):
-        yield Problem(
-            f"SONiC {version} in unified mode cannot apply a route policy to eBGP unnumbered neighbours",
-            "set routing_mode: split, or use 202511 or later",
-            (*path, "routing_mode"),
-        )
+    key, nos = version_key(version), PLATFORMS[platform]
+    family, largest = version_key(nos.version_family), version_key(nos.largest_version)
+    if key < version_key(nos.oldest_version) or key[: len(family)] != family or (largest and key > largest):
+        remedy = f"use {nos.oldest_version} or later" + (f" within {nos.version_family}.x" if family else "")
+        yield Problem(f"{nos.title} {version} is not supported", remedy, (*path, "version"))
+        return
+    for mode in nos.routing_modes:
+        if mode.name == routing_mode and key < version_key(mode.oldest_version):
+            yield Problem(
+                f"{nos.title} {version} in {mode.name} mode {mode.problem}",
+                f"set routing_mode: {nos.routing_modes[0].name}, or use {mode.oldest_version} or later",
+                (*path, "routing_mode"),
+            )
 
 
 def _look_up_host(intent: Intent, catalog: Catalog) -> tuple[HostModel | None, list[Problem]]:

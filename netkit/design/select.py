@@ -7,14 +7,14 @@ from typing import get_args
 
 from netkit.design.fabric import Fabric, Host, Role, Switch
 from netkit.errors import Problem, UsageError
-from netkit.platforms import PLATFORMS
+from netkit.platforms.registry import ACCESS
 
 Device = Switch | Host
 
 ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "name": lambda device: device.name,
     "role": lambda device: device.role if isinstance(device, Switch) else "host",
-    "platform": lambda device: device.platform if isinstance(device, Switch) else "linux",
+    "platform": lambda device: device.platform,
     "model": lambda device: device.model.name,
     "version": lambda device: device.version if isinstance(device, Switch) else "",
     "pod": lambda device: str(device.pod),
@@ -24,7 +24,7 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "slot": lambda device: str(device.slot),
 }
 
-KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": (*PLATFORMS, "linux")}
+KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCESS}
 """Values that are no typo, though no device of a fabric may have them."""
 
 

@@ -9,14 +9,8 @@ from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog, Split, SwitchModel
 from netkit.intent.load import FABRIC_FILE
 from netkit.intent.schema import json_schema
+from netkit.platforms import PLATFORMS
 
-# The model a platform is scaffolded with, and the version its templates are checked for.
-STARTING_POINTS = {
-    "nvue": ("SN5600", "5.16.1"),
-    "sonic": ("SN5600", "202411"),
-    "eos": ("DCS-7060X6-64PE", "4.35.1F"),
-    "frr": ("SN5600", "8.4.4"),
-}
 SCHEMA_FILE = "fabric.schema.json"
 HOST_MODEL, HOST_GBPS = "dgx-h100", 400
 MOST_UPLINKS = 16
@@ -73,15 +67,15 @@ def write(folder: Path, text: str) -> Path:
 
 def text(folder: Path, size: Size, catalog: Catalog) -> str:
     """Return a fabric.yaml of a size, named after its folder."""
-    if size.platform not in STARTING_POINTS:
-        raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(STARTING_POINTS)}"))
+    if size.platform not in PLATFORMS:
+        raise UsageError(Problem(f"no platform {size.platform!r}", f"use one of {', '.join(PLATFORMS)}"))
     name = re.sub(r"[^A-Za-z0-9-]+", "-", folder.resolve().name)[:63].strip("-") or "fabric"
     lines = [f"# yaml-language-server: $schema={SCHEMA_FILE}", *_lines(name, size, _plan(size, catalog))]
     return "\n".join(line for line in lines if line is not None) + "\n"
 
 
 def _plan(size: Size, catalog: Catalog) -> Plan:
-    name, version = STARTING_POINTS[size.platform]
+    name, version = PLATFORMS[size.platform].starting_point
     model = catalog.switch(size.model or name)
     split = _split(model)
     ports = split.ports * len([cage for cage in split.cages if cage <= model.cages])
@@ -127,7 +121,9 @@ def _lines(name: str, size: Size, plan: Plan) -> list[str | None]:
     return [
         f"name: {name}",
         "site: dc1",
-        "purpose: lab               # this platform has no lossless Ethernet" if size.platform == "frr" else None,
+        "purpose: lab               # this platform has no lossless Ethernet"
+        if PLATFORMS[size.platform].missing_lossless
+        else None,
         f"topology: {'two-tier' if has_spines else 'rail-only'}",
         f"rails: {size.leaves}                  # one leaf per rail in each unit",
         "attachment: p2p            # or vlan: one VLAN and SVI per leaf",

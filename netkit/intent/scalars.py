@@ -2,10 +2,15 @@
 
 import re
 import string
+from collections.abc import Mapping
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, WithJsonSchema
+from pydantic_core import PydanticKnownError, core_schema
+
+from netkit.platforms import PLATFORMS
 
 Percent = Annotated[int, Field(ge=0, le=100)]
 Priority = Annotated[int, Field(ge=0, le=7)]
@@ -13,7 +18,32 @@ Dscp = Annotated[int, Field(ge=0, le=63)]
 Asn = Annotated[int, Field(ge=1, le=4_294_967_294)]
 Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
 Metres = Annotated[float, Field(gt=0, le=100_000)]
-PlatformName = Literal["nvue", "sonic", "eos", "frr"]
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A name out of a table that is listed only when a name is not in it, or a schema is asked for."""
+
+    table: Mapping[str, object]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Refuse other names as pydantic refuses other words than those of a Literal."""
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, _schema: core_schema.CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Return the names."""
+        return {"enum": [*self.table], "type": "string"}
+
+    def _check(self, value: str) -> str:
+        if value not in self.table:
+            *first, last = map(repr, self.table)
+            raise PydanticKnownError("literal_error", {"expected": f"{', '.join(first)} or {last}"})
+        return value
+
+
+PlatformName = Annotated[str, OneOf(PLATFORMS)]
 
 
 # A secret that was written out must not be repeated in an error.

@@ -12,6 +12,7 @@ from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
 from netkit.facts import Observation, Sample, Snapshot
 from netkit.observe.assemble import Readings, facts, instead, sample
+from netkit.platforms import registry
 from netkit.platforms.view import Reply, Subject, View, Viewer
 
 HANG_UP_S = 2.0
@@ -107,7 +108,8 @@ class Collected:
 
 def target(platform: str, subject: Subject, *, source: str = NATIVE, is_light: bool = False) -> Target:
     """Return a device with the views of its platform, or of another source of facts."""
-    module = importlib.import_module(f"netkit.platforms.{platform if source == NATIVE else source}.facts.views")
+    views_of = f"netkit.platforms.{source}.facts.views"
+    module = registry.part(platform, "facts.views") if source == NATIVE else importlib.import_module(views_of)
     found: tuple[View, ...] = module.views(subject)
     views = tuple(view for view in found if not (is_light and view.is_costly))
     return Target(subject.device, platform, views, has_config=source == NATIVE)

@@ -175,7 +175,7 @@ def _device(
     device = fabric.device(name)
     if device is None:
         raise PlanError(Problem(f"{name}: not in fabric {fabric.name}"))
-    platform, version = (device.platform, device.version) if isinstance(device, Switch) else ("linux", "")
+    platform, version = (device.platform, device.version) if isinstance(device, Switch) else (device.platform, "")
     pair = "" if known is None or owner is not None else _pair(platform, running, intended)
     warnings = _warnings(version, running)
     if known is not None and pair in known:

@@ -72,3 +72,11 @@ class Way:
 
 
 NOTHING, REFUSED = "nothing", "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """What a part of a configuration costs beside the change itself, or what refuses it: for people."""
+
+    what: str
+    effect: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from netkit.platforms.change import Change, Way
+from netkit.platforms.change import Change, Limit, Way
 from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
 from netkit.platforms.risk import RiskTable
@@ -41,6 +41,7 @@ class ConfigModel:
     ownership: Ownership
     risks: RiskTable
     way: Callable[[Situation], Way]
+    limits: tuple[Limit, ...]
     router: Callable[[Config], Router] | None = None
     """Configuration → what it says about routing; None for hosts."""
     host_routes: Callable[[Config], HostRoutes] | None = None

@@ -42,6 +42,32 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
+class RoutingMode:
+    """A way in which a NOS takes its routing configuration."""
+
+    name: str
+    oldest_version: str = ""
+    """The first release that netkit renders it for; empty: all."""
+    problem: str = ""
+    """What releases before it cannot do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManagementAccess:
+    """How devices of a platform are reached where nothing else is said."""
+
+    user: str
+    """The account it comes with."""
+    ports: Mapping[str, int]
+    """What it can be driven over, and where that listens; the first is the default."""
+    gnmi_port: int = 0
+    is_gnmi_login_basic: bool = False
+    """Whether gNMI takes name and password as HTTP does, not as metadata of their own."""
+    netmiko: str = "linux"
+    """Netmiko's name of its command line."""
+
+
+@dataclass(frozen=True, slots=True)
 class Platform:
     """A network operating system: names, limits and abilities, as data."""
 
@@ -51,6 +77,15 @@ class Platform:
     max_mtu_bytes: int
     port_name: PortName
     capabilities: Mapping[str, Capability]
+    starting_point: tuple[str, str]
+    """The model and version a new fabric begins with."""
+    oldest_version: str
+    version_family: str = ""
+    """How every version begins that can be rendered; empty: any."""
+    largest_version: str = ""
+    """What is larger is not a version of this NOS."""
+    routing_modes: tuple[RoutingMode, ...] = (RoutingMode("split"),)
+    runs_on_any_model: bool = False
     missing_data: Callable[[SwitchModel, str], tuple[str, ...]] = lambda _model, _version: ()
     newest_version: str = ""
     """The newest release whose syntax was read; what is newer is rendered in its words. Empty: all."""
@@ -68,6 +103,11 @@ class Platform:
             if not capability.is_available
         }
         return lacking | {ignored.key: ignored.note for ignored in self.ignored if ignored.when(model, version)}
+
+    @property
+    def missing_lossless(self) -> tuple[str, ...]:
+        """What a lossless fabric needs and the NOS cannot express."""
+        return tuple(feature for feature in LOSSLESS_FEATURES if self.lacks(feature))
 
     def lacks(self, feature: str) -> bool:
         """Whether the NOS cannot express a feature."""

@@ -29,7 +29,7 @@ def _make(device: Switch | Host) -> Place:
     if isinstance(device, Switch):
         return device.platform, device.version, device.model.name
     nics = (f"{nic.interface} {nic.pci} {nic.mac}" for nic in device.nics)
-    return "linux", device.backend, device.model.name, *nics
+    return device.platform, device.backend, device.model.name, *nics
 
 
 def _named(device: Switch | Host) -> str:

@@ -41,7 +41,7 @@ def manifest_head(fabric: Fabric) -> dict[str, Any]:
 
 def _about(device: Switch | Host) -> dict[str, Any]:
     if isinstance(device, Host):
-        return {"role": "host", "platform": "linux", "model": device.model.name}
+        return {"role": "host", "platform": device.platform, "model": device.model.name}
     platform = PLATFORMS[device.platform]
     lacks = platform.not_expressed(device.model, device.version)
     return {

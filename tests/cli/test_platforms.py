@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from netkit.platforms.limit import BY_PLATFORM, limits
 from netkit.platforms.models import MODELS
 from tests.cli.scene import run
 from tests.command import assert_refused
@@ -23,13 +22,12 @@ def test_json_has_every_rule_and_every_limit(name: str) -> None:
     found = json.loads(run("platforms", name, "--format", "json").stdout)
     assert len(found["risks"]) == len(MODELS[name].risks.rules)
     assert [(limit["what"], limit["effect"]) for limit in found["limits"]] == [
-        (limit.what, limit.effect) for limit in limits(name)
+        (limit.what, limit.effect) for limit in MODELS[name].limits
     ]
 
 
 def test_every_model_has_limits() -> None:
-    assert set(BY_PLATFORM) == set(MODELS)
-    assert all(limits(name) for name in MODELS)
+    assert all(MODELS[name].limits for name in MODELS)
 
 
 def test_unknown_platform_is_refused_with_a_guess() -> None:

@@ -189,7 +189,7 @@ def _version(project: Project, name: str) -> str:
 
 
 def _platform(device: Device) -> str:
-    return device.platform if isinstance(device, Switch) else "linux"
+    return device.platform
 
 
 def _newcomer(device: Device, was: str = "") -> Newcomer:

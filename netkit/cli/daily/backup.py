@@ -7,7 +7,6 @@ from pathlib import Path
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.intended import intended
 from netkit.cli.terminal.whole_file import write_whole
-from netkit.design import Switch
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, OutputError, Problem
 from netkit.plan import Running, Unreachable
@@ -50,7 +49,7 @@ def _texts(
             continue
         device = devices[name]
         try:
-            model = MODELS[device.platform if isinstance(device, Switch) else "linux"]
+            model = MODELS[device.platform]
             files = without_secrets(model, one.files, wanted[name])
         except ConfigError as error:  # what cannot be read cannot be freed of secrets
             missed[name] = f"what it says it runs cannot be read: {error.problems[0]}"

@@ -16,10 +16,10 @@ from typing import Any
 
 from netkit.cli.daily.watch_result import result
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.fleet import HOST_PLATFORM, Fleet, fleet
+from netkit.cli.fleet import Fleet, fleet
 from netkit.cli.observing import OnlyViewing, looked_at
 from netkit.cli.terminal import screen
-from netkit.design import Fabric, Switch
+from netkit.design import Fabric
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
@@ -136,7 +136,7 @@ def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
 
 def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> Feed:
     """Return what brings the samples of a device: a stream where its source has one, else polling."""
-    source = reached.origin(device.platform if isinstance(device, Switch) else HOST_PLATFORM).source
+    source = reached.origin(device.platform).source
     if source == STREAMS:
         importlib.import_module("netkit.platforms.gnmi.driver").require_library(device.name)
         return Kept(Stream(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name)))

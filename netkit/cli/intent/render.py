@@ -7,17 +7,16 @@ from pathlib import Path
 from netkit.cli.bounds import bounded, each_in_time
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.progress import progress
-from netkit.design import Switch
 from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
-from netkit.platforms import PLATFORMS
+from netkit.platforms import HOSTS, PLATFORMS
 from netkit.render import Engine, manifest_head, render, write
 
 
 def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> None:
     """Render the chosen devices into a folder."""
-    if platform and platform not in {*PLATFORMS, "linux"}:
-        raise UsageError(Problem(f"no platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or linux"))
+    if platform and platform not in {*PLATFORMS, HOSTS}:
+        raise UsageError(Problem(f"no platform {platform!r}", f"use one of {', '.join(PLATFORMS)} or {HOSTS}"))
     project = open_project(folder)
     warn(project)
     devices = tuple(_on_platform(select(project.fabric, limit), platform))
@@ -38,5 +37,5 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
 
 def _on_platform(devices: Iterable[Device], platform: str) -> Iterator[Device]:
     for device in devices:
-        if platform in {"", device.platform if isinstance(device, Switch) else "linux"}:
+        if platform in {"", device.platform}:
             yield device

@@ -2,7 +2,7 @@
 
 from netkit.hardware import Split, SwitchModel
 from netkit.platforms.eos.hardware import hardware
-from netkit.platforms.platform import Ignored, Platform, capabilities
+from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities
 
 # Every routed port takes a VLAN of its own. Without a range EOS deals from 1006 up to 4094; this one leaves room for
 # every port a chip has, and never changes, since ports in use keep the VLAN they have.
@@ -18,11 +18,15 @@ def _lacks_mmu_profile(model: SwitchModel, _version: str) -> bool:
     return not hardware(model).has_mmu_profile
 
 
-EOS = Platform(
+ACCESS = ManagementAccess("admin", {"eapi": 443}, gnmi_port=6030, netmiko="arista_eos")
+PLATFORM = Platform(
     name="eos",
     title="Arista EOS",
     tested_versions=("4.32.3F", "4.35.1F"),
     newest_version="4.35",
+    starting_point=("DCS-7060X6-64PE", "4.35.1F"),
+    oldest_version="4.32",
+    version_family="4",
     max_mtu_bytes=9214,
     port_name=port_name,
     reserved_vlans=INTERNAL_VLANS,

@@ -315,3 +315,6 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
                 with contextlib.suppress(eapi.CommandError):
                     self._run_commands([f"configure session {name} abort"], encoding="text")
                 raise
+
+
+DRIVER = EosDriver

@@ -1,6 +1,8 @@
 """How changes get onto a switch that runs EOS, and what that costs."""
 
-from netkit.platforms.change import NOTHING, Way
+from collections.abc import Iterator
+
+from netkit.platforms.change import NOTHING, Limit, Way
 from netkit.platforms.compare import Situation
 
 # First word or words of a section → what applying it does beside the change itself. Unverified on a switch.
@@ -17,3 +19,11 @@ def way(situation: Situation) -> Way:
     heads = {change.path[0] for change in situation.changes}
     costs = tuple(cost for begin, cost in COSTS.items() if any(head.startswith(begin) for head in heads))
     return Way("session", ("a configuration session, committed with a timer, confirmed",), costs)
+
+
+def limits() -> Iterator[Limit]:
+    """Yield what changes cost, and what is refused."""
+    for section, cost in COSTS.items():
+        yield Limit(section, cost)
+    for form in ("no seq N permit", "no maintenance"):
+        yield Limit(form, "a form of patches that no public source shows; try it on one switch first")

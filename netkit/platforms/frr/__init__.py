@@ -1,7 +1,7 @@
 """Plain Linux with FRR: routing only. It has no switch chip, so nothing lossless; fit for a lab."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Ignored, Platform, capabilities
+from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -9,11 +9,15 @@ def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
 
 
-FRR = Platform(
+ACCESS = ManagementAccess("root", {"ssh": 22})
+PLATFORM = Platform(
     name="frr",
     title="Linux and FRR",
     tested_versions=("8.4.4", "10.2"),
     newest_version="10.6",
+    starting_point=("SN5600", "8.4.4"),
+    oldest_version="8.4",
+    runs_on_any_model=True,
     max_mtu_bytes=9216,
     port_name=port_name,
     ignored=(

@@ -222,3 +222,6 @@ def _shown(change: Change) -> str:
 
 def _text(filename: str | None, config: str | None) -> str:
     return Path(filename).read_text(encoding="utf-8") if filename else config or ""
+
+
+DRIVER = FrrDriver

@@ -8,7 +8,7 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr.risks import RISKS
 from netkit.platforms.frr.routing import keeping, router
-from netkit.platforms.frr.way import way
+from netkit.platforms.frr.way import limits, way
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.files import Kind
 from netkit.platforms.ownership import declared
@@ -93,4 +93,4 @@ def text(config: Config) -> dict[str, str]:
 
 
 FILES = (FRR_CONF, "daemons", "netplan.yaml", "sysctl.conf", "lldpd.conf", "chrony.conf", "rsyslog.conf", "snmpd.conf")
-MODEL = ConfigModel("frr", FILES, parse, text, declared("frr"), RISKS, way, router, keeping=keeping)
+MODEL = ConfigModel("frr", FILES, parse, text, declared("frr"), RISKS, way, tuple(limits()), router, keeping=keeping)

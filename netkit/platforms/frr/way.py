@@ -1,6 +1,8 @@
 """How changes get onto a Linux switch with FRR, and what that costs."""
 
-from netkit.platforms.change import NOTHING, Way
+from collections.abc import Iterator
+
+from netkit.platforms.change import NOTHING, Limit, Way
 from netkit.platforms.compare import Situation
 
 # File → how it takes effect, and what that costs beside the change itself.
@@ -28,3 +30,9 @@ def way(situation: Situation) -> Way:
     if any(change.is_removal and change.path[0] == "sysctl.conf" for change in situation.changes):
         costs.append(KEPT)
     return Way("files", tuple(STEPS[file][0] for file in files), tuple(costs))
+
+
+def limits() -> Iterator[Limit]:
+    """Yield what changes cost, and what is refused."""
+    for file, (step, cost) in STEPS.items():
+        yield Limit(file, cost.partition(": ")[2] or step)

@@ -252,3 +252,6 @@ def _unified(difference: Mapping[str, str]) -> str:
     before, after = (difference[side].splitlines(keepends=True) for side in ("before", "after"))
     heads = difference["before_header"], difference["after_header"]
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in difflib.unified_diff(before, after, *heads))
+
+
+DRIVER = LinuxDriver

@@ -5,7 +5,7 @@ from netkit.platforms.config import Config, Files
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.risks import RISKS
 from netkit.platforms.linux.routing import host_routes
-from netkit.platforms.linux.way import way
+from netkit.platforms.linux.way import limits, way
 from netkit.platforms.ownership import declared
 
 KINDS = {
@@ -32,4 +32,4 @@ def text(config: Config) -> dict[str, str]:
     return linux.text(config, KINDS)
 
 
-MODEL = ConfigModel("linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, host_routes=host_routes)
+MODEL = ConfigModel("linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, tuple(limits()), host_routes=host_routes)

@@ -1,6 +1,8 @@
 """How changes get onto a GPU host, and what that costs."""
 
-from netkit.platforms.change import NOTHING, Way
+from collections.abc import Iterator
+
+from netkit.platforms.change import NOTHING, Limit, Way
 from netkit.platforms.compare import Situation
 
 # File → what remains to be done once Ansible has put it in place.
@@ -30,3 +32,9 @@ def way(situation: Situation) -> Way:
         "links, addresses and routes verified",
     )
     return Way("ansible", steps, tuple(COSTS[file] for file in changed if file in COSTS))
+
+
+def limits() -> Iterator[Limit]:
+    """Yield what changes cost, and what is refused."""
+    for file, cost in COSTS.items():
+        yield Limit(file, cost)

@@ -1,7 +1,7 @@
 """NVIDIA Cumulus Linux 5.x, configured through NVUE."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Ignored, Platform, capabilities
+from netkit.platforms.platform import Ignored, ManagementAccess, Platform, capabilities
 
 
 def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
@@ -9,11 +9,15 @@ def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
 
 
-NVUE = Platform(
+ACCESS = ManagementAccess("cumulus", {"ssh": 22, "nvue-rest": 8765}, gnmi_port=9339, is_gnmi_login_basic=True)
+PLATFORM = Platform(
     name="nvue",
     title="NVIDIA Cumulus Linux (NVUE)",
     tested_versions=("5.14.0", "5.16.1"),
     newest_version="5.17",
+    starting_point=("SN5600", "5.16.1"),
+    oldest_version="5.9",
+    version_family="5",
     max_mtu_bytes=9216,
     port_name=port_name,
     # Cumulus Linux user guide, VLAN-aware bridge mode, Reserved VLAN Range: changing it restarts switchd.

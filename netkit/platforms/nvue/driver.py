@@ -269,3 +269,6 @@ class NvueDriver(NvueReader):
 
 def _text(filename: str | None, config: str | None) -> str:
     return Path(filename).read_text(encoding="utf-8") if filename else config or ""
+
+
+DRIVER = NvueDriver

@@ -11,7 +11,7 @@ from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files, Path, flat, nested
 from netkit.platforms.nvue.risks import RISKS
 from netkit.platforms.nvue.routing import keeping, router
-from netkit.platforms.nvue.way import way
+from netkit.platforms.nvue.way import limits, way
 from netkit.platforms.ownership import declared
 from netkit.platforms.plain_yaml import plain
 from netkit.platforms.secret import SECRET, is_secret_name
@@ -154,5 +154,5 @@ def is_apart(path: Path) -> bool:
 
 
 MODEL = ConfigModel(
-    "nvue", (FILE,), parse, text, declared("nvue"), RISKS, way, router, keeping=keeping, is_apart=is_apart
+    "nvue", (FILE,), parse, text, declared("nvue"), RISKS, way, tuple(limits()), router, keeping=keeping, is_apart=is_apart
 )

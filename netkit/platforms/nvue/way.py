@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from netkit.platforms.change import NOTHING, Change, Way
+from netkit.platforms.change import NOTHING, Change, Limit, Way
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config, Path
 from netkit.platforms.platform import version_key
@@ -59,3 +59,10 @@ def _costs(situation: Situation) -> Iterator[str]:
 
 def _device_wide(path: Path) -> Path:
     return path[2:] if path[0] == "interface" else path
+
+
+def limits() -> Iterator[Limit]:
+    """Yield what changes cost, and what is refused."""
+    for path, cost in COSTS.items():
+        yield Limit(" ".join(path), cost.partition(": ")[2])
+    yield Limit("interface * link breakout", "two applies when ports of the cage are configured")

@@ -1,7 +1,7 @@
 """Community SONiC: config_db.json plus FRR."""
 
 from netkit.hardware import Split, SwitchModel
-from netkit.platforms.platform import Ignored, Platform, capabilities, version_key
+from netkit.platforms.platform import Ignored, ManagementAccess, Platform, RoutingMode, capabilities, version_key
 from netkit.platforms.sonic.hardware import missing
 
 
@@ -12,11 +12,19 @@ def port_name(model: SwitchModel, split: Split, cage: int, port: int) -> str:
     return f"Ethernet{(data.get('first_index') or 0) + (cage - 1) * step + port * split.lanes_per_port}"
 
 
-SONIC = Platform(
+ACCESS = ManagementAccess("admin", {"ssh": 22}, gnmi_port=8080)
+PLATFORM = Platform(
     name="sonic",
     title="SONiC (community)",
     tested_versions=("202411", "202505", "202511"),
     newest_version="202511",
+    starting_point=("SN5600", "202411"),
+    oldest_version="202305",
+    largest_version="209912",
+    routing_modes=(
+        RoutingMode("split"),
+        RoutingMode("unified", "202511", "cannot apply a route policy to eBGP unnumbered neighbours"),
+    ),
     max_mtu_bytes=9216,
     port_name=port_name,
     missing_data=missing,

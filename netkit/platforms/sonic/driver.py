@@ -199,3 +199,6 @@ def _named(missing: list[str]) -> str:
 
 def _text(filename: str | None, config: str | None) -> str:
     return Path(filename).read_text(encoding="utf-8") if filename else config or ""
+
+
+DRIVER = SonicDriver

@@ -10,7 +10,7 @@ from netkit.platforms.secret import SECRET, is_secret_name
 from netkit.platforms.sonic.risks import RISKS
 from netkit.platforms.sonic.router import keeping, router
 from netkit.platforms.sonic.routing import OWNERSHIP
-from netkit.platforms.sonic.way import way
+from netkit.platforms.sonic.way import limits, way
 
 CONFIG_DB = "config_db.json"
 SECRET_ROWS = frozenset({"SNMP_COMMUNITY"})
@@ -102,4 +102,6 @@ def _listed(value: str) -> object:
     return found if is_list else value
 
 
-MODEL = ConfigModel("sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way, router, keeping=keeping)
+MODEL = ConfigModel(
+    "sonic", (CONFIG_DB, FRR_CONF), parse, text, OWNERSHIP, RISKS, way, tuple(limits()), router, keeping=keeping
+)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 
-from netkit.platforms.change import NOTHING, REFUSED, Change, Risk, Way
+from netkit.platforms.change import NOTHING, REFUSED, Change, Limit, Risk, Way
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config
 from netkit.platforms.platform import version_key
@@ -196,3 +196,23 @@ def _is_free_row(edit: Edit) -> bool:
 def _takes_profile(edit: Edit) -> bool:
     is_known = edit.is_free or any(char.isdecimal() for char in edit.key)
     return _is_free_row(edit) or (edit.is_change and edit.field in PROFILE_FIELDS and is_known)
+
+
+def limits() -> Iterator[Limit]:
+    """Yield what changes cost, and what is refused."""
+    for table in FLAPPING:
+        yield Limit(table, "by patch: the updater shuts the port and opens it again")
+    listed = ", ".join(LISTED)
+    for table in BY_ASIC:
+        yield Limit(table, f"config reload on a hwsku the updater does not list; it lists {listed}")
+    yield Limit("WRED_PROFILE", "config reload before 202511, but for green thresholds of AZURE_LOSSLESS")
+    yield Limit("BUFFER_POOL", f"config reload, but for sizes of {', '.join(POOLS)} before 202511")
+    yield Limit("BUFFER_PROFILE", f"config reload, but for {' and '.join(PROFILE_FIELDS)}; rows from 202511")
+    for table, key in NEVER_REMOVED:
+        yield Limit(f"{table}|{key}", "config reload to remove it: the updater never does")
+    for table, names in FIXED_AT_CREATION.items():
+        yield Limit(f"{table}: {', '.join(names)}", "config reload: fixed when the row is made")
+    yield Limit("BREAKOUT_CFG", "config reload: ports become other ports")
+    yield Limit(f"DEVICE_METADATA: {', '.join(STARTS_ANEW)}", "config reload: read when the containers start")
+    yield Limit(f"DEVICE_METADATA: {', '.join(INSTALLED)}", "refused: the switch is installed with it")
+    yield Limit("any patch", f"config reload when the updater would take longer than {LONGEST_PATCH_S:g} s")

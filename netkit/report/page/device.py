@@ -76,7 +76,13 @@ def _position(device: Switch | Host) -> dict[str, Any]:
         where = {"unit": device.unit, "rail": device.rail} if device.role == "leaf" else {"plane": device.plane}
         role = {"role": str(device.role), "pod": device.pod, **where}
         return {**role, "platform": device.platform, "model": device.model.name}
-    return {"role": "host", "pod": device.pod, "unit": device.unit, "platform": "linux", "model": device.model.name}
+    return {
+        "role": "host",
+        "pod": device.pod,
+        "unit": device.unit,
+        "platform": device.platform,
+        "model": device.model.name,
+    }
 
 
 def _facts(seen: Seen) -> Iterator[tuple[str, table.Value]]:

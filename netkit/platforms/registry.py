@@ -1,0 +1,86 @@
+"""Every platform there is: netkit's own, and those that installed packages bring.
+
+A platform is a package. It defines `PLATFORM` and `ACCESS`; the rest is in modules of these names, imported when they
+are needed:
+
+| module | defines | what for |
+| --- | --- | --- |
+| `view` | `artifacts`, `ztp` | the files of a switch: templates, and the values they get |
+| `model` | `MODEL` | how its configuration is read and compared, what is netkit's, what changes risk |
+| `driver` | `DRIVER` | a NAPALM driver |
+| `facts.views` | `views` | commands, and parsers of their answers |
+
+A package outside netkit names its own by an entry point of the group `netkit.platforms`.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, Generic, TypeVar
+
+from netkit.errors import HardwareError, Problem
+from netkit.platforms.platform import ManagementAccess, Platform
+
+GROUP = "netkit.platforms"
+HOSTS = "linux"
+"""GPU hosts have a package as well, which has no `PLATFORM`: nothing is designed for another one."""
+OWN = {name: f"netkit.platforms.{name}" for name in ("nvue", "sonic", "eos", "frr")}
+"""Known without a search of what is installed, which takes longer than reading an intent."""
+
+
+@cache
+def _installed() -> Mapping[str, str]:
+    metadata = import_module("importlib.metadata")  # slow to import; only an unknown name or a list asks for it
+    return {entry.name: entry.module for entry in metadata.entry_points(group=GROUP)}
+
+
+def _package(name: str) -> str:
+    found = OWN.get(name) or (f"netkit.platforms.{HOSTS}" if name == HOSTS else "") or _installed().get(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def part(name: str, module: str) -> Any:
+    """Return a module of a platform's package. KeyError when there is no such platform."""
+    package = _package(name)
+    try:
+        return import_module(f"{package}.{module}" if module else package)
+    except Exception as error:
+        if package.startswith("netkit.platforms."):
+            raise
+        what = f"platform {name}: cannot import {package}{'.' * bool(module)}{module}: {type(error).__name__}: {error}"
+        raise HardwareError(Problem(what, "mend or uninstall the package that brings it")) from None
+
+
+Part = TypeVar("Part")
+
+
+class Parts(Mapping[str, Part], Generic[Part]):
+    """One part of every platform by its name, imported when it is first asked for."""
+
+    def __init__(self, module: str, attribute: str, *, has_hosts: bool = True) -> None:
+        self._module, self._attribute, self._has_hosts = module, attribute, has_hosts
+        self._known: dict[str, Part] = {}
+
+    def __getitem__(self, name: str) -> Part:
+        if name not in self._known:
+            if name == HOSTS and not self._has_hosts:
+                raise KeyError(name)
+            self._known[name] = getattr(part(name, self._module), self._attribute)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        own = {**OWN, **_installed()}
+        return iter((*own, HOSTS) if self._has_hosts else own)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        is_own = name in OWN or (name == HOSTS and self._has_hosts)
+        return is_own or (name != HOSTS and name in _installed())
+
+
+PLATFORMS: Mapping[str, Platform] = Parts("", "PLATFORM", has_hosts=False)
+ACCESS: Mapping[str, ManagementAccess] = Parts("", "ACCESS")
