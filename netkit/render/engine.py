@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import (
     ChoiceLoader,
     FileSystemLoader,
+    FunctionLoader,
     PrefixLoader,
     StrictUndefined,
     Template,
@@ -23,6 +24,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from netkit.errors import NetkitError, Problem, RenderError
+from netkit.platforms import PLATFORMS, registry
 from netkit.platforms.ownership import OWNS, shipped_templates
 
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
@@ -99,6 +101,18 @@ RENAMED: Mapping[str, Mapping[str, str]] = {
 }
 
 
+def _of_package(name: str) -> tuple[str, str, None] | None:
+    """Return a template that the package of a platform brings: `acme/x.j2` is `templates/acme/x.j2` beside its code."""
+    platform = name.partition("/")[0]
+    if platform in registry.OWN or platform not in PLATFORMS:
+        return None
+    folder = Path(registry.part(platform, "").__file__).parent / "templates"
+    file = folder / name
+    if not file.is_file() or not file.resolve().is_relative_to(folder.resolve()):
+        return None
+    return file.read_text(encoding="utf-8"), str(file), None
+
+
 class Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, with a shortcut for netkit's own frozen types: they hold data only, so they need no check."""
 
@@ -106,7 +120,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, folders: tuple[Path, ...]) -> None:
         shipped = PrefixLoader({"netkit": FileSystemLoader(shipped_templates())})
-        loader = ChoiceLoader([*(FileSystemLoader(folder) for folder in folders), shipped])
+        loader = ChoiceLoader([*map(FileSystemLoader, folders), shipped, FunctionLoader(_of_package)])
         super().__init__(
             loader=loader,
             undefined=StrictUndefined,

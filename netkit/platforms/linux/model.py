@@ -32,4 +32,6 @@ def text(config: Config) -> dict[str, str]:
     return linux.text(config, KINDS)
 
 
-MODEL = ConfigModel("linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, tuple(limits()), host_routes=host_routes)
+MODEL = ConfigModel(
+    "linux", tuple(KINDS), parse, text, declared("host"), RISKS, way, tuple(limits()), host_routes=host_routes
+)

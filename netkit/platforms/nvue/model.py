@@ -154,5 +154,15 @@ def is_apart(path: Path) -> bool:
 
 
 MODEL = ConfigModel(
-    "nvue", (FILE,), parse, text, declared("nvue"), RISKS, way, tuple(limits()), router, keeping=keeping, is_apart=is_apart
+    "nvue",
+    (FILE,),
+    parse,
+    text,
+    declared("nvue"),
+    RISKS,
+    way,
+    tuple(limits()),
+    router,
+    keeping=keeping,
+    is_apart=is_apart,
 )

@@ -1,0 +1,10 @@
+"""How it is changed: as a Linux switch with FRR."""
+
+from netkit.platforms.frr.driver import FrrDriver
+
+
+class AcmeDriver(FrrDriver):
+    """One switch."""
+
+
+DRIVER = AcmeDriver

@@ -1,0 +1,5 @@
+"""Commands, and parsers of their answers: FRR's."""
+
+from netkit.platforms.frr.facts.views import views
+
+__all__ = ["views"]
