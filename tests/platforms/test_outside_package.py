@@ -12,8 +12,14 @@ PACKAGES = ROOT / "tests" / "outside"
 """Where `pip install` would have put acme_nos and its entry points."""
 
 
-def netkit(*arguments: str | Path, **changes: str) -> Done:
-    return start(*arguments, timeout_s=300, PYTHONPATH=f"{ROOT}:{PACKAGES}", **changes)
+def netkit(*arguments: str | Path, home: Path = Path("/nonexistent")) -> Done:
+    return start(
+        *arguments,
+        timeout_s=300,
+        PYTHONPATH=f"{ROOT}:{PACKAGES}",
+        NETKIT_LAB_DIR=str(home),
+        NETKIT_STATE_DIR=str(home / "state"),
+    )
 
 
 @pytest.fixture(name="fabric", scope="module")
@@ -53,24 +59,22 @@ def test_a_package_that_cannot_be_imported_is_named(fabric: Path, tmp_path: Path
 
 
 @pytest.fixture(name="lab", scope="module")
-def booted(fabric: Path) -> Iterator[dict[str, str]]:
+def booted(fabric: Path) -> Iterator[Path]:
     with lab_home() as home:
-        where = {"NETKIT_LAB_DIR": str(home), "NETKIT_STATE_DIR": str(home / "state")}
-        done = netkit("lab", "up", "--fabric", fabric, "--lab", "acme", "--bare", **where)
+        done = netkit("lab", "up", "--fabric", fabric, "--lab", "acme", "--bare", home=home)
         assert done.returncode == 0, done.stderr
-        yield where
-        netkit("lab", "down", "--lab", "acme", **where)
+        yield home
 
 
 @needs_lab
-def test_it_is_planned_deployed_and_checked_in_a_lab(fabric: Path, lab: dict[str, str]) -> None:
+def test_it_is_planned_deployed_and_checked_in_a_lab(fabric: Path, lab: Path) -> None:
     on = ("--fabric", fabric, "--lab=acme")
-    planned = netkit("plan", *on, "--detailed-exitcode", **lab)
+    planned = netkit("plan", *on, "--detailed-exitcode", home=lab)
     assert (planned.returncode, planned.stderr) == (2, "")
-    deployed = netkit("deploy", *on, "--yes", **lab)
+    deployed = netkit("deploy", *on, "--yes", home=lab)
     assert deployed.returncode == 0, deployed.stdout + deployed.stderr
-    reached = netkit("lab", "check", "--fabric", fabric, "--lab", "acme", **lab)
+    reached = netkit("lab", "check", "--fabric", fabric, "--lab", "acme", home=lab)
     assert reached.returncode == 0, reached.stdout
-    assert netkit("plan", *on, "--detailed-exitcode", **lab).returncode == 0
-    checked = netkit("check", "bgp", "links", "routes", "drift", *on, "--window", "1", **lab)
+    assert netkit("plan", *on, "--detailed-exitcode", home=lab).returncode == 0
+    checked = netkit("check", "bgp", "links", "routes", "drift", *on, "--window", "1", home=lab)
     assert checked.returncode == 0, checked.stdout
