@@ -24,16 +24,19 @@ def each(runner: RunnerPlugin, names: Iterable[str], work: Callable[[str], Item]
     if not hosts:
         return {}
 
+    failed: dict[str, Exception] = {}
+
     def on_one(task: Task) -> Result:
-        return Result(host=task.host, result=work(task.host.name))
+        try:
+            return Result(host=task.host, result=work(task.host.name))
+        except Exception as error:  # nornir would log it with a traceback
+            failed[task.host.name] = error
+            return Result(host=task.host)
 
     nornir = Nornir(Inventory(hosts=Hosts(hosts)), runner=runner)
     task = Task(on_one, nornir, global_dry_run=False, processors=Processors())
     results = runner.run(task, list(hosts.values()))
-    found: dict[str, Item] = {}
     for name in hosts:
-        result = results[name][0]
-        if result.exception is not None:
-            raise result.exception
-        found[name] = result.result
-    return found
+        if name in failed:
+            raise failed[name]
+    return {name: results[name][0].result for name in hosts}

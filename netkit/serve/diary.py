@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from netkit.deploy.shape import Seconds, Whole
 from netkit.errors import OutputError, Problem
 
 FORMAT = 1
@@ -24,8 +27,8 @@ class Round:
 
     kind: str
     """`check` or `backup`."""
-    begun_s: float
-    ended_s: float | None = None
+    begun_s: Seconds
+    ended_s: Seconds | None = None
     exit_code: int | None = None
     """None while it runs, and when it was ended from outside."""
     run: str = ""
@@ -53,9 +56,9 @@ class Round:
 class Missed:
     """Rounds that were due one after the other, and did not run for one reason."""
 
-    from_s: float
-    to_s: float
-    count: int
+    from_s: Seconds
+    to_s: Seconds
+    count: Whole
     reason: str
 
 
@@ -63,16 +66,16 @@ class Missed:
 class Diary:
     """All that a restart must not lose."""
 
-    settled_s: float | None = None
+    settled_s: Seconds | None = None
     """Up to when rounds were run or noted as missed."""
-    saved_s: float | None = None
+    saved_s: Seconds | None = None
     """The same of backups."""
     rounds: tuple[Round, ...] = ()
     """The last ones, the earliest first; before them of each kind the last that ended and that did its work."""
     missed: tuple[Missed, ...] = ()
-    rounds_total: int = 0
-    missed_total: int = 0
-    failed_total: int = 0
+    rounds_total: Whole = 0
+    missed_total: Whole = 0
+    failed_total: Whole = 0
     """Rounds that could not do their work."""
     clock: str = ""
     """What the wall clock did last that it should not."""
@@ -123,13 +126,16 @@ class DiaryFile:
     diary: Diary = field(default_factory=Diary)
 
     def read(self) -> str:
-        """Read what an earlier process wrote; return what is wrong with it, and then begin a new one."""
+        """Read what an earlier process wrote; return what is wrong with it, and then begin a new one beside it."""
         try:
             self.diary = _diary(json.loads(self.file.read_bytes()))
         except FileNotFoundError:
             return ""
-        except (OSError, ValueError, TypeError, LookupError):
-            return f"{self.file} cannot be read: a new one is begun, earlier missed rounds are forgotten"
+        except (OSError, ValueError, TypeError, LookupError, RecursionError):
+            aside = self.file.with_suffix(".damaged")
+            with suppress(OSError):
+                self.file.replace(aside)
+            return f"{self.file} cannot be read: a new one is begun without earlier rounds, it is now {aside.name}"
         return ""
 
     def write(self, diary: Diary) -> None:
@@ -159,7 +165,4 @@ def _diary(plain: Mapping[str, Any]) -> Diary:
     """Return a diary from plain values; anything unexpected raises."""
     if plain["format"] != FORMAT:
         raise ValueError(plain["format"])
-    values = {name: plain[name] for name in Diary.__dataclass_fields__}
-    values["rounds"] = tuple(Round(**one) for one in values["rounds"])
-    values["missed"] = tuple(Missed(**one) for one in values["missed"])
-    return Diary(**values)
+    return TypeAdapter(Diary).validate_python({name: plain[name] for name in Diary.__dataclass_fields__})

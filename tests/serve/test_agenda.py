@@ -1,6 +1,7 @@
 """When rounds are due, what is noted, who may read and what queries mean: all of it without a server."""
 
 import json
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from netkit.serve.credential import token_of
 from netkit.serve.diary import KILLED, MOST_MISSED, MOST_ROUNDS, Diary, DiaryFile, Missed, Round
 from netkit.serve.gate import MOST_ADDRESSES, MOST_WRONG, SESSION_S, WRONG_S, Guesses, Token, is_own_name
 from netkit.serve.query import Query, QueryError, after, sliced
+from tests.test_damage import swapped
 
 QUARTER = Agenda(900.0)
 NOON_S = 1_795_348_800.0
@@ -65,6 +67,24 @@ def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) ->
     book = DiaryFile(tmp_path / "diary.json")
     assert "cannot be read: a new one is begun" in book.read()
     assert book.diary == Diary()
+    assert (tmp_path / "diary.damaged").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_diary_with_a_value_of_another_type_is_begun_anew_or_goes_on(tmp_path: Path, seed: int) -> None:
+    file = tmp_path / "diary.json"
+    book = DiaryFile(file)
+    book.write(Diary().begun(Round("check", NOON_S)).without(Missed(NOON_S, NOON_S, 2, "busy"), NOON_S))
+    chance = random.Random(seed)  # noqa: S311
+    file.write_text(json.dumps(swapped(json.loads(file.read_bytes()), chance)), encoding="utf-8")
+    book = DiaryFile(file)
+    said = book.read()
+    assert (book.diary == Diary()) == bool(said)
+    later = book.diary.taken_up(NOON_S + 9).begun(Round("check", NOON_S + 600))
+    book.write(later.ended(Round("check", NOON_S + 600, NOON_S + 601, 0)).without(Missed(NOON_S, NOON_S, 1, ""), 1.0))
+    QUARTER.is_due(book.diary.settled_s, NOON_S)
+    nightly().is_due(book.diary.saved_s, NOON_S)
+    assert DiaryFile(file).read() == ""
 
 
 def test_a_round_that_was_killed_is_told_and_is_no_failure() -> None:

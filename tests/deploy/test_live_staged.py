@@ -1,0 +1,225 @@
+"""A change in two stages on running switches, with faults at its steps, while all hosts call each other.
+
+Wherever a run, its resume or its rollback is cut off, each switch runs what it ran, what is intended, or both. From
+there it is finished or taken back, byte for byte, and no packet is lost but by a switch that starts again.
+The suite tries a few of these; `NETKIT_KILLED=frr,sonic,nvue,eos` tries every step on each of these NOSes.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from netkit import plan as planning
+from netkit.access.connect import connect
+from netkit.access.endpoints import lab_endpoints
+from netkit.access.settings import AccessSettings
+from netkit.deploy import Journal
+from netkit.design import Fabric
+from netkit.lab.entry import remote
+from netkit.lab.folder import LabFolder
+from netkit.platforms.compare import compare
+from netkit.platforms.config import Files
+from netkit.platforms.models import MODELS
+from tests import intents
+from tests.cli.site import Site
+from tests.command import ROOT
+from tests.deploy.rolling import INTERVAL_S, addresses, pair_call
+from tests.deploy.test_live_order import values
+from tests.lab.running import needs_lab, running, write_fabric
+
+pytestmark = needs_lab
+PATIENCE_S, QUIET_S = 500, 1.5
+WHOLE = tuple(filter(None, os.environ.get("NETKIT_KILLED", "").split(",")))
+STEPS = ("preflight", "sample", "load", "commit", "connect", "verify", "gate", "confirm", "confirmed", "end")
+SIGNALS = ("SIGKILL", "SIGINT", "SIGTERM", "SIGHUP")
+INTERRUPTED = 1
+Running = dict[str, dict[str, str | None]]
+
+
+@dataclass(frozen=True)
+class Act:
+    """A command, and what happens to it: the fault, the device, its step, and which time it comes to that."""
+
+    verb: str
+    fault: str = ""
+    device: str = "-"
+    step: str = ""
+    nth: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.fault} {self.device} {self.step} {self.nth}" if self.fault else self.verb
+
+
+SAMPLE = (
+    (
+        Act("deploy", "SIGKILL", "leaf02", "commit"),
+        Act("resume", "SIGKILL", "spine01", "confirm"),
+        Act("rollback", "SIGKILL", "leaf01", "connect"),
+        Act("resume"),
+    ),
+    (Act("deploy", "SIGKILL", "-", "stage"), Act("resume")),
+    (Act("deploy", "SIGHUP", "spine01", "load", 2), Act("rollback")),
+    (Act("deploy", "SIGKILL", "leaf02", "confirmed", 2), Act("rollback")),
+)
+EVERY = (
+    (Act("deploy", "unreachable", "leaf02", "commit", 2), Act("rollback")),
+    (Act("deploy"), Act("rollback", "SIGTERM", "leaf01", "gate"), Act("resume")),
+    *(
+        (Act("deploy", "SIGKILL", ("leaf02", "spine01")[place % 2], step, nth), Act(then))
+        for place, step in enumerate(STEPS)
+        for nth, then in ((1, "resume"), (1, "rollback"), (2, "resume"), (2, "rollback"))
+    ),
+    *(
+        (Act("deploy", SIGNALS[place % len(SIGNALS)], "-", "stage"), Act(then))
+        for place, then in enumerate(("resume", "rollback") * 2)
+    ),
+    *(
+        (Act("deploy"), Act("rollback", "SIGKILL", "leaf02", step, nth), Act("resume"))
+        for step in STEPS
+        for nth in (1, 2)
+    ),
+    *(
+        (Act("deploy", fault, "spine02", step, nth), Act("rollback"))
+        for fault in ("unreachable", "hangs", "restart")
+        for step, nth in (("load", 1), ("commit", 2), ("connect", 1), ("confirm", 2))
+    ),
+)
+
+
+@dataclass
+class Bench:
+    """A lab in which a change is made and taken back, over and over."""
+
+    site: Site
+    platform: str
+    intents: tuple[dict[str, Any], dict[str, Any]]
+    at: int = 0
+    """Which of the two the switches run."""
+
+    @property
+    def lab(self) -> LabFolder:
+        return LabFolder(self.site.lab.home / self.site.lab.name)
+
+    def fabric(self) -> Fabric:
+        return intents.fabric(self.intents[self.at])
+
+    def running(self) -> Running:
+        """Return what every switch runs."""
+        record = json.loads((self.lab.path / "lab.json").read_text(encoding="utf-8"))
+        endpoints = lab_endpoints(record, self.lab.path, AccessSettings())
+        found: Running = {}
+        for switch in self.fabric().switches:
+            driver = connect(replace(endpoints[switch.name], timeout_s=120), lambda name: f"{name}-of-a-test")
+            driver.open()
+            try:
+                found[switch.name] = dict(driver.running_files())
+            finally:
+                driver.close()
+        return found
+
+    def act(self, act: Act, run: str) -> None:
+        """Run a command, with what happens to it."""
+        words = {"deploy": ("deploy",), "resume": (f"deploy --resume {run}".split()), "rollback": ("rollback", run)}
+        netkit = self.site.words(*words[act.verb], "--yes")[3:]
+        struck = [act.fault, act.device, act.step, str(act.nth), self.site.lab.name]
+        module = ["tests.deploy.struck", *struck] if act.fault else ["netkit"]
+        done = subprocess.run(
+            [sys.executable, "-m", *module, *netkit],
+            cwd=ROOT,
+            env=self.site.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        codes = {"": {0}, "SIGKILL": {-signal.SIGKILL}} | {name: {INTERRUPTED} for name in SIGNALS[1:]}
+        said = f"{act}: {done.returncode}\n{done.stdout}{done.stderr}"
+        assert done.returncode in codes.get(act.fault, {0, 1, 4}), said
+        assert "Traceback" not in done.stderr, said
+
+    def assert_known(self, runs: Iterable[Path], before: Running) -> None:
+        """Hold what every switch runs to what the plans of runs name, or what ran before them."""
+        known: dict[str, list[Files]] = {}
+        for name, files in before.items():
+            known[name] = [{file: text for file, text in files.items() if text is not None}]
+        for orders in (Journal(run).orders() for run in runs):
+            for name, intended in orders.intended.items():
+                known[name].append(intended)
+            for bridge in orders.plan.bridges:
+                intended = orders.intended[bridge.device]
+                known[bridge.device].append(planning.keeping(self.fabric(), bridge.device, intended, bridge.kept))
+        for name, files in self.running().items():
+            changes = [compare(MODELS[self.platform], files, one).changes for one in known[name]]
+            assert () in changes, (name, changes)
+
+    def tried(self, acts: tuple[Act, ...]) -> None:
+        """Change the fabric with something happening on the way, and come to an end one way or the other."""
+        before, was, runs = self.running(), self.at, set(self.site.runs())
+        self.at = 1 - self.at
+        write_fabric(self.site.lab.fabric, self.intents[self.at])
+        calls = {pair: pair_call(pair) for pair in addresses(self.fabric())}
+        remote.ask(self.lab, "begin-calls", interval_s=INTERVAL_S, calls=[asdict(call) for call in calls.values()])
+        time.sleep(QUIET_S)
+        try:
+            first = newest = ""
+            for act in acts:
+                self.act(act, first if act.verb == "rollback" else newest)
+                assert self.site.lab.lab("heal", "--all").returncode == 0
+                folders = sorted(set(self.site.runs()) - runs)
+                first, newest = folders[0].name, folders[-1].name
+                self.assert_known(folders, before)
+            time.sleep(QUIET_S)
+        finally:
+            heard = remote.ask(self.lab, "end-calls")["heard"]
+        if any(act.verb == "rollback" for act in acts):
+            self.at = was
+            assert self.running() == before
+        write_fabric(self.site.lab.fabric, self.intents[self.at])
+        assert self.site.netkit("plan", "--detailed-exitcode").returncode == 0
+        assert all(one["sent"] and not one["problem"] for one in heard)
+        if not any(act.fault == "restart" for act in acts):
+            assert [(one["name"], one["gaps"]) for one in heard if one["gaps"]] == []
+
+
+@contextmanager
+def bench(platform: str, folder: Path) -> Iterator[Bench]:
+    found = [values(platform, ["supernet", name]) for name in ("lower ceilings", "higher ceilings")]
+    with running(write_fabric(folder / "fabric", found[0]), name="st") as lab:
+        site = Site(lab, folder)
+        assert site.netkit("deploy", "--yes", "--disruptive", "--busy").returncode == 0
+        yield Bench(site, platform, (found[0], found[1]))
+
+
+@pytest.fixture(scope="module")
+def frr(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    with bench("frr", tmp_path_factory.mktemp("frr")) as found:
+        yield found
+
+
+@pytest.mark.parametrize("acts", SAMPLE, ids=lambda acts: ", ".join(map(str, acts)))
+def test_a_change_in_two_stages_is_finished_or_taken_back_from_any_step(acts: tuple[Act, ...], frr: Bench) -> None:
+    frr.tried(acts)
+
+
+@pytest.mark.parametrize(
+    "platform",
+    [
+        pytest.param(name, marks=pytest.mark.skipif(name not in WHOLE, reason=f"NETKIT_KILLED={name}"))
+        for name in ("frr", "sonic", "nvue", "eos")
+    ],
+)
+def test_so_it_is_from_every_step(platform: str, tmp_path: Path) -> None:
+    with bench(platform, tmp_path) as found:
+        for acts in (*SAMPLE, *EVERY):
+            found.tried(acts)
