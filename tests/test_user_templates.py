@@ -15,7 +15,7 @@ from jinja2.exceptions import SecurityError
 
 from netkit.errors import RenderError
 from netkit.platforms.ownership import shipped_templates
-from netkit.render import Engine, inputs, render
+from netkit.render import Engine, inputs, names, render
 from tests import intents
 from tests.command import ROOT, Done, assert_refused, run
 from tests.conftest import Golden
@@ -488,3 +488,48 @@ def test_the_comma_after_a_last_row_is_dropped_and_no_text_changes(tree: dict[st
     engine.environment.loader = DictLoader({"sonic/one.json.j2": "{{ text }}"})
     text = engine.render("sonic/one.json.j2", {"text": ending_rows(tree)}, DEVICE)
     assert json.loads(text) == tree
+
+
+@pytest.mark.parametrize("platform", [*NEWEST, "host"])
+def test_each_name_that_is_listed_is_there_with_its_value(platform: str) -> None:
+    of_hosts = platform == "host"
+    fabric = intents.fabric(intents.values() if of_hosts else intents.on_platform(platform, NEWEST[platform]))
+    device = fabric.hosts[0] if of_hosts else fabric.switch("leaf01")
+    context: dict[str, Any] = {}
+    for artifact in inputs(fabric, ztp=True)(device):
+        context = {**artifact.context, **context}
+    listed = {one.name: one.value for one in names(fabric, device)}
+    assert {re.split(r"[.\[]", name)[0] for name in listed} == context.keys()
+    others = ("[", "list of", "mapping of", "the same as")
+    plain = {name: value for name, value in listed.items() if not value.startswith(others)}
+    environment = Engine().environment
+    said = {name: environment.from_string("{{ " + name + " }}").render(context) for name in plain}
+    spelled = {"True": "true", "False": "false", "None": "none"}
+    assert {name: spelled.get(text, text) for name, text in said.items()} == plain
+
+
+def test_the_view_of_a_device_lists_its_templates_and_a_device_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    fabric = with_template(tmp_path, "# ours\n", "nvue/qos.yaml.j2")
+    done = run("design", "--fabric", fabric, "--view", DEVICE, "--format", "json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = json.loads(done.stdout)
+    ours = [one for one in told["templates"] if not one["path"].startswith(str(shipped_templates()))]
+    assert ours == [{"file": "", "template": "nvue/qos.yaml.j2", "path": str(fabric / "templates/nvue/qos.yaml.j2")}]
+    assert {"name": "switch.name", "value": DEVICE} in told["names"]
+    assert_refused(run("design", "--fabric", fabric, "--view", "leaf1"), "no device 'leaf1'; did you mean leaf")
+
+
+def test_a_file_of_the_users_own_is_rendered_beside_netkits(tmp_path: Path, golden: Golden) -> None:
+    text = "{% if switch.role == 'leaf' %}\nleaf {{ switch.name }}\n{% endif %}\n"
+    fabric = with_template(tmp_path, text, "nvue/files/label.txt.j2")
+    out = tmp_path / "out"
+    assert run("render", "--fabric", fabric, "-o", out).returncode == 0
+    leaves = {file.parent for file in out.glob("leaf*/startup.yaml")}
+    assert {file.parent for file in out.glob("*/label.txt")} == leaves
+    assert (out / DEVICE / "label.txt").read_text(encoding="utf-8") == f"leaf {DEVICE}\n"
+    planned = run("plan", "--fabric", fabric, "--running", out, "--limit", DEVICE)
+    assert (planned.returncode, planned.stderr) == (0, "")
+    with_template(tmp_path, "x\n", "nvue/files/startup.yaml.j2")
+    done = render_leaf(fabric, tmp_path / "other")
+    assert_refused(done, "startup.yaml")
+    golden("overrides/files.txt", done.stderr)

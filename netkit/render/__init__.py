@@ -1,7 +1,8 @@
 """Stage 3: Fabric → intended configuration files."""
 
 from netkit.render.engine import Engine
+from netkit.render.names import names, templates
 from netkit.render.output import Written, read_manifest, write
 from netkit.render.render import inputs, manifest_head, render
 
-__all__ = ["Engine", "Written", "inputs", "manifest_head", "read_manifest", "render", "write"]
+__all__ = ["Engine", "Written", "inputs", "manifest_head", "names", "read_manifest", "render", "templates", "write"]

@@ -17,6 +17,7 @@ from jinja2 import (
     TemplateNotFound,
     TemplateSyntaxError,
     UndefinedError,
+    meta,
     nodes,
     pass_eval_context,
 )
@@ -30,6 +31,7 @@ from netkit.platforms.ownership import OWNS, shipped_templates
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
 _LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
 LARGEST_PRODUCT = 100_000
+EXTRA = "files"
 LARGEST_TEXT = 32 * 1024 * 1024
 
 # Names that templates had while optional values were lists of one or none, by folder of templates, and what to write.
@@ -256,7 +258,7 @@ class Engine:
             raise self._failure(name, 0, message, device, "check the name; folders upwards are out of reach") from None
         except UndefinedError as error:
             file, line = self._place(error.__traceback__, name)
-            raise self._failure(file, line, str(error), device, _remedy(Path(file).parent.name, str(error))) from None
+            raise self._failure(file, line, str(error), device, _remedy(self._folder(file, name), str(error))) from None
         except Exception as error:  # whatever a template runs into is its user's to mend, and never a traceback
             file, line = self._place(error.__traceback__, name)
             remedy = error.problems[0].remedy if isinstance(error, NetkitError) else ""
@@ -285,6 +287,24 @@ class Engine:
                 raise self._failure(name, 0, "makes a file that cannot be read as JSON", device, remedy) from None
         return text
 
+    def source(self, name: str) -> tuple[str, tuple[str, ...]]:
+        """Return the file of a template, and the templates it includes."""
+        try:
+            text, path, _ = self.environment.loader.get_source(self.environment, name)  # type: ignore[union-attr]  # it has one
+            tree = self.environment.parse(text, name, path)
+        except TemplateNotFound:
+            raise self._failure(name, 0, "does not exist", "", "check the name") from None
+        except TemplateSyntaxError as error:
+            message = error.message or "syntax error"
+            raise self._failure(error.filename or name, error.lineno, message, "", "correct this line") from None
+        return path or name, tuple(one for one in meta.find_referenced_templates(tree) if one)
+
+    def extra_files(self, folder: str) -> dict[str, str]:
+        """Return the files a user adds to devices of a platform, each with its template."""
+        own = (one for one in reversed(self.folders) if one.resolve() != shipped_templates().resolve())
+        found = (file for one in own for file in sorted((one / folder / EXTRA).glob("*.j2")))
+        return {file.name.removesuffix(".j2"): f"{folder}/{EXTRA}/{file.name}" for file in found}
+
     def _place(self, trace: TracebackType | None, name: str) -> tuple[str, int]:
         """Return the innermost template file and line of a traceback."""
         file, line = name, 0
@@ -294,6 +314,10 @@ class Engine:
                 file, line = filename, trace.tb_lineno
             trace = trace.tb_next
         return file, line
+
+    def _folder(self, file: str, name: str) -> str:
+        found = (Path(file).relative_to(one) for one in self.folders if Path(file).is_relative_to(one))
+        return next(found, Path(name)).parts[0]
 
     def _failure(self, file: str, line: int, message: str, device: str, remedy: str = "") -> RenderError:
         whole = f"{message} (device {device})" if device else message

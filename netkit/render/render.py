@@ -5,6 +5,7 @@ from typing import Any
 
 from netkit import __version__
 from netkit.design.fabric import Fabric, Host, Switch
+from netkit.errors import Problem, RenderError
 from netkit.platforms import PLATFORMS
 from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
@@ -13,14 +14,22 @@ from netkit.render.views import host_views, switch_views
 
 
 def render(
-    fabric: Fabric, devices: Iterable[Switch | Host], engine: Engine, *, ztp: bool = False
+    fabric: Fabric, devices: Iterable[Switch | Host], engine: Engine, *, ztp: bool = False, extra: bool = False
 ) -> Iterator[Rendered]:
-    """Yield the files of each device, one device at a time."""
+    """Yield the files of each device, one device at a time; with `extra` also those that are the user's alone."""
     of = inputs(fabric, ztp=ztp)
+    added = {folder: engine.extra_files(folder) for folder in (*PLATFORMS, "host")} if extra else {}
     for device in devices:
+        artifacts = tuple(of(device))
         files = {
-            artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in of(device)
+            artifact.file: engine.render(artifact.template, artifact.context, device.name) for artifact in artifacts
         }
+        for file, template in added.get(device.platform if isinstance(device, Switch) else "host", {}).items():
+            if file in files:
+                message, remedy = f"{file} is a file of netkit's own", f"override {artifacts[0].template} or its like"
+                raise RenderError(Problem(message, remedy, file=template))
+            if text := engine.render(template, artifacts[0].context, device.name).lstrip("\n"):
+                files[file] = text
         yield Rendered(device.name, files, _about(device))
 
 

@@ -1,5 +1,6 @@
 """`netkit design`."""
 
+import difflib
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -11,17 +12,18 @@ from netkit.design.capacity import Summary
 from netkit.design.explain import explain, find
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
+from netkit.render import Engine, names, templates
 
 
-def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, output: str, limit: str) -> None:
-    """Show one view of the design."""
+def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, view: str, output: str, limit: str) -> None:
+    """Show one part of the design."""
     check_format(output)
     if limit and not (cabling or addresses):
         raise UsageError(
             Problem("--limit belongs to --cabling and --addresses", "add one of them, or leave --limit out")
         )
-    if cabling + addresses + bool(explain) > 1:
-        raise UsageError(Problem("--cabling, --addresses and --explain are three views", "choose one"))
+    if cabling + addresses + bool(explain) + bool(view) > 1:
+        raise UsageError(Problem("--cabling, --addresses, --explain and --view show different things", "choose one"))
     project = open_project(folder)
     if cabling:
         _cabling(project, output, limit)
@@ -29,6 +31,8 @@ def run(folder: Path, *, cabling: bool, addresses: bool, explain: str, output: s
         _addresses(project, output, limit)
     elif explain:
         _explain(project, explain, output)
+    elif view:
+        _view(project, view, output)
     else:
         warn(project)
         _summary(capacity.summarize(project.fabric, project.catalog.media()), output)
@@ -67,6 +71,20 @@ def _explain(project: Project, place: str, output: str) -> None:
     sys.stdout.write(columns((number.name, number.value, number.formula) for number in numbers))
     sources = dict.fromkeys(number.source for number in numbers if number.source)
     sys.stdout.write("\nSources\n" + "".join(f"  {source}\n" for source in sources))
+
+
+def _view(project: Project, name: str, output: str) -> None:
+    device = project.fabric.device(name)
+    if device is None:
+        close = difflib.get_close_matches(name, project.fabric.names, 1)
+        raise UsageError(Problem(f"no device {name!r}", f"did you mean {close[0]}?" if close else "check the name"))
+    found = tuple(templates(project.fabric, device, Engine(project.template_folders)))
+    given = tuple(names(project.fabric, device))
+    if output == "json":
+        write_json({"templates": found, "names": given})
+        return
+    sys.stdout.write(columns(((one.file, one.template, one.path) for one in found), ("FILE", "TEMPLATE", "FROM")))
+    sys.stdout.write("\n" + columns(((one.name, one.value) for one in given), ("NAME", "VALUE")))
 
 
 def _summary(summary: Summary, output: str) -> None:

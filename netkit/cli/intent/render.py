@@ -22,7 +22,7 @@ def run(folder: Path, out: Path, *, limit: str, platform: str, ztp: bool) -> Non
     devices = tuple(_on_platform(select(project.fabric, limit), platform))
     if not devices:
         raise UsageError(Problem("no device is left to render", "check --limit and --platform"))
-    rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp)
+    rendered = render(project.fabric, devices, Engine(project.template_folders), ztp=ztp, extra=True)
     with progress("rendering", len(devices)) as shown, bounded():
         done = write(
             out, shown(each_in_time(rendered)), manifest_head(project.fabric), is_complete=not limit and not platform

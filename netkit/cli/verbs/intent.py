@@ -60,11 +60,29 @@ def design(
     explain: Annotated[
         str, typer.Option("--explain", help="Every number of one port, such as leaf01:swp1s0.", metavar="PORT")
     ] = "",
+    view: Annotated[
+        str,
+        typer.Option(
+            "--view",
+            help="The templates of one device, and each name they may use.",
+            metavar="DEVICE",
+            autocompletion=complete.devices,
+        ),
+    ] = "",
     output: Format = "text",
     limit: Limit = "",
 ) -> None:
-    """Show the design: its size, its cables, its addresses, or where a number comes from."""
-    _run("intent.design", fabric, cabling=cabling, addresses=addresses, explain=explain, output=output, limit=limit)
+    """Show the design: its size, cables or addresses, where a number comes from, or what templates are given."""
+    _run(
+        "intent.design",
+        fabric,
+        cabling=cabling,
+        addresses=addresses,
+        explain=explain,
+        view=view,
+        output=output,
+        limit=limit,
+    )
 
 
 def render(
