@@ -143,10 +143,12 @@ class LiveNode:
         """Make links, FRR, marking, SNMP and the hardware model what a state says."""
         self.changes += 1
         after = netlink.wanted(state, self.kernel_names)
+        text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
+        running = self._frr or ""
+        routing.part(self, running, netlink.going_down(self._links, after) - routing.neighbors(text))
         self.ip(netlink.steps(self._links, after))
         self._links = after
         self._name(state.hostname)
-        text = routing.slower_bfd(state.frr, self._services.bfd_interval_ms)
         if text != self._frr:
             self._frr = None
             routing.load(self, text)

@@ -3,7 +3,7 @@
 import re
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +28,8 @@ case "$*" in *"show run"*) [ ! -s {SCRIPT} ] || {{
 }} ;; esac
 exec /usr/bin/vtysh "$@"
 """
+NEIGHBOR = re.compile(r"^ *neighbor (\S+) interface\b", re.MULTILINE)
+ROUTER = re.compile(r"^router bgp \d+$", re.MULTILINE)
 TOLD = "! told "
 BFD_DEFAULT_MS = "300"
 TIMER = re.compile(r"^(\s*(?:receive|transmit)-interval )(\d+)$", re.MULTILINE)
@@ -65,6 +67,23 @@ def load(node: Shell, text: str) -> None:
     if complaints or done.exit_code != 0:
         said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
         raise RefusedError(f"FRR refuses the configuration: {said}")
+
+
+def neighbors(text: str) -> frozenset[str]:
+    """Return the interfaces that a configuration has a BGP neighbor on."""
+    return frozenset(NEIGHBOR.findall(text))
+
+
+def part(node: Shell, text: str, interfaces: Iterable[str]) -> None:
+    """End the sessions on interfaces that go, while their links are still up; `text` is what FRR runs.
+
+    After a link has gone, bgpd 8.4.4 forgets a neighbor on it without the next hop it had, and dies when the link
+    comes back. The FRR of newer switches does not.
+    """
+    router = ROUTER.search(text)
+    going = [f"no neighbor {interface} interface" for interface in sorted(neighbors(text).intersection(interfaces))]
+    if router and going:
+        node.run("vtysh", *(word for line in ("configure terminal", router[0], *going) for word in ("-c", line)))
 
 
 def start(node: Shell, daemons: Sequence[str] = DAEMONS) -> None:

@@ -4,7 +4,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from netkit.lab.routing import as_told, slower_bfd
+from netkit.lab.node import Done
+from netkit.lab.routing import as_told, neighbors, part, slower_bfd
 
 TOLD = """frr version 10.2
 bfd
@@ -49,3 +50,42 @@ def test_what_is_slow_enough_stays_as_it_is() -> None:
     assert as_told(slow) == ""
     assert slower_bfd(TOLD, 300) == TOLD
     assert slower_bfd("bfd\n profile a\n profile b\n", 400).count("interval 400\n") == 4  # an `exit` may be left out
+
+
+class Shown:
+    """A node that takes down what is run on it."""
+
+    def __init__(self) -> None:
+        self.ran: list[tuple[str, ...]] = []
+
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+        self.ran.append(command)
+        assert not stdin
+        assert timeout_s
+        return Done(0, "", "")
+
+    def file(self, path: str) -> Path:
+        raise NotImplementedError
+
+    def spawn(self, name: str, *command: str) -> None:
+        raise NotImplementedError
+
+    def end(self, name: str) -> None:
+        raise NotImplementedError
+
+    def is_running(self, name: str) -> bool:
+        raise NotImplementedError
+
+
+def test_neighbors_on_ports_that_go_are_parted_from_first() -> None:
+    text = "router bgp 65001\n neighbor UP peer-group\n neighbor swp1 interface v6only peer-group UP\n"
+    text += " neighbor swp2 interface v6only peer-group UP\n neighbor swp2 remote-as 65002\n"
+    assert neighbors(text) == {"swp1", "swp2"}
+    node = Shown()
+    part(node, text, ["swp2", "swp3"])
+    assert node.ran == [
+        ("vtysh", "-c", "configure terminal", "-c", "router bgp 65001", "-c", "no neighbor swp2 interface")
+    ]
+    part(node, text, ["swp3"])
+    part(node, "", ["swp2"])
+    assert len(node.ran) == 1

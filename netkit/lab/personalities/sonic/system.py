@@ -13,7 +13,7 @@ from netkit.lab.personalities.sonic.counters import Cleared, Rates
 from netkit.lab.personalities.sonic.flash import CONFIG, Flash
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
-from netkit.lab.personalities.sonic.tables import Tables, Value, parse, text
+from netkit.lab.personalities.sonic.tables import Table, Tables, Value, parse, text
 from netkit.lab.personalities.sonic.updater import Change, Permissions, change, patched, permissions
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
@@ -145,7 +145,7 @@ class System(Personality):
         if self.fail_apply_quietly or not planned.steps:
             return not planned.steps
         if planned.flapping_ports:
-            self._shut(planned.flapping_ports)
+            self._shut(planned.flapping_ports, planned.intended.get("PORT", {}))
         self._become(copy.deepcopy(planned.intended))
         return True
 
@@ -174,9 +174,14 @@ class System(Personality):
             metadata |= {} if value is None else {leaf: value}
         return told({**self.running, "DEVICE_METADATA": {"localhost": metadata}}, self.frr_conf, self.branch)
 
-    def _shut(self, ports: Iterable[str]) -> None:
-        """Take ports down for a moment: who is at their other ends needs one to let go of what went with the link."""
-        self._realise(_with_ports_down(self._told(), ports))
+    def _shut(self, ports: Iterable[str], later: Table | None = None) -> None:
+        """Take ports down for a moment: who is at their other ends needs one to let go of what went with the link.
+
+        FRR loses its neighbors on those that are down `later` as well, see `netkit.lab.routing.part`; until its own
+        file leaves them out it is told them again.
+        """
+        stay = ports if later is None else [one for one in ports if later.get(one, {}).get("admin_status") == "up"]
+        self._realise(_with_ports_down(self._told(), ports, frozenset(ports) - frozenset(stay)))
         time.sleep(DOWN_S)
 
     def _realise(self, found: Told) -> None:
@@ -192,7 +197,9 @@ class System(Personality):
         self._without_ipv6 = found.ports_without_ipv6
 
 
-def _with_ports_down(found: Told, names: Iterable[str]) -> Told:
+def _with_ports_down(found: Told, names: Iterable[str], gone: frozenset[str]) -> Told:
     shut = frozenset(names)
+    lines = found.state.frr.splitlines(keepends=True)
+    frr = "".join(line for line in lines if not gone.intersection(line.split()[1:2] if "neighbor" in line else ()))
     ports = tuple(replace(port, is_enabled=port.is_enabled and port.name not in shut) for port in found.state.ports)
-    return replace(found, state=replace(found.state, ports=ports))
+    return replace(found, state=replace(found.state, ports=ports, frr=frr))
