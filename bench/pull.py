@@ -1,6 +1,7 @@
 """`scripts/bench pull`: what a pull request on the superpod costs, without a proof: one threshold, and the 16th unit.
 
-Every run is a whole process of `netkit plan --against git:HEAD`, with nothing remembered between them.
+Every run is a whole process of `netkit plan --against git:HEAD`, with nothing remembered between them. What its order
+takes of that, the model of the routing and the search in it, is measured in one more process of each.
 """
 
 import argparse
@@ -17,7 +18,10 @@ from bench.measure import BenchError, Sample, run, spread
 ROOT = Path(__file__).parent.parent
 FABRIC = "inventory/superpod"
 MUST_S, MUST_MB = 5.0, 400.0
+ORDER_S, ORDER_MB = 2.0, 300.0
+"""The budget of the order: processor time, and the peak of the whole process while it is found."""
 THRESHOLD = "\nlossless:\n  ecn:\n    400: {min_bytes: 300000, max_bytes: 1500000}\n"
+ORDERING = "import runpy; runpy.run_module('bench.ordering', run_name='__main__')"
 UNITS = ("unit: 1-15", "unit: 1-16")
 ROWS = {
     "one threshold": (("\npools:", f"{THRESHOLD}\npools:"), "152 of 632 devices change"),
@@ -32,13 +36,15 @@ def main() -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="nkb") as name:
             found = {row: _measured(Path(name) / row.replace(" ", "-"), row, given) for row in ROWS}
+            orders = {row: _order(Path(name) / row.replace(" ", "-")) for row in ROWS}
     except (BenchError, subprocess.CalledProcessError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 3
     given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(_as_json(found), indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(_table(found))
-    return 0 if all(map(_is_kept, found.values())) else 1
+    given.json.write_text(json.dumps(_as_json(found) | {"order": orders}, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(_table(found) + _order_table(orders))
+    is_order_kept = all(one["cpu_s"] <= ORDER_S and one["peak_mb"] <= ORDER_MB for one in orders.values())
+    return 0 if is_order_kept and all(map(_is_kept, found.values())) else 1
 
 
 def _arguments() -> argparse.Namespace:
@@ -70,6 +76,13 @@ def _measured(root: Path, row: str, given: argparse.Namespace) -> list[Sample]:
     return samples
 
 
+def _order(root: Path) -> dict[str, float]:
+    """Return what the order of a plan costs, of the processor and of memory."""
+    run((sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {ORDERING}", FABRIC), root)
+    found: dict[str, float] = json.loads((root / "ordering.json").read_text(encoding="utf-8"))
+    return found
+
+
 def _git(root: Path, *arguments: str) -> None:
     who = ("-c", "user.name=Bench", "-c", "user.email=bench@example.net", "-c", "commit.gpgsign=false")
     subprocess.run(["git", *who, "-C", str(root), *arguments], check=True, capture_output=True)
@@ -95,6 +108,14 @@ def _table(found: Mapping[str, list[Sample]]) -> str:
         peak = max(one.peak_mb for one in samples)
         lines.append(f"{row:<16}{wall.min:>12.2f}{wall.median:>9.2f}{wall.max:>9.2f}{cpu_s:>9.2f}{peak:>9.0f}")
     lines.append(f"(must {MUST_S:g} s of the least disturbed run, and {MUST_MB:g} MB)")
+    return "\n".join(lines) + "\n"
+
+
+def _order_table(orders: Mapping[str, Mapping[str, float]]) -> str:
+    lines = [f"{'its order alone':<16}{'cpu s':>12}{'MB more':>9}{'peak MB':>9}{'steps':>9}"]
+    for row, one in orders.items():
+        lines.append(f"{row:<16}{one['cpu_s']:>12.2f}{one['grown_mb']:>9.0f}{one['peak_mb']:>9.0f}{one['steps']:>9.0f}")
+    lines.append(f"(must {ORDER_S:g} s of the processor, and {ORDER_MB:g} MB of the whole process)")
     return "\n".join(lines) + "\n"
 
 
