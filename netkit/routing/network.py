@@ -12,7 +12,6 @@ integers whatever the number of destinations.
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from netkit.platforms.routing import NO_MAP, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
@@ -142,6 +141,10 @@ class Network:
         for index, group in enumerate(self.groups):
             self._at_leaf[group.leaf] |= 1 << index
         self._filtered: dict[object, tuple[tuple[int, Clause], ...]] = {}
+        every = sorted({prefix for prefixes in self._origins.values() for prefix in prefixes})
+        self._every_prefix = {prefix: 1 << place for place, prefix in enumerate(every)}
+        self._allowed_of_all: dict[tuple[str, int, str], int] = {}
+        self._passed: dict[tuple[tuple[str, int, str], tuple[str, int, str]], bool] = {}
         self._sent: dict[Table, tuple[int, int]] = {}
         self._last: _Tables | None = None
 
@@ -181,37 +184,43 @@ class Network:
         """Return the ports of a device with sessions that neither end drains, if it is known."""
         if self.router(state, name).is_drained or name in state.drained:
             return frozenset()
-        links = self._tables(state).links[name]
         return frozenset(
             near.interface
-            for peer, far, near in links
+            for peer, far, near in self._sessions(state, name)
             if not (near.is_drained or far.is_drained or self.router(state, peer).is_drained or peer in state.drained)
         )
 
-    def established(self, state: State, name: str) -> frozenset[str]:
-        """Return the ports of a device with a session."""
-        return frozenset(near.interface for _, _, near in self._tables(state).links.get(name, ()))
-
     def speaking(self, state: State, name: str) -> frozenset[str]:
         """Return the ports of a device with a session over which a route may pass, both ways."""
-        links = self._tables(state).links.get(name, ())
         return frozenset(
             near.interface
-            for peer, far, near in links
+            for peer, far, near in (self._sessions(state, name) if name in self._routers else ())
             if self._is_passed((peer, far), (name, near), state) and self._is_passed((name, near), (peer, far), state)
         )
 
     def _is_passed(self, sender: tuple[str, Neighbor], receiver: tuple[str, Neighbor], state: State) -> bool:
-        """Whether any prefix, the sender's own first, gets from one end of a session to the other."""
-        filters = [
-            (_clauses(self.router(state, name), route_map), self.router(state, name).prefix_lists)
-            for name, route_map in ((sender[0], sender[1].outbound), (receiver[0], receiver[1].inbound))
-        ]
-        return any(
-            all(_permits(clauses, lists, _network(prefix)) for clauses, lists in filters)
-            for name in (sender[0], *self._names)
-            for prefix in self._origins[name, self._phase(state, name)]
-        )
+        """Whether the filters at the ends of a session have a prefix in common, the sender's own or any other."""
+        (name, far), (taker, near) = sender, receiver
+        ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
+        found = self._passed.get(ends)
+        if found is None:
+            own = {prefix: 1 << place for place, prefix in enumerate(self._origins[ends[0][:2]])}
+            found = bool(self._allowed(ends[0], own) & self._allowed(ends[1], own))
+            if not found:
+                for end in ends:
+                    if end not in self._allowed_of_all:
+                        self._allowed_of_all[end] = self._allowed(end, self._every_prefix)
+                found = bool(self._allowed_of_all[ends[0]] & self._allowed_of_all[ends[1]])
+            self._passed[ends] = found
+        return found
+
+    def _allowed(self, end: tuple[str, int, str], index: Mapping[Prefix, int]) -> int:
+        """Return which of some prefixes a route map of a router permits, a bit for each."""
+        name, phase, route_map = end
+        router = self._routers[name][phase]
+        clauses = _clauses(router, route_map)
+        lists = {one: router.prefix_lists.get(one, ()) for clause in clauses for one in clause.prefix_lists}
+        return sum(mask for mask, _ in _permitted(clauses, lists, index, is_drained=False))
 
     def at(self, leaf: str) -> int:
         """Return the groups at a leaf, a bit for each."""
@@ -462,11 +471,6 @@ def _shared_asns(routers: Mapping[str, Sequence[Router]]) -> frozenset[int]:
 
 def _prefix(network: IPv4Network) -> Prefix:
     return int(network.network_address), network.prefixlen
-
-
-@lru_cache(maxsize=4096)
-def _network(prefix: Prefix) -> IPv4Network:
-    return IPv4Network(prefix)
 
 
 def _originated(router: Router) -> Iterator[Prefix]:
