@@ -95,7 +95,7 @@ def test_a_mail_is_handed_over_in_private_after_a_login(
     ((to, mail),) = mailbox.got
     assert to == ["noc@example.net"]
     assert mail["Subject"] == "[netkit] small: 1 new; 1 cause open: 1 fail"
-    assert "FAIL      leaf01:swp1s0 load.errors: 900000 packets arrived damaged in 600 s" in mail.get_content()
+    assert "new       FAIL leaf01:swp1s0 load.errors: 900000 packets arrived damaged in 600 s" in mail.get_content()
     assert mail["Auto-Submitted"] == "auto-generated"
 
 
