@@ -7,6 +7,7 @@ from typing import Any
 from netkit import __version__
 from netkit.judge import Finding, Verdict
 from netkit.judge.group import Layers
+from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.wording import cut, name
 from netkit.serve import now as standing_now
@@ -159,6 +160,13 @@ def _state(one: CheckState) -> dict[str, Any]:
         "seen_s": one.seen_s,
         "text": cut(one.text),
     }
+
+
+def silences(site: Site, given: Given) -> dict[str, Any]:
+    """Return what is silenced, by whom, why and until when, and how many findings of the newest run each silences."""
+    Query.of(given)
+    found = [silence_document(one) for one in site.silencer.states()]
+    return {"is_changeable": site.silencer.is_allowed, "items": found}
 
 
 def devices(report: dict[str, Any]) -> dict[str, Any]:

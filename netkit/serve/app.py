@@ -1,8 +1,8 @@
-"""The web application: paths, and who answers them. Reading only; but for logging in and out nothing can be sent."""
+"""The web application: paths, and who answers them. But for logging in, only silences can be sent, where allowed."""
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,21 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from netkit.errors import NetkitError
+from netkit.errors import NetkitError, UsageError
 from netkit.report.page import frame
 from netkit.serve import api, page
 from netkit.serve.exposition import exposition
-from netkit.serve.guard import TITLES, Door, Guard, is_for_programs, problem
+from netkit.serve.guard import TITLES, Door, Guard, address_of, body_of, form_of, is_for_programs, problem
 from netkit.serve.openapi import openapi
 from netkit.serve.query import Query, QueryError
 from netkit.serve.record import LATEST
+from netkit.serve.silencing import FORBIDDEN
 from netkit.serve.site import Site
 from netkit.store import Run
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 LATER = {"Retry-After": "30"}
+MOST_FIELDS = 10
 Answer = Callable[[Request], Awaitable[Response]]
 
 
@@ -37,6 +39,7 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route("/", paths.overview),
         Route("/report", paths.latest_page),
         Route("/runs/{run}", paths.run_page),
+        Route("/silences", Silences(site, door).page, methods=["GET", "POST"]),
         Route("/login", door.login, methods=["GET", "POST"]),
         Route("/logout", door.logout, methods=["POST"]),
         Route("/healthz", _healthz),
@@ -52,18 +55,100 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route(f"{api.ROOT}/devices", paths.of_latest(lambda report, _: api.devices(report))),
         Route(f"{api.ROOT}/devices/{{device}}", paths.of_latest(_device)),
         Route(f"{api.ROOT}/trends", paths.of_latest(lambda report, _: api.trends(report))),
+        Route(f"{api.ROOT}/silences", paths.plain(api.silences)),
+        Route(f"{api.ROOT}/silences", Silences(site, door).add, methods=["POST"]),
+        Route(f"{api.ROOT}/silences/{{id}}", Silences(site, door).end, methods=["DELETE"]),
         Route(f"{api.ROOT}/openapi.json", _openapi),
     ]
     handlers: dict[Any, Any] = {
         HTTPException: _http_error,
         QueryError: _told(400),
         api.MissingError: _told(404),
+        UsageError: _told(400),
         NetkitError: _told(503),
         Exception: _bug,
     }
     found = Starlette(routes=routes, exception_handlers=handlers)
     found.router.redirect_slashes = False
     return Guard(found, door)
+
+
+@dataclass(frozen=True, slots=True)
+class Silences:
+    """Shows silences, and changes them for those who may."""
+
+    site: Site
+    door: Door
+
+    async def page(self, request: Request) -> Response:
+        """Show silences; add or end one by a form of this page."""
+        if request.method != "POST":
+            return await self._page(request)
+        if not self.site.silencer.is_allowed:
+            return refusal(request, 403, FORBIDDEN)
+        given = await form_of(request, MOST_FIELDS)
+        if given is None or not self.door.is_own_form(request, given.pop("form", "")):
+            return await self._page(request, 403, why="This form was not sent from this page: nothing was changed.")
+        try:
+            ended = given.pop("end", "")
+            silencer, address = self.site.silencer, address_of(request)
+            told = silencer.end(ended, given.get("by", ""), address) if ended else silencer.add(given, address)
+            said = await told
+        except NetkitError as error:
+            return await self._page(request, 400, given, why=str(error))
+        return await self._page(request, said=said)
+
+    async def _page(
+        self,
+        request: Request,
+        code: int = 200,
+        given: Mapping[str, str] | None = None,
+        *,
+        said: str = "",
+        why: str = "",
+    ) -> Response:
+        form = self.door.form(request)
+        text = await run_in_threadpool(page.silences, self.site, form, given or {}, said=said, why=why)
+        return HTMLResponse(text, code, {"Content-Security-Policy": page.policy()})
+
+    async def add(self, request: Request) -> Response:
+        """Add a silence or an acknowledgement that a program asks for."""
+        if refused := self._refused(request):
+            return refused
+        if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return problem(415, "send application/json")
+        body = await body_of(request)
+        if body is None:
+            return problem(413, "no silence is so long")
+        try:
+            given = json.loads(body)
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            return problem(400, "send an object")
+        return _json_said(201, await self.site.silencer.add(given, address_of(request)))
+
+    async def end(self, request: Request) -> Response:
+        """End a silence or an acknowledgement that a program names."""
+        if refused := self._refused(request):
+            return refused
+        by = Query.of(request.query_params.multi_items(), "by").text("by")
+        name: str = request.path_params["id"]
+        if name not in {one.silence.id for one in await run_in_threadpool(self.site.silencer.states)}:
+            raise api.MissingError(f"no silence {name[:80]!r}")
+        return _json_said(200, await self.site.silencer.end(name, by, address_of(request)))
+
+    def _refused(self, request: Request) -> Response | None:
+        """Return why a program may not change anything; its token comes with the request, and not from a browser."""
+        if not self.site.silencer.is_allowed:
+            return problem(403, FORBIDDEN)
+        if not self.door.is_program(request):
+            return problem(403, "give the token: Authorization: Bearer TOKEN; a session does not do here")
+        return None
+
+
+def _json_said(code: int, said: str) -> Response:
+    return Response(json.dumps({"text": said}), code, media_type="application/json")
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,10 @@ class Token:
             return False
         return now_s < int(head.partition(".")[0])
 
+    def form(self, session: str) -> str:
+        """Return what a form holds that was made for a session; no other page can know it."""
+        return hmac.new(self.text.encode(), f"netkit form {session}".encode(), hashlib.sha256).hexdigest()
+
     def _mark(self, head: str) -> str:
         return hmac.new(self.text.encode(), f"netkit session {head}".encode(), hashlib.sha256).hexdigest()
 

@@ -1,5 +1,6 @@
 """The door: every request passes it. Without the token nothing is told; what is told goes out with strict headers."""
 
+import hmac
 import json
 import time
 from collections.abc import Collection
@@ -29,8 +30,11 @@ HEADERS = {
 TITLES = {
     400: "Bad request",
     401: "Unauthorized",
+    403: "Forbidden",
     404: "Not found",
     405: "Method not allowed",
+    413: "Content too large",
+    415: "Unsupported media type",
     421: "Misdirected request",
     429: "Too many requests",
     500: "A bug",
@@ -74,13 +78,27 @@ class Door:
         return bool(session) and self.token.has_made(session, time.time())
 
     def _of_token(self, request: Request, given: str) -> Response | None:
-        address = _address(request)
+        address = address_of(request)
         if wait_s := self.guesses.wait_s(address):
             return _refusal(request, 429, LATER, {"Retry-After": str(int(wait_s) + 1)})
         if self.token.is_it(given):
             return None
         self.guesses.note(address)
         return _unknown(request)
+
+    def form(self, request: Request) -> str:
+        """Return what a form for this browser holds; empty for what has no session."""
+        return self.token.form(request.cookies[self.cookie]) if self._has_session(request) else ""
+
+    def is_own_form(self, request: Request, given: str) -> bool:
+        """Whether a form was made for the session that sends it, and is sent from a page of this server."""
+        wanted = self.form(request)
+        is_sent_here = request.headers.get("origin") is not None and _is_from_here(request)
+        return bool(wanted) and is_sent_here and hmac.compare_digest(wanted.encode(), given.encode("utf-8", "replace"))
+
+    def is_program(self, request: Request) -> bool:
+        """Whether a request has the token itself: a browser's session does not do for what a program may change."""
+        return self.token.is_it(_bearer(request))
 
     async def login(self, request: Request) -> Response:
         """Show the form, or let somebody in who knows the token."""
@@ -89,10 +107,10 @@ class Door:
         given = await _given(request)
         if given is None or not _is_from_here(request):
             return self._form("This form was not sent from this page.", 400)
-        if wait_s := self.guesses.wait_s(_address(request)):
+        if wait_s := self.guesses.wait_s(address_of(request)):
             return self._form(LATER, 429, {"Retry-After": str(int(wait_s) + 1)})
         if not self.token.is_it(given):
-            self.guesses.note(_address(request))
+            self.guesses.note(address_of(request))
             return self._form(NOT_IT, 403)
         answer = RedirectResponse("/", 303)
         self._keep(request, answer, self.token.session(time.time()), SESSION_S)
@@ -142,7 +160,8 @@ def _bearer(request: Request) -> str:
     return given.strip() if scheme.lower() == "bearer" else ""
 
 
-def _address(request: Request) -> str:
+def address_of(request: Request) -> str:
+    """Return where a request comes from; behind a proxy, the address of that."""
     return request.client.host if request.client is not None else ""
 
 
@@ -166,16 +185,33 @@ def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> Re
 
 async def _given(request: Request) -> str | None:
     """Return the token of a form; None for what is no such form."""
+    found = await form_of(request, MOST_FIELDS)
+    return None if found is None or "token" not in found else found["token"].strip()
+
+
+async def form_of(request: Request, most: int) -> dict[str, str] | None:
+    """Return the fields of a form, each given once; None for what is no such form."""
+    body = await body_of(request)
+    try:
+        found = parse_qs((body or b"").decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=most)
+    except ValueError:  # too many fields
+        return None
+    if body is None or any(len(values) > 1 for values in found.values()):
+        return None
+    return {name: values[0] for name, values in found.items()}
+
+
+async def body_of(request: Request) -> bytes | None:
+    """Return what a request sends; None when it is too much, or its client is gone."""
     body = b""
     try:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MOST_FORM_BYTES:
                 return None
-        found = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS).get("token", [])
-    except (ClientDisconnect, ValueError):  # gone before it was sent, or too many fields
+    except ClientDisconnect:
         return None
-    return found[0].strip() if len(found) == 1 else None
+    return body
 
 
 def _is_from_here(request: Request) -> bool:

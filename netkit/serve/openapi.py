@@ -2,12 +2,14 @@
 
 import json
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 from netkit import __version__
 from netkit.judge import Verdict
+from netkit.judge.silence import EntryState
 from netkit.report.page.frame import asset
 from netkit.serve.query import LONGEST, MOST_ITEMS, USUAL_ITEMS
+from netkit.serve.silencing import SilenceRequest
 
 Schema = dict[str, Any]
 TEXT: Schema = {"type": "string"}
@@ -29,7 +31,7 @@ def openapi() -> dict[str, Any]:
         "info": {
             "title": "netkit serve",
             "version": __version__,
-            "summary": "What checks of a fabric found, read-only.",
+            "summary": "What checks of a fabric found; read-only but for silences, where the server allows that.",
             "description": (
                 "Texts of devices are cut, and what cannot be printed is escaped. Answers carry an ETag. "
                 "Within v1 properties and parameters are only added."
@@ -90,6 +92,18 @@ def _paths() -> dict[str, Any]:
             "device", "A device as the latest run saw it", "Device", _path_part("device", "its name in the design")
         ),
         "/api/v1/trends": _get("trends", "How things went from run to run", "Trends"),
+        "/api/v1/silences": {
+            **_get("silences", "What is silenced, by whom, why and until when", "Silences"),
+            **_change("post", "silence", "Silence something, or acknowledge what the newest run found", "201"),
+        },
+        "/api/v1/silences/{id}": _change(
+            "delete",
+            "unsilence",
+            "End a silence or an acknowledgement",
+            "200",
+            _path_part("id", "its name"),
+            {**_query("by", {**TEXT, "maxLength": LONGEST}, "who ends it"), "required": True},
+        ),
         "/api/v1/openapi.json": _get("openapi", "This document", "Document"),
     }
 
@@ -107,6 +121,25 @@ def _get(operation: str, summary: str, schema: str, *parameters: Schema) -> Sche
                 "304": {"$ref": "#/components/responses/NotModified"},
                 "401": {"$ref": "#/components/responses/Unauthorized"},
                 **problems,
+            },
+        }
+    }
+
+
+def _change(method: str, operation: str, summary: str, code: str, *parameters: Schema) -> Schema:
+    """Return what changes something: only with the token itself, and where the server allows it."""
+    codes = (*REFUSED, "403", *(("413", "415") if method == "post" else ()))
+    body = {"required": True, "content": {"application/json": {"schema": _ref("SilenceRequest")}}}
+    return {
+        method: {
+            "operationId": operation,
+            "summary": summary,
+            **({"parameters": list(parameters)} if parameters else {}),
+            **({"requestBody": body} if method == "post" else {}),
+            "responses": {
+                code: _answer("what was done", "Said"),
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                **{one: {"$ref": "#/components/responses/Problem"} for one in codes},
             },
         }
     }
@@ -179,6 +212,10 @@ def _schemas() -> dict[str, Schema]:
         "Devices": _object(run=TEXT, items=_many(_object(**about, pod=COUNT, examined=COUNT))),
         "Device": _object(run=TEXT, device=_ref(f"{OF_REPORT}device"), causes=_many(_ref(f"{OF_REPORT}cause"))),
         "Trends": _trends(),
+        "Silences": _object(is_changeable={"type": "boolean"}, items=_many(_ref("Silence"))),
+        "Silence": _silence(),
+        "SilenceRequest": SilenceRequest.model_json_schema(),
+        "Said": _object(text=TEXT),
     }
 
 
@@ -281,6 +318,13 @@ def _run() -> Schema:
     code = {"type": "integer", "enum": [0, 1, 4]}
     more = {"taken_s": TIME, "window_s": NUMBER, "exit_code": code, "checks": _many(TEXT)}
     return _object(**texts, **counts, **more, verdict=VERDICT, state=state)
+
+
+def _silence() -> Schema:
+    texts = dict.fromkeys(("id", "by", "why", "ticket"), TEXT)
+    kinds = {"kind": {"enum": ["silence", "acknowledgement"]}, "state": {"enum": list(get_args(EntryState))}}
+    lists = {"checks": _many(TEXT), "where": _many(TEXT)}
+    return _object(**texts, **kinds, **lists, findings=COUNT, begins_s=TIME, until_s=_or_none(TIME))
 
 
 def _trends() -> Schema:

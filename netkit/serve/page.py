@@ -1,7 +1,7 @@
 """The pages around reports: how the fabric stands now, all runs, the schedule; and the one to log in."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -9,6 +9,8 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from netkit.errors import NetkitError
+from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.wording import cut, name
 from netkit.serve import wording
@@ -21,6 +23,14 @@ RUNS_A_PAGE = 50
 MOST_NOTED = 20
 REFRESH_S = 60
 """How often a browser without JavaScript loads the first page again; with it, four times as often."""
+FIELDS = (
+    ("check", "Check", "optics.light, a file of checks, or a glob"),
+    ("where", "Where", "leaf03 or leaf03:swp5, or a glob"),
+    ("until", "Until", "2h, 2d, or 2026-12-01T08:00:00Z"),
+    ("by", "Your name", ""),
+    ("why", "Why", ""),
+    ("ticket", "Ticket", ""),
+)
 NOTHING = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 
@@ -40,6 +50,34 @@ def overview(site: Site, before: str = "") -> str:
         script=Markup(_read("refresh.js")),  # noqa: S704 (ours)
         **_schedule(site),
     )
+
+
+def silences(site: Site, form: str, given: Mapping[str, str], *, said: str = "", why: str = "") -> str:
+    """Return the page of silences, with forms for a session that may change them."""
+    trouble, standing = "", tuple[SilenceState, ...]()
+    try:
+        standing = site.silencer.states()
+    except NetkitError as error:
+        trouble = str(error)
+    return _rendered(
+        "silences",
+        fabric=name(site.fabric),
+        lab=name(site.lab),
+        entries=[_silence(one) for one in standing],
+        form=form if site.silencer.is_allowed else "",
+        given={"kind": "", **dict.fromkeys((key for key, *_ in FIELDS), ""), **given},
+        fields=FIELDS,
+        said=cut(said),
+        why=cut(why),
+        trouble=cut(trouble),
+    )
+
+
+def _silence(state: SilenceState) -> dict[str, Any]:
+    one = state.silence
+    until = "until it is well" if one.until_s is None else f"until {wording.moment(one.until_s)}"
+    told = {key: cut(getattr(one, key)) for key in ("id", "kind", "about", "by", "why", "ticket")}
+    return {**told, "state": state.state, "findings": state.findings, "until": until}
 
 
 def login(*, fabric: str, why: str = "") -> str:
@@ -134,7 +172,7 @@ def _read(file: str) -> str:
 
 @cache
 def _frames() -> Environment:
-    names = ("frame", "overview", "login", "notice")
+    names = ("frame", "overview", "login", "notice", "silences")
     frames = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     frames.loader = DictLoader({f"{one}.html.j2": _read(f"{one}.html.j2") for one in names})
     frames.filters.update(moment=wording.moment, stamp=wording.stamp, ago=wording.ago, rough=wording.rough)

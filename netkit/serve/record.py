@@ -3,7 +3,7 @@
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from netkit.judge.group import Layers
 from netkit.report.page.frame import Link, framed
 from netkit.store import CheckState, Run, Source
 from netkit.store.open_cause import OpenNow
+from netkit.store.silence import KnownSilence
 from netkit.store.store import open_store
 
 if TYPE_CHECKING:
@@ -103,6 +104,11 @@ class Records:
                 well = (one for one in states if one.verdict is Verdict.PASS and one.since_s == run.taken_s)
                 self._standings = {run.name: Standings(open_now, tuple(well))}
             return self._standings[run.name]
+
+    def silences(self) -> Mapping[str, KnownSilence]:
+        """Return what the last run knew of silences and acknowledgements, by name."""
+        with self._opened() as store:
+            return store.silences(self.source)
 
     def found(self, run: Run) -> Found:
         """Return what a run found; that of one run is kept."""

@@ -7,6 +7,7 @@ from netkit.deploy import RecentRuns
 from netkit.serve.agenda import Agenda
 from netkit.serve.diary import Diary
 from netkit.serve.record import Records
+from netkit.serve.silencing import Silencer
 from netkit.store import Run
 
 
@@ -26,4 +27,5 @@ class Site:
     """Makes the report on a run, when it is not there any more."""
     started_s: float
     deploys: RecentRuns
+    silencer: Silencer
     has_backup: bool = False

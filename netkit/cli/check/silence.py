@@ -44,6 +44,7 @@ def add(
     begin: str,
     reason: str,
     ticket: str,
+    by: str,
     lab: str,
     everything: bool,
 ) -> None:
@@ -51,13 +52,23 @@ def add(
     project = open_project(folder)
     values: Values = {"check": _parts(name), "where": _parts(subject)}
     values |= {"from": _time("--from", begin)} if begin else {}
-    values |= {"until": _time("--until", until), **_said(project, reason, ticket, lab)}
+    values |= {"until": _time("--until", until), **_said(project, by, reason, ticket, lab)}
     values |= {"everything": True} if everything else {}
     _tell("added", edit.add(project.loaded.folder, "silences", values, known_of(project), time.time()))
 
 
 def ack(
-    folder: Path, name: str, subject: str, *, until: str, reason: str, ticket: str, verdict: str, lab: str, store: str
+    folder: Path,
+    name: str,
+    subject: str,
+    *,
+    until: str,
+    reason: str,
+    ticket: str,
+    by: str,
+    verdict: str,
+    lab: str,
+    store: str,
 ) -> None:
     """Acknowledge what the last stored run found, or with a verdict whatever is no worse."""
     project = open_project(folder)
@@ -68,7 +79,7 @@ def ack(
         [{"check": name, "where": subject, "verdict": verdict}] if verdict else _found(name, subject, source, store)
     )
     ends: Values = {"until": _time("--until", until)} if until else {}
-    said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, reason, ticket, lab)}
+    said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, by, reason, ticket, lab)}
     known = known_of(project)
     for fault in faults:
         _tell("added", edit.add(project.loaded.folder, "acknowledgements", {**fault, **said}, known, time.time()))
@@ -121,8 +132,8 @@ def _parts(text: str) -> edit.Plain:
     return text if len(found) < 2 else found
 
 
-def _said(project: Project, reason: str, ticket: str, lab: str) -> Values:
-    values: Values = {"by": who(), "why": reason}
+def _said(project: Project, by: str, reason: str, ticket: str, lab: str) -> Values:
+    values: Values = {"by": by or who(), "why": reason}
     values |= {"ticket": ticket} if ticket else {}
     return values | ({"lab": source_of(project.fabric.name, lab).lab} if lab else {})
 

@@ -37,6 +37,7 @@ from netkit.serve.lock import taken
 from netkit.serve.openapi import openapi
 from netkit.serve.record import Records
 from netkit.serve.schedule import Schedule
+from netkit.serve.silencing import LONGEST_S, Silencer
 from netkit.serve.site import Site
 from netkit.store import Run, Source
 from netkit.store.store import open_store
@@ -255,6 +256,15 @@ def _site(asked: ServeRequest, children: Children, schedule: Schedule) -> Site:
         children.make,
         time.time(),
         RecentRuns(runs_folder(source.fabric, source.lab), source.fabric),
+        Silencer(
+            asked.folder,
+            children.records,
+            lambda words: child.Command(asked.silencing(words), children.environment, LONGEST_S),
+            children.folder / "silences.log",
+            children.stop,
+            _pass_on,
+            is_allowed=asked.allows_silences,
+        ),
         has_backup=asked.backup is not None,
     )
 

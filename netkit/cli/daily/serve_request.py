@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -34,6 +34,8 @@ class ServeRequest:
     profile: str = "full"
     source: str = ""
     is_notifying: bool = False
+    allows_silences: bool = False
+    """Whether silences may be added and ended, by whoever has the token."""
     snapshot: Path | None = None
     """Judge this again and again instead of devices: for trials of the server itself."""
 
@@ -78,6 +80,12 @@ class ServeRequest:
     def report(self, run: str, out: Path) -> list[str]:
         """Return the command line of the report on a run."""
         return [*_netkit("report"), run, *self._of_fabric(), "--store", "--format=json", f"--out={out}"]
+
+    def silencing(self, words: Sequence[str]) -> list[str]:
+        """Return the command line of `netkit silence` with some arguments."""
+        verb, *rest = words
+        lab = () if not self.lab or verb == "end" else (f"--lab={self.lab}",)
+        return [*_netkit("silence"), verb, f"--fabric={self.folder}", *lab, *rest]
 
     def _of_fabric(self) -> Iterator[str]:
         yield f"--fabric={self.folder}"

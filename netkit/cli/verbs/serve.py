@@ -41,6 +41,9 @@ def serve(
     profile: Profile = "full",
     source: Facts = "",
     notify: Annotated[bool, typer.Option("--notify", help="Tell the receivers in notify.yaml what changed.")] = False,
+    allow_silences: Annotated[
+        bool, typer.Option("--allow-silences", help="Let whoever has the token add and end silences.")
+    ] = False,
     has_openapi: Annotated[
         bool, typer.Option("--openapi", help="Print what the JSON API is like; serve nothing.")
     ] = False,
@@ -62,6 +65,7 @@ def serve(
         profile=profile,
         source=source,
         is_notifying=notify,
+        allows_silences=allow_silences,
         snapshot=snapshot,
     )
     _run("daily.serve", asked, has_openapi=has_openapi)

@@ -29,6 +29,7 @@ Where = Annotated[
 ]
 Why = Annotated[str, typer.Option("--reason", help="Why.", metavar="TEXT")]
 Ticket = Annotated[str, typer.Option("--ticket", help="Where the work is tracked.", metavar="TEXT")]
+By = Annotated[str, typer.Option("--by", help="Who says so; default: you.", metavar="NAME")]
 OfLab = Annotated[
     str,
     typer.Option(
@@ -46,12 +47,21 @@ def add(
     until: Annotated[str, typer.Option("--until", help="30m, 2h, 2d, 1w, or a time with its zone.", metavar="TIME")],
     reason: Why,
     ticket: Ticket = "",
+    by: By = "",
     begin: Annotated[str, typer.Option("--from", help="Begin later than now.", metavar="TIME")] = "",
     lab: OfLab = "",
     everything: Annotated[bool, typer.Option("--everything", help="Allow every check on every device.")] = False,
 ) -> None:
     """Silence whatever checks find at places, until a time; the same again changes its end and reason."""
-    how = {"until": until, "begin": begin, "reason": reason, "ticket": ticket, "lab": lab, "everything": everything}
+    how = {
+        "until": until,
+        "begin": begin,
+        "reason": reason,
+        "ticket": ticket,
+        "by": by,
+        "lab": lab,
+        "everything": everything,
+    }
     run("check.silence", fabric, check, subject, verb="add", **how)
 
 
@@ -62,6 +72,7 @@ def ack(
     fabric: Fabric,
     reason: Why,
     ticket: Ticket = "",
+    by: By = "",
     until: Annotated[str, typer.Option("--until", help="At the longest until then.", metavar="TIME")] = "",
     verdict: Annotated[
         str, typer.Option("--verdict", help="warn or fail: how bad it may be; no stored run is read.", metavar="V")
@@ -70,7 +81,7 @@ def ack(
     store: Kept = "",
 ) -> None:
     """Acknowledge what the last stored run found there, each finding until it is well, worse or another fault."""
-    how = {"until": until, "reason": reason, "ticket": ticket, "verdict": verdict, "lab": lab, "store": store}
+    how = {"until": until, "reason": reason, "ticket": ticket, "by": by, "verdict": verdict, "lab": lab, "store": store}
     run("check.silence", fabric, check, subject, verb="ack", **how)
 
 
