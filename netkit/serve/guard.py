@@ -186,7 +186,7 @@ def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> Re
 async def _given(request: Request) -> str | None:
     """Return the token of a form; None for what is no such form."""
     found = await form_of(request, MOST_FIELDS)
-    return None if found is None or "token" not in found else found["token"].strip()
+    return (found or {}).get("token", "").strip() or None
 
 
 async def form_of(request: Request, most: int) -> dict[str, str] | None:

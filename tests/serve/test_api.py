@@ -35,6 +35,7 @@ ASKED = (
     "devices/leaf01",
     "devices/spine02",
     "trends",
+    "silences",
     "openapi.json",
 )
 WRONG = (
@@ -96,7 +97,8 @@ def test_the_command_prints_the_document() -> None:
 
 
 def test_every_path_of_the_document_is_asked_for() -> None:
-    assert {template_of(path) for path in ASKED} == set(openapi()["paths"])
+    readable = {path for path, told in openapi()["paths"].items() if "get" in told}
+    assert {template_of(path) for path in ASKED} == readable
 
 
 @pytest.mark.parametrize("path", ASKED)

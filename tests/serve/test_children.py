@@ -26,6 +26,7 @@ from netkit.serve.gate import Token
 from netkit.serve.guard import MOST_FIELDS, Door
 from netkit.serve.record import MOST_REPORTS, READ_S, Records
 from netkit.serve.schedule import Schedule
+from netkit.serve.silencing import Silencer
 from netkit.serve.site import Site
 from netkit.store import Run
 from netkit.store.store import open_store
@@ -207,6 +208,14 @@ def test_pages_of_findings_stay_with_their_run(records: Records) -> None:
         children(records).make,
         0.0,
         RecentRuns(records.folder, "small"),
+        Silencer(
+            records.folder,
+            records,
+            lambda words: child.Command(words, {}, PATIENCE_S),
+            records.folder / "log",
+            asyncio.Event(),
+            lambda _: None,
+        ),
     )
     first = api.findings(site, [("limit", "1")])
     assert first["next"] == f"/api/v1/findings?limit=1&offset=1&run={run.name}"
