@@ -76,7 +76,7 @@ class Look:
         if self.whole is None:
             return "not known" if self.trouble is not None else "no run yet"
         parts = [f"{counted(len(open_now.counted), 'cause')} open"] if open_now.counted else []
-        unreached = self.counts["unreached"]
+        unreached = open_now.counts["unreached"]
         parts += [f"{counted(unreached, 'device')} not reached"] if unreached else []
         if parts:
             return ", ".join([*parts, f"{silenced} silenced"] if silenced else parts)
