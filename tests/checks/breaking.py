@@ -72,27 +72,37 @@ class Ward:
         """Let everybody send to a NIC for a while."""
         remote.ask(self.folder, "incast", place=nic, senders=3, seconds=seconds)
 
-    def look(self, window_s: float) -> Snapshot:
+    def look(self, window_s: float, *, has_config: bool = True) -> Snapshot:
         """Look once, or at both ends of a window."""
-        options = Options(window_s=window_s, has_config=True, deadline_s=DEADLINE_S)
+        options = Options(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
         return look(self.project, fleet(self.project, self.lab.name), Looking(devices, options))
 
     def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
         """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""
-        plan = planning.read(snapshot.plan) if snapshot.plan else None
-        limits = self.project.loaded.intent.thresholds.model_copy(update=dict(own))
-        scene = Scene(self.project.fabric, snapshot, limits, plan=plan)
-        return run(scene, catalog.select(catalog.load(), []))
+        return judged(self.project, snapshot, own)
+
+
+def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
+    """Return what all checks say of a snapshot, however long ago it was taken."""
+    plan = planning.read(snapshot.plan) if snapshot.plan else None
+    limits = project.loaded.intent.thresholds.model_copy(update=dict(own))
+    scene = Scene(project.fabric, snapshot, limits, plan=plan)
+    return run(scene, catalog.select(catalog.load(), []))
+
+
+def written(folder: Path, platform: str) -> Path:
+    """Write the fabric of one platform that is broken."""
+    model = ON_PLATFORM[platform]["leaf"]["model"]
+    values = on_platform(platform, intent(), model=model, version=VERSIONS[platform])
+    values |= {"purpose": "lab"} if platform == "frr" else {}
+    return write_fabric(folder / "fabric", values)
 
 
 @contextmanager
 def ward(folder: Path, platform: str) -> Iterator[Ward]:
     """Boot a fabric of one platform as it is meant to be."""
-    model = ON_PLATFORM[platform]["leaf"]["model"]
-    values = on_platform(platform, intent(), model=model, version=VERSIONS[platform])
-    values |= {"purpose": "lab"} if platform == "frr" else {}
-    fabric = write_fabric(folder / "fabric", values)
+    fabric = written(folder, platform)
     with running(fabric, name="f") as lab, pytest.MonkeyPatch.context() as patch:
         patch.setenv("NETKIT_LAB_DIR", str(lab.home))
         for name, value in SECRETS.items():

@@ -7,23 +7,27 @@ lab only for pairs that are not there.
 """
 
 import argparse
+import random
+import signal
+import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
+from itertools import combinations
 from pathlib import Path
 
 import yaml
 
+from netkit.cli.fabric import Project, open_project
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
 from netkit.judge import catalog
 from netkit.judge.group import Trouble, troubles
 from netkit.judge.run import Judgement
-from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, told, ward
+from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, judged, told, ward, written
 from tests.checks.fault_table import Row, ends, rows_on
 
 TABLE = Path(__file__).with_name("pairs.yaml")
@@ -31,6 +35,8 @@ LOOKS = 3
 """Daemons may take a look or two to notice; more often nobody looks again."""
 WITHIN_S, HEALTHY_WINDOW_S = 1.0, 1.0
 SETTLED_S = 12.0
+HOSTS_LAB = "nvue"
+"""The platform of the switches that hosts are tried with."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +88,28 @@ class Score:
 
 
 def pairs(column: str) -> tuple[Pair, ...]:
-    """Return each row with each other one; what comes and goes quickly is second, what needs load comes last."""
-    rows = [row for row in rows_on(column) if not row.deploys and not row.unreached]
+    """Return each row with each other one; what comes and goes quickly is second, what needs load comes last.
+
+    The rows of the hosts are paired with those of their switches, too.
+    """
+    own = rows_on(column)
+    rows = [row for row in (*own, *(rows_on(HOSTS_LAB) if column == "hosts" else ())) if _is_paired(row)]
     rows.sort(key=lambda row: (row.is_within, not row.load, not row.settles))
-    found = (Pair(one, other) for one, other in combinations_with_replacement(rows, 2))
+    found = (Pair(one, other) for one, other in combinations(rows, 2) if one in own or other in own)
     others = (pair for pair in found if (pair.one.fault, pair.one.at) != (pair.other.fault, pair.other.at))
     return tuple(sorted(others, key=lambda pair: bool(pair.load)))
+
+
+def _is_paired(row: Row) -> bool:
+    return not row.deploys and not row.unreached
+
+
+def drawn(every: Sequence[Pair], count: int) -> tuple[Pair, ...]:
+    """Return so many pairs drawn by chance, in the order given; a larger draw contains every smaller one."""
+    order = list(every)
+    random.Random(17).shuffle(order)  # noqa: S311  # the same ones each time
+    chosen = set(map(str, order[:count]))
+    return tuple(pair for pair in every if str(pair) in chosen)
 
 
 def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
@@ -157,19 +179,15 @@ class Bench:
 
     def _look(self, pair: Pair) -> Snapshot:
         if not pair.other.is_within:
-            return self._lab.look(LOADED_WINDOW_S if pair.load else WINDOW_S)
-        before = self._lab.look(0)
+            return self._lab.look(LOADED_WINDOW_S if pair.load else WINDOW_S, has_config=False)
+        before = self._lab.look(0, has_config=False)
         for row in pair.rows:
             if row.is_within:
                 self._lab.broken(row)
         time.sleep(WITHIN_S)
-        seen = around(before, self._lab.look(0))
+        seen = around(before, self._lab.look(0, has_config=False))
         self._lab.healed(pair.other)
         return seen
-
-
-def _kept(folder: Path, pair: Pair) -> Path:
-    return folder / f"{str(pair).replace('/', '_')}.json"
 
 
 def main() -> None:
@@ -178,25 +196,35 @@ def main() -> None:
     parser.add_argument("platform")
     parser.add_argument("--keep", type=Path, default=Path("pairs"), help="where what was seen is kept")
     parser.add_argument("--again", action="store_true", help="ask the lab again for pairs that were not whole")
+    parser.add_argument("--sample", type=int, default=0, metavar="PAIRS", help="only so many, drawn by chance")
+    parser.add_argument("--kept", action="store_true", help="judge what was kept, and ask no lab")
     parser.add_argument("--healthy", type=int, default=0, metavar="ROUNDS", help="look at a healthy lab instead")
     given = parser.parse_args()
-    if given.healthy:
-        with tempfile.TemporaryDirectory() as folder, _lab(Path(folder), given.platform) as lab:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the lab is taken down
+    platform = HOSTS_LAB if given.platform == "hosts" else given.platform
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        if given.healthy:
+            lab = stack.enter_context(ward(Path(folder), platform))
             _write(given.platform, _healthy(lab, given.healthy))
-        return
-    given.keep.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, _lab(Path(folder), given.platform) as lab:
-        bench, total = Bench(lab), list[Score]()
-        for pair in pairs(given.platform):
-            file = _kept(given.keep, pair)
-            score = _judged(lab, pair, file) if file.exists() else None
-            if score is None or (given.again and not score.is_whole):
+            return
+        every = pairs(given.platform)
+        bench: Bench | None = None
+        project = open_project(written(Path(folder, "judged"), platform))
+        total: list[Score] = []
+        for pair in drawn(every, given.sample or len(every)):
+            file = given.keep / f"{str(pair).replace('/', '_')}.json"
+            score = _judged(project, pair, file) if file.exists() else None
+            if not given.kept and (score is None or (given.again and not score.is_whole)):
+                bench = bench or Bench(stack.enter_context(ward(Path(folder), platform)))
+                given.keep.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(dump(bench.seen(pair)))
-                score = _judged(lab, pair, file)
+                score = _judged(project, pair, file)
+            if score is None:
+                continue
+            total.append(score)
             if not score.is_whole:
                 print(pair, score, flush=True)
-            total.append(score)
-    _write(given.platform, _summed(total))
+    _write(given.platform, {**_summed(total), "of": len(every)})
 
 
 def _write(platform: str, counts: Mapping[str, int]) -> None:
@@ -219,9 +247,8 @@ def _healthy(lab: Ward, rounds: int) -> dict[str, int]:
     return {"healthy_rounds": rounds, "healthy_wrong": wrong}
 
 
-def _judged(lab: Ward, pair: Pair, file: Path) -> Score:
-    seen = load(file.read_bytes(), str(file))
-    return scored(lab.project.fabric, pair, lab.judged(seen, pair.limits))
+def _judged(project: Project, pair: Pair, file: Path) -> Score:
+    return scored(project.fabric, pair, judged(project, load(file.read_bytes(), str(file)), pair.limits))
 
 
 def _summed(scores: Sequence[Score]) -> dict[str, int]:
@@ -234,12 +261,6 @@ def _summed(scores: Sequence[Score]) -> dict[str, int]:
         "right": sum(one.right for one in scores),
         "first_right": sum(one.is_first_right for one in scores),
     }
-
-
-@contextmanager
-def _lab(folder: Path, column: str) -> Iterator[Ward]:
-    with ward(folder, "nvue" if column == "hosts" else column) as lab:
-        yield lab
 
 
 if __name__ == "__main__":
