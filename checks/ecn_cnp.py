@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
 
-from netkit.design import Port
+from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
@@ -12,7 +12,7 @@ from netkit.judge.bound import astray, least, most
 from netkit.judge.cnp_path import Loss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
-from netkit.judge.pauses import congestion, received, sent
+from netkit.judge.pauses import congestion, received_at, sent_at
 from netkit.judge.scene import End
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
@@ -32,7 +32,7 @@ LEAST_MARKED = 0.1
     layer="congestion",
     needs=["counters"],
     window=True,
-    follows=["ecn-cnp.queue", "ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
+    follows=["ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
 )
 def parity(scene: Scene) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
@@ -73,7 +73,7 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
     if not found.sent and most(0, found.marked) < LEAST_ANSWERED:
         remedy = "see the notification point of the NICs: netkit check qos"
         text = f"packets arrive with CE and nobody sends CNPs: {text}"
-        yield fail(where, text, remedy, cause=where, touches=_switches(scene, nics))
+        yield fail(where, text, remedy, cause=f"silence on {where}", touches=_switches(scene, nics))
     elif surely >= limit and not found.sent:
         yield warn(where, f"CNPs are handled that nobody sent: {text}", "losses, or NICs outside this set, cause them")
     elif surely >= limit:
@@ -90,7 +90,7 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
     if least(found.ignored, found.heard) * 100 > MOST_IGNORED_PERCENT:
         say = warn if found.handled else fail
         remedy, touched = _unheeded(scene, nics, found), _switches(scene, nics)
-        yield say(where, f"senders ignore CNPs: {text}", remedy, cause=f"CNPs ignored on {where}", touches=touched)
+        yield say(where, f"senders ignore CNPs: {text}", remedy, cause=ignored_on(rail), touches=touched)
 
 
 def _switches(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> Sequence[str]:
@@ -160,7 +160,13 @@ def _located(
         return say(rail, text, LOCATE, cause=rail, touches=switches, places=places, **about)
     end = lost[0].end
     places = "; ".join(loss.text for loss in lost)
-    return say(end.port, text, LOCATE, device=end.device, cause=rail, rail=rail, places=places, **about)
+    own = f"CNPs lost at {end}"
+    return say(end.port, text, LOCATE, device=end.device, cause=own, rail=rail, places=places, **about)
+
+
+def ignored_on(rail: int) -> str:
+    """Return one name for CNPs that arrive and slow nobody down."""
+    return f"CNPs ignored on rail {rail}"
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
@@ -236,11 +242,15 @@ def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
     for port in silent:
         text = f"its RoCE queue holds more than {port.profile.ecn.max_bytes:,} bytes, and none of its packets is marked"
         yield fail(
-            port.name, text, remedy, cause=f"marking of {seen.name}", explains=[congestion(seen.name, port.name)]
+            port.name,
+            text,
+            remedy,
+            cause=f"marking of {seen.name}",
+            explains=[congestion(seen.name, port.name), congestion(seen.name, "")],
         )
     if told and not silent and _pauses_unmarked(scene, seen):
         text, ports = "it pauses its neighbours, nobody pauses it, and none of its packets is marked", seen.ports
-        yield fail("", text, remedy, explains=[congestion(seen.name, port) for port in ports])
+        yield fail("", text, remedy, explains=[congestion(seen.name, port) for port in ("", *ports)])
     elif told and not silent:
         yield PASSED
 
@@ -262,11 +272,11 @@ def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
     marks = [_marks_at(scene, seen, port) for port in seen.ports]
     if not all(delta.is_known for delta in marks) or any(delta.value for delta in marks):
         return False
-    if not all(received(seen, port, number).is_known for port in seen.ports):
+    arriving = [received_at(scene, seen, port, number) for port in seen.ports]
+    if not all(pauses.is_known for pauses in arriving):
         return False
-    is_pausing = any(sent(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
-    is_paused = any(received(seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
-    return is_pausing and not is_paused
+    is_pausing = any(sent_at(scene, seen, port, number).verdict(scene) is not Verdict.PASS for port in seen.ports)
+    return is_pausing and all(pauses.verdict(scene) is Verdict.PASS for pauses in arriving)
 
 
 @fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
@@ -289,10 +299,12 @@ def queue(scene: Scene) -> Iterator[Finding]:
 
 def _strayed(scene: Scene, one: Stray) -> Finding:
     """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
+    explained = _explained(scene, one)
     if one.others:
         names = " or ".join(map(str, (one.sender, *one.others)))
         text = f"of {one.sent} CNPs that are sent to it in their queue {one.kept} go on in it; by {names}"
-        return fail("", text, "see netkit check qos on both ends of these cables", device=one.receiver.device)
+        remedy = "see netkit check qos on both ends of these cables"
+        return fail("", text, remedy, device=one.receiver.device, explains=explained)
     shown = scene.devices[one.receiver.device].facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(one.receiver.port)
     profile = scene.fabric.lossless
@@ -302,4 +314,17 @@ def _strayed(scene: Scene, one: Stray) -> Finding:
     else:
         text = f"takes CNPs out of their queue: {one.sender} sends {one.sent} in it, {one.kept} go on in it"
     end = one.sender if is_mapped else one.receiver
-    return fail(end.port, text, "see netkit check qos on both ends of this cable", device=end.device)
+    remedy = "see netkit check qos on both ends of this cable"
+    return fail(end.port, text, remedy, device=end.device, explains=explained)
+
+
+def _explained(scene: Scene, one: Stray) -> Iterator[str]:
+    """Yield what becomes of CNPs beyond the port: NICs ignore them, or they are lost in a queue that is full.
+
+    A NIC that counts fewer than its leaf delivers in their own queue loses them by itself.
+    """
+    near, far = (scene.fabric.device(end.device) for end in (one.sender, one.receiver))
+    rails = {device.rail for device in (near, far) if isinstance(device, Switch) and device.role == "leaf"}
+    for rail in scene.fabric.rails:
+        if not rails or rail.number in rails or None in rails:
+            yield from (f"rail {rail.number}", ignored_on(rail.number))

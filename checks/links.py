@@ -1,6 +1,6 @@
 """Links: up, at the right speed, with the same settings at both ends, and plugged in where the plan says."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from netkit.design import Host, Switch
 from netkit.facts import Absent
@@ -200,21 +200,26 @@ def cabling(scene: Scene) -> Iterator[Finding]:
     Cables that are swapped send a rail through another rail's leaf.
     """
     owners = _owners(scene)
+    heard = {
+        End(seen.name, port): [_end(scene, one, owners) for one in neighbors]
+        for seen in scene.devices.values()
+        if not isinstance(seen.facts.neighbors, Absent)
+        for port, neighbors in seen.facts.neighbors.items()
+    }
     for seen in scene.devices.values():
         if not isinstance(seen.facts.neighbors, Absent):
             for port, _ in _ends(scene, seen):
-                yield _plugged(scene, seen, port, seen.facts.neighbors.get(port, ()), owners)
+                yield _plugged(scene, seen, port, heard)
         elif seen.is_reached:
             yield skip("", f"no neighbours: {seen.facts.neighbors.reason}", device=seen.name)
 
 
-def _plugged(
-    scene: Scene, seen: Seen, port: str, neighbors: tuple[Neighbor, ...], owners: Mapping[str, End]
-) -> Finding:
-    wanted = scene.far(seen.name, port)
+def _plugged(scene: Scene, seen: Seen, port: str, heard: Mapping[End, Sequence[End]]) -> Finding:
+    wanted, here = scene.far(seen.name, port), End(seen.name, port)
+    neighbors = heard.get(here, ())
     if wanted is None or not neighbors:
         return skip(port, "nobody announces itself there", device=seen.name)
-    ends = [_end(scene, one, owners) for one in neighbors]
+    ends = [_known(scene, here, one, heard) for one in neighbors]
     if wanted in ends:
         return PASSED  # a NIC's own agent may announce itself beside its host's
     found = next((found for found in ends if found.device), None)
@@ -224,13 +229,22 @@ def _plugged(
         )
     home = scene.far(found.device, found.port)
     if found.device == wanted.device and home is None:
-        # Some NOSes announce a name of their own, which only the device itself can translate.
         return skip(port, f"{wanted.device} announces this port as {found.port!r}, which says little", device=seen.name)
     belongs = f"; the cable from {found} belongs into {home}" if home else ""
     text = f"is plugged into {found}, not into {wanted}"
     cables = sorted({scene.cable(seen.name, port), scene.cable(found.device, found.port)} - {""})
     remedy = f"move the cable at {seen.name}:{port} to where it belongs{belongs}"
     return fail(port, text, remedy, device=seen.name, cause=f"plugs of {' and '.join(cables)}")
+
+
+def _known(scene: Scene, here: End, told: End, heard: Mapping[End, Sequence[End]]) -> End:
+    """Return a neighbour by the name its port has in the design: where it uses another, the port that hears this one.
+
+    Some NOSes announce a name of their own, which only the device itself can translate.
+    """
+    if scene.far(told.device, told.port) is not None:
+        return told
+    return next((end for end, others in heard.items() if end.device == told.device and here in others), told)
 
 
 def _owners(scene: Scene) -> Mapping[str, End]:

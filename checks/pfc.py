@@ -10,7 +10,7 @@ from netkit.facts.qos import Buffer
 from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
 from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
-from netkit.judge.pauses import Pauses, congestion, received, sent
+from netkit.judge.pauses import Pauses, congestion, received, received_at, sent
 from netkit.judge.peak import peak
 from netkit.judge.scene import End
 
@@ -203,15 +203,13 @@ def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where congestion begins: a host NIC, or the egress port of a switch."""
+    """Where congestion begins: a host NIC, or the egress port of a switch; no port where nothing tells which."""
 
     end: End
     is_nic: bool
     priority: int
     is_seen: bool = True
     """Whether the device was looked at; where it was not the trace ends, and pauses may begin beyond it."""
-    is_port: bool = True
-    """Whether it is known which port of a switch it is; else the port that sends the pauses stands for the switch."""
 
 
 @fabric_check(
@@ -241,7 +239,7 @@ def _blamed(scene: Scene, one: Origin, held: Sequence[End]) -> Finding:
     own = scene.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
     say, text, remedy = _words(one)
     return say(
-        place(one.end.port, one.priority),
+        place(one.end.port, one.priority) if one.end.port else "",
         text.format(cables=cables),
         remedy,
         device=one.end.device,
@@ -270,7 +268,7 @@ def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
     if not one.is_seen:
         text = "pauses on {cables} come from here, but this switch did not tell its own: they may begin beyond it"
         return warn, text, f"look again with {one.end.device}, once it can be read: netkit check pfc"
-    if one.is_port:
+    if one.end.port:
         return fail, "this egress port causes pauses on {cables}", INCAST
     return fail, "this switch causes pauses on {cables}; which of its egress ports is full it does not tell", INCAST
 
@@ -324,11 +322,7 @@ class _Spread:
         return held
 
     def _received(self, seen: Seen, port: str) -> Pauses:
-        """Return the pauses that a port receives; of a device that does not count them, those sent to it."""
-        pauses, far = received(seen, port, self._number), self._scene.far(seen.name, port)
-        sender = self._scene.devices.get(far.device) if far else None
-        told = sent(sender, far.port, self._number) if sender and far else pauses
-        return told if told.is_known and not pauses.is_known else pauses
+        return received_at(self._scene, seen, port, self._number)
 
     def _follow(self, todo: list[End]) -> None:
         """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
@@ -360,9 +354,7 @@ class _Spread:
             yield from onward
         else:
             full = self._fullest(device, sender.port)
-            yield Origin(
-                End(sender.device, full or sender.port), is_nic=False, priority=self._number, is_port=bool(full)
-            )
+            yield Origin(End(sender.device, full), is_nic=False, priority=self._number)
 
     def _tells(self, device: Seen, entry: str) -> bool:
         """Whether a switch tells the pauses of any port but the one that data came in by."""

@@ -183,8 +183,18 @@ def _of_nic(scene: Scene, seen: Seen, nic: str) -> Iterator[Stray]:
     kept = seen.delta("priority_rx_packets", place(nic, scene.fabric.lossless.cnp.priority))
     heard = _total(seen.delta(name, nic) for name in HEARD)
     sent = sent_to(scene, seen.name, nic)
-    if sent is not None and kept.is_known and most(kept.value, min(heard, sent.value)) < HALF:
-        yield from _stray(scene, End(seen.name, nic), sent.value, kept.value)
+    count = heard if sent is None else min(heard + _missing(scene, seen.nics[nic].rail), sent.value)
+    if kept.is_known and most(kept.value, count) < HALF:
+        yield from _stray(scene, End(seen.name, nic), count if sent is None else sent.value, kept.value)
+
+
+def _missing(scene: Scene, rail: int) -> int:
+    """Return how many of a rail's CNPs no NIC counts: one that swallows them still counts packets by priority."""
+    nics = [(host, name) for host in scene.hosts for name, nic in host.nics.items() if nic.rail == rail]
+    sent, heard = (
+        _total(host.delta(name, nic) for host, nic in nics for name in names) for names in (("cnp_sent",), HEARD)
+    )
+    return max(0, sent - heard)
 
 
 def _doubt(scene: Scene, seen: Seen, port: str) -> float:

@@ -57,6 +57,22 @@ def sent(seen: Seen, port: str, priority: int) -> Pauses:
     return _pauses(seen, "tx", port, priority)
 
 
+def received_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port receives; of a device that does not count them, those sent to it."""
+    pauses, far = received(seen, port, priority), scene.far(seen.name, port)
+    sender = scene.devices.get(far.device) if far else None
+    other = sent(sender, far.port, priority) if sender and far else pauses
+    return other if other.is_known and not pauses.is_known else pauses
+
+
+def sent_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
+    """Return the pauses a port sends; of a device that does not count them, those that arrive at the other end."""
+    pauses, far = sent(seen, port, priority), scene.far(seen.name, port)
+    receiver = scene.devices.get(far.device) if far else None
+    other = received(receiver, far.port, priority) if receiver and far else pauses
+    return other if other.is_known and not pauses.is_known else pauses
+
+
 def _pauses(seen: Seen, direction: str, port: str, priority: int) -> Pauses:
     at = place(port, priority)
     own = Pauses(seen.delta(f"{direction}_pause", at), seen.delta(f"{direction}_pause_us", at))

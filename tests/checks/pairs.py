@@ -12,10 +12,12 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
+from math import ceil
 from pathlib import Path
 
 import yaml
@@ -27,8 +29,11 @@ from netkit.facts.serial import dump, load
 from netkit.judge import catalog
 from netkit.judge.group import Trouble, troubles
 from netkit.judge.run import Judgement
-from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, judged, told, ward, written
+from netkit.lab.entry import remote
+from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, is_watched, judged, told, ward, written
 from tests.checks.fault_table import Row, ends, rows_on
+from tests.deploy.live_scene import merged
+from tests.lab.running import until, write_fabric
 
 TABLE = Path(__file__).with_name("pairs.yaml")
 LOOKS = 3
@@ -205,7 +210,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         if given.healthy:
             lab = stack.enter_context(ward(Path(folder), platform))
-            _write(given.platform, _healthy(lab, given.healthy))
+            _write(given.platform, {"healthy": _healthy(lab, Path(folder), given.healthy)})
             return
         every = pairs(given.platform)
         bench: Bench | None = None
@@ -227,24 +232,67 @@ def main() -> None:
     _write(given.platform, {**_summed(total), "of": len(every)})
 
 
-def _write(platform: str, counts: Mapping[str, int]) -> None:
+def _write(platform: str, counts: Mapping[str, object]) -> None:
     table = yaml.safe_load(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     table[platform] = {**table.get(platform, {}), **counts}
     TABLE.write_text(yaml.safe_dump(table, sort_keys=True), encoding="utf-8")
 
 
-def _healthy(lab: Ward, rounds: int) -> dict[str, int]:
-    """Look at a lab with nothing wrong, from its boot on, the second half of the time under an incast."""
-    wrong = 0
-    for number in range(rounds):
-        if number == rounds // 2:
-            nic = lab.project.fabric.hosts[0].nics[0]
-            lab.loaded(f"{lab.project.fabric.hosts[0].name}:{nic.interface}", seconds=1800)
-        found = told(lab.judged(lab.look(HEALTHY_WINDOW_S)))
-        wrong += bool(found)
-        if found:
-            print(number, sorted(found), flush=True)
-    return {"healthy_rounds": rounds, "healthy_wrong": wrong}
+def _healthy(lab: Ward, folder: Path, rounds: int) -> dict[str, list[int]]:
+    """Look at a lab with nothing wrong after all that happens to a fabric from day to day."""
+    found: dict[str, list[int]] = {}
+    for kind, happen in EVENTS.items():
+        lab = happen(lab, folder)
+        until(partial(_is_settled, lab), "BFD watches every session again")
+        found[kind] = [0, 0]
+        for number in range(ceil(rounds / len(EVENTS))):
+            wrong = sorted(told(lab.judged(lab.look(HEALTHY_WINDOW_S))))
+            found[kind] = [found[kind][0] + bool(wrong), number + 1]
+            if wrong:
+                print(kind, number, wrong, flush=True)
+    return found
+
+
+def _is_settled(lab: Ward) -> bool:
+    return is_watched(lab.look(0, has_config=False))
+
+
+def _deployed(lab: Ward, folder: Path) -> Ward:
+    """Deploy a change of what every switch and every host runs."""
+    values = merged(yaml.safe_load((lab.lab.fabric / "fabric.yaml").read_text(encoding="utf-8")), CHANGE)
+    fabric = write_fabric(folder / "changed", values)
+    done = lab.lab.netkit("deploy", "--fabric", fabric, "--lab", lab.lab.name, "--yes", "--disruptive", "--busy")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return replace(lab, project=open_project(fabric))
+
+
+def _restarted(lab: Ward, device: str) -> Ward:
+    done = lab.lab.lab("restart", device)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return lab
+
+
+def _crowded(lab: Ward) -> Ward:
+    host = lab.project.fabric.hosts[0]
+    lab.loaded(f"{host.name}:{host.nics[0].interface}", seconds=3600)
+    return lab
+
+
+def _calm(lab: Ward) -> Ward:
+    remote.ask(lab.folder, "calm")
+    return lab
+
+
+CHANGE = {"routing": {"max_paths": 32}}
+EVENTS: Mapping[str, Callable[[Ward, Path], Ward]] = {
+    "boot": lambda lab, _: lab,
+    "deploy": _deployed,
+    "reboot of a switch": lambda lab, _: _restarted(lab, lab.project.fabric.switches[0].name),
+    "reboot of a host": lambda lab, _: _restarted(lab, lab.project.fabric.hosts[0].name),
+    "incast": lambda lab, _: _crowded(lab),
+    "incast that ended": lambda lab, _: _calm(lab),
+}
+"""What happens one after the other to a healthy lab."""
 
 
 def _judged(project: Project, pair: Pair, file: Path) -> Score:

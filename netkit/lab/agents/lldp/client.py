@@ -66,6 +66,14 @@ class Daemon:
         atom = self._root("get_local_chassis")
         return {"local-chassis": [{"chassis": [self._chassis(atom)]}]}
 
+    def interfaces(self) -> Json:
+        """Return as what each port is announced."""
+        found = []
+        for interface in self._each(self._root("get_interfaces")):
+            port = [{"id": self._identity(self._call("get_port", interface), PORT_KIND, PORT_ID)}]
+            found.append({"name": self._text(interface, INTERFACE_NAME), "port": port})
+        return {"lldp": [{"interface": found}]}
+
     def neighbors(self) -> Json:
         """Return who was heard on which interface."""
         interfaces = self._root("get_interfaces")
@@ -170,6 +178,7 @@ def obey(daemon: Daemon, words: list[str]) -> bool:
             shows: dict[str, Callable[[], Json]] = {
                 "neighbors": daemon.neighbors,
                 "chassis": daemon.chassis,
+                "interfaces": daemon.interfaces,
                 "configuration": daemon.configuration,
             }
             if what not in shows:

@@ -29,6 +29,7 @@ STAND_IN = "/run/netkit/bin/lldpcli"
 """In a lab without root nobody is the account that Debian lets run lldpcli."""
 TX_INTERVAL_S = 5
 START_S = 60
+REPEAT_S = 10
 PAUSE_S = 0.1
 
 
@@ -49,6 +50,8 @@ class Lldpd:
         self._client = client or (CLIENT if os.access(CLIENT, os.X_OK) else STAND_IN)
         self._tx_interval_s = tx_interval_s
         self._config = ""
+        self._names: dict[str, str] = {}
+        """Kernel interface → what it is announced as, where that is not left to lldpd."""
         self._revision = 0
         self._has_read = False
         """Whether it is known that lldpd has read what it was started with; after that its client waits for it."""
@@ -59,7 +62,8 @@ class Lldpd:
             self.end()
             return
         hostname = state.hostname if state is not None else self._node.name
-        text = config(hostname, self._announcements(state), self._tx_interval_s)
+        announcements = tuple(self._announcements(state))
+        text = config(hostname, announcements, self._tx_interval_s)
         is_running = self._node.is_running(NAME)
         if is_running and text == self._config:
             return
@@ -71,11 +75,20 @@ class Lldpd:
             self._has_read = False
             self._node.spawn(NAME, *self._command())
         self._config = text
+        self._names = {one.interface: one.identifier for one in announcements if one.identifier}
 
     def repeat(self) -> None:
-        """Tell lldpd all again: of a port that was pulled out and plugged in it has forgotten what it was told."""
-        if self._config and self._node.is_running(NAME):
+        """Tell lldpd all again: of a port that was pulled out and plugged in it has forgotten what it was told.
+
+        It may not have seen yet that the port is back, and forget it then.
+        """
+        deadline = time.monotonic() + REPEAT_S
+        while self._config and self._node.is_running(NAME):
             self._reload(self._config)
+            known = {one.interface: one.port for one in lldp_neighbor.neighbors(self._ask("interfaces"))}
+            if all(known.get(name) == wanted for name, wanted in self._names.items()) or time.monotonic() > deadline:
+                return
+            time.sleep(PAUSE_S)
 
     def end(self) -> None:
         """Stop announcing and listening."""
