@@ -6,7 +6,9 @@ from netkit.facts import Facts, Observation
 from netkit.facts.device import Interface
 from netkit.facts.qos import Buffer, PortQos
 from netkit.judge import Finding, Scene, Verdict
-from tests.checks.judging import results, said, skipped
+from netkit.judge.group import troubles
+from netkit.judge.run import run
+from tests.checks.judging import results, said, shipped, skipped
 from tests.judge.scenes import fabric, moved, observation, scene
 
 BUILT = fabric()
@@ -283,6 +285,28 @@ def test_cnps_that_arrive_on_another_priority_are_told_at_the_port_that_gave_the
     assert said(found, "ecn-cnp.queue") == [
         ("fail", "leaf01", "swp1s1", "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0")
     ]
+
+
+def test_cnps_that_arrive_on_another_priority_are_told_though_the_leaf_counts_nothing() -> None:
+    found = rails(nic("gpu02", 500, 0, MAPPED))
+    text = "gives CNPs another DSCP: 500 leave in their queue, 0 go on in it at gpu02:rail0"
+    assert said(found, "ecn-cnp.queue") == [("fail", "leaf01", "swp1s1", text)]
+
+
+@pytest.mark.parametrize(("on_priority", "strays"), [(500, 0), (0, 1)])
+def test_a_nic_that_swallows_cnps_still_counts_on_which_priority_they_came(on_priority: int, strays: int) -> None:
+    counts = {"cnp_sent": {"rail0": (0, 500)}, "cnp_handled": {"rail0": (0, 0)}}
+    sender = observation("gpu01", cnp_sent=counts["cnp_sent"], cnp_handled=counts["cnp_handled"])
+    swallower = observation(
+        "gpu02",
+        Facts(qos={"rail0": MAPPED}),
+        cnp_sent={"rail0": (0, 0)},
+        cnp_handled={"rail0": (0, 0)},
+        priority_rx_packets={"rail0/6": (0, on_priority)},
+    )
+    judged = run(scene(BUILT, queues("leaf01", swp1s1=500), sender, swallower), tuple(shipped().values()))
+    causes = [(one.head.check, one.head.device) for one in troubles(judged.findings, {})]
+    assert sorted(causes) == [("ecn-cnp.parity", "gpu02"), ("ecn-cnp.queue", "leaf01")][: 1 + strays]
 
 
 def test_who_is_not_known_to_map_cnps_right_is_to_blame_itself() -> None:

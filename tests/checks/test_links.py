@@ -133,6 +133,20 @@ def test_a_name_that_nobody_can_translate_is_no_fault() -> None:
     )
 
 
+def test_a_name_that_nobody_can_translate_is_that_of_the_port_that_hears_the_other_end() -> None:
+    macs = {"rail0": "02:00:00:00:00:01", "rail1": "02:00:00:00:00:02"}
+    right = cabled({"swp1s0": Neighbor("gpu01", macs["rail0"])}, {"rail0": Neighbor("leaf01", "etp1a")})
+    assert said(right, "links.cabling") == []
+    assert {text for _, _, text in skipped(right, "links.cabling")} == {"nobody announces itself there"}
+    swapped = cabled(
+        {"swp1s0": Neighbor("gpu01", macs["rail1"])},
+        {"rail0": Neighbor("leaf02", "x"), "rail1": Neighbor("leaf01", "x")},
+    )
+    at_leaf, *_ = (one for one in run(swapped, tuple(shipped().values())).findings if one.device == "leaf01")
+    at_nic = [one for one in run(swapped, tuple(shipped().values())).findings if one.place == "rail1"]
+    assert {one.cause for one in at_nic if one.check == "links.cabling"} == {at_leaf.cause}
+
+
 def test_a_cable_in_the_wrong_place_says_which_one_to_move_where() -> None:
     found = cabled(
         {"swp1s0": Neighbor("gpu01", "02:00:00:00:00:02", "rail1")},

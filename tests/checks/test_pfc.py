@@ -144,7 +144,14 @@ def test_a_nic_is_blamed_though_its_host_was_not_read() -> None:
 def test_a_switch_none_of_whose_ports_is_known_to_be_full_is_named_itself() -> None:
     found = said(paused(BUILT, WAY), "pfc.origin")
     text = "this switch causes pauses on 3 cables; which of its egress ports is full it does not tell"
-    assert found == [("fail", RAIL1.leaf, f"{port(RAIL1.leaf, 'spine01')}/3", text)]
+    assert found == [("fail", RAIL1.leaf, "", text)]
+
+
+def test_a_switch_of_unknown_ports_is_one_origin_for_all_cables_it_holds_up() -> None:
+    own = BUILT.hosts[1].nics[0]
+    both = {**WAY, "gpu02": {own.interface: (0, 9_000), RAIL2.interface: (0, 12_000)}}
+    text = "this switch causes pauses on 4 cables; which of its egress ports is full it does not tell"
+    assert said(paused(BUILT, both), "pfc.origin") == [("fail", RAIL1.leaf, "", text)]
 
 
 def test_a_level_of_now_counts_before_one_of_some_time_and_a_share_before_a_rate() -> None:
