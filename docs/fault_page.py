@@ -66,7 +66,8 @@ def _healthy(table: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield f"| --- |{' --- |' * (len(kinds) + 1)}\n"
     for platform, one in rounds.items():
         counts = [one[kind] for kind in kinds]
-        cells = (f"{wrong} of {number}" for wrong, number in [*counts, [sum(each) for each in zip(*counts, strict=True)]])
+        counts.append([sum(each) for each in zip(*counts, strict=True)])
+        cells = (f"{wrong} of {number}" for wrong, number in counts)
         yield f"| {platform} | {' | '.join(cells)} |\n"
 
 

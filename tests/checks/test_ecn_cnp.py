@@ -138,6 +138,15 @@ def test_a_nic_that_sends_less_than_it_counts_is_named() -> None:
     assert dict(one.evidence)["places"] == "gpu01:rail0 counts 1000 as sent, and 30 packets leave it on priority 6"
 
 
+def test_a_nic_whose_counters_were_read_one_after_the_other_is_not_blamed_for_it() -> None:
+    sender = host("gpu01", 82, 0)
+    left = [replace(one, counters={**one.counters, "priority_tx_packets": {"rail0/6": 0}}) for one in sender.samples]
+    left[1] = replace(left[1], counters={**left[1].counters, "priority_tx_packets": {"rail0/6": 72}})
+    found = rails(replace(sender, samples=tuple(left)), host("gpu02", 0, 0))
+    (one,) = [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
+    assert (one.device, one.place) == ("", "rail 0")
+
+
 def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
     odd = observation("leaf01", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0}), "swp1s1": MAPPED}))
     other = observation("leaf02", Facts(qos={"swp1s0": PortQos(dscp_to_priority={48: 0})}))
