@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -214,7 +214,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         if given.healthy:
             lab = stack.enter_context(ward(Path(folder), platform))
-            _write(given.platform, {"healthy": _healthy(lab, Path(folder), given.healthy)})
+            healthy = dict[str, list[int]]()
+            for kind, counts in _healthy(lab, Path(folder), given.healthy):
+                healthy[kind] = counts
+                _write(given.platform, {"healthy": healthy})
             return
         every = pairs(given.platform)
         bench: Bench | None = None
@@ -242,19 +245,18 @@ def _write(platform: str, counts: Mapping[str, object]) -> None:
     TABLE.write_text(yaml.safe_dump(table, sort_keys=True), encoding="utf-8")
 
 
-def _healthy(lab: Ward, folder: Path, rounds: int) -> dict[str, list[int]]:
-    """Look at a lab with nothing wrong after all that happens to a fabric from day to day."""
-    found: dict[str, list[int]] = {}
+def _healthy(lab: Ward, folder: Path, rounds: int) -> Iterator[tuple[str, list[int]]]:
+    """Look at a lab with nothing wrong after all that happens to a fabric from day to day; yield how many were wrong."""
     for kind, happen in EVENTS.items():
         lab = happen(lab, folder)
         until(partial(_is_settled, lab), "BFD watches every session again")
-        found[kind] = [0, 0]
-        for number in range(ceil(rounds / len(EVENTS))):
-            wrong = sorted(told(lab.judged(lab.look(HEALTHY_WINDOW_S))))
-            found[kind] = [found[kind][0] + bool(wrong), number + 1]
-            if wrong:
-                print(kind, number, wrong, flush=True)
-    return found
+        wrong, number = 0, ceil(rounds / len(EVENTS))
+        for _ in range(number):
+            found = sorted(told(lab.judged(lab.look(HEALTHY_WINDOW_S))))
+            wrong += bool(found)
+            if found:
+                print(kind, found, flush=True)
+        yield kind, [wrong, number]
 
 
 def _is_settled(lab: Ward) -> bool:
