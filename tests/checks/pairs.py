@@ -195,7 +195,9 @@ class Bench:
                 self._lab.broken(row)
         time.sleep(WITHIN_S)
         seen = around(before, self._lab.look(0, has_config=False))
-        self._lab.healed(pair.other)
+        for row in pair.rows:
+            if row.is_within:
+                self._lab.healed(row)
         return seen
 
 
@@ -246,7 +248,7 @@ def _write(platform: str, counts: Mapping[str, object]) -> None:
 
 
 def _healthy(lab: Ward, folder: Path, rounds: int) -> Iterator[tuple[str, list[int]]]:
-    """Look at a lab with nothing wrong after all that happens to a fabric from day to day; yield how many were wrong."""
+    """Look at a healthy lab after all that happens to a fabric from day to day; yield how many looks found anything."""
     for kind, happen in EVENTS.items():
         lab = happen(lab, folder)
         until(partial(_is_settled, lab), "BFD watches every session again")
