@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from netkit.cli.observing import Looking, look
 from netkit.design import Host, Switch
 from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import Finding, Scene, Verdict, catalog
+from netkit.judge.check import Check
 from netkit.judge.run import Judgement, run
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
@@ -88,7 +90,13 @@ def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_L
     plan = planning.read(snapshot.plan) if snapshot.plan else None
     limits = project.loaded.intent.thresholds.model_copy(update=dict(own))
     scene = Scene(project.fabric, snapshot, limits, plan=plan)
-    return run(scene, catalog.select(catalog.load(), []))
+    return run(scene, shipped())
+
+
+@cache
+def shipped() -> tuple[Check, ...]:
+    """Return the checks of netkit, loaded once."""
+    return tuple(catalog.select(catalog.load(), []))
 
 
 def written(folder: Path, platform: str) -> Path:

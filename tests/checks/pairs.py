@@ -27,11 +27,21 @@ from netkit.cli.fabric import Project, open_project
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
-from netkit.judge import catalog
 from netkit.judge.group import Trouble, troubles
 from netkit.judge.run import Judgement
 from netkit.lab.entry import remote
-from tests.checks.breaking import LOADED_WINDOW_S, WINDOW_S, Ward, around, is_watched, judged, told, ward, written
+from tests.checks.breaking import (
+    LOADED_WINDOW_S,
+    WINDOW_S,
+    Ward,
+    around,
+    is_watched,
+    judged,
+    shipped,
+    told,
+    ward,
+    written,
+)
 from tests.checks.fault_table import Row, ends, rows_on
 from tests.deploy.live_scene import merged
 from tests.lab.running import until, write_fabric
@@ -121,14 +131,17 @@ def drawn(every: Sequence[Pair], count: int) -> tuple[Pair, ...]:
 def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
     """Count faults that are causes of their own, and causes that are such a fault, each at most once."""
     shown = [row for row in pair.rows if row.found and row not in pair.hidden]
-    layers = {name: check.layer for name, check in catalog.load().items()}
+    layers = {check.name: check.layer for check in shipped()}
     causes = troubles(judgement.findings, layers)
     owners = [
         [row for row in pair.rows if _is_of(fabric, row, cause, is_hidden=row in pair.hidden)] for cause in causes
     ]
     named = {str(row) for rows in owners for row in rows}
     right = min(sum(map(bool, owners)), len(named)) if len(shown) == len(pair.rows) else sum(map(bool, owners))
-    found = sum(any(row in rows for rows in owners) for row in shown)
+    causing = [{number for number, rows in enumerate(owners) if row in rows} for row in shown]
+    found = min(
+        sum(map(bool, causing)), len(set().union(*causing))
+    )  # one cause is one fault, though two would explain it
     return Score(len(shown), found, len(causes), right, bool(owners and owners[0]), len(pair.hidden))
 
 
