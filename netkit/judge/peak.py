@@ -1,9 +1,11 @@
 """Peaks of queues within the window, from watermarks that nobody but their owner clears."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from netkit.facts import Absent
+from netkit.facts.counter import place
 from netkit.facts.qos import Buffer
 from netkit.judge.scene import Seen
 
@@ -21,6 +23,11 @@ class Peak:
     most_at_looks: int | None
     """The more that it held at both ends of the window; None where the device does not tell."""
 
+    @property
+    def within_bytes(self) -> int | None:
+        """Return the peak within the window; None where the watermark may be older. Nothing is never old."""
+        return self.bytes if self.is_new or not self.bytes else None
+
 
 def peak(seen: Seen, at: str, watermark: Watermark) -> Peak | None:
     """Return the peak of a queue; None where the device does not tell."""
@@ -33,6 +40,13 @@ def peak(seen: Seen, at: str, watermark: Watermark) -> Peak | None:
     before: int | None = None if first is None else getattr(first, watermark)
     held = [one.used_bytes for one in (first, last) if one is not None and one.used_bytes is not None]
     return Peak(value, before is not None and before != value, max(held, default=None))
+
+
+def peaks(seen: Seen, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
+    """Return the peaks of lossless queues, or of their headroom, that were reached within the window, in bytes."""
+    found = {number: peak(seen, place(port, number), watermark) for number in lossless}
+    known = {number: None if one is None else one.within_bytes for number, one in found.items()}
+    return {number: value for number, value in known.items() if value is not None}
 
 
 def _level(seen: Seen, at: str) -> Buffer:

@@ -13,6 +13,7 @@ from netkit.facts import Absent
 from netkit.facts.counter import COUNTERS, parts
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge.finding import Verdict
+from netkit.judge.peak import Watermark, peaks
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.scene import Scene, Seen
 from netkit.judge.silence import REACHED
@@ -108,6 +109,8 @@ GAUGES: Mapping[str, str] = {
     "netkit_finding_silenced": "What is silenced at a place: 1 warn, 2 fail",
     "netkit_port_info": "What a port of the design is: its rail, its speed, and what it is cabled to",
     "netkit_port_up": "Whether the link is up",
+    "netkit_port_queue_peak_bytes": "Longest a lossless queue was in the window; none where its watermark may be older",
+    "netkit_port_headroom_peak_bytes": "Most of its headroom used in the window; none where its watermark may be older",
     "netkit_bgp_session_up": "Whether the session is established",
     "netkit_module_temperature_celsius": "Temperature of the module",
     "netkit_module_voltage_volts": "Supply voltage of the module",
@@ -138,6 +141,7 @@ def metrics(scene: Scene, judged: Judged) -> str:
         families.add("netkit_collector_up", (("node", seen.name),), 0 if seen.observation.failure else 1)
         _ports(families, seen)
         _counters(families, seen, queues)
+        _peaks(families, seen, scene.fabric.lossless.lossless_priorities)
         _states(families, seen)
         _modules(families, seen)
     return "".join(f"{line}\n" for line in _lines(families))
@@ -202,6 +206,17 @@ def _counters(families: _Families, seen: Seen, queues: AbstractSet[int]) -> None
             labels = _nic(seen, port) if told.family.startswith("rdma_") else _port(seen, port)
             if labels is not None:
                 families.add(told.family, (*labels, *told.labels, *number), count * told.scale)
+
+
+def _peaks(families: _Families, seen: Seen, lossless: tuple[int, ...]) -> None:
+    watermarks: tuple[tuple[str, str, Watermark], ...] = (
+        ("netkit_port_queue_peak_bytes", "queue", "peak_bytes"),
+        ("netkit_port_headroom_peak_bytes", "priority", "headroom_peak_bytes"),
+    )
+    for family, label, watermark in watermarks:
+        for port in seen.ports:
+            for number, value in peaks(seen, port, lossless, watermark).items():
+                families.add(family, (("node", seen.name), ("port", port), (label, str(number))), value)
 
 
 def _numbered(place: str, name: str) -> tuple[str, Labels]:

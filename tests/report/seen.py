@@ -13,6 +13,7 @@ from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place
 from netkit.facts.device import Neighbor
 from netkit.facts.optic import Module
+from netkit.facts.qos import Buffer
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.judge import Scene, catalog
@@ -74,6 +75,15 @@ def counted(one: Observation, **added: int) -> Observation:
         counters[name][next(iter(counters[name]))] += value
     last = Sample(last.at_s, counters)
     return replace(one, facts=replace(one.facts, counters=counters), samples=(first, last))
+
+
+def burst(one: Observation) -> Observation:
+    """Return a device with watermarks at two ports: those of the first rose within the window, the others are old."""
+    first, last = one.samples
+    ports = list(mapped(one.facts, "interfaces"))[:2]
+    before = {place(port, 3): Buffer(0, 700_000, 30_000) for port in ports}
+    after = {**before, place(ports[0], 3): Buffer(0, 900_000, 40_000)}
+    return replace(one, samples=(replace(first, buffers=before), replace(last, buffers=after)))
 
 
 def dim(one: Observation) -> Observation:

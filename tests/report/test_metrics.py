@@ -11,9 +11,11 @@ import pytest
 
 from netkit.cli.check.check import judged_of
 from netkit.cli.terminal.whole_file import write_whole
-from netkit.facts import COUNTERS, Facts
+from netkit.facts import COUNTERS, Facts, Observation, Sample
+from netkit.facts.counter import place
 from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
+from netkit.facts.qos import Buffer
 from netkit.judge import Scene, catalog
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.exposition import OWN
@@ -75,6 +77,26 @@ def test_values_are_in_base_units_and_only_of_the_design() -> None:
     assert samples("netkit_port_up") == [f"netkit_port_up{{{at}}} 1"]
     assert samples("netkit_module_bias_amperes") == [f'netkit_module_bias_amperes{{{at},lane="1"}} 0.06']
     assert samples("netkit_module_rx_margin_decibels") == [f'netkit_module_rx_margin_decibels{{{at},lane="1"}} 5']
+
+
+def test_only_peaks_of_the_window_are_told() -> None:
+    leaf = fabric().tier("leaf")[0]
+    new, old, empty = (port.name for port in leaf.ports[:3])
+    before = {place(new, 3): Buffer(0, 5, 1), place(old, 3): Buffer(0, 7, 2), place(empty, 3): Buffer(0, 0, 0)}
+    after = {
+        **before,
+        place(new, 3): Buffer(0, 900, 40),
+        place(new, 5): Buffer(0, 8, 3),
+        place("eth0", 3): Buffer(0, 0),
+    }
+    looks = tuple(Sample(at_s, {}, buffers=told) for at_s, told in ((0.0, before), (10.0, after)))
+    found = scene(fabric(), Observation(leaf.name, leaf.platform, Facts(), looks))
+    lines = metrics(found, judged_of(found, [])).splitlines()
+    assert [line.partition("{")[::2] for line in lines if "_peak_bytes{" in line] == [
+        (f"netkit_port_{what}_peak_bytes", f'{OF}node="{leaf.name}",port="{port}",{label}="3"}} {value}')
+        for what, label, values in (("queue", "queue", (900, 0)), ("headroom", "priority", (40, 0)))
+        for port, value in zip((new, empty), values, strict=True)
+    ]
 
 
 def test_a_nic_has_the_labels_of_other_exporters() -> None:

@@ -22,6 +22,7 @@ from tests.report.seen import (
     WIDE,
     all_dim,
     built,
+    burst,
     dim,
     misnamed,
     paused,
@@ -92,6 +93,21 @@ def test_each_metric_of_a_port_is_a_number_or_unknown_never_a_guess() -> None:
     assert "pause" not in found["spine01"]
 
 
+def test_peaks_of_the_window_are_told_in_bytes_and_as_shares_of_their_limits() -> None:
+    found = {device["name"]: device["ports"]["columns"] for device in document(reported(leaf01=burst))["devices"]}
+    profile = SMALL.switch("leaf01").ports[0].profile
+    assert profile.headroom is not None
+    told = {
+        "queue": rounded(90_000_000 / profile.ecn.max_bytes, 3),
+        "queue_peak_bytes/3": 900_000,
+        "headroom": rounded(4_000_000 / profile.headroom.xoff_bytes, 3),
+        "headroom_peak_bytes/3": 40_000,
+    }
+    columns = {name: column for name, column in found["leaf01"].items() if name.startswith(("queue", "headroom"))}
+    assert columns == {name: {"all": None, "but": {"0": value}} for name, value in told.items()}
+    assert not any(name in found["leaf02"] for name in told)
+
+
 def test_causes_come_worst_first_with_evidence_and_remedy() -> None:
     causes = sick()["causes"]
     verdicts = [cause["verdict"] for cause in causes]
@@ -114,7 +130,9 @@ def test_every_port_and_device_leads_to_its_causes_also_those_a_cause_does_not_t
     assert cause["places"] > 10
 
 
-@pytest.mark.parametrize("sick", [{}, {"leaf01": dim, "leaf02": paused, "spine01": unreached}, {"leaf01": worn}])
+@pytest.mark.parametrize(
+    "sick", [{}, {"leaf01": dim, "leaf02": paused, "spine01": unreached}, {"leaf01": worn}, {"leaf01": burst}]
+)
 def test_the_data_is_as_its_schema_says(sick: Any) -> None:
     run = reported(trends=Trends((TALLY,), (SERIES,)), **sick)
     schema = json.loads(asset("report.schema.json"))

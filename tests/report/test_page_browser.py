@@ -22,6 +22,7 @@ from tests.report.seen import (
     WIDE,
     all_dim,
     built,
+    burst,
     dim,
     misnamed,
     paused,
@@ -199,6 +200,21 @@ def test_the_heatmap_switches_what_it_shows(shown: Browser) -> None:
     assert shown.run("return document.querySelector('canvas').toDataURL()") != drawn
     shown.click("input[name=role][value=spine]")
     assert shown.text("#heat-now").startswith("spine01:swp1s0 to leaf01:")
+
+
+def test_peaks_of_queues_are_shown_by_port(chromium: Browser, folder: Path) -> None:
+    chromium.open(written(folder / "burst.html", reported(leaf01=burst)))
+    chromium.click("input[name=metric][value=queue]")
+    assert chromium.text("#heat-now").startswith("leaf01:swp1s0 to gpu01:rail0: queue peak ")
+    assert len(chromium.texts(".worst tbody tr")) == 1
+    chromium.run("location.hash = '#device/leaf01/swp1s0'")
+    leads_to(chromium, "#device/leaf01/swp1s0", "leaf01:swp1s0")
+    told = dict(zip(chromium.texts("#detail dt"), chromium.texts("#detail dd"), strict=True))
+    assert told["longest queue in the window (bytes), priority 3"] == "900,000"
+    assert told["headroom used in the window (bytes), priority 3"] == "40,000"
+    assert "queue peak bytes/3" not in told
+    closes(chromium)
+    assert_quiet(chromium)
 
 
 def test_everything_works_without_a_mouse(shown: Browser) -> None:

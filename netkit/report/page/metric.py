@@ -9,7 +9,8 @@ from netkit.facts.counter import place
 from netkit.facts.optic import Limits, Module
 from netkit.judge import Seen
 from netkit.judge.delta import Delta
-from netkit.report.page.table import rounded
+from netkit.judge.peak import Watermark, peaks
+from netkit.report.page.table import Row, Value, rounded
 
 QUEUES = range(8)
 PAUSES = ("rx_pause", "tx_pause")
@@ -34,18 +35,28 @@ METRICS = (
     Metric("pause", "Pause rate", "/s", "pauses sent and received a second, of all lossless priorities", "log", 1e5),
     Metric("ecn", "ECN marks", "/s", "packets marked with CE a second; of a NIC, those that arrive so", "log", 1e6),
     Metric("load", "Utilisation", "%", "of the port's speed, in the busier direction", "linear", 100.0),
+    Metric(
+        "queue",
+        "Queue peak",
+        "%",
+        "longest lossless queue in the window, of the length from which all is marked",
+        "linear",
+        100.0,
+    ),
+    Metric(
+        "headroom", "Headroom peak", "%", "most headroom of a lossless priority used in the window", "linear", 100.0
+    ),
     Metric("margin", "Optic margin", "dB", "weakest lane's light above the low alarm of its module", "margin", 8.0),
 )
 
 
-def metrics(
-    seen: Seen, port: str, speed_gbps: float | None, lossless: tuple[int, ...]
-) -> dict[str, float | int | None]:
-    """Return the value of each metric at a port; None where the device does not tell."""
+def metrics(seen: Seen, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
+    """Return the value of each metric at a port, None where the device does not tell, and what peaks are in bytes."""
     return {
         "pause": rounded(_pauses(seen, port, lossless), 3),
         "ecn": rounded(_marks(seen, port), 3),
         "load": rounded(_load(seen, port, speed_gbps), 3),
+        **_filled(seen, port, lossless),
         "margin": rounded(margin_db(seen.facts, port), 3),
     }
 
@@ -68,6 +79,23 @@ def _load(seen: Seen, port: str, speed_gbps: float | None) -> float | None:
     if not known or not speed_gbps:
         return None
     return max(one.per_s for one in known) * 8 / (speed_gbps * 1e9) * 100
+
+
+def _filled(seen: Seen, port: str, lossless: tuple[int, ...]) -> Row:
+    """Return the peaks within the window: in bytes by priority, and the worst as a share of its limit."""
+    if port not in seen.ports:
+        return {}
+    profile, row = seen.ports[port].profile, dict[str, Value]()
+    limits: tuple[tuple[str, Watermark, int | None], ...] = (
+        ("queue", "peak_bytes", profile.ecn.max_bytes),
+        ("headroom", "headroom_peak_bytes", profile.headroom.xoff_bytes if profile.headroom else None),
+    )
+    for name, watermark, limit in limits:
+        found = peaks(seen, port, lossless, watermark)
+        if found and limit:
+            row[name] = rounded(100 * max(found.values()) / limit, 3)
+        row.update({f"{name}_peak_bytes/{number}": value for number, value in found.items()})
+    return row
 
 
 def _rate(deltas: "Iterator[Delta] | list[Delta]") -> float | None:

@@ -1,14 +1,16 @@
 // All about one device, or one port of it, in a dialog; its address is the fragment, so that it can be shared.
 const GROUPS = [
   ["Link", ["kind", "peer", "peer_port", "neighbor_seen", "neighbor", "neighbor_port", "speed_gbps", "running_gbps", "up", "enabled", "mtu_bytes", "fec", "link_up_s"]],
-  ["Load", ["load", "pause", "ecn"]],
+  ["Load", ["load", "pause", "ecn", "queue", "queue_peak_bytes", "headroom", "headroom_peak_bytes"]],
   ["Optics", ["module", "vendor", "part", "serial", "firmware", "margin", "rx_dbm", "tx_dbm", "bias_ma", "temperature_c", "voltage_v", "ber", "effective_ber"]],
   ["BGP", ["bgp", "peer_asn", "prefixes", "bfd_up", "draining", "session_drops"]],
   ["QoS", ["trust", "pfc_rx", "pfc_tx", "strict", "ets", "ecn_thresholds", "cnp_dscp", "cable_m", "watchdog", "adaptive_routing"]],
   ["NIC", ["nic_pci", "nic_rdma", "nic_part", "nic_firmware", "nic_link"]],
 ];
 const LABELS = {
-  load: "utilisation (%)", pause: "pauses a second", ecn: "ECN marks a second", margin: "optic margin (dB)", speed_gbps: "designed speed (Gb/s)",
+  load: "utilisation (%)", pause: "pauses a second", ecn: "ECN marks a second", margin: "optic margin (dB)",
+  queue: "longest queue in the window (% of where all is marked)", queue_peak_bytes: "longest queue in the window (bytes)",
+  headroom: "headroom used in the window, most (%)", headroom_peak_bytes: "headroom used in the window (bytes)", speed_gbps: "designed speed (Gb/s)",
   running_gbps: "running speed (Gb/s)", neighbor_seen: "LLDP neighbour seen", neighbor: "it says it is", neighbor_port: "and its port", peer: "cabled to", peer_port: "its port",
   mtu_bytes: "MTU (bytes)", fec: "FEC", ber: "bit errors before FEC", effective_ber: "bit errors after FEC", bgp: "session", bfd_up: "BFD up",
   pfc_rx: "PFC heeded on", pfc_tx: "PFC sent on", ets: "ETS weights", ecn_thresholds: "ECN by class", cnp_dscp: "DSCP of CNPs", link_up_s: "time to come up (s)",
@@ -17,7 +19,13 @@ const LABELS = {
 };
 const KNOWN = new Set([...GROUPS.flatMap(([, names]) => names), "port", "state", "causes"]);
 
-function labelled(name) { return LABELS[name] || name.replaceAll("_", " "); }
+/** What a column is of, without the priority. */
+function stem(name) { return name.split("/")[0]; }
+
+function labelled(name) {
+  const label = LABELS[stem(name)];
+  return label === undefined ? name.replaceAll("_", " ") : name.includes("/") ? `${label}, priority ${name.split("/")[1]}` : label;
+}
 
 class Detail {
   constructor(dialog) {
@@ -86,8 +94,9 @@ function aboutPort(device, row) {
   const port = cell(ports, "port", row);
   const state = cell(ports, "state", row);
   const value = (name) => cell(ports, name, row);
-  const groups = GROUPS.map(([title, names]) => [title, names.filter((name) => value(name) !== null)]).filter(([, names]) => names.length);
-  const counters = Object.keys(ports.columns).filter((name) => !KNOWN.has(name) && value(name) !== null);
+  const known = Object.keys(ports.columns).filter((name) => value(name) !== null);
+  const groups = GROUPS.map(([title, names]) => [title, names.flatMap((one) => known.filter((name) => stem(name) === one))]).filter(([, names]) => names.length);
+  const counters = known.filter((name) => !KNOWN.has(stem(name)));
   return el("div", {},
     el("p", {}, state ? badge(state) : "no finding names this port alone", ` cabled to `, link(value("peer") || "", value("peer_port") || "")),
     differs(value("peer"), value("neighbor")),
