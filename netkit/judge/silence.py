@@ -129,8 +129,9 @@ def id_of(finding: Finding) -> str:
 
 
 def cause_of(finding: Finding, named: Mapping[str, Finding]) -> str:
-    """Return the finding that another one follows from; empty for one that is a cause itself."""
-    return id_of(named[own(finding)]) if finding.is_symptom else ""
+    """Return what another finding follows from; empty for a cause, and what its check finds in the same place."""
+    cause = id_of(named[own(finding)]) if finding.is_symptom else ""
+    return "" if cause == id_of(finding) else cause
 
 
 def silenced(judgement: Judgement, silences: Iterable[Silence], now_s: float, layers: Layers) -> Judgement:

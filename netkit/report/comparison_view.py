@@ -101,7 +101,7 @@ def headline(found: Comparison) -> str:
     parts += [f"other differences: {told}"] * bool(told)
     verdict = "worse" if found.is_worse else "nothing worse" if parts else "no difference"
     devices = counted(len(found.before.devices & found.after.devices), "device")
-    return f"{found.fabric}: {verdict} on {devices}{': ' * bool(parts)}{'; '.join(parts)}"
+    return f"{found.fabric}: {verdict}, {devices} compared{': ' * bool(parts)}{'; '.join(parts)}"
 
 
 def causes(before: Side, after_: Side, peers: Peers) -> tuple[CauseChange, ...]:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from netkit.judge import Finding, Verdict, error, fail, skip, warn
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst
-from netkit.judge.group import troubles
+from netkit.judge.group import heads, troubles
 from netkit.judge.run import Judgement, Result
-from netkit.judge.silence import Fault, Silence, Subject, kind_of, silenced, states
+from netkit.judge.silence import Fault, Silence, Subject, cause_of, kind_of, silenced, states
 
 NOW_S = 1_000_000.0
 LAYERS: dict[str, Layer] = {"links.up": "link", "bgp.sessions": "routing", "optics.light": "physical"}
@@ -141,6 +141,24 @@ def test_an_acknowledgement_covers_the_same_fault_while_it_is_no_worse(now: Find
     head = [found(fail("swp9", "down"), "links.up", cause="a — b")] if now.is_symptom else []
     after = silenced(judged(found(now, "bgp.sessions"), *head), [one], NOW_S, LAYERS)
     assert bool(after.silenced) is is_covered
+
+
+def test_an_acknowledgement_covers_all_lanes_of_a_module_with_their_cause() -> None:
+    lanes = [
+        found(
+            fail("swp1", f"lane {lane}, light sent -{lane}.0 dBm", ""),
+            "optics.light",
+            cause="a — b",
+            is_symptom=lane > 1,
+        )
+        for lane in (1, 2, 3)
+    ]
+    after = judged(*lanes)
+    causes = {cause_of(one, heads(after.findings, LAYERS)) for one in after.findings}
+    assert causes == {""}
+    entry = silence("optics.light", where="leaf01:swp1", until_s=None)
+    fault = Fault(Verdict.FAIL, tuple(one.text for one in lanes), causes.pop())
+    assert len(silenced(after, [replace(entry, fault=fault)], NOW_S, LAYERS).silenced) == 3
 
 
 def test_an_acknowledged_warning_that_fails_counts() -> None:

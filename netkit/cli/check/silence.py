@@ -100,7 +100,10 @@ def show(folder: Path, *, lab: str, store: str, output: str) -> None:
     elif standing:
         sys.stdout.write(columns([_row(one.silence, one.state) for one in standing], HEAD))
     else:
-        sys.stdout.write(f"nothing of {project.fabric.name} is silenced\n")
+        others = len(silences.found.entries)  # found is empty
+        whom = "the fabric itself or other labs" if source.lab else "labs, which --lab lists"
+        beside = f"; {others} in {silences.file} for {whom}" if others else ""
+        sys.stdout.write(f"nothing of {project.fabric.name} is silenced{beside}\n")
 
 
 def end(folder: Path, name: str) -> None:
