@@ -128,7 +128,8 @@ class Device:
         if not self._task.is_finish:
             self._job.journal.keep(self._name, seen.running)
         self._turn.ending = ending(seen)
-        self._turn.sample = self._turn.ask(driver, Moment.BEFORE, 0.0).sample
+        before = self._turn.ask(driver, Moment.BEFORE, 0.0)
+        self._turn.sample, self._turn.is_blank = before.sample, before.is_blank
         self._job.journal.step(SAMPLE, self._name, wave=self._turn.wave, note=self._turn.sample)
 
     def _stage(self, driver: Driver) -> None:

@@ -74,6 +74,8 @@ class GateAnswer:
     verdict: Literal["healthy", "worse", "inconclusive"]
     reasons: tuple[str, ...] = ()
     sample: str = ""
+    is_blank: bool = False
+    """Of a look before the change: no session, route or answer was seen that could be missing after it."""
 
     @property
     def is_healthy(self) -> bool:

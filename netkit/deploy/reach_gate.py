@@ -5,7 +5,7 @@ other leaves, so that they cross a spine that changes as far as its neighbours' 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Protocol
 
@@ -88,11 +88,15 @@ class ReachGate:
         if not first.others.is_healthy or not is_felt or not isinstance(found, Switch):
             return first.without_more()
         if question.moment is Moment.BEFORE:
-            return replace(first.others, sample=first.sample(answers=self._before(found)))
+            answers = self._before(found)
+            is_blank = first.others.is_blank and not any(
+                one.answers for rails in answers.values() for one in rails.values()
+            )
+            return replace(first.others, sample=first.sample(answers=BEFORE.dump_python(answers)), is_blank=is_blank)
         kept = BEFORE.validate_python(first.kept.get("answers", {}))
         return self._settled(self._expected(question, kept), first)
 
-    def _before(self, switch: Switch) -> dict[str, object]:
+    def _before(self, switch: Switch) -> dict[str, dict[str, Answered]]:
         """Return who answers whom, between the addresses that hosts have and those they are to have."""
         called = calls(self._fabric, switch)
         asked = {name for name, _ in called} | {name for far in called.values() for name, _ in far}
@@ -110,14 +114,14 @@ class ReachGate:
         wanted: dict[str, dict[str, Sequence[str]]] = {}
         for (name, interface), far_names in names.items():
             wanted.setdefault(name, {})[interface] = tuple(far_names)
-        found_answers: dict[str, object] = {}
-        for name, rails in self._states(wanted).items():
-            found_answers[name] = {
-                one.interface: asdict(Answered(one.address, {to: names[name, one.interface][to] for to in one.answers}))
+        return {
+            name: {
+                one.interface: Answered(one.address, {to: names[name, one.interface][to] for to in one.answers})
                 for one in rails
                 if one.interface in wanted[name]
             }
-        return found_answers
+            for name, rails in self._states(wanted).items()
+        }
 
     def _nics(self, name: str) -> tuple[Nic, ...]:
         found = self._fabric.device(name)

@@ -41,7 +41,7 @@ class SessionGate:
         """Answer one question."""
         if question.moment is Moment.BEFORE:
             sample = {question.device: _established(question.reader), **self._neighbors(question, question.neighbors)}
-            return GateAnswer("healthy", sample=json.dumps(sample))
+            return GateAnswer("healthy", sample=json.dumps(sample), is_blank=not any(sample.values()))
         before: dict[str, Sessions] = json.loads(question.sample)
         if question.moment is Moment.DRAINED:
             return self._drained(question, before[question.device])

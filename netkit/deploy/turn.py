@@ -35,6 +35,8 @@ class Turn:
     def __init__(self, job: Job, task: Task, wave: int) -> None:
         self.job, self.task, self.wave, self.name = job, task, wave, task.name
         self.sample = ""
+        self.is_blank = False
+        """Whether the health gate saw nothing before the change that could be missing after it."""
         self.notes: tuple[str, ...] = ()
         """What the health gate says of a device that is healthy."""
         self.ending = frozenset[str]()
@@ -106,8 +108,11 @@ class Turn:
         self.is_drained = False
 
     def _await_policy(self, window: Window) -> None:
-        """Wait until a changed filter is in force: FRR takes it up only some seconds after the commit."""
-        if any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
+        """Wait until a changed filter is in force: FRR takes it up only some seconds after the commit.
+
+        Where the health gate has nothing to compare, as on a switch from the factory, waiting shows nothing.
+        """
+        if not self.is_blank and any(POLICY.search(" ".join(change.path)) for change in self.task.plan.changes):
             committed_s = window.earliest_s - self.job.options.revert_s
             self.job.clock.sleep_s(max(0.0, committed_s + POLICY_DELAY_S - self.job.clock.steady_s()))
 

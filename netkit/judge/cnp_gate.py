@@ -70,7 +70,7 @@ class CnpGate:
         sample = first.sample(rails=known, notes=notes)
         if lost:
             return GateAnswer("worse", (*lost, LOOK), sample)
-        return GateAnswer("healthy", first.others.reasons, sample)
+        return replace(first.others, sample=sample, is_blank=first.others.is_blank and not known)
 
     def _is_recent(self, began_s: float) -> bool:
         age_s = self._clock.steady_s() - began_s

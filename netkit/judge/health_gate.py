@@ -63,7 +63,9 @@ class HealthGate:
         now = self._look(question)
         kept = first.sample(vitals=asdict(now))
         if not question.needs_idle:
-            return GateAnswer("healthy", sample=kept)
+            return GateAnswer(
+                "healthy", sample=kept, is_blank=first.others.is_blank and not any((now.widths or {}).values())
+            )
         moving = busy(now)
         if moving is None:
             reason = f"does not tell whether lossless traffic moves; {GOES_ON} without knowing"

@@ -10,6 +10,7 @@ import pytest
 from netkit import deploy
 from netkit.deploy import GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase, Result, State
 from netkit.deploy.shape import read, write
+from netkit.deploy.turn import POLICY_DELAY_S
 from netkit.errors import DeployError
 from netkit.plan import Missed
 from tests.deploy import promise
@@ -560,3 +561,19 @@ def test_the_first_exit_code_of_several_holds() -> None:
     assert outcome(1, 4, 3) == 3
     assert outcome(0, stopped="why") == 1
     assert Options().max_fail == 0
+
+
+@pytest.mark.parametrize("is_blank", [False, True])
+def test_a_changed_filter_is_waited_for_only_where_the_gate_has_something_to_compare(*, is_blank: bool) -> None:
+    with scene("summaries") as found:
+        found.gate = lambda _question: GateAnswer("healthy", is_blank=is_blank)
+        outcome = found.apply()
+        assert outcome.exit_code == 0
+        at_s = {(one.device, one.wave, one.phase): one.at_s for one in found.events}
+        filters = {one.name for one in found.plan.changed if any("prefix-list" in str(c.path) for c in one.changes)}
+        waited = {
+            at_s[name, wave, Phase.GATE] - at >= POLICY_DELAY_S
+            for (name, wave, phase), at in at_s.items()
+            if phase is Phase.COMMIT and name in filters
+        }
+        assert waited == {not is_blank}

@@ -53,9 +53,11 @@ class Bed:
     def connect(self, name: str) -> "FakeHost":
         return FakeHost(self, name)
 
-    def ask(self, moment: Moment, device: str = LEAF, risk: Risk = Risk.LOW, **more: Any) -> GateAnswer:
+    def ask(
+        self, moment: Moment, device: str = LEAF, risk: Risk = Risk.LOW, *, is_blank: bool = False, **more: Any
+    ) -> GateAnswer:
         def others(question: GateQuestion) -> GateAnswer:
-            return GateAnswer("healthy", (f"sample {question.sample!r}",), "mine")
+            return GateAnswer("healthy", (f"sample {question.sample!r}",), "mine", is_blank)
 
         gate = ReachGate(FABRIC, others, self.connect, clock=self.time.clock, runner=SerialRunner())
         return gate(GateQuestion(device, moment, cast("Reader", None), (), risk, **more))
@@ -254,3 +256,12 @@ def test_of_many_hosts_of_a_leaf_a_few_ask() -> None:
     asking = [name for name, _ in calls(fabric, fabric.switch(LEAF))]
     assert asking == ["gpu01", "gpu04", "gpu07"]
     assert len(asking) <= MOST_HOSTS
+
+
+def test_a_look_is_blank_where_neither_the_gate_before_nor_any_host_saw_something() -> None:
+    quiet = Bed(mute={*ADDRESSES.values(), *(nic.gateway for host in FABRIC.hosts for nic in host.nics)})
+    away = Bed(away={host.name for host in FABRIC.hosts})
+    found = [
+        bed.ask(Moment.BEFORE, is_blank=is_blank).is_blank for bed in (quiet, away, Bed()) for is_blank in (True, False)
+    ]
+    assert found == [True, False, True, False, False, False]

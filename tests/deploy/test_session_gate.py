@@ -163,3 +163,12 @@ def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> 
     assert bed.time.now_s == began_s + 10
     del bed.spine.prefixes[PORTS[0]]
     assert bed.ask(Moment.DRAINED, patience_s=10).verdict == "worse"
+
+
+def test_a_look_is_blank_where_no_session_is_established(bed: Bed) -> None:
+    assert not bed.ask(Moment.BEFORE).is_blank
+    bed.spine.prefixes = {}
+    assert not bed.ask(Moment.BEFORE).is_blank  # its neighbors still have theirs
+    for leaf in bed.leaves.values():
+        leaf.prefixes = {}
+    assert bed.ask(Moment.BEFORE).is_blank
