@@ -16,7 +16,12 @@ OURS = ("ANSIBLE_", "AWX_", "RUNNER_", "PEXPECT")
 ASKED = r"SSH password:\s*?$"
 MOST_FORKS = 16
 PATIENCE_S = 900
-CONFIG = "[defaults]\nhost_key_checking = true\nretry_files_enabled = false\n"
+CONFIG = """[defaults]
+host_key_checking = true
+retry_files_enabled = false
+# Ansible looks a thousand times a second whether a host has answered: as much processor time as a module takes.
+internal_poll_interval = 0.02
+"""
 
 
 @dataclass(slots=True)
