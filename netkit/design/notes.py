@@ -158,7 +158,7 @@ def _platforms(fabric: Fabric, intent: Intent) -> Iterator[Problem]:
             )
         if tier.routing_mode not in {mode.name for mode in platform.routing_modes}:
             path: Path = ("switches", role, "routing_mode")
-            yield _warning(f"{platform.title} has no routing mode {tier.routing_mode!r}", "remove it", path)
+            yield _warning(f"{platform.title} has one way to configure routing", "remove it", path)
     yield from _unknown_versions(fabric)
     if fabric.purpose == "production":
         yield from _ignored(fabric, intent)
