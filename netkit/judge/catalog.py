@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def load(folders: Sequence[Path] = ()) -> Catalog:
 
 
 def of_file(file: Path) -> Sequence[Check]:
-    """Return the checks in a file."""
+    """Return the checks in a file; what it prints goes to stderr, since stdout belongs to the result."""
     module = f"netkit_checks.{file.stem}"
     spec = importlib.util.spec_from_file_location(module, file)
     if spec is None or spec.loader is None:
@@ -42,7 +43,8 @@ def of_file(file: Path) -> Sequence[Check]:
     loaded = importlib.util.module_from_spec(spec)
     sys.modules[module] = loaded  # dataclasses of a check look their module up
     try:
-        spec.loader.exec_module(loaded)
+        with redirect_stdout(sys.stderr):
+            spec.loader.exec_module(loaded)
     except NetkitError as error:
         raise CheckError(replace(problem, file=str(file)) for problem in error.problems) from None
     except (Exception, SystemExit) as error:  # exit() in a file would end the whole run as if all were well

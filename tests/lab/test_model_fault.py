@@ -81,6 +81,7 @@ PLACES: list[tuple[str, str, dict[str, set[str]]]] = [
         "leaf01:swp1s1",
         {"leaf01:swp1s0": {"module.firmware"}, "leaf01:swp1s1": {"module.firmware"}},
     ),
+    ("mixed-nic-firmware", "gpu01:rail0", {"gpu01:rail0": {"firmware"}}),
     ("slow-link-up", "spine01:swp1s0", {"spine01:swp1s0": {"link_up_s"}, "leaf01:swp33s0": {"link_up_s"}}),
     ("slow-link-up", "gpu01:rail0", {"leaf01:swp1s0": {"link_up_s"}, "gpu01:rail0": {"link_up_s"}}),
     ("adaptive-routing-half-on", "leaf01", {"leaf01:swp33s0": {"adaptive_routing"}}),

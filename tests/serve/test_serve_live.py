@@ -47,7 +47,7 @@ def test_rounds_on_a_lab_find_what_breaks_and_what_is_well_again(tmp_path: Path)
         }
         assert {one["exit_code"] for one in diary["rounds"] if one["kind"] == "backup" and one["ended_s"]} == {0}
         assert "Traceback" not in output
-        assert "well   optics.heat[leaf01]" in output
+        assert "gone    was warn leaf01:swp33s0" in output
 
 
 def test_with_a_certificate_it_speaks_tls(places: tuple[Path, Path], tmp_path: Path) -> None:

@@ -61,15 +61,15 @@ def run(asked: CheckRequest) -> int:
         QUIET.set()
     _refuse(asked, storing)
     checking = _checking(asked)
-    with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
-        checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    known = catalog.load(beside(checking.project.loaded.folder, CHECKS))
+    checks = catalog.select(known, asked.names)
     if asked.lists:
         _list(checks, asked.output)
         return 0
     source = source_of(checking.project.fabric.name, asked.lab)
     notifying = _notifying(asked, checking.project, source)
     with past(storing, source) as earlier:
-        silenced = silencing(checking.project, source, earlier, (check.name for check in checks))
+        silenced = silencing(checking.project, source, earlier, known)
         deadline = _deadline(asked, storing)
         scene = _scene(asked, replace(checking, deadline=deadline), checks, earlier)
         judged = judged_of(scene, checks, deadline.judging(), silenced)

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -43,8 +43,7 @@ def run(asked: CheckRequest) -> int:
     _refuse(asked)
     checking = Checking.of(asked.folder, limit=asked.limit, lab="", window_s=0.0, snapshot=None)
     fabric = checking.project.fabric
-    with redirect_stdout(sys.stderr):  # what a file of the user's prints is no part of the result
-        checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
     first, second = asked.compared or ("", "")
     with _side(first, asked, checking, checks) as early, _side(second, asked, checking, checks) as late:
         (after, new), (before, old) = late(), early()

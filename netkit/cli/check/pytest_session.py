@@ -7,7 +7,7 @@ from pathlib import Path
 from netkit.cli.check import trials
 from netkit.cli.check.check import judged_of
 from netkit.cli.check.checking import Checking
-from netkit.cli.check.silencing import silencing
+from netkit.cli.check.silencing import checks_of, silencing
 from netkit.cli.check.stored import Past, Storing, past, source_of
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Check, Scene, catalog
@@ -74,8 +74,9 @@ class Bench:
 
     def _judge(self) -> None:
         source = source_of(self._checking.project.fabric.name, self._checking.lab)
+        known = {*checks_of(self._checking.project), *(check.name for check in self._checks)}
         self._past = self._open.enter_context(past(self._storing, source))
-        silenced = silencing(self._checking.project, source, self._past, (check.name for check in self._checks))
+        silenced = silencing(self._checking.project, source, self._past, known)
         scene = trials.scene(self._checking, self._checks, self._results, self._look)
         judged = judged_of(scene, self._checks, silenced=silenced)
         self._found = {(one.check, one.device): one for one in judged.judgement.results}

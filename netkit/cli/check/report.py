@@ -118,10 +118,11 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
         is_light=asked.profile == "light",
         source=asked.source,
     )
-    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    known = catalog.load(beside(checking.project.loaded.folder, CHECKS))
+    checks = catalog.select(known, asked.names)
     source = source_of(checking.project.fabric.name, asked.lab)
     past = NO_PAST if store is None else StoredPast(store, source, Storing(has_since=bool(asked.since)))
-    silenced = silencing(checking.project, source, past)
+    silenced = silencing(checking.project, source, past, known)
     scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
     judged = judged_of(scene, checks, silenced=silenced)
     trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)

@@ -37,16 +37,21 @@ class Silencing:
 NOTHING = Silencing()
 
 
-def silencing(project: Project, source: Source, past: Past, more: Iterable[str] = ()) -> Silencing:
-    """Return what is silenced of a fabric or a lab of it; an error for an entry about what does not exist."""
-    known = known_of(project, more)
+def silencing(project: Project, source: Source, past: Past, checks: Iterable[str]) -> Silencing:
+    """Return what is silenced of a fabric or a lab of it; an entry about an unknown check or device is an error."""
+    known = Known(frozenset(checks), project.fabric.names)
     found = loaded(project, known).of_lab(source.lab)
     return Silencing(found, past.healed(found), frozenset(known.checks)) if found else NOTHING
 
 
-def known_of(project: Project, more: Iterable[str] = ()) -> Known:
-    """Return what there is to be silenced; beside the checks of the fabric, others that are run on it."""
-    return Known(frozenset((*catalog.load(beside(project.loaded.folder, CHECKS)), *more)), project.fabric.names)
+def known_of(project: Project) -> Known:
+    """Return what there is to be silenced: the checks and devices of a fabric."""
+    return Known(checks_of(project), project.fabric.names)
+
+
+def checks_of(project: Project) -> frozenset[str]:
+    """Return the names of the checks of a fabric: netkit's own and those beside the intent."""
+    return frozenset(catalog.load(beside(project.loaded.folder, CHECKS)))
 
 
 def loaded(project: Project, known: Known) -> Silences:
