@@ -7,9 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Their asserts are those of several files, and fail with what they found as a test's own do.
 pytest.register_assert_rewrite("tests.checks.breaking", "tests.facts.written")
+# Machines are shared: how long an example takes says nothing about netkit.
+settings.register_profile("netkit", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("netkit")
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "NETKIT_UPDATE_GOLDEN"
 

@@ -19,9 +19,7 @@ from tests import path_vector
 from tests.random_intents import Values, grown, intents
 
 CATALOG = Catalog()
-MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 FEW = settings(MANY, max_examples=30)
 
 

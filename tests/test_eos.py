@@ -335,7 +335,7 @@ def test_a_new_host_adds_its_interface_and_touches_nothing_else() -> None:
     assert one == two.replace(added, "")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     priorities=st.permutations(range(7)),
     dscp=st.integers(0, 47),

@@ -121,7 +121,7 @@ def intents(draw: st.DrawFn) -> dict[str, Any]:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(intents())
 def test_bound_or_not_every_host_of_a_rail_is_reached_by_the_rails_own_nic(intent: dict[str, Any]) -> None:
     built = fabric(intent)
@@ -132,7 +132,7 @@ def test_bound_or_not_every_host_of_a_rail_is_reached_by_the_rails_own_nic(inten
             assert simulated.answer(lookup) == answer, lookup
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(intents())
 def test_no_table_gets_two_routes_to_one_prefix(intent: dict[str, Any]) -> None:
     built = fabric(intent)

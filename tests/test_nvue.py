@@ -84,7 +84,7 @@ def test_drains_stand_where_they_were_asked_for() -> None:
     assert [name for name, entry in neighbors.items() if "graceful-shutdown" in entry] == ["swp33s1"]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     priority=st.sampled_from([1, 2, 3, 4, 5]),
     cnp_priority=st.sampled_from([6, 7]),

@@ -369,7 +369,7 @@ CLASSES = st.tuples(st.permutations(range(8)), st.permutations(range(64))).map(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     lossless=CLASSES,
     version=st.sampled_from(BRANCHES),

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.deploy import Journal, Result, State
@@ -20,7 +20,7 @@ FAULTS = st.sampled_from([(operation, kind) for operation, kinds in KINDS.items(
 FAULT = st.builds(lambda pair, times: Fault(pair[0], pair[1], times), FAULTS, st.sampled_from((1, 1, 1, 2, 1000)))
 BROKEN = st.dictionaries(st.sampled_from(DEVICES), st.lists(FAULT, min_size=1, max_size=4), max_size=3)
 CHANGE = st.sampled_from(("words", "asn", "rails"))
-SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=40)
 
 
 def broken(given_scene: Scene, faults: dict[str, list[Fault]]) -> None:

@@ -107,7 +107,7 @@ def test_nothing_to_do_needs_no_wave() -> None:
     assert waves(planned(SMALL, ()), SMALL, Options()) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
 def test_nobody_ever_depends_on_two_devices_of_a_wave(
     fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool
@@ -123,7 +123,7 @@ def test_nobody_ever_depends_on_two_devices_of_a_wave(
             assert not shared(fabric, one, other), (one, other)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(fabric=FABRICS, parallel=st.integers(1, 40), has_canary=st.booleans(), data=st.data())
 def test_even_together_hosts_wait_for_all_switches(
     fabric: Fabric, parallel: int, data: st.DataObject, *, has_canary: bool

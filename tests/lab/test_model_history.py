@@ -66,7 +66,7 @@ def numbers(reading: PortReading) -> list[int]:
     return [*counted, reading.queues[3].peak_bytes, reading.buffers[3].headroom_peak_bytes, *reading.fec.histogram]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(EVENTS)
 def test_cables_agree_and_counters_rise_through_any_history(events: list[Event]) -> None:
     bed, now_s = Bed(FABRIC), STARTED_S
@@ -86,7 +86,7 @@ def test_cables_agree_and_counters_rise_through_any_history(events: list[Event])
         before = after
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(EVENTS)
 def test_when_everything_is_healed_nothing_but_counts_tells(events: list[Event]) -> None:
     bed, now_s = Bed(FABRIC), STARTED_S

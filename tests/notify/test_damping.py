@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Verdict
@@ -31,7 +31,6 @@ def told(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> tuple[News, T
     return news, known, at_s
 
 
-@settings(deadline=None)
 @given(ROUNDS, LIMITS)
 def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
     last = rounds[-1][0] if rounds else Verdict.PASS
@@ -43,7 +42,6 @@ def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict
     assert told([*lasting, *[(last, 300)] * 50], limits)[0] == news
 
 
-@settings(deadline=None)
 @given(ROUNDS, LIMITS)
 def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
     news = [("changed", Verdict.PASS, 0.0), *told(rounds, limits)[0]]
@@ -52,7 +50,6 @@ def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, in
         assert kind != "changed" or verdict is not now
 
 
-@settings(deadline=None)
 @given(ROUNDS)
 def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tuple[Verdict, int]]) -> None:
     found = [Verdict.PASS, *(verdict for verdict, _ in rounds)]
@@ -62,7 +59,6 @@ def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tup
     assert {kind for kind, _, _ in news} <= {"changed"}
 
 
-@settings(deadline=None)
 @given(ROUNDS, st.integers(1, 4))
 def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
     limits = Limits(changes=most, window_s=900, calm_s=900)

@@ -85,7 +85,7 @@ EVENTS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(EVENTS, st.integers(1, 40), TEXTS)
 def test_slack_takes_every_message(events: list[object], most: int, fabric: str) -> None:
     told = message(events, fabric)  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ def test_slack_is_sent_no_more_text_than_it_takes_at_once() -> None:
     assert texts[-1].startswith(f"… and {40 - groups_told} groups more")
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(EVENTS, TEXTS)
 def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     found = mail(message(events, fabric), RECEIVER)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_every_message_is_a_mail(events: list[object], fabric: str) -> None:
     assert b"\x1b" not in found.as_bytes()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(EVENTS)
 def test_an_event_is_the_same_after_the_outbox(events: list[object]) -> None:
     assert [event_of(plain(one)) for one in events] == events  # type: ignore[arg-type]

@@ -34,7 +34,6 @@ def damaged(draw: st.DrawFn, content: bytes) -> bytes:
     return content
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_a_damaged_file_says_nothing_or_what_it_said(data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -45,7 +44,6 @@ def test_a_damaged_file_says_nothing_or_what_it_said(data: st.DataObject) -> Non
         assert cache.load(folder) in ({}, PAIRS)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 8 * 1300))
 def test_not_one_bit_may_differ(bit: int) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -59,7 +57,7 @@ def test_not_one_bit_may_differ(bit: int) -> None:
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_edits_are_seen_whatever_is_known(platform: str, data: st.DataObject) -> None:
     """A device is edited again and again, on either side, with what was found before remembered throughout."""

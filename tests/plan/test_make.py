@@ -49,7 +49,7 @@ def test_a_plan_comes_back_from_its_file_unchanged(platform: str, name: str) -> 
 
 
 @given(values=random_intents.intents(), other=random_intents.intents())
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 def test_any_two_fabrics_have_a_plan_between_them(values: dict[str, object], other: dict[str, object]) -> None:
     fabric, before = intents.fabric(values), files_of(intents.fabric(other))
     intended = files_of(fabric)

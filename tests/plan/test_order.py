@@ -23,7 +23,6 @@ EDITS: dict[str, dict[str, Any]] = TABLE["edits"]
 EXAMPLES = "NETKIT_EXAMPLES"
 MANY = settings(
     max_examples=int(os.environ.get(EXAMPLES, "15")),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.function_scoped_fixture],
 )
 SPINE_OF = {"nvue": "sonic", "sonic": "frr", "eos": "nvue", "frr": "eos"}

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.backup import joined, separated, without_secrets
@@ -118,18 +118,15 @@ def test_what_is_no_secret_stays() -> None:
     assert [line for line in (frr["frr.conf"] or "").splitlines() if " key " in line] == [" key 1", " key 2"]
 
 
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 NAMES = st.text("abcz.-_019", min_size=1, max_size=12)
 TEXTS = st.text("ab \n{}:#", max_size=40).map(lambda text: text if not text or text.endswith("\n") else f"{text}\n")
 
 
-@UNHURRIED
 @given(st.dictionaries(NAMES, st.none() | TEXTS, min_size=1))
 def test_what_is_joined_comes_apart_again(files: dict[str, str | None]) -> None:
     assert separated(joined(files)) == files
 
 
-@UNHURRIED
 @given(st.text())
 def test_any_other_text_is_no_backup(text: str) -> None:
     if not text.startswith("==> "):

@@ -83,7 +83,7 @@ def keyed_by_text(found: object) -> object:
     return [keyed_by_text(item) for item in found] if isinstance(found, list) else found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(TEXTS)
 @example("a: 1\nb: '1'\nc: [1, 02, x]\nd: {a: 3, 4: 5}\n6: 7 8\n")
 def test_numbers_are_those_of_the_real_reader(text: str) -> None:
@@ -93,7 +93,7 @@ def test_numbers_are_those_of_the_real_reader(text: str) -> None:
         assert found == keyed_by_text(yaml.load(text, Loader=Numbers))  # noqa: S506 (it makes plain values only)
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 @given(TEXTS)
 @example("a:\n  b: c\n a: d")
 @example("a: b\n  c: d")

@@ -37,9 +37,7 @@ from tests.random_intents import Values, intents
 ROOT = Path(__file__).parent.parent.parent
 CATALOG, ENGINE = Catalog(), Engine()
 SWITCHES = ("eos", "frr", "nvue", "sonic")
-MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 # By platform: the names of the loopback and of a VLAN's interface.
 NAMES = {
     "eos": ("Loopback0", "Vlan{}"),

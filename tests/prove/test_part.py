@@ -18,9 +18,7 @@ from tests.command import ROOT
 from tests.random_intents import Values
 from tests.random_intents import intents as random_intents
 
-MANY = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 @pytest.fixture(scope="module")

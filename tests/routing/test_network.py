@@ -19,9 +19,7 @@ from tests import intents as small
 from tests.path_vector import adjacencies, unreached
 from tests.random_intents import Values, intents
 
-MANY = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+MANY = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 ALL = MappingProxyType({"ALL": (Clause(10, is_permit=True),)})
 EVERYWHERE = IPv4Network("10.0.0.0/8")
 

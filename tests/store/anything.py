@@ -5,12 +5,22 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict
+from netkit.judge.finding import Silenced
 from netkit.judge.run import FABRIC, Judgement, Result
 from netkit.store import Counts
 from tests.store.runs import run
 
 WORD = st.text(max_size=12)
 VERDICT = st.sampled_from(Verdict)
+SILENCED = st.builds(
+    Silenced,
+    id=WORD,
+    kind=st.sampled_from(["silence", "acknowledgement"]),
+    by=WORD,
+    why=WORD,
+    until_s=st.none() | st.floats(1.0, 1e10),
+    ticket=WORD,
+)
 FINDING = st.builds(
     Finding,
     verdict=VERDICT.filter(lambda verdict: verdict is not Verdict.PASS),
@@ -22,6 +32,7 @@ FINDING = st.builds(
     device=st.sampled_from(["", "leaf01", "leaf02"]),
     check=st.sampled_from(["links.up", "optics.light"]),
     explains=st.lists(WORD, max_size=2).map(tuple),
+    silenced=st.none() | SILENCED,
 )
 RESULT = st.builds(
     Result,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete
 
@@ -97,7 +97,7 @@ JUDGEMENT = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.lists(JUDGEMENT, min_size=1, max_size=3))
 def test_whatever_stands_bad_is_in_a_cause_or_not_reached(said: list[Judgement]) -> None:
     states: dict[Key, CheckState] = {}

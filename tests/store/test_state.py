@@ -1,6 +1,6 @@
 from collections.abc import Mapping
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip
@@ -86,7 +86,6 @@ def test_a_place_whose_far_end_was_not_seen_is_not_well_by_a_check_of_the_fabric
 KEYS = st.builds(Key, st.sampled_from(["links.up", "optics.light"]), st.sampled_from([FABRIC, *NAMES, "leaf03"]), WORD)
 
 
-@settings(deadline=None)
 @given(st.lists(KEYS, max_size=5), JUDGEMENT, st.sampled_from(NAMES))
 def test_a_place_is_well_again_only_if_it_was_judged(keys: list[Key], said: Judgement, peer: str) -> None:
     peers = {(key.device, key.place): peer for key in keys}

@@ -34,7 +34,7 @@ NUMBERS = count()
 UNHURRIED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=40, suppress_health_check=UNHURRIED)
 @given(run=RUN, said=JUDGEMENT)
 def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgement) -> None:
     saved = replace(run, source=Source(f"fabric {next(NUMBERS)}"))
@@ -43,7 +43,7 @@ def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgemen
     assert store.judgement(saved) == said
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=UNHURRIED)
+@settings(max_examples=20, suppress_health_check=UNHURRIED)
 @given(counters=st.dictionaries(st.text(max_size=9), st.dictionaries(st.text(max_size=9), st.integers(0, 2**64))))
 def test_counters_are_read_back_equal(store: Store, counters: dict[str, dict[str, int]]) -> None:
     source = Source(f"counted {next(NUMBERS)}")

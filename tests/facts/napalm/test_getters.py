@@ -281,7 +281,7 @@ def test_what_cannot_be_read_is_absent_with_a_reason(view: View, text: str) -> N
         assert all(isinstance(getattr(found, kind), Absent) for kind in view.yields)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_an_answer_may_have_another_shape_anywhere(data: st.DataObject) -> None:
     view = data.draw(st.sampled_from(VIEWS))

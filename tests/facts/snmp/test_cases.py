@@ -92,7 +92,7 @@ VALUES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
     platform, view = data.draw(st.sampled_from(VIEWS))
@@ -106,7 +106,7 @@ def test_a_value_may_be_another_anywhere(data: st.DataObject) -> None:
     told(platform, view, texts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=120), st.sampled_from(VIEWS))
 def test_any_text_is_taken(text: str, asked: tuple[str, View]) -> None:
     platform, view = asked

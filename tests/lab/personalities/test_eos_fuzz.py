@@ -41,7 +41,7 @@ LINES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.lists(LINES, max_size=25))
 def test_what_is_taken_prints_as_itself(typed: list[str]) -> None:
     root = Section()
@@ -101,7 +101,7 @@ COMMANDS = (
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(COMMANDS, max_size=8), st.sampled_from(["json", "text"]))
 def test_every_request_gets_an_answer(switch: tuple[Eos, RecordedNode], commands: list[str], form: str) -> None:
     eos, _ = switch
@@ -112,7 +112,6 @@ def test_every_request_gets_an_answer(switch: tuple[Eos, RecordedNode], commands
     eos.stop()
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_get_an_answer(switch: tuple[Eos, RecordedNode], request_body: bytes) -> None:
     assert "error" in json.loads(switch[0].eapi(request_body))

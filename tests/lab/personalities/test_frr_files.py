@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design import Fabric
@@ -168,7 +168,6 @@ JSON = st.recursive(
 KEYS = st.sampled_from([*netplan.SECTIONS, *netplan.SHARED, *netplan.BRIDGE_ONLY, "lo", "swp1", "stp", "vlan1"])
 
 
-@settings(deadline=None)
 @given(st.text() | st.dictionaries(KEYS, st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON))).map(repr))
 def test_any_netplan_is_taken_or_refused(text: str) -> None:
     for whole in (text, f"network: {text}"):

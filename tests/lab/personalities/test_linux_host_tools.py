@@ -83,7 +83,7 @@ WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}",
 
 
 @given(st.lists(WORDS, max_size=8))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
     try:
         state = mlnx_qos.change(NicState(), mlnx_qos.parse(words).settings)
@@ -93,7 +93,7 @@ def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
 
 
 @given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, program: str, words: list[str]) -> None:
     machine = Machine(Desk(small().hosts[0], tmp_path_factory.mktemp("desk")))
     known = ["rail0" if word.startswith("r") else word for word in words]

@@ -168,7 +168,7 @@ def test_maintenance_takes_links_down_and_drains() -> None:
     assert not state(*bgp, "maintenance unit all-interfaces mode enabled").ports[0].is_enabled
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(values=random_intents())
 def test_every_fabric_is_accepted(values: dict[str, Any]) -> None:
     fabric = intents.fabric(values)
@@ -194,7 +194,6 @@ def parts(draw: st.DrawFn) -> Tree:
     return tree
 
 
-@settings(deadline=None)
 @given(running=parts(), intended=parts())
 def test_a_difference_leads_from_one_to_the_other(running: Tree, intended: Tree) -> None:
     found = difference(running, intended)
@@ -204,7 +203,6 @@ def test_a_difference_leads_from_one_to_the_other(running: Tree, intended: Tree)
     assert bool(found) == (running != intended)
 
 
-@settings(deadline=None)
 @given(tree=parts())
 def test_what_is_written_is_read_again(tree: Tree) -> None:
     assert load(dump(tree)) == tree
@@ -217,7 +215,7 @@ def test_words_stay_words(text: str) -> None:
     assert found["state"] == (16 if "0x" in text else text.split()[1].strip("'"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")) | st.sampled_from(["- set: [", "nv set 'x"]))
 def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     system = READER.setdefault("system", desk(tmp_path_factory.mktemp("reader")).switch.system)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.node import RefusedError
@@ -360,7 +360,6 @@ TABLES = st.dictionaries(
 )
 
 
-@settings(deadline=None)
 @given(before=TABLES, after=TABLES)
 def test_the_edits_between_two_states_are_a_patch_from_one_to_the_other(before: Tables, after: Tables) -> None:
     operations = [edit.as_json() for edit in difference(before, after)]

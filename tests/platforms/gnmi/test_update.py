@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
@@ -25,7 +25,7 @@ WORDS = (
 NAMES = st.sampled_from(WORDS.split()) | st.text(max_size=9)
 STEPS = st.builds(Step, NAMES, st.dictionaries(st.sampled_from(["name", "interface-id", "x"]), st.text(max_size=9)))
 UPDATES = st.lists(st.builds(Update, st.lists(STEPS, max_size=9).map(tuple), JSON), max_size=4)
-UNHURRIED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(max_examples=60)
 PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
 
 
