@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from netkit.lab.faults.catalog import CATALOG
-from netkit.lab.faults.fault import Kind
+from netkit.lab.faults.fault import FaultKind
 
 PAIRS = Path(__file__).parent.parent / "tests" / "checks" / "pairs.yaml"
 TABLE = Path(__file__).parent.parent / "tests" / "checks" / "faults.yaml"
@@ -76,7 +76,7 @@ def _part(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.1%})"
 
 
-def _fault(kind: Kind, rows: list[dict[str, Any]]) -> Iterator[str]:
+def _fault(kind: FaultKind, rows: list[dict[str, Any]]) -> Iterator[str]:
     yield f"\n## {kind.name}\n\n{kind.text}\n\nOn a {' or '.join(kind.targets)}; acted out by: {kind.maker}.\n"
     if kind.options:
         yield "\n| option | default | meaning |\n| --- | --- | --- |\n"

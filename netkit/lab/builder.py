@@ -11,14 +11,14 @@ from netkit.design.fabric import Host, Switch
 from netkit.environment import without_secrets
 from netkit.errors import LabError, Problem
 from netkit.lab import record, routing
-from netkit.lab.agents.gnmi.server import Door, GnmiAgent
+from netkit.lab.agents.gnmi.server import GnmiAgent, GnmiEndpoint
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.entry import https, shell
 from netkit.lab.entry.server import serve
-from netkit.lab.faults.trouble import Patient
+from netkit.lab.faults.incident import ManagedNode
 from netkit.lab.layout import PERSONALITY_OF_HOSTS, Seat
 from netkit.lab.live import FLASH_BYTES, LiveNode
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities import personality
 from netkit.lab.personality import Personality
 from netkit.lab.proof.convergence import Shortfall
@@ -114,7 +114,7 @@ class Builder:
             if files := self._files.get(node.name, {}):
                 mind.provision(files)
             self._boot(node, mind)
-        except RefusedError as error:
+        except ConfigRefusedError as error:
             return node.name, str(error)
         except Exception as error:  # one node that fails must not take the others with it
             traceback.print_exc()
@@ -132,22 +132,26 @@ class Builder:
             programs=kind.programs,
             client=self._client,
         )
-        world.trouble.add(Patient(node, mind, self._start_sshd, world.tell_settings))
-        serve(node, mind, world.trouble.answer)
+        world.incidents.add(ManagedNode(node, mind, self._start_sshd, world.tell_settings))
+        serve(node, mind, world.incidents.answer)
         if kind.https_port:
             world.certificates[node.name] = https.make_certificate(node)
-            https.serve(node, mind, world.port(kind.https_port), world.password, world.trouble.gate, world.trouble.cut)
+            https.serve(
+                node, mind, world.port(kind.https_port), world.password, world.incidents.gate, world.incidents.cut
+            )
         if isinstance(node.device, Switch):
             node.agent = SnmpAgent(node, node.seat.address, world.port(SNMP_PORT), node.lldp.surroundings)
             node.gnmi = GnmiAgent(node, self._door(node), mind.gnmi)
         return mind
 
-    def _door(self, node: LiveNode) -> Door:
+    def _door(self, node: LiveNode) -> GnmiEndpoint:
         def certificate() -> tuple[Path, Path]:
             self.world.certificates[node.name] = https.make_certificate(node)
             return node.saved / https.CERTIFICATE, node.saved / https.KEY
 
-        return Door(node.seat.address, self.world.password, self.world.trouble.gate, certificate, self._write_down)
+        return GnmiEndpoint(
+            node.seat.address, self.world.password, self.world.incidents.gate, certificate, self._write_down
+        )
 
     def _write_down(self) -> None:
         """Write the lab down anew once it is written down."""
@@ -176,6 +180,6 @@ class Builder:
 
 def _answers(node: LiveNode, place: tuple[str, int]) -> bool:
     if not node.is_running("sshd"):
-        raise RefusedError(f"sshd of {node.name} ended at once; its log says why")
+        raise ConfigRefusedError(f"sshd of {node.name} ended at once; its log says why")
     with socket.socket() as line:
         return line.connect_ex(place) == 0

@@ -146,7 +146,7 @@ def only_one() -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Job:
+class LabJob:
     """The fabric, what its devices begin with, and where the lab is written down."""
 
     fabric: Fabric

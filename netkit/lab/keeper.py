@@ -16,13 +16,13 @@ from netkit.errors import LabError, Problem
 from netkit.lab import faults, world
 from netkit.lab.builder import Builder
 from netkit.lab.faults.breaking import Breaker
-from netkit.lab.folder import Job
-from netkit.lab.node import RefusedError
+from netkit.lab.folder import LabJob
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.proof import convergence, reach
 from netkit.lab.proof.calling import Caller
 from netkit.lab.system import syscalls
 from netkit.lab.traffic import pattern
-from netkit.lab.traffic.flow import End
+from netkit.lab.traffic.flow import FlowEnd
 from netkit.lab.traffic.process import TrafficProcess
 
 Request = Mapping[str, Any]
@@ -50,7 +50,7 @@ class Status:
         self.step, self.done, self.total = step, done, total
 
 
-def run(job: Job) -> None:
+def run(job: LabJob) -> None:
     """Be the keeper of a lab, until it ends."""
     gc.enable()
     gc.freeze()
@@ -67,7 +67,7 @@ def run(job: Job) -> None:
 class Keeper:
     """Answers for one lab."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: LabJob) -> None:
         self._job = job
         self._status = Status()
         self._world = world.begin(job.fabric, job.fabric_folder, job.folder)
@@ -104,7 +104,7 @@ class Keeper:
         try:
             status.unbooted = self._builder.build()
             status.is_built = True
-            threading.Thread(target=self._world.trouble.keep_fresh, name="fresh", daemon=True).start()
+            threading.Thread(target=self._world.incidents.keep_fresh, name="fresh", daemon=True).start()
             self._settle()
         except Exception as error:  # whoever waits for the lab must hear why it will not come
             traceback.print_exc()
@@ -187,7 +187,7 @@ class Keeper:
     def _restart(self, request: Request) -> Answer:
         try:
             self._builder.restart(str(request["device"]))
-        except RefusedError as error:
+        except ConfigRefusedError as error:
             return {"problem": str(error)}
         return {}
 
@@ -203,9 +203,9 @@ class Keeper:
     def _incast(self, request: Request) -> Answer:
         """Make several NICs send at line rate to one, for a while."""
         device, interface = faults.locate(self._job.fabric, str(request["place"]))
-        flows = pattern.incast(self._job.fabric, End(device, interface), request["senders"], request["seconds"])
+        flows = pattern.incast(self._job.fabric, FlowEnd(device, interface), request["senders"], request["seconds"])
         self._generator().start(flows)
-        self._world.services.incast(End(device, interface), request["seconds"])
+        self._world.services.incast(FlowEnd(device, interface), request["seconds"])
         return {"flows": [flow.name for flow in flows]}
 
     def _calm(self, _request: Request) -> Answer:

@@ -36,7 +36,7 @@ class Strand:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LabLayout:
     """All seats and cables."""
 
     fabric: Fabric
@@ -44,14 +44,14 @@ class Layout:
     strands: tuple[Strand, ...]
 
 
-def lay_out(fabric: Fabric, block: str) -> Layout:
+def lay_out(fabric: Fabric, block: str) -> LabLayout:
     """Return the lab of a fabric on a loopback block such as `127.64`."""
     devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
     seats = {
         device.name: Seat(device, _personality(device), address(block, index), _kernel_names(device))
         for index, device in enumerate(devices)
     }
-    return Layout(fabric, seats, tuple(_strands(fabric, seats)))
+    return LabLayout(fabric, seats, tuple(_strands(fabric, seats)))
 
 
 def address(block: str, index: int) -> str:

@@ -11,7 +11,7 @@ SOCKET = "/run/frr/zebra.vty"
 STAMP = "%Y/%m/%d %H:%M:%S"
 
 
-class Router(Protocol):
+class RoutingNode(Protocol):
     """What is asked of a node here."""
 
     kernel_names: Mapping[str, str]
@@ -31,7 +31,7 @@ class LinkChange(NamedTuple):
 NEVER = LinkChange()
 
 
-def link_changes(node: Router) -> Mapping[str, LinkChange]:
+def link_changes(node: RoutingNode) -> Mapping[str, LinkChange]:
     """Return the last changes of each port by its NOS name; none while zebra does not answer."""
     try:
         told = json.loads(node.vty("show interface json", "zebra"))

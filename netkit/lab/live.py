@@ -17,9 +17,9 @@ from netkit.lab.agents.lldp.daemon import Lldpd
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.layout import Seat
 from netkit.lab.model.inputs import KernelPort
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.reading import NicReading, PortReading, TrafficReading
-from netkit.lab.services import Services
+from netkit.lab.services import LabServices
 from netkit.lab.state import SwitchState
 from netkit.lab.system import netlink, syscalls
 from netkit.lab.system.namespace_holder import ENVIRONMENT, Holder, write_boot_id
@@ -36,7 +36,7 @@ NOTHING_LEFT: Left = (PortMarks(), NOTHING_SENT)
 class LiveNode:
     """One device of a running lab; what a personality sees of it is the `Node` protocol."""
 
-    def __init__(self, seat: Seat, holder: Holder, saved: Path, log: Path, services: Services) -> None:
+    def __init__(self, seat: Seat, holder: Holder, saved: Path, log: Path, services: LabServices) -> None:
         self.name = seat.name
         self.device: Switch | Host = seat.device
         self.kernel_names: Mapping[str, str] = seat.kernel_names
@@ -62,7 +62,7 @@ class LiveNode:
         """Return where a file of the node is for this process."""
         return self.holder.root / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60, network: bool = True) -> ProgramResult:
         """Run a program inside the node."""
         words = [*self.holder.enter(network=network), *command]
         try:
@@ -75,8 +75,12 @@ class LiveNode:
                 env=ENVIRONMENT,
             )
         except subprocess.TimeoutExpired as expired:
-            return Done(124, (expired.stdout or b"").decode(errors="replace"), f"no answer in {timeout_s:g} s\n")
-        return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+            return ProgramResult(
+                124, (expired.stdout or b"").decode(errors="replace"), f"no answer in {timeout_s:g} s\n"
+            )
+        return ProgramResult(
+            done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
     def spawn(
         self,
@@ -272,7 +276,7 @@ class LiveNode:
         return self._log.open("ab")
 
 
-def _kernel_port(link: netlink.Link, left: Left | None, before: Left | None) -> KernelPort:
+def _kernel_port(link: netlink.KernelLink, left: Left | None, before: Left | None) -> KernelPort:
     marks, sent = left or NOTHING_LEFT
     was_sent = (before or NOTHING_LEFT)[1]
     return KernelPort(

@@ -10,12 +10,12 @@ from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 
 
-class RefusedError(Exception):
+class ConfigRefusedError(Exception):
     """The node does not accept what it was given; the text is what its NOS would say."""
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class ProgramResult:
     """A program that ended."""
 
     exit_code: int
@@ -36,7 +36,7 @@ class Node(Protocol):
     def file(self, path: str) -> Path:
         """Return where a file of the node, such as /etc/frr/frr.conf, is for this process."""
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         """Run a program inside the node's namespaces."""
 
     def spawn(self, name: str, *command: str) -> None:

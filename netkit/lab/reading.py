@@ -67,7 +67,7 @@ class FecReading:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ModuleThresholds:
     """Where a module itself begins to warn and to alarm."""
 
     alarm_low: float
@@ -101,11 +101,11 @@ class ModuleReading:
     temperature_c: float
     voltage_v: float
     lanes: tuple[LaneReading, ...]
-    temperature_limits: Limits | None
-    voltage_limits: Limits | None
-    rx_limits: Limits | None
-    tx_limits: Limits | None
-    bias_limits: Limits | None
+    temperature_limits: ModuleThresholds | None
+    voltage_limits: ModuleThresholds | None
+    rx_limits: ModuleThresholds | None
+    tx_limits: ModuleThresholds | None
+    bias_limits: ModuleThresholds | None
     first_lane: int = 1
     """Where the port's own lanes begin in a module it shares with another port."""
 

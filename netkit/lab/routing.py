@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from netkit.lab.node import Done, RefusedError
+from netkit.lab.node import ConfigRefusedError, ProgramResult
 from netkit.lab.system.namespace_holder import OWN
 
 DAEMONS = ("zebra", "bgpd", "bfdd", "staticd")
@@ -44,7 +44,7 @@ class Shell(Protocol):
     """What routing needs of a node."""
 
     def file(self, path: str) -> Path: ...  # noqa: D102
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done: ...  # noqa: D102
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult: ...  # noqa: D102
     def spawn(self, name: str, *command: str) -> None: ...  # noqa: D102
     def end(self, name: str) -> None: ...  # noqa: D102
     def is_running(self, name: str) -> bool: ...  # noqa: D102
@@ -66,7 +66,7 @@ def load(node: Shell, text: str) -> None:
     complaints = COMPLAINTS.findall(done.stdout + done.stderr)
     if complaints or done.exit_code != 0:
         said = "; ".join(complaints) or (done.stderr or done.stdout).strip()[-500:]
-        raise RefusedError(f"FRR refuses the configuration: {said}")
+        raise ConfigRefusedError(f"FRR refuses the configuration: {said}")
 
 
 def neighbors(text: str) -> frozenset[str]:
@@ -126,7 +126,7 @@ def _exchange(line: socket.socket, command: str) -> str:
 
 def _listens(node: Shell, daemon: str) -> bool:
     if not node.is_running(daemon):
-        raise RefusedError(f"{daemon} ended at once; its log says why")
+        raise ConfigRefusedError(f"{daemon} ended at once; its log says why")
     try:
         ask(node, daemon, "show version")
     except OSError:
@@ -139,7 +139,7 @@ def wait(is_done: Callable[[], bool], what: str, patience_s: float = BOOT_PATIEN
     deadline = time.monotonic() + patience_s
     while not is_done():
         if time.monotonic() > deadline:
-            raise RefusedError(f"{what} within {patience_s:g} s")
+            raise ConfigRefusedError(f"{what} within {patience_s:g} s")
         time.sleep(0.02)
 
 

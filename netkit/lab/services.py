@@ -12,7 +12,7 @@ from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import marking, pattern
-from netkit.lab.traffic.flow import End, NicConfig
+from netkit.lab.traffic.flow import FlowEnd, NicConfig
 from netkit.lab.traffic.marking import PortMarks, Sent
 from netkit.lab.traffic.process import TrafficProcess
 
@@ -22,7 +22,7 @@ LARGE_BFD_MS = 3000
 FRESH_S = 0.5
 
 
-class Services:
+class LabServices:
     """One of these per lab; every method may be called from any thread."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -31,8 +31,8 @@ class Services:
         self.model = Model(fabric, self.faults, time.monotonic())
         self.bfd_interval_ms = BFD_MS if len(fabric.switches) <= SMALL_LAB else LARGE_BFD_MS
         self._traffic: TrafficProcess | None = None
-        self._counted: tuple[float, Mapping[End, NicTraffic]] = (-FRESH_S, {})
-        self._configs: dict[End, NicConfig] = {}
+        self._counted: tuple[float, Mapping[FlowEnd, NicTraffic]] = (-FRESH_S, {})
+        self._configs: dict[FlowEnd, NicConfig] = {}
 
     def start_traffic(self, namespaces: Mapping[str, str]) -> None:
         """Open the NICs of all hosts, and begin the steady exchange; `namespaces` are files, by host."""
@@ -51,7 +51,7 @@ class Services:
         elif self._traffic is not None:
             self._traffic.stop(name for name in self._traffic.flows() if name.startswith(pattern.STEADY))
 
-    def incast(self, target: End, duration_s: float) -> None:
+    def incast(self, target: FlowEnd, duration_s: float) -> None:
         """Tell the model that several NICs send to one: where nobody marks that, queues fill and pauses spread."""
         self.model.incast(target.host, target.interface, duration_s, time.monotonic())
 
@@ -93,7 +93,7 @@ class Services:
         """Tell the model and the traffic how the NICs of a host are set."""
         self.model.host_told(host.name, settings, time.monotonic())
         for interface, one in settings.items():
-            end = End(host.name, interface)
+            end = FlowEnd(host.name, interface)
             loses = loss(self.faults, host.name, interface)
             config = NicConfig(one, data_tos[interface], loses_cnps=loses)
             if self._configs.get(end) != config:

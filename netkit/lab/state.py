@@ -80,7 +80,7 @@ class VlanState:
 
 
 @dataclass(frozen=True, slots=True)
-class SnmpUser:
+class SnmpV3User:
     """A version 3 user with its secrets in the clear: they never leave the node."""
 
     name: str
@@ -92,7 +92,7 @@ class SnmpUser:
 class SnmpState:
     """What the SNMP agent answers to."""
 
-    users: tuple[SnmpUser, ...] = ()
+    users: tuple[SnmpV3User, ...] = ()
     communities: tuple[str, ...] = ()
     location: str = ""
     contact: str = ""

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from netkit.design.fabric import Fabric, Host
 from netkit.lab.entry import https, shell
-from netkit.lab.faults.trouble import Trouble
+from netkit.lab.faults.incident import Incidents
 from netkit.lab.folder import LabFolder
-from netkit.lab.layout import Layout, lay_out
+from netkit.lab.layout import LabLayout, lay_out
 from netkit.lab.live import LiveNode
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.personality import Personality
-from netkit.lab.services import Services
+from netkit.lab.services import LabServices
 from netkit.lab.system import neighbor_table
 
 SSH_PORT, SNMP_PORT = 22, 161
@@ -27,15 +27,15 @@ class World:
     fabric: Fabric
     fabric_folder: str
     folder: LabFolder
-    layout: Layout
+    layout: LabLayout
     block: str
     claim: socket.socket
     """Holds the loopback network for as long as it is open."""
     low_port_shift: int
     """What is added to ports that only root may take."""
     password: str
-    services: Services
-    trouble: Trouble
+    services: LabServices
+    incidents: Incidents
     nodes: dict[str, LiveNode] = field(default_factory=dict)
     personalities: dict[str, Personality] = field(default_factory=dict)
     host_keys: dict[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class World:
 def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
     """Return a lab without nodes yet: its loopback network, its keys, its services."""
     network, claim = neighbor_table.claim(folder.name)
-    services = Services(fabric)
+    services = LabServices(fabric)
     shell.make_key(folder.path)
     password = secrets.token_urlsafe(18)
     file = https.password_file(folder.path)
@@ -79,7 +79,7 @@ def begin(fabric: Fabric, fabric_folder: str, folder: LabFolder) -> World:
         _low_port_shift(network),
         password,
         services,
-        Trouble(services.faults),
+        Incidents(services.faults),
     )
 
 

@@ -8,8 +8,8 @@ from netkit.deploy import DeviceOutcome, Outcome
 from netkit.design.expectation import ways
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.errors import LabError, Problem
-from netkit.lab.proof.calling import Call, Gap, Heard
-from netkit.lab.proof.reach import Trip, every_trip, sampled
+from netkit.lab.proof.calling import Gap, Heard, TrafficPair
+from netkit.lab.proof.reach import NicPing, every_trip, sampled
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.platforms.change import Risk
@@ -24,7 +24,7 @@ class Flow:
     """A call, and how far it goes; what stays on its leaf needs no spine."""
 
     scope: str
-    call: Call
+    call: TrafficPair
 
 
 def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[Flow, ...]:
@@ -41,28 +41,28 @@ def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOP
     )
 
 
-def _trips(running: Fabric, intended: Fabric) -> Iterator[Trip]:
+def _trips(running: Fabric, intended: Fabric) -> Iterator[NicPing]:
     yield from every_trip(intended, is_across=False)
     if running.cross_rail == intended.cross_rail == "routed":
         yield from every_trip(intended, is_across=True)
 
 
-def _stays(nics: Mapping[tuple[str, str], Nic], trip: Trip) -> bool:
+def _stays(nics: Mapping[tuple[str, str], Nic], trip: NicPing) -> bool:
     ends = ((trip.host, trip.nic), (trip.to_host, trip.to_nic))
     known = [(nics.get((host, nic.interface)), nic) for host, nic in ends]
     return all(was is not None and (was.address, was.leaf) == (nic.address, nic.leaf) for was, nic in known)
 
 
-def _scope(fabric: Fabric, trip: Trip) -> str:
+def _scope(fabric: Fabric, trip: NicPing) -> str:
     near, far = fabric.switch(trip.nic.leaf), fabric.switch(trip.to_nic.leaf)
     if near.name == far.name:
         return SAME_LEAF
     return SAME_UNIT if (near.pod, near.unit) == (far.pod, far.unit) else ACROSS
 
 
-def _call(trip: Trip) -> Call:
+def _call(trip: NicPing) -> TrafficPair:
     name = f"{trip.host}:{trip.nic.interface} → {trip.to_host}:{trip.to_nic.interface}"
-    return Call(name, trip.host, trip.nic.interface, trip.nic.address, trip.to_nic.address)
+    return TrafficPair(name, trip.host, trip.nic.interface, trip.nic.address, trip.to_nic.address)
 
 
 BEFORE = 0
@@ -398,7 +398,7 @@ def of_loss(plan: Plan, flows: Sequence[Flow], heard: Sequence[Heard]) -> Iterat
             yield f"{one.name}: {lost} of {one.sent} packets lost; netkit predicted that none is: a defect of netkit"
 
 
-def _ends(call: Call) -> frozenset[str]:
+def _ends(call: TrafficPair) -> frozenset[str]:
     """Return the hosts of a call."""
     return frozenset(end.partition(":")[0] for end in call.name.split(" → "))
 

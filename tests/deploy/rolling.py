@@ -14,7 +14,7 @@ from netkit.deploy.journal import Entry, Journal
 from netkit.design import Fabric
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
-from netkit.lab.proof.calling import Call
+from netkit.lab.proof.calling import TrafficPair
 from netkit.plan import Plan, Running
 from netkit.plan.shape import Step
 from netkit.platforms.compare import apply
@@ -182,7 +182,7 @@ def addresses(fabric: Fabric) -> list[Pair]:
     return [frozenset(pair) for pair in combinations(nics, 2) if pair[0][0] != pair[1][0]]
 
 
-def pair_call(pair: Pair) -> Call:
+def pair_call(pair: Pair) -> TrafficPair:
     """Return the call between two addresses."""
     (host, rail, address), (to_host, to_rail, to_address) = sorted(pair)
-    return Call(f"{host}:{rail} {address} – {to_host}:{to_rail} {to_address}", host, rail, address, to_address)
+    return TrafficPair(f"{host}:{rail} {address} – {to_host}:{to_rail} {to_address}", host, rail, address, to_address)

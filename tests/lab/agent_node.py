@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from netkit.design.fabric import Host, Switch
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    Limits,
     ModuleReading,
+    ModuleThresholds,
     NicReading,
     PortReading,
     PriorityReading,
@@ -58,7 +58,7 @@ def port(name: str, seed: int = 1, *, kind: str = "optic", first_lane: int = 1) 
 def module(kind: str, first_lane: int = 1) -> ModuleReading:
     """Return a transceiver of four lanes, or copper."""
     is_optic = kind == "optic"
-    limits = Limits(-10.0, -8.0, 4.0, 5.0) if is_optic else None
+    limits = ModuleThresholds(-10.0, -8.0, 4.0, 5.0) if is_optic else None
     return ModuleReading(
         kind="optic" if is_optic else "copper",
         identifier="OSFP",
@@ -72,7 +72,7 @@ def module(kind: str, first_lane: int = 1) -> ModuleReading:
         temperature_c=45.5,
         voltage_v=3.3,
         lanes=tuple(LaneReading(-2.0 - lane, 0.0, 75.25) for lane in range(4)) if is_optic else (),
-        temperature_limits=Limits(-5.0, 0.0, 70.0, 75.0) if is_optic else None,
+        temperature_limits=ModuleThresholds(-5.0, 0.0, 70.0, 75.0) if is_optic else None,
         voltage_limits=None,
         rx_limits=limits,
         tx_limits=None,
@@ -98,11 +98,11 @@ class ScratchNode:
     def file(self, path: str) -> Path:
         return Path(f"/proc/{self._pid}/root") / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         done = subprocess.run(
             [*self._enter(), *command], input=stdin, capture_output=True, text=True, check=False, timeout=timeout_s
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return ProgramResult(done.returncode, done.stdout, done.stderr)
 
     def spawn(self, name: str, *command: str, fds: Sequence[int] = ()) -> None:
         self.end(name)

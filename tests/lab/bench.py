@@ -9,7 +9,7 @@ from pathlib import Path
 
 from netkit.design import Fabric
 from netkit.lab.layout import lay_out
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.system.namespace_holder import TOOLS
 from tests.lab.running import PATIENCE_S, RunningLab
 
@@ -35,7 +35,7 @@ class OutsideBench:
     def file(self, path: str) -> Path:
         return self.folder / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = PATIENCE_S) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = PATIENCE_S) -> ProgramResult:
         done = subprocess.run(
             ["nsenter", "-t", str(self.pid), *OWN_USER, "-m", "-u", "-n", "--", *command],
             input=stdin,
@@ -45,7 +45,7 @@ class OutsideBench:
             env={"PATH": TOOLS, "LC_ALL": "C.UTF-8"},
             check=False,
         )
-        return Done(done.returncode, done.stdout, done.stderr)
+        return ProgramResult(done.returncode, done.stdout, done.stderr)
 
     def out(self, *command: str) -> str:
         """Run a command that must succeed."""

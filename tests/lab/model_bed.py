@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from netkit.design import Fabric, Host
-from netkit.lab.faults import Fault, Faults
+from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.model import KernelPort, Model, NicSettings, NicTraffic
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import PortState, QosState, SwitchState, WatchdogState
@@ -61,9 +61,9 @@ class Bed:
             settings = {nic.interface: designed_nic(self.fabric) for nic in host.nics}
             self.model.host_told(host.name, settings, STARTED_S)
 
-    def break_(self, name: str, place: str, since_s: float, **options: str | float) -> Fault:
+    def break_(self, name: str, place: str, since_s: float, **options: str | float) -> InjectedFault:
         device, _, port = place.partition(":")
-        fault = Fault(name, device, port, since_s, options)
+        fault = InjectedFault(name, device, port, since_s, options)
         self.faults.add(fault)
         return fault
 

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from netkit.errors import LabError
-from netkit.lab.faults import CATALOG, Fault, Faults, Kind, Maker, Target, check, parse_options
+from netkit.lab.faults import CATALOG, FaultKind, Faults, InjectedFault, Maker, Target, check, parse_options
 from tests.lab.model_bed import small_fabric
 
 FABRIC = small_fabric()
@@ -19,7 +19,7 @@ EVERY_FAULT = pytest.mark.parametrize("kind", CATALOG.values(), ids=list(CATALOG
 
 
 @EVERY_FAULT
-def test_each_fault_explains_itself(kind: Kind) -> None:
+def test_each_fault_explains_itself(kind: FaultKind) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", kind.name)
     assert 40 < len(kind.text) < 600
     assert kind.text.endswith(".")
@@ -29,7 +29,7 @@ def test_each_fault_explains_itself(kind: Kind) -> None:
 
 
 @EVERY_FAULT
-def test_each_fault_can_be_where_it_says_with_all_its_options_and_nowhere_else(kind: Kind) -> None:
+def test_each_fault_can_be_where_it_says_with_all_its_options_and_nowhere_else(kind: FaultKind) -> None:
     for target, place in PLACES.items():
         if target in kind.targets:
             fault = check(FABRIC, kind.name, place, since_s=9)
@@ -41,7 +41,7 @@ def test_each_fault_can_be_where_it_says_with_all_its_options_and_nowhere_else(k
 
 
 @EVERY_FAULT
-def test_options_given_as_text_become_what_their_defaults_are(kind: Kind) -> None:
+def test_options_given_as_text_become_what_their_defaults_are(kind: FaultKind) -> None:
     place = PLACES[kind.targets[0]]
     given = {option.name: str(option.default) for option in kind.options if option.default != ""}
     fault = check(FABRIC, kind.name, place, given)
@@ -99,8 +99,11 @@ def test_an_option_needs_a_name_and_a_value() -> None:
 
 def test_faults_come_go_and_are_replaced() -> None:
     faults = Faults()
-    first, second = Fault("slow", "leaf01", since_s=1), Fault("slow", "leaf01", since_s=2, options={"seconds": 9.0})
-    other = Fault("dim-optic", "leaf01", "swp1s0", 3)
+    first, second = (
+        InjectedFault("slow", "leaf01", since_s=1),
+        InjectedFault("slow", "leaf01", since_s=2, options={"seconds": 9.0}),
+    )
+    other = InjectedFault("dim-optic", "leaf01", "swp1s0", 3)
     for fault in (first, second, other):
         faults.add(fault)
 
@@ -119,4 +122,4 @@ def test_faults_survive_json() -> None:
     faults = Faults([check(FABRIC, kind.name, PLACES[kind.targets[0]], since_s=5) for kind in CATALOG.values()])
     written = json.loads(json.dumps(faults.to_json()))
 
-    assert tuple(Fault.from_json(row) for row in written) == faults.active
+    assert tuple(InjectedFault.from_json(row) for row in written) == faults.active

@@ -11,7 +11,7 @@ import pytest
 
 from netkit.design.fabric import Fabric
 from netkit.lab.agents.lldp.daemon import CLIENT, STAND_IN, Lldpd
-from netkit.lab.agents.lldp.neighbor import Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpNeighbor
 from netkit.lab.state import PortState, SwitchState
 from tests import intents
 from tests.lab.agent_node import ScratchNode, needs_namespaces, scratch_node
@@ -40,7 +40,7 @@ def pair(tmp_path: Path) -> Iterator[tuple[ScratchNode, ScratchNode]]:
         yield left, right
 
 
-def heard(daemon: Lldpd) -> dict[str, Neighbor]:
+def heard(daemon: Lldpd) -> dict[str, LldpNeighbor]:
     return {neighbor.interface: neighbor for neighbor in daemon.neighbors()}
 
 

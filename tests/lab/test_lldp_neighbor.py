@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.agents.lldp.daemon import Announcement, config
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor, chassis, neighbors, platform
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor, chassis, neighbors, platform
 
 SHOWN = {
     "lldp": [
@@ -46,15 +46,17 @@ JSON = st.recursive(
 
 def test_neighbors_are_read_with_what_is_missing_left_empty() -> None:
     assert neighbors(json.dumps(SHOWN)) == (
-        Neighbor("swp1s0", Chassis("mac", "02:00:00:00:00:01", "spine01", "a switch"), "ifname", "swp9s0", "to leaf01"),
-        Neighbor("swp2s0", Chassis(), "", "", ""),
+        LldpNeighbor(
+            "swp1s0", LldpChassis("mac", "02:00:00:00:00:01", "spine01", "a switch"), "ifname", "swp9s0", "to leaf01"
+        ),
+        LldpNeighbor("swp2s0", LldpChassis(), "", "", ""),
     )
 
 
 @given(st.text() | JSON.map(json.dumps))
 def test_no_output_breaks_the_readers(text: str) -> None:
     assert all(neighbor.interface for neighbor in neighbors(text))
-    assert isinstance(chassis(text), Chassis)
+    assert isinstance(chassis(text), LldpChassis)
     assert isinstance(platform(text), str)
 
 

@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric
 from netkit.lab.model import NicTraffic
-from netkit.lab.reading import Limits, NicReading, PortReading
+from netkit.lab.reading import ModuleThresholds, NicReading, PortReading
 from tests.lab.model_bed import STARTED_S, Bed, pauses, small_fabric
 
 FABRIC = small_fabric()
@@ -115,7 +115,7 @@ def test_counters_never_fall(past_s: float, further_s: float) -> None:
                 assert earlier <= later
 
 
-def within(value: float, limits: Limits | None) -> bool:
+def within(value: float, limits: ModuleThresholds | None) -> bool:
     assert limits is not None
     return limits.warning_low < value < limits.warning_high
 

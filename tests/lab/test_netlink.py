@@ -53,18 +53,18 @@ def where() -> Iterator[str]:
         yield found
 
 
-def shown(where: str) -> Mapping[str, netlink.Link]:
+def shown(where: str) -> Mapping[str, netlink.KernelLink]:
     """Return the links as `ip` shows them."""
     listed: list[dict[str, Any]] = json.loads(inside(where, "ip", "-j", "-s", "-s", "link", "show"))
     return {one["ifname"]: link(one) for one in listed}
 
 
-def link(one: Mapping[str, Any]) -> netlink.Link:
+def link(one: Mapping[str, Any]) -> netlink.KernelLink:
     """Return a link as `ip` shows it."""
     rx, tx = one["stats64"]["rx"], one["stats64"]["tx"]
     both = [way[count] for count in ("packets", "bytes", "errors", "dropped") for way in (rx, tx)]
     flags = one["flags"]
-    return netlink.Link(
+    return netlink.KernelLink(
         "UP" in flags, "LOWER_UP" in flags, one["address"], one["mtu"], tx.get("carrier_changes", 0), *both
     )
 

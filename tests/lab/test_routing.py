@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.routing import as_told, neighbors, part, slower_bfd
 
 TOLD = """frr version 10.2
@@ -58,11 +58,11 @@ class Shown:
     def __init__(self) -> None:
         self.ran: list[tuple[str, ...]] = []
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         self.ran.append(command)
         assert not stdin
         assert timeout_s
-        return Done(0, "", "")
+        return ProgramResult(0, "", "")
 
     def file(self, path: str) -> Path:
         raise NotImplementedError

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.lab.agents.snmp import agentx
-from netkit.lab.agents.snmp.agentx import Pdu, Range, Session, answer
-from netkit.lab.agents.snmp.objects import Kind, Mib, Oid, Row, Tree, counter64, gauge, integer, string
+from netkit.lab.agents.snmp.agentx import AgentxSession, Pdu, Range, answer
+from netkit.lab.agents.snmp.objects import Mib, MibRow, MibTree, Oid, SmiType, counter64, gauge, integer, string
 
 ROWS = (integer((1, 1), -5), gauge((1, 2), 7), counter64((1, 3), 2**64 - 1), string((1, 5), "five"))
-TREE = Tree([Mib((1,), lambda: ROWS)], math.inf)
+TREE = MibTree([Mib((1,), lambda: ROWS)], math.inf)
 OIDS = st.lists(st.integers(0, 2**32 - 1), max_size=128).map(tuple)
 PATIENCE_S = 120
 
@@ -37,7 +37,7 @@ def session() -> Iterator[tuple[socket.socket, list[str]]]:
     lines: list[str] = []
     near, far = socket.socketpair()
     near.settimeout(PATIENCE_S)
-    thread = threading.Thread(target=Session(far, TREE, lines.append).serve)
+    thread = threading.Thread(target=AgentxSession(far, TREE, lines.append).serve)
     thread.start()
     try:
         yield near, lines
@@ -93,7 +93,7 @@ def test_a_getnext_stops_before_its_end() -> None:
 
 
 def test_values_have_the_width_of_their_type() -> None:
-    row = Row((1,), Kind.OBJECT, (1, 3))
+    row = MibRow((1,), SmiType.OBJECT, (1, 3))
     assert agentx.response([row])[8:] == struct.pack("!Hxx", 6) + packed_oid((1,)) + packed_oid((1, 3))
     assert agentx.response([ROWS[0]])[-4:] == struct.pack("!i", -5)
     assert agentx.response([ROWS[2]])[-8:] == b"\xff" * 8
@@ -116,13 +116,13 @@ def test_a_broken_question_is_answered_and_the_session_goes_on(pdu: int, payload
 
 
 def test_values_that_cannot_be_drawn_fail_the_question_alone() -> None:
-    def broken() -> list[Row]:
+    def broken() -> list[MibRow]:
         raise RuntimeError("no such port")
 
     lines: list[str] = []
     near, far = socket.socketpair()
     near.settimeout(PATIENCE_S)
-    thread = threading.Thread(target=Session(far, Tree([Mib((1,), broken)]), lines.append).serve)
+    thread = threading.Thread(target=AgentxSession(far, MibTree([Mib((1,), broken)]), lines.append).serve)
     thread.start()
     _, payload = asked(near, Pdu.GET, packed(Range((1, 2), False, ())))
     assert agentx.response_error(payload) == agentx.GENERAL_ERROR

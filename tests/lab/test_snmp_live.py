@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.agents.lldp.neighbor import Chassis
+from netkit.lab.agents.lldp.neighbor import LldpChassis
 from netkit.lab.agents.snmp import standard_mibs as snmp_if
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.agents.snmp.objects import Surroundings
-from netkit.lab.node import RefusedError
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
+from netkit.lab.node import ConfigRefusedError
+from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from tests import intents
 from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_node
 
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 ADDRESS = "127.93.11.1"
-USER = SnmpUser("watcher", "auth 'se\"cret\\1", "privacy-secret")
+USER = SnmpV3User("watcher", "auth 'se\"cret\\1", "privacy-secret")
 SNMP = SnmpState(users=(USER,), communities=("fabric-ro",), location="row 3", contact="noc")
 PATIENCE = ["-t", "20", "-r", "3"]
 V2C = ["-v2c", "-c", "fabric-ro", *PATIENCE]
@@ -59,7 +59,7 @@ def node(tmp_path: Path) -> Iterator[ScratchNode]:
 
 @pytest.fixture
 def agent(node: ScratchNode) -> Iterator[SnmpAgent]:
-    made = SnmpAgent(node, ADDRESS, 0, lambda: Surroundings(node.kernel_names, Chassis(), ()))
+    made = SnmpAgent(node, ADDRESS, 0, lambda: Surroundings(node.kernel_names, LldpChassis(), ()))
     yield made
     made.close()
 
@@ -220,12 +220,12 @@ def test_secrets_are_neither_in_the_command_nor_readable_by_others(agent: SnmpAg
 @pytest.mark.parametrize(
     "snmp",
     [
-        SnmpState(users=(SnmpUser("watcher", "short", "long-enough"),)),
+        SnmpState(users=(SnmpV3User("watcher", "short", "long-enough"),)),
         SnmpState(communities=("two\nlines",)),
         SnmpState(communities=("",)),
     ],
 )
 def test_what_snmpd_would_not_take_is_refused(agent: SnmpAgent, node: ScratchNode, snmp: SnmpState) -> None:
-    with pytest.raises(RefusedError):
+    with pytest.raises(ConfigRefusedError):
         agent.apply(state(snmp))
     assert not node.is_running("snmpd")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp import standard_mibs as snmp_entity
 from netkit.lab.agents.snmp import standard_mibs as snmp_if
 from netkit.lab.agents.snmp import standard_mibs as snmp_lldp
@@ -18,13 +18,13 @@ from netkit.lab.agents.snmp import vendor_mibs as snmp_arista
 from netkit.lab.agents.snmp import vendor_mibs as snmp_cumulus
 from netkit.lab.agents.snmp import vendor_mibs as snmp_sonic
 from netkit.lab.agents.snmp.objects import (
-    Kind,
     Mib,
+    MibRow,
+    MibTree,
     Oid,
-    Row,
-    Scene,
+    SmiType,
+    SnmpSnapshot,
     Surroundings,
-    Tree,
     counter64,
     interface_index,
     scene,
@@ -42,14 +42,14 @@ NAMES = {
     "frr": ("swp1s0", "swp1s1", "swp2s0"),
 }
 PLATFORMS = sorted(VERSIONS)
-NOBODY = Surroundings({}, Chassis(), ())
+NOBODY = Surroundings({}, LldpChassis(), ())
 
 
 def leaf(platform: str) -> Switch:
     return intents.fabric(intents.on_platform(platform, VERSIONS[platform])).tier("leaf")[0]
 
 
-def shown(platform: str) -> Scene:
+def shown(platform: str) -> SnmpSnapshot:
     """Return a switch with an optic, a second optic that shares its module, and a copper cable that is down."""
     first, second, third = NAMES[platform]
     readings = (port(first, 1), port(second, 3, first_lane=5), port(third, 2, kind="copper"))
@@ -59,15 +59,15 @@ def shown(platform: str) -> Scene:
     return scene(leaf(platform), SwitchState("leaf", (told,)), readings)
 
 
-def by_oid(rows: Iterable[Row]) -> dict[Oid, int | bytes | Oid]:
+def by_oid(rows: Iterable[MibRow]) -> dict[Oid, int | bytes | Oid]:
     listed = list(rows)
     found = {row.oid: row.value for row in listed}
     assert len(found) == len(listed), "an object stands twice"
     return found
 
 
-def tree(platform: str, around: Surroundings = NOBODY) -> Tree:
-    return Tree(mibs(platform, lambda: shown(platform), lambda: around), fresh_s=math.inf)
+def tree(platform: str, around: Surroundings = NOBODY) -> MibTree:
+    return MibTree(mibs(platform, lambda: shown(platform), lambda: around), fresh_s=math.inf)
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -101,10 +101,10 @@ OIDS = st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple)
 def test_next_is_the_first_object_of_a_plain_search(
     values: dict[Oid, int], start: Oid, end: Oid, is_included: bool
 ) -> None:
-    below: dict[int, list[Row]] = {}
+    below: dict[int, list[MibRow]] = {}
     for oid, value in values.items():
         below.setdefault(oid[0], []).append(counter64(oid, value))
-    small = Tree([Mib((first,), lambda rows=rows: rows) for first, rows in below.items()], fresh_s=math.inf)  # type: ignore[misc]
+    small = MibTree([Mib((first,), lambda rows=rows: rows) for first, rows in below.items()], fresh_s=math.inf)  # type: ignore[misc]
     wanted = sorted(oid for oid in values if (oid > start or (is_included and oid == start)) and (not end or oid < end))
     found = small.next(start, is_included=is_included, end=end)
     assert (found.oid if found else None) == (wanted[0] if wanted else None)
@@ -243,12 +243,12 @@ def test_the_state_of_a_sensor_follows_the_modules_limits(temperature_c: float, 
 
 
 def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
-    beside = Neighbor(
-        "et1_5", Chassis("mac", "02:00:00:00:00:09", "gpu01", "linux"), "mac", "02:00:00:00:00:0a", "rail0"
+    beside = LldpNeighbor(
+        "et1_5", LldpChassis("mac", "02:00:00:00:00:09", "gpu01", "linux"), "mac", "02:00:00:00:00:0a", "rail0"
     )
-    elsewhere = Neighbor("br0", Chassis(), "ifname", "x", "")
+    elsewhere = LldpNeighbor("br0", LldpChassis(), "ifname", "x", "")
     kernel = {"Ethernet1/1": "et1_1", "Ethernet1/5": "et1_5", "Ethernet2/1": "et2_1"}
-    around = Surroundings(kernel, Chassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
+    around = Surroundings(kernel, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside, elsewhere))
     rows = by_oid(snmp_lldp.lldp_rows(shown("eos"), around))
     assert rows[(*snmp_lldp.LOCAL, 2, 0)] == bytes.fromhex("020000000001")
     assert (rows[(*snmp_lldp.LOCAL_PORT, 2, 1001)], rows[(*snmp_lldp.LOCAL_PORT, 3, 1001)]) == (7, b"Ethernet1/1")
@@ -265,7 +265,7 @@ def test_lldp_tells_of_neighbors_by_the_index_of_the_port() -> None:
 
 
 def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
-    around = Surroundings({"swp1s0": "swp1s0"}, Chassis(), ())
+    around = Surroundings({"swp1s0": "swp1s0"}, LldpChassis(), ())
     rows = by_oid(snmp_lldp.lldp_rows(shown("nvue"), around))
     assert rows[(*snmp_lldp.LOCAL_PORT, 2, 3)] == 5
 
@@ -273,12 +273,12 @@ def test_a_port_that_goes_by_its_kernel_name_says_so() -> None:
 def test_values_are_drawn_anew_once_they_are_old() -> None:
     drawn: list[int] = []
 
-    def draw() -> list[Row]:
+    def draw() -> list[MibRow]:
         drawn.append(1)
-        return [Row((1, 1), Kind.COUNTER64, len(drawn))]
+        return [MibRow((1, 1), SmiType.COUNTER64, len(drawn))]
 
-    kept, fresh = Tree([Mib((1,), draw)], math.inf), Tree([Mib((1,), draw)], 0)
-    assert [kept.next(()), kept.get((1, 1))] == [Row((1, 1), Kind.COUNTER64, 1)] * 2
+    kept, fresh = MibTree([Mib((1,), draw)], math.inf), MibTree([Mib((1,), draw)], 0)
+    assert [kept.next(()), kept.get((1, 1))] == [MibRow((1, 1), SmiType.COUNTER64, 1)] * 2
     kept.forget()
-    assert kept.get((1, 1)) == Row((1, 1), Kind.COUNTER64, 2)
-    assert [fresh.get((1, 1)), fresh.get((1, 1))] == [Row((1, 1), Kind.COUNTER64, at) for at in (3, 4)]
+    assert kept.get((1, 1)) == MibRow((1, 1), SmiType.COUNTER64, 2)
+    assert [fresh.get((1, 1)), fresh.get((1, 1))] == [MibRow((1, 1), SmiType.COUNTER64, at) for at in (3, 4)]

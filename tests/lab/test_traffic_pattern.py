@@ -6,12 +6,12 @@ import pytest
 
 from netkit.errors import LabError
 from netkit.lab.traffic import pattern
-from netkit.lab.traffic.flow import MOST_TOTAL_PPS, End, NicAddress
+from netkit.lab.traffic.flow import MOST_TOTAL_PPS, FlowEnd, NicAddress
 from tests import intents
 
 FABRIC = intents.fabric(intents.values())
 LARGE = intents.fabric(intents.values({"units": [{"unit": "1-4", "hosts": 4}]}))
-NICS = {End(host.name, nic.interface): nic for host in FABRIC.hosts for nic in host.nics}
+NICS = {FlowEnd(host.name, nic.interface): nic for host in FABRIC.hosts for nic in host.nics}
 RAIL_OF = {end: nic.rail for end, nic in NICS.items()}
 
 
@@ -30,26 +30,26 @@ def test_the_steady_exchange_stays_on_its_rail_and_crosses_leaves() -> None:
 
 
 def test_names_of_flows_differ() -> None:
-    flows = pattern.steady(LARGE) + pattern.incast(LARGE, End("gpu01", LARGE.hosts[0].nics[0].interface), 5)
+    flows = pattern.steady(LARGE) + pattern.incast(LARGE, FlowEnd("gpu01", LARGE.hosts[0].nics[0].interface), 5)
     assert len({flow.name for flow in flows}) == len(flows)
 
 
 def test_a_large_fabric_leaves_room_for_congestion_on_demand() -> None:
-    target = End(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
+    target = FlowEnd(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
     flows = pattern.steady(LARGE) + pattern.incast(LARGE, target, 1000)
     assert sum(flow.rate_pps for flow in flows) <= MOST_TOTAL_PPS
 
 
 def test_a_fabric_too_large_for_the_usual_rate_is_served_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pattern, "MOST_TOTAL_PPS", 100)
-    target = End(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
+    target = FlowEnd(LARGE.hosts[0].name, LARGE.hosts[0].nics[0].interface)
     assert sum(flow.rate_pps for flow in pattern.steady(LARGE)) == pytest.approx(20)
     assert sum(flow.rate_pps for flow in pattern.incast(LARGE, target, 1000)) == pytest.approx(80)
 
 
 def test_incast_comes_over_the_spines_first() -> None:
     host = FABRIC.hosts[0]
-    target = End(host.name, host.nics[1].interface)
+    target = FlowEnd(host.name, host.nics[1].interface)
     flows = pattern.incast(FABRIC, target, 2)
     assert {flow.destination for flow in flows} == {target}
     assert {RAIL_OF[flow.source] for flow in flows} == {1}
@@ -60,7 +60,7 @@ def test_incast_comes_over_the_spines_first() -> None:
 @pytest.mark.parametrize(("host", "senders"), [("nobody", 3), ("gpu01", 0)])
 def test_incast_on_nothing_is_refused(host: str, senders: int) -> None:
     with pytest.raises(LabError, match="no incast of"):
-        pattern.incast(FABRIC, End(host, FABRIC.hosts[0].nics[0].interface), senders)
+        pattern.incast(FABRIC, FlowEnd(host, FABRIC.hosts[0].nics[0].interface), senders)
 
 
 def test_all_nics_of_a_host_are_attached_by_their_rail_addresses() -> None:

@@ -13,13 +13,13 @@ import pytest
 from netkit.errors import LabError
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.traffic import connection
-from netkit.lab.traffic.flow import End, Flow, NicAddress, NicConfig
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.nic import bound, source_port
 from netkit.lab.traffic.nic import inside as inside_namespace
 from netkit.lab.traffic.process import TrafficProcess
 from tests.lab.traffic_scene import NIC, RAIL, Scene, inside, namespace, needs_root, scene, until
 
-H1, H2 = End("h1", RAIL), End("h2", RAIL)
+H1, H2 = FlowEnd("h1", RAIL), FlowEnd("h2", RAIL)
 
 
 @pytest.fixture
@@ -37,14 +37,14 @@ def lab() -> Iterator[Scene]:
 @pytest.mark.parametrize(
     ("flow", "why"),
     [
-        (Flow("f", H1, H2, rate_pps=0), "rate_pps: Input should be greater than 0"),
-        (Flow("f", H1, H2, rate_pps=1001), "rate_pps: Input should be less than or equal to 1000"),
-        (Flow("f", H1, H2, size_bytes=5000), "size_bytes: Input should be less than or equal to 4096"),
-        (Flow("f", H1, H2, duration_s=1e6), "duration_s: Input should be less than or equal to 86400"),
-        (Flow("f", H1, H2), "h1:rail0 is not attached"),
+        (TrafficFlow("f", H1, H2, rate_pps=0), "rate_pps: Input should be greater than 0"),
+        (TrafficFlow("f", H1, H2, rate_pps=1001), "rate_pps: Input should be less than or equal to 1000"),
+        (TrafficFlow("f", H1, H2, size_bytes=5000), "size_bytes: Input should be less than or equal to 4096"),
+        (TrafficFlow("f", H1, H2, duration_s=1e6), "duration_s: Input should be less than or equal to 86400"),
+        (TrafficFlow("f", H1, H2), "h1:rail0 is not attached"),
     ],
 )
-def test_a_flow_out_of_bounds_is_refused(process: TrafficProcess, flow: Flow, why: str) -> None:
+def test_a_flow_out_of_bounds_is_refused(process: TrafficProcess, flow: TrafficFlow, why: str) -> None:
     with pytest.raises(LabError, match=why):
         process.start([flow])
 

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.traffic.connection import LEAST_SHARE, Rate
+from netkit.lab.traffic.connection import LEAST_SHARE, FlowRate
 
 histories = st.lists(st.booleans(), max_size=200)
 
 
-def after(history: list[bool]) -> Rate:
-    rate = Rate()
+def after(history: list[bool]) -> FlowRate:
+    rate = FlowRate()
     for is_cut in history:
         rate = rate.cut() if is_cut else rate.recover()
     return rate
@@ -38,18 +38,18 @@ def test_every_rate_recovers_in_full_when_it_is_quiet(history: list[bool]) -> No
 
 
 def test_the_first_notification_halves_the_rate() -> None:
-    assert Rate().cut().current == 0.5
+    assert FlowRate().cut().current == 0.5
 
 
 def test_a_quiet_sender_is_cut_less_deeply() -> None:
-    quiet = Rate()
+    quiet = FlowRate()
     for _ in range(20):
         quiet = quiet.recover()
     assert quiet.cut().current > 0.8
 
 
 def test_recovery_is_half_way_back_five_times_and_then_in_steps() -> None:
-    rate = Rate(current=0.2, target=0.6, congestion=1.0)
+    rate = FlowRate(current=0.2, target=0.6, congestion=1.0)
     shares = []
     for _ in range(7):
         rate = rate.recover()

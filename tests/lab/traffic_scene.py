@@ -18,7 +18,7 @@ from netkit.lab.model.inputs import NicSettings
 from netkit.lab.state import EcnState, PortState, QosState, SwitchState
 from netkit.lab.system import netlink
 from netkit.lab.traffic import marking
-from netkit.lab.traffic.flow import End, Flow, NicAddress, NicConfig
+from netkit.lab.traffic.flow import FlowEnd, NicAddress, NicConfig, TrafficFlow
 from netkit.lab.traffic.marking import MarkingFault, PortMarks
 from netkit.lab.traffic.process import TrafficProcess
 
@@ -102,12 +102,16 @@ class Scene:
     def configure(self, config: NicConfig) -> None:
         """Set all NICs alike."""
         for host in self.hosts:
-            self.traffic.configure(End(host, RAIL), config)
+            self.traffic.configure(FlowEnd(host, RAIL), config)
 
-    def flow(self, source: str, destination: str, rate_pps: float, duration_s: float = 600) -> Flow:
+    def flow(self, source: str, destination: str, rate_pps: float, duration_s: float = 600) -> TrafficFlow:
         """Return a flow between two hosts."""
-        return Flow(
-            f"{source}-{destination}", End(source, RAIL), End(destination, RAIL), rate_pps, duration_s=duration_s
+        return TrafficFlow(
+            f"{source}-{destination}",
+            FlowEnd(source, RAIL),
+            FlowEnd(destination, RAIL),
+            rate_pps,
+            duration_s=duration_s,
         )
 
     def count(self, host: str, name: str) -> int:

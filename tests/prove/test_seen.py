@@ -1,6 +1,6 @@
 """What traffic saw: each gap in its wave and in its scope."""
 
-from netkit.lab.proof.calling import Call, Gap, Heard
+from netkit.lab.proof.calling import Gap, Heard, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.shape import Loss, Step
 from netkit.platforms.change import Risk, Way
@@ -20,7 +20,7 @@ from netkit.prove.proof import (
 )
 
 TURNS = (Turn(1, ("spine01",), 100.0), Turn(2, ("leaf01", "leaf02"), 200.0))
-FLOWS = tuple(Flow(scope, Call(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))
+FLOWS = tuple(Flow(scope, TrafficPair(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))
 
 
 def test_a_gap_belongs_to_the_wave_in_which_it_began() -> None:
@@ -61,7 +61,10 @@ def plan(risk: Risk, lost: Loss | None = None, *gpus: str) -> Plan:
 
 def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> None:
     name = "gpu01:rail0 → gpu02:rail0"
-    flows, heard = (Flow(ACROSS, Call(name, "gpu01", "rail0", "s", "d")),), (Heard(name, 40, (Gap(1.0, 2.5, 14),)),)
+    flows, heard = (
+        (Flow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),
+        (Heard(name, 40, (Gap(1.0, 2.5, 14),)),),
+    )
     said = [f"{name}: 14 of 40 packets lost; netkit predicted that none is: a defect of netkit"]
     assert list(of_loss(plan(Risk.LOW), flows, heard)) == said
     assert list(of_loss(plan(Risk.SESSION), flows, heard)) == said

@@ -15,7 +15,7 @@ from netkit.design import Fabric
 from netkit.errors import LabError, Problem
 from netkit.lab import personality
 from netkit.lab.entry import remote
-from netkit.lab.folder import Job, LabFolder, all_labs, began_at, lab_folder, only_one
+from netkit.lab.folder import LabFolder, LabJob, all_labs, began_at, lab_folder, only_one
 from netkit.lab.system import neighbor_table
 from netkit.platforms.config import Files
 
@@ -37,7 +37,7 @@ def proof_lab(project: Project, files: Mapping[str, Files], promised: Fabric, pa
                     clear_up(all_labs())
                     started = {name: dict(one) for name, one in files.items()}
                     folder = str(project.loaded.folder.absolute())
-                    start(lab, project, Job(project.fabric, started, lab, folder, patience_s, promised))
+                    start(lab, project, LabJob(project.fabric, started, lab, folder, patience_s, promised))
                 await_birth(lab)
             yield lab
     finally:

@@ -12,7 +12,7 @@ from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
 from netkit.lab import keeper, personality
 from netkit.lab.entry import remote
-from netkit.lab.folder import Job, LabFolder, lab_folder, only_one
+from netkit.lab.folder import LabFolder, LabJob, lab_folder, only_one
 from netkit.lab.system import detach, neighbor_table
 from netkit.render import Engine, render
 
@@ -32,7 +32,7 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
             is_new = not lab.is_alive
             if is_new:
                 files = {} if bare else _files(project, configs)
-                start(lab, project, Job(project.fabric, files, lab, str(folder.absolute()), patience_s))
+                start(lab, project, LabJob(project.fabric, files, lab, str(folder.absolute()), patience_s))
             else:
                 _recognise(lab, folder)
         await_birth(lab)
@@ -43,7 +43,7 @@ def up(folder: Path, name: str, *, bare: bool, configs: Path | None, patience_s:
         raise
 
 
-def start(lab: LabFolder, project: Project, job: Job) -> None:
+def start(lab: LabFolder, project: Project, job: LabJob) -> None:
     """Start the keeper of a lab that is not there."""
     lab.end()
     neighbor_table.make_room(sum(1 for _ in project.fabric.links()))

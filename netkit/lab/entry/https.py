@@ -79,12 +79,12 @@ def serve(node: LiveNode, personality: Personality, port: int, password: str, ga
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(node.saved / CERTIFICATE, node.saved / KEY)
-    server = Server((node.seat.address, port), Handler)
+    server = HttpsServer((node.seat.address, port), Handler)
     server.context = context
     threading.Thread(target=server.serve_forever, name=f"https-{node.name}", daemon=True).start()
 
 
-class Server(ThreadingHTTPServer):
+class HttpsServer(ThreadingHTTPServer):
     """One thread a connection; the handshake is made there too, so that nobody waits for another's."""
 
     daemon_threads = True

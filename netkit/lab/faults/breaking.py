@@ -21,7 +21,7 @@ class Breaker:
         self._lock = threading.Lock()
         self._before: dict[tuple[str, str], Mapping[str, NicSettings]] = {}
 
-    def make(self, name: str, place: str, options: Sequence[str]) -> faults.Fault:
+    def make(self, name: str, place: str, options: Sequence[str]) -> faults.InjectedFault:
         """Make a fault, or raise LabError with what keeps it from being made."""
         given = faults.parse_options(options)
         fault = faults.check(self._world.fabric, name, place, given, time.monotonic())
@@ -37,7 +37,7 @@ class Breaker:
             raise LabError(Problem(f"{fault.name} at {fault.place} could not be made: {error}")) from error
         return fault
 
-    def heal(self, name: str, place: str) -> tuple[faults.Fault, ...]:
+    def heal(self, name: str, place: str) -> tuple[faults.InjectedFault, ...]:
         """Heal a fault, or without a name all of a place; return what was healed."""
         device, port = faults.locate(self._world.fabric, place)
         if name:
@@ -47,10 +47,10 @@ class Breaker:
             self._undo(fault)
         return gone
 
-    def _act(self, fault: faults.Fault) -> None:
+    def _act(self, fault: faults.InjectedFault) -> None:
         maker = faults.known(fault.name).maker
         if maker == "management":
-            self._world.trouble.begin(fault)
+            self._world.incidents.begin(fault)
         elif maker == "kernel":
             kernel.make(fault, self._world.fabric, self._world.nodes)
             self._announce(fault)
@@ -60,10 +60,10 @@ class Breaker:
                 nic_faults.run(self._world.nodes[host.name], words)
             self._world.tell_settings(self._world.nodes[host.name])
 
-    def _undo(self, fault: faults.Fault) -> None:
+    def _undo(self, fault: faults.InjectedFault) -> None:
         maker = faults.known(fault.name).maker
         if maker == "management":
-            self._world.trouble.end(fault)
+            self._world.incidents.end(fault)
         elif maker == "kernel":
             kernel.heal(fault, self._world.fabric, self._world.nodes)
             self._announce(fault)
@@ -73,7 +73,7 @@ class Breaker:
                 nic_faults.run(self._world.nodes[host.name], words)
             self._world.tell_settings(self._world.nodes[host.name])
 
-    def _announce(self, fault: faults.Fault) -> None:
+    def _announce(self, fault: faults.InjectedFault) -> None:
         """Have switches whose cables moved announce their ports by the names they had."""
         device = self._world.fabric.device(fault.device)
         if fault.name == "wrong-cable" and device is not None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab.faults.bench import Bench, Step, do, step
-from netkit.lab.faults.fault import Fault
+from netkit.lab.faults.bench import BreakStep, RunningNode, do, step
+from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.faults.fit import other_port
 from netkit.lab.traffic.marking import TABLE
 
@@ -24,13 +24,13 @@ OUT_S = 2
 class Jack:
     """A switch port that a cable is pulled from, and how the kernel had it set."""
 
-    node: Bench
+    node: RunningNode
     interface: str
     settings: Mapping[str, Any]
     aside: str
 
 
-def swap(fault: Fault, fabric: Fabric, nodes: Mapping[str, Bench]) -> None:
+def swap(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> None:
     """Swap the cables of the fault's port and of the other one; doing so again plugs them in where they belong."""
     _exchange(*_jacks(fault, fabric, nodes))
 
@@ -45,10 +45,10 @@ def _exchange(one: Jack, other: Jack) -> None:
     for jack in (one, other):
         do(jack.node, _settle(jack))
     for node, text in marking.values():
-        do(node, [Step(("nft", "-f", "-"), text)])
+        do(node, [BreakStep(("nft", "-f", "-"), text)])
 
 
-def _jacks(fault: Fault, fabric: Fabric, nodes: Mapping[str, Bench]) -> tuple[Jack, Jack]:
+def _jacks(fault: InjectedFault, fabric: Fabric, nodes: Mapping[str, RunningNode]) -> tuple[Jack, Jack]:
     device = fabric.device(fault.device)
     names = (fault.port, other_port(fabric, fault))
     ends = [(fault.device, name) for name in names]
@@ -59,25 +59,25 @@ def _jacks(fault: Fault, fabric: Fabric, nodes: Mapping[str, Bench]) -> tuple[Ja
     return one, other
 
 
-def _jack(node: Bench, port: str, index: int) -> Jack:
+def _jack(node: RunningNode, port: str, index: int) -> Jack:
     interface = node.kernel_names[port]
     (settings,) = json.loads(do(node, [step(f"ip -j addr show dev {interface}")]))
     return Jack(node, interface, settings, f"{ASIDE}{index}")
 
 
-def _pull(jack: Jack) -> Iterable[Step]:
+def _pull(jack: Jack) -> Iterable[BreakStep]:
     yield step(f"ip link set dev {jack.interface} down")
     yield step(f"ip link set dev {jack.interface} nomaster")
     yield step(f"ip addr flush dev {jack.interface}")
     yield step(f"ip link set dev {jack.interface} name {jack.aside}")
 
 
-def _plug(source: Jack, target: Jack) -> Step:
+def _plug(source: Jack, target: Jack) -> BreakStep:
     move = "" if source.node is target.node else f" netns {target.node.holder.network}"
     return step(f"ip link set dev {source.aside}{move} name {target.interface}")
 
 
-def _settle(jack: Jack) -> Iterable[Step]:
+def _settle(jack: Jack) -> Iterable[BreakStep]:
     name, settings = jack.interface, jack.settings
     yield step(f"ip link set dev {name} address {settings['address']}")
     yield step(f"ip link set dev {name} mtu {settings['mtu']}")
@@ -90,7 +90,7 @@ def _settle(jack: Jack) -> Iterable[Step]:
             yield step(f"ip addr replace {address['local']}/{address['prefixlen']} dev {name}")
 
 
-def _marking(node: Bench) -> str:
+def _marking(node: RunningNode) -> str:
     """Return the ruleset that marks congestion, which hangs on the ports that are about to move."""
     done = node.run("nft", "list", "table", "netdev", TABLE)
     return f"delete table netdev {TABLE}\n{done.stdout}" if done.exit_code == 0 else ""

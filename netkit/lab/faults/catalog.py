@@ -13,8 +13,8 @@ from netkit.lab.faults.fault import (
     PORTS,
     SWITCH,
     SWITCH_PORT,
-    Fault,
-    Kind,
+    FaultKind,
+    InjectedFault,
     Option,
     Target,
     Value,
@@ -22,7 +22,7 @@ from netkit.lab.faults.fault import (
 from netkit.lab.faults.fit import unfit
 
 ACCESS = (
-    Kind(
+    FaultKind(
         "unreachable",
         "management",
         DEVICES,
@@ -30,15 +30,15 @@ ACCESS = (
         "Data goes on.",
         (Option("manner", "refuses", "how it does not answer", choices=("refuses", "silently")),),
     ),
-    Kind(
+    FaultKind(
         "slow",
         "management",
         DEVICES,
         "Every command takes longer, as on a loaded control CPU.",
         (Option("seconds", 5.0, "how much longer", 0.1, 600),),
     ),
-    Kind("refuses-auth", "management", DEVICES, "The device takes no login: keys and passwords are refused."),
-    Kind(
+    FaultKind("refuses-auth", "management", DEVICES, "The device takes no login: keys and passwords are refused."),
+    FaultKind(
         "drops-after-commit",
         "management",
         (SWITCH,),
@@ -47,27 +47,27 @@ ACCESS = (
         "services; one of frr.conf alone is between FRR's own programs, and nothing is cut.",
         (Option("seconds", 30.0, "how long the device stays away", 0.1, 3600),),
     ),
-    Kind(
+    FaultKind(
         "disk-full",
         "management",
         DEVICES,
         "Nothing can be written: saving a configuration, a checkpoint or an uploaded file fails as it does on a full "
         "disk. The running configuration is not touched. `df` and EOS's `show file systems` tell it.",
     ),
-    Kind(
+    FaultKind(
         "hangs",
         "management",
         DEVICES,
         "A command begins and never ends, until its caller gives up. Logging in still works.",
         (Option("after", 0, "how many commands answer before one hangs", 0, 1000),),
     ),
-    Kind(
+    FaultKind(
         "garbage",
         "management",
         DEVICES,
         "Commands exit with 0 but print something that is not what they should, cut off in the middle.",
     ),
-    Kind(
+    FaultKind(
         "apply-fails-quietly",
         "management",
         (SWITCH,),
@@ -81,7 +81,7 @@ PAUSES = Option("pauses_per_s", 2500.0, "pause frames a second at the origin", 1
 LANE = Option("lane", 0, "the lane, from 1; 0 means all", 0, 8)
 
 HARDWARE = (
-    Kind(
+    FaultKind(
         "pause-storm",
         "model",
         PORTS,
@@ -95,7 +95,7 @@ HARDWARE = (
             Option("burst_ms", 50, "longest pause without a gap; a watchdog that detects sooner trips", 0.01, 1e6),
         ),
     ),
-    Kind(
+    FaultKind(
         "watchdog-trip",
         "model",
         PORTS,
@@ -105,7 +105,7 @@ HARDWARE = (
         "the pauses spread instead.",
         (PAUSES,),
     ),
-    Kind(
+    FaultKind(
         "pfc-off",
         "nic",
         PORTS,
@@ -113,7 +113,7 @@ HARDWARE = (
         "configuration. The end neither sends pauses nor heeds them: where congestion would have paused, the lossless "
         "class loses packets, on the way into this end and into the other one.",
     ),
-    Kind(
+    FaultKind(
         "dim-optic",
         "model",
         PORTS,
@@ -121,14 +121,14 @@ HARDWARE = (
         "receives less, and its bit error rate rises. Only modules that tell their light can show it.",
         (Option("db", 8.0, "how much weaker", 0.1, 35), LANE),
     ),
-    Kind(
+    FaultKind(
         "hot-optic",
         "model",
         PORTS,
         "A module runs hot, as with a blocked air duct. Both ports of a module that serves two show it.",
         (Option("celsius", 76.0, "the temperature it reaches", -40, 125),),
     ),
-    Kind(
+    FaultKind(
         "dirty-lane",
         "model",
         PORTS,
@@ -141,34 +141,34 @@ HARDWARE = (
             Option("ber", 5e-5, "bit error rate before correction", 1e-12, 1e-2),
         ),
     ),
-    Kind(
+    FaultKind(
         "mixed-optic-firmware",
         "model",
         PORTS,
         "One module runs other firmware than all its kind. Both ports of a module that serves two show it.",
         (Option("firmware", "46.110.8", "the version it shows"),),
     ),
-    Kind(
+    FaultKind(
         "mixed-nic-firmware",
         "model",
         (HOST_NIC,),
         "A NIC runs other firmware than all its kind, as one that was swapped and not updated.",
         (Option("firmware", "28.39.3560", "the version it shows"),),
     ),
-    Kind(
+    FaultKind(
         "adaptive-routing-half-on",
         "model",
         (SWITCH, SWITCH_PORT),
         "Adaptive routing works on some ports of a fabric only. On a switch every second port to other switches does "
         "the opposite of what it is configured to; on a port, that port.",
     ),
-    Kind(
+    FaultKind(
         "counter-reset",
         "model",
         (*DEVICES, *PORTS),
         "Counters begin from zero again, once, as when somebody clears them or a driver is loaded again.",
     ),
-    Kind(
+    FaultKind(
         "counter-wrap",
         "model",
         (*DEVICES, *PORTS),
@@ -180,7 +180,7 @@ HARDWARE = (
             Option("left", 20, "how many counts are left", 1, 1e9),
         ),
     ),
-    Kind(
+    FaultKind(
         "counter-stuck",
         "model",
         (*DEVICES, *PORTS),
@@ -190,7 +190,7 @@ HARDWARE = (
 
 
 NETWORK = (
-    Kind(
+    FaultKind(
         "link-flap",
         "kernel",
         PORTS,
@@ -201,7 +201,7 @@ NETWORK = (
             Option("down_s", 2.0, "how long it stays down", 0.2, 3600),
         ),
     ),
-    Kind(
+    FaultKind(
         "slow-link-up",
         "kernel",
         PORTS,
@@ -210,14 +210,14 @@ NETWORK = (
         "between switches the link goes once more, and comes quickly.",
         (Option("seconds", 45.0, "how long the link takes to come up", 0.1, 3600),),
     ),
-    Kind(
+    FaultKind(
         "wrong-mtu",
         "kernel",
         PORTS,
         "One end of a link has a smaller MTU than it is configured with. Small packets pass, large ones are lost.",
         (Option("bytes", 1500, "the MTU it has", 1280, 9216),),
     ),
-    Kind(
+    FaultKind(
         "lossy",
         "kernel",
         PORTS,
@@ -228,7 +228,7 @@ NETWORK = (
             Option("above_bytes", 4000, "longer than this a packet must be to be lost; 0 loses some of all", 0, 9216),
         ),
     ),
-    Kind(
+    FaultKind(
         "wrong-cable",
         "kernel",
         PORTS,
@@ -236,7 +236,7 @@ NETWORK = (
         "rails. Neighbours by LLDP differ from the plan, and addresses no longer reach their gateways.",
         (Option("with", "", "the other port of the same device; by default the next one of its kind"),),
     ),
-    Kind(
+    FaultKind(
         "missing-host-route",
         "kernel",
         (HOST, HOST_NIC),
@@ -244,7 +244,7 @@ NETWORK = (
         "one, with a NIC that rail. What the route led to falls to the unreachable route, or to another NIC.",
         (Option("prefix", "", "the destination; by default the first one with a gateway"),),
     ),
-    Kind(
+    FaultKind(
         "wrong-source-route",
         "kernel",
         (HOST_NIC,),
@@ -252,28 +252,28 @@ NETWORK = (
         "on the wrong NIC, with a source address that does not belong to it.",
         (Option("as", "", "the interface whose table it uses; by default the next rail"),),
     ),
-    Kind(
+    FaultKind(
         "ecn-unmarked",
         "kernel",
         (SWITCH, SWITCH_PORT),
         "A switch does not mark congestion, whatever its configuration says. No packet leaves it with CE set, so "
         "receivers behind it send no CNPs and nobody slows down: where many send to one, pauses are all that is left.",
     ),
-    Kind(
+    FaultKind(
         "cnp-remarked",
         "kernel",
         (SWITCH, SWITCH_PORT),
         "A switch gives CNPs another DSCP on their way out. Further on they ride in a queue that is not theirs.",
         (Option("dscp", 4, "what they leave with", 0, 63),),
     ),
-    Kind(
+    FaultKind(
         "bgp-session-down",
         "kernel",
         (SWITCH_PORT,),
         "What BGP sends over one link is lost, as when a control-plane policer eats it. The link stays up; the session "
         "falls when its hold time is over, and half or all of the paths behind it with it.",
     ),
-    Kind(
+    FaultKind(
         "cnp-loss",
         "nic",
         (HOST_NIC,),
@@ -281,7 +281,7 @@ NETWORK = (
         "leave. The sums of sent and of received CNPs of its rail part.",
         (Option("direction", "received", "which CNPs are lost", choices=("received", "sent")),),
     ),
-    Kind(
+    FaultKind(
         "wrong-dscp-map",
         "nic",
         (HOST, HOST_NIC),
@@ -293,24 +293,26 @@ NETWORK = (
 )
 
 
-CATALOG: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in (*HARDWARE, *NETWORK, *ACCESS)})
+CATALOG: Mapping[str, FaultKind] = MappingProxyType({kind.name: kind for kind in (*HARDWARE, *NETWORK, *ACCESS)})
 MOST_NAMED = 12
 
 
-def check(fabric: Fabric, name: str, place: str, options: Mapping[str, str] | None = None, since_s: float = 0) -> Fault:
+def check(
+    fabric: Fabric, name: str, place: str, options: Mapping[str, str] | None = None, since_s: float = 0
+) -> InjectedFault:
     """Return the fault asked for with all its options, or raise LabError with what exists instead."""
     kind = known(name)
     device, port = locate(fabric, place)
     target = _target(fabric, device, port)
     if target not in kind.targets:
         raise LabError(Problem(f"{name} does not apply to a {target}", f"name {_any_of(kind.targets)}"))
-    fault = Fault(name, device, port, since_s, dict(_options(kind, options or {})))
+    fault = InjectedFault(name, device, port, since_s, dict(_options(kind, options or {})))
     if problem := unfit(fabric, fault):
         raise LabError(problem)
     return fault
 
 
-def known(name: str) -> Kind:
+def known(name: str) -> FaultKind:
     """Return a fault of the catalogue by name, or raise LabError."""
     if name not in CATALOG:
         raise LabError(Problem(f"no fault {name!r}", _instead(name, CATALOG)))
@@ -353,7 +355,7 @@ def _ports(device: Switch | Host) -> tuple[str, ...]:
     return tuple(nic.interface for nic in device.nics)
 
 
-def _options(kind: Kind, given: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
+def _options(kind: FaultKind, given: Mapping[str, str]) -> Iterator[tuple[str, Value]]:
     options = {option.name: option for option in kind.options}
     problems = [
         Problem(f"{kind.name} has no option {name!r}", _instead(name, options)) for name in given if name not in options

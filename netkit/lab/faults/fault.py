@@ -9,7 +9,7 @@ Value = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InjectedFault:
     """One fault in one place. Without a port it belongs to the whole device."""
 
     name: str
@@ -32,7 +32,7 @@ class Fault:
         return str(self.options[option])
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> "Fault":
+    def from_json(cls, given: Mapping[str, Any]) -> "InjectedFault":
         """Return the fault that `to_json` wrote."""
         return cls(given["name"], given["device"], given["port"], given["since_s"], dict(given["options"]))
 
@@ -47,35 +47,35 @@ class Fault:
         }
 
 
-class Change(NamedTuple):
+class FaultChange(NamedTuple):
     """From some moment on, these faults were active."""
 
     at_s: float
-    active: tuple[Fault, ...]
+    active: tuple[InjectedFault, ...]
 
 
 class Faults:
     """The active faults of a lab, and how they became so: the model counts what each did while it lasted."""
 
-    def __init__(self, active: Iterable[Fault] = ()) -> None:
+    def __init__(self, active: Iterable[InjectedFault] = ()) -> None:
         self._lock = threading.Lock()
         self._active = tuple(active)
-        self._history: tuple[Change, ...] = ()
+        self._history: tuple[FaultChange, ...] = ()
         for fault in sorted(self._active, key=lambda fault: fault.since_s):
             before = self._history[-1].active if self._history else ()
-            self._history = (*self._history, Change(fault.since_s, (*before, fault)))
+            self._history = (*self._history, FaultChange(fault.since_s, (*before, fault)))
 
     @property
-    def active(self) -> tuple[Fault, ...]:
+    def active(self) -> tuple[InjectedFault, ...]:
         """Return the faults that are active now."""
         return self._active
 
     @property
-    def history(self) -> tuple[Change, ...]:
+    def history(self) -> tuple[FaultChange, ...]:
         """Return every change so far; it only ever grows."""
         return self._history
 
-    def of(self, name: str, device: str, port: str = "") -> Fault | None:
+    def of(self, name: str, device: str, port: str = "") -> InjectedFault | None:
         """Return an active fault by name and place; one of a whole device holds for all its ports."""
         return next(
             (
@@ -86,13 +86,13 @@ class Faults:
             None,
         )
 
-    def add(self, fault: Fault) -> None:
+    def add(self, fault: InjectedFault) -> None:
         """Make a fault active; one of the same name in the same place is replaced."""
         with self._lock:
             kept = tuple(other for other in self._active if (other.name, other.place) != (fault.name, fault.place))
             self._note(fault.since_s, (*kept, fault))
 
-    def heal(self, name: str, device: str, port: str = "", *, now_s: float) -> tuple[Fault, ...]:
+    def heal(self, name: str, device: str, port: str = "", *, now_s: float) -> tuple[InjectedFault, ...]:
         """End faults and return them; without a name all of the device's, without a port those of every port."""
         with self._lock:
             gone = tuple(
@@ -104,9 +104,9 @@ class Faults:
                 self._note(now_s, tuple(fault for fault in self._active if fault not in gone))
             return gone
 
-    def _note(self, at_s: float, active: tuple[Fault, ...]) -> None:
+    def _note(self, at_s: float, active: tuple[InjectedFault, ...]) -> None:
         self._active = active
-        self._history = (*self._history, Change(at_s, active))
+        self._history = (*self._history, FaultChange(at_s, active))
 
     def to_json(self) -> list[dict[str, object]]:
         """Return the active faults as JSON can hold them."""
@@ -137,7 +137,7 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FaultKind:
     """One fault of the catalogue."""
 
     name: str

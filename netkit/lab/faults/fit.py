@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from netkit.design.fabric import Cable, Fabric, Host, Port, Switch
 from netkit.errors import Problem
 from netkit.hardware import Catalog
-from netkit.lab.faults.fault import Fault
+from netkit.lab.faults.fault import InjectedFault
 
-Judge = Callable[[Fabric, Fault], Problem | None]
+Judge = Callable[[Fabric, InjectedFault], Problem | None]
 
 
 NO_PFC = "a Linux switch has no PFC"
@@ -40,7 +40,7 @@ OF_BOTH_ENDS = frozenset({"dim-optic", "dirty-lane"})
 """Faults that the other end tells, too."""
 
 
-def unfit(fabric: Fabric, fault: Fault) -> Problem | None:
+def unfit(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     """Return what keeps a fault from having an effect, or None."""
     if reason := _unseen(fabric, fault):
         return Problem(f"{reason}: {fault.name} at {fault.place} would not show", "see docs/faults.md for what does")
@@ -48,7 +48,7 @@ def unfit(fabric: Fabric, fault: Fault) -> Problem | None:
     return judge(fabric, fault) if judge else None
 
 
-def _unseen(fabric: Fabric, fault: Fault) -> str:
+def _unseen(fabric: Fabric, fault: InjectedFault) -> str:
     """Return why nobody could see a fault at such a switch, or behind such a leaf; empty when somebody could."""
     device = fabric.device(fault.device)
     if isinstance(device, Host):
@@ -63,7 +63,7 @@ def _unseen(fabric: Fabric, fault: Fault) -> str:
     return reasons[0] if reasons and all(reasons) else ""
 
 
-def port_of(fabric: Fabric, fault: Fault) -> Port:
+def port_of(fabric: Fabric, fault: InjectedFault) -> Port:
     """Return the switch port at this end of a fault's cable, or for a host NIC the one at the other end."""
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
@@ -74,14 +74,14 @@ def port_of(fabric: Fabric, fault: Fault) -> Port:
     return next(port for port in fabric.switch(nic.leaf).ports if port.name == nic.leaf_port)
 
 
-def _needs_light(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_light(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     cable = port_of(fabric, fault).profile.cable
     if cable.kind != "optical":
         return _wrong_media(fault, cable, "tells no light by lane", "with an optical module")
     return _needs_lane(fabric, fault)
 
 
-def _needs_lane(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_lane(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     profile = port_of(fabric, fault).profile
     media = Catalog().media().get(profile.cable.media)
     lanes = media.lanes if media and media.lanes else profile.split.lanes_per_port
@@ -90,32 +90,32 @@ def _needs_lane(fabric: Fabric, fault: Fault) -> Problem | None:
     return Problem(f"{fault.place} has {lanes} lanes", f"give a lane from 1 to {lanes}")
 
 
-def _needs_power(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_power(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     cable = port_of(fabric, fault).profile.cable
     return _wrong_media(fault, cable, "is passive", "with a module") if cable.kind == "dac" else None
 
 
-def _needs_session(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_session(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     if not fault.port or port_of(fabric, fault).role != "host":
         return None
     return Problem(f"{fault.place} leads to a host", "name a port to another switch")
 
 
-def _needs_other(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_other(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     other = other_port(fabric, fault)
     if other and other != fault.port:
         return None
     return Problem(f"{fault.place} cannot be swapped", "give with=PORT, another port of the same device")
 
 
-def _needs_rail(fabric: Fabric, fault: Fault) -> Problem | None:
+def _needs_rail(fabric: Fabric, fault: InjectedFault) -> Problem | None:
     other = other_port(fabric, fault, "as")
     if other and other != fault.port:
         return None
     return Problem(f"{fault.place} cannot use another rail's table", "give as=INTERFACE, another NIC of the host")
 
 
-def other_port(fabric: Fabric, fault: Fault, option: str = "with") -> str:
+def other_port(fabric: Fabric, fault: InjectedFault, option: str = "with") -> str:
     """Return the port a fault's option names, else the next one of the same kind; empty when there is none."""
     device = fabric.device(fault.device)
     if isinstance(device, Switch):
@@ -130,7 +130,7 @@ def other_port(fabric: Fabric, fault: Fault, option: str = "with") -> str:
     return names[(names.index(fault.port) + 1) % len(names)]
 
 
-def _wrong_media(fault: Fault, cable: Cable, what: str, where: str) -> Problem:
+def _wrong_media(fault: InjectedFault, cable: Cable, what: str, where: str) -> Problem:
     return Problem(
         f"{fault.place} has {cable.media}, which {what}: {fault.name} would not show", f"name a port {where}"
     )

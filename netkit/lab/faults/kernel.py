@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from netkit.design.fabric import Fabric, Host
 from netkit.errors import LabError, Problem
 from netkit.lab.faults import cabling
-from netkit.lab.faults.bench import Bench, Step, do, label, note, noted, step
-from netkit.lab.faults.fault import Fault
+from netkit.lab.faults.bench import BreakStep, RunningNode, do, label, note, noted, step
+from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.faults.fit import other_port, port_of
 from netkit.lab.traffic.marking import UNHEEDED_MARK
 
-Nodes = Mapping[str, Bench]
-Plan = tuple[list[Step], list[Step]]
+Nodes = Mapping[str, RunningNode]
+Plan = tuple[list[BreakStep], list[BreakStep]]
 """Steps that make a fault, and steps that heal it."""
 BGP_PORT = 179
 ROCE_PORT = 4791
@@ -22,7 +22,7 @@ SETTLED_S = 2
 """After so long networkd has done what a link that came back asks for."""
 
 
-def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+def make(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
     """Make a fault of the kernel real."""
     if fault.name == "wrong-cable":
         cabling.swap(fault, fabric, nodes)
@@ -36,7 +36,7 @@ def make(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
     do(node, breaking)
 
 
-def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+def heal(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
     """Undo what `make` did; a node that restarted since has nothing to undo."""
     if fault.name == "wrong-cable":
         cabling.swap(fault, fabric, nodes)
@@ -51,12 +51,12 @@ def heal(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
         _forget_path_mtus(fabric, nodes)
 
 
-def _set_up_again(fault: Fault, fabric: Fabric, nodes: Nodes) -> None:
+def _set_up_again(fault: InjectedFault, fabric: Fabric, nodes: Nodes) -> None:
     """Have a host set up its NIC anew: networkd loses routes for good when a link is back before it let go of them."""
     port = port_of(fabric, fault)
     if port.role == "host":
         command = f"sleep {SETTLED_S}; networkctl reconfigure {port.peer_port} || :"
-        do(nodes[port.peer], [Step(("sh", "-c", command))])
+        do(nodes[port.peer], [BreakStep(("sh", "-c", command))])
 
 
 def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
@@ -65,21 +65,21 @@ def _forget_path_mtus(fabric: Fabric, nodes: Nodes) -> None:
         do(nodes[host.name], [step("ip route flush cache")])
 
 
-def device_of(fault: Fault, fabric: Fabric) -> str:
+def device_of(fault: InjectedFault, fabric: Fabric) -> str:
     """Return the device a fault strikes at: a host's link goes at its leaf, so that the host keeps its settings."""
     if fault.name in CARRIER:
         return _carrier_end(fault, fabric)[0]
     return fault.device
 
 
-def _carrier_end(fault: Fault, fabric: Fabric) -> tuple[str, str]:
+def _carrier_end(fault: InjectedFault, fabric: Fabric) -> tuple[str, str]:
     if isinstance(fabric.device(fault.device), Host):
         port = port_of(fabric, fault)
         return next(nic.leaf for nic in _host(fabric, fault).nics if nic.interface == fault.port), port.name
     return fault.device, fault.port
 
 
-def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
+def _flap(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
     """Take a link down and up for ever; the process ends with the fault or with the lab."""
     interface = node.kernel_names[_carrier_end(fault, fabric)[1]]
     up_s, down_s = fault.number("up_s"), fault.number("down_s")
@@ -91,7 +91,7 @@ def _flap(fault: Fault, fabric: Fabric, node: Bench) -> None:
     node.spawn(label(fault), "/bin/sh", "-c", loop)
 
 
-def _train(fault: Fault, fabric: Fabric, node: Bench) -> None:
+def _train(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> None:
     """Take a link down once, for as long as it takes to come up; a module that is swapped takes a second.
 
     NICs tell how long that was by themselves, so nothing is swapped at a host.
@@ -103,20 +103,20 @@ def _train(fault: Fault, fabric: Fabric, node: Bench) -> None:
     node.spawn(label(fault), "/bin/sh", "-c", f"{down}; sleep {fault.number('seconds'):g}; {up}")
 
 
-def _wrong_mtu(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+def _wrong_mtu(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
     interface = node.kernel_names[fault.port]
     (link,) = json.loads(do(node, [step(f"ip -j link show dev {interface}")]))
     command = f"ip link set dev {interface} mtu"
     return [step(f"{command} {int(fault.number('bytes'))}")], [step(f"{command} {link['mtu']}")]
 
 
-def _lossy(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+def _lossy(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
     last = max(1, round(10 * fault.number("percent"))) - 1
     rule = f"ip length > {int(fault.number('above_bytes'))} numgen random mod 1000 <= {last} drop"
     return _filter(fault, node, "egress", 20, rule)
 
 
-def _missing_host_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+def _missing_host_route(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
     names = [fault.port] if fault.port else [nic.interface for nic in _host(fabric, fault).nics]
     lost = [
         f"{route} dev {name}"
@@ -128,7 +128,7 @@ def _missing_host_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
     return [step(f"ip route del {route}") for route in lost], [step(f"ip route replace {route}") for route in lost]
 
 
-def _routes(node: Bench, interface: str, prefix: str) -> list[str]:
+def _routes(node: RunningNode, interface: str, prefix: str) -> list[str]:
     """Return the routes to a prefix, or to the first one that has a gateway, in every table."""
     lines = do(node, [step(f"ip -4 route show table all dev {interface}")]).splitlines()
     routes = [line.split() for line in lines if " via " in line]
@@ -136,7 +136,7 @@ def _routes(node: Bench, interface: str, prefix: str) -> list[str]:
     return [" ".join(words) for words in routes if words[0] == wanted]
 
 
-def _wrong_source_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+def _wrong_source_route(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
     nics = {nic.interface: nic for nic in _host(fabric, fault).nics}
     own, other = nics[fault.port], nics[other_port(fabric, fault, "as")]
     rules = json.loads(do(node, [step("ip -j rule show")]))
@@ -154,28 +154,28 @@ def _wrong_source_route(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
     return breaking, healing
 
 
-def _ecn_unmarked(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+def _ecn_unmarked(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
     """Have packets carry that they are not to be marked, just before it is decided whether to set CE."""
     return _filter(fault, node, "egress", -10, f"meta mark set meta mark or {UNHEEDED_MARK}")
 
 
-def _cnp_remarked(fault: Fault, fabric: Fabric, node: Bench) -> Plan:
+def _cnp_remarked(fault: InjectedFault, fabric: Fabric, node: RunningNode) -> Plan:
     dscp, other = fabric.lossless.cnp_dscp, int(fault.number("dscp"))
     return _filter(fault, node, "egress", 10, f"udp dport {ROCE_PORT} ip dscp {dscp} ip dscp set {other}")
 
 
-def _bgp_session_down(fault: Fault, _fabric: Fabric, node: Bench) -> Plan:
+def _bgp_session_down(fault: InjectedFault, _fabric: Fabric, node: RunningNode) -> Plan:
     return _filter(fault, node, "ingress", -10, f"tcp dport {BGP_PORT} drop", f"tcp sport {BGP_PORT} drop")
 
 
-def _filter(fault: Fault, node: Bench, hook: str, priority: int, *rules: str) -> Plan:
+def _filter(fault: InjectedFault, node: RunningNode, hook: str, priority: int, *rules: str) -> Plan:
     """Return how to put rules on one port, or on all, in a table of the fault's own."""
     table = label(fault)
     ports = [fault.port] if fault.port else list(node.kernel_names)
     lines = [line for port in ports for line in _chain(node.kernel_names[port], hook, priority, rules)]
     text = "\n".join([f"table netdev {table} {{", *lines, "}", ""])
     gone = f"table netdev {table} {{ }}\ndelete table netdev {table}\n"
-    return [Step(("nft", "-f", "-"), gone + text)], [Step(("nft", "-f", "-"), gone)]
+    return [BreakStep(("nft", "-f", "-"), gone + text)], [BreakStep(("nft", "-f", "-"), gone)]
 
 
 def _chain(interface: str, hook: str, priority: int, rules: tuple[str, ...]) -> Iterator[str]:
@@ -184,16 +184,19 @@ def _chain(interface: str, hook: str, priority: int, rules: tuple[str, ...]) -> 
     yield "  }"
 
 
-def _host(fabric: Fabric, fault: Fault) -> Host:
+def _host(fabric: Fabric, fault: InjectedFault) -> Host:
     device = fabric.device(fault.device)
     if not isinstance(device, Host):
         raise TypeError(f"{fault.device} is not a host")
     return device
 
 
-CARRIER: Mapping[str, Callable[[Fault, Fabric, Bench], None]] = {"link-flap": _flap, "slow-link-up": _train}
+CARRIER: Mapping[str, Callable[[InjectedFault, Fabric, RunningNode], None]] = {
+    "link-flap": _flap,
+    "slow-link-up": _train,
+}
 """Faults that go on by themselves, in a process that ends with the fault or with the lab."""
-PLANS: Mapping[str, Callable[[Fault, Fabric, Bench], Plan]] = {
+PLANS: Mapping[str, Callable[[InjectedFault, Fabric, RunningNode], Plan]] = {
     "wrong-mtu": _wrong_mtu,
     "lossy": _lossy,
     "missing-host-route": _missing_host_route,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.design.fabric import Fabric, Host
 from netkit.errors import LabError, Problem
-from netkit.lab.faults import Fault, Faults
+from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
 from netkit.lab.traffic.flow import Loss
@@ -19,7 +19,7 @@ def loss(faults: Faults, host: str, interface: str) -> Loss:
     return LOSSES[fault.text("direction")] if fault else ""
 
 
-def commands(fault: Fault, fabric: Fabric, host: Host) -> Iterator[tuple[str, ...]]:
+def commands(fault: InjectedFault, fabric: Fabric, host: Host) -> Iterator[tuple[str, ...]]:
     """Yield the commands that make a fault which lies in a NIC's settings."""
     for nic in host.nics:
         if fault.port in {"", nic.interface}:
@@ -31,7 +31,7 @@ def commands(fault: Fault, fabric: Fabric, host: Host) -> Iterator[tuple[str, ..
 
 
 def remedies(
-    fault: Fault, fabric: Fabric, host: Host, settings: Mapping[str, NicSettings]
+    fault: InjectedFault, fabric: Fabric, host: Host, settings: Mapping[str, NicSettings]
 ) -> Iterator[tuple[str, ...]]:
     """Yield the commands that restore what the settings were before."""
     for nic in host.nics:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
-from netkit.lab.model.wiring import Side, Way, between
+from netkit.lab.model.wiring import CableDirection, LinkSide, between
 
 Reading = TypeVar("Reading")
 
 
-class Account(Generic[Reading]):
+class EndCounters(Generic[Reading]):
     """One end's way of showing counts. A reset takes effect when the end is next read."""
 
     __slots__ = ("_bits", "_left", "_offsets", "is_stuck", "is_to_reset", "is_to_wrap", "kept")
@@ -50,7 +50,7 @@ GIGA = 1e9
 PAUSE_S = 8e-6
 """How long one pause of a healthy fabric holds traffic up."""
 IGNORED_REPEATS = 3
-"""A pause nobody heeds is sent again and again."""
+"""A pause nobody respects is sent again and again."""
 MARKED_FILL, MARKS_PS = 0.3, 0.8
 """From which fill on a queue marks, and how much: enough to be seen, far too little to call for CNPs of its own."""
 
@@ -69,7 +69,7 @@ class Pressure:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TrafficLoad:
     """Rates by the second, shares of time, and fill levels from 0 to 1."""
 
     packets_ps: float = 0
@@ -90,7 +90,7 @@ class Flow:
     marks_ps: float = 0
 
 
-def quiet(way: Way) -> Pressure:
+def quiet(way: CableDirection) -> Pressure:
     """Return the little pressure every way of a healthy fabric is under, about the same both ways."""
     name = str(min(way.sender, way.receiver, key=str))
     pauses = between(0.4, 2.5, "pauses", name) * between(0.9, 1.1, "pauses", str(way.sender))
@@ -98,37 +98,39 @@ def quiet(way: Way) -> Pressure:
     return Pressure(pauses, pauses * PAUSE_S, fill, between(0.01, 0.04, "headroom", str(way.receiver)))
 
 
-def load(way: Way) -> float:
+def load(way: CableDirection) -> float:
     """Return the part of a way's bandwidth the modelled job takes: a steady one, evenly spread."""
     return between(0.30, 0.32, "load", str(way.sender))
 
 
-def flow(way: Way, sender: Side | None, receiver: Side | None, pressure: Pressure, *, is_up: bool) -> Flow:
+def flow(
+    way: CableDirection, sender: LinkSide | None, receiver: LinkSide | None, pressure: Pressure, *, is_up: bool
+) -> TrafficLoad:
     """Return what moves under some pressure, given how both ends are set; an end not told yet does not take part."""
     if not is_up or not all(side is None or side.is_enabled for side in (sender, receiver)):
-        return Flow(priority=receiver.data_priority if receiver else 0)
+        return TrafficLoad(priority=receiver.data_priority if receiver else 0)
     bytes_ps = load(way) * way.speed_gbps * GIGA / BITS
     if sender is None or receiver is None:
-        return _moving(Flow(queue_fill=pressure.queue_fill), bytes_ps)
-    if receiver.is_lossless and sender.heeds(receiver):
+        return _moving(TrafficLoad(queue_fill=pressure.queue_fill), bytes_ps)
+    if receiver.is_lossless and sender.respects(receiver):
         return _marked(sender, _paused(bytes_ps, sender, receiver, pressure))
     return _marked(sender, _unheeded(bytes_ps, sender, receiver, pressure))
 
 
-def _marked(sender: Side, shown: Flow) -> Flow:
+def _marked(sender: LinkSide, shown: TrafficLoad) -> TrafficLoad:
     is_marking = sender.is_marking and shown.queue_fill >= MARKED_FILL
     return replace(shown, marks_ps=MARKS_PS) if is_marking else shown
 
 
-def has_tripped(sender: Side, pressure: Pressure) -> bool:
+def has_tripped(sender: LinkSide, pressure: Pressure) -> bool:
     """Return whether the sender's watchdog takes a pause for a storm."""
     return sender.watchdog is not None and pressure.burst_ms >= sender.watchdog.detection_ms
 
 
-def _paused(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure) -> Flow:
+def _paused(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
     share = min(pressure.share, 1.0)
     tripped = has_tripped(sender, pressure)
-    shown = Flow(
+    shown = TrafficLoad(
         pauses_ps=pressure.pauses_ps,
         asked_share=share,
         held_share=0.0 if tripped else share,
@@ -141,12 +143,12 @@ def _paused(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure) -
     return _moving(shown, bytes_ps * (1 - share))
 
 
-def _unheeded(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure) -> Flow:
+def _unheeded(bytes_ps: float, sender: LinkSide, receiver: LinkSide, pressure: Pressure) -> TrafficLoad:
     """Return the flow where at most one end has PFC for the data: congestion loses what PFC would have held."""
     share = min(pressure.share, 1.0)
     asks = receiver.is_lossless
     lost_ps = bytes_ps / PACKET_BYTES * share if asks or sender.is_lossless else 0.0
-    shown = Flow(
+    shown = TrafficLoad(
         pauses_ps=pressure.pauses_ps * IGNORED_REPEATS if asks else 0.0,
         asked_share=share if asks else 0.0,
         drops_ps=lost_ps,
@@ -158,7 +160,7 @@ def _unheeded(bytes_ps: float, sender: Side, receiver: Side, pressure: Pressure)
     return _moving(shown, bytes_ps)
 
 
-def _moving(shown: Flow, bytes_ps: float) -> Flow:
+def _moving(shown: TrafficLoad, bytes_ps: float) -> TrafficLoad:
     packets_ps = bytes_ps / PACKET_BYTES
     return replace(shown, packets_ps=packets_ps, bytes_ps=bytes_ps)
 
@@ -184,7 +186,7 @@ class Totals(NamedTuple):
     marks: float = 0
 
 
-class Meter:
+class CounterMeter:
     """The counts of one way. Reading changes nothing; only `turn` does, when the flow becomes another."""
 
     __slots__ = ("_rates", "_since_s", "_totals", "flow", "headroom_peak", "priority", "queue_peak")
@@ -193,13 +195,13 @@ class Meter:
         self._since_s = started_s
         self._totals = Totals()
         self._rates = Totals()
-        self.flow = Flow()
+        self.flow = TrafficLoad()
         self.priority = 0
         """The priority that was last paused on this way."""
         self.queue_peak = 0.0
         self.headroom_peak = 0.0
 
-    def turn(self, flow: Flow, now_s: float) -> None:
+    def turn(self, flow: TrafficLoad, now_s: float) -> None:
         """Add up what was counted until now, and go on with another flow."""
         now_s = max(now_s, self._since_s)
         self._totals = self.at(now_s)
@@ -216,7 +218,7 @@ class Meter:
         return Totals._make(total + rate * past_s for total, rate in zip(self._totals, self._rates, strict=True))
 
 
-def _rates(flow: Flow) -> Totals:
+def _rates(flow: TrafficLoad) -> Totals:
     return Totals(
         flow.packets_ps,
         flow.bytes_ps,

@@ -17,7 +17,7 @@ AILING_SHARE = 0.97
 WITHOUT = frozenset({"", "off", "none", "disabled"})
 
 
-class Line:
+class FecReceiver:
     """The receiving end of a way: how long it was up at which bit error rate."""
 
     __slots__ = ("_ber", "_lane", "_since_s", "_spans", "_speed_gbps")

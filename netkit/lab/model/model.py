@@ -4,12 +4,12 @@ import threading
 from collections.abc import Mapping
 
 from netkit.design.fabric import Fabric, Host
-from netkit.lab.faults.fault import Fault, Faults
-from netkit.lab.model.counters import Account
+from netkit.lab.faults.fault import Faults, InjectedFault
+from netkit.lab.model.counters import EndCounters
 from netkit.lab.model.inputs import KernelPort, NicSettings, NicTraffic
 from netkit.lab.model.plant import Plant
 from netkit.lab.model.show import nic_reading, port_reading, stuck_nic, stuck_port
-from netkit.lab.model.wiring import End, of_nic, of_port
+from netkit.lab.model.wiring import CableEnd, of_nic, of_port
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
 
@@ -26,10 +26,10 @@ class Model:
         self._faults = faults
         self._lock = threading.RLock()
         self._plant = Plant(fabric, started_s)
-        self._ports: dict[End, Account[PortReading]] = {}
-        self._nics: dict[End, Account[NicReading]] = {}
-        self._active: tuple[Fault, ...] = ()
-        self._incasts: dict[End, float] = {}
+        self._ports: dict[CableEnd, EndCounters[PortReading]] = {}
+        self._nics: dict[CableEnd, EndCounters[NicReading]] = {}
+        self._active: tuple[InjectedFault, ...] = ()
+        self._incasts: dict[CableEnd, float] = {}
         """NICs that everybody sends to, and until when."""
         self._seen = 0
 
@@ -37,14 +37,14 @@ class Model:
         """Take over what a switch is told to be; ports it is not told of take no part in PFC."""
         with self._lock:
             self._catch_up(now_s)
-            sides = {End(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
+            sides = {CableEnd(device, port.name): of_port(port, self._fabric.lossless) for port in state.ports}
             self._plant.tell({end: sides.get(end) for end in self._plant.wiring.ends[device]}, now_s)
 
     def host_told(self, host: str, settings: Mapping[str, NicSettings], now_s: float) -> None:
         """Take over how NICs of a host are set, by interface; those not named stay as they were."""
         with self._lock:
             self._catch_up(now_s)
-            sides = {End(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
+            sides = {CableEnd(host, name): of_nic(setting, self._fabric.lossless) for name, setting in settings.items()}
             known = self._plant.wiring.ends[host]
             self._plant.tell({end: side for end, side in sides.items() if end in known}, now_s)
 
@@ -100,7 +100,7 @@ class Model:
         """Let several NICs send to one at line rate for a while."""
         with self._lock:
             self._catch_up(now_s)
-            self._incasts[End(host, interface)] = now_s + duration_s
+            self._incasts[CableEnd(host, interface)] = now_s + duration_s
             self._plant.crowd(frozenset(self._incasts), now_s)
 
     def calm(self, now_s: float) -> None:
@@ -128,13 +128,13 @@ class Model:
         """Return how long a port takes from being enabled to being up."""
         with self._lock:
             self._catch_up(now_s)
-            return self._plant.link_up_s(End(device, port))
+            return self._plant.link_up_s(CableEnd(device, port))
 
     def pfc_priorities(self, device: str, port: str, now_s: float) -> frozenset[int]:
         """Return the priorities the hardware pauses at a port, which a fault may have made others than configured."""
         with self._lock:
             self._catch_up(now_s)
-            side = self._plant.side(End(device, port))
+            side = self._plant.side(CableEnd(device, port))
             return side.pfc_priorities if side else frozenset()
 
     def _catch_up(self, now_s: float) -> None:
@@ -161,7 +161,7 @@ class Model:
                 del self._incasts[target]
                 self._plant.crowd(frozenset(self._incasts), end_s)
 
-    def _tamper(self, fault: Fault) -> None:
+    def _tamper(self, fault: InjectedFault) -> None:
         if fault.name not in TAMPERING:
             return
         for account in self._accounts(fault.device, fault.port):
@@ -173,15 +173,15 @@ class Model:
                 case "counter-stuck":
                     account.is_stuck = True
 
-    def _release(self, fault: Fault) -> None:
+    def _release(self, fault: InjectedFault) -> None:
         for account in self._accounts(fault.device, fault.port):
             account.is_stuck, account.kept = False, None
 
-    def _accounts(self, device: str, port: str) -> list[Account[PortReading] | Account[NicReading]]:
+    def _accounts(self, device: str, port: str) -> list[EndCounters[PortReading] | EndCounters[NicReading]]:
         ends = [end for end in self._plant.wiring.ends[device] if port in {"", end.port}]
         if isinstance(self._fabric.device(device), Host):
-            return [self._nics.setdefault(end, Account()) for end in ends]
-        return [self._ports.setdefault(end, Account()) for end in ends]
+            return [self._nics.setdefault(end, EndCounters()) for end in ends]
+        return [self._ports.setdefault(end, EndCounters()) for end in ends]
 
     def _host(self, name: str) -> Host:
         device = self._fabric.device(name)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.lab.model.counters import Totals
 from netkit.lab.model.inputs import KernelPort, NicTraffic
-from netkit.lab.model.wiring import Side
+from netkit.lab.model.wiring import LinkSide
 from netkit.lab.reading import FecReading, TrafficReading
 from netkit.lab.state import PRIORITIES
 
@@ -94,14 +94,14 @@ MESSAGE_PACKETS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class NicState:
+class NicCounterInputs:
     """All that the counters of a NIC follow from."""
 
     kernel: KernelPort
     traffic: NicTraffic
     out: Totals
     in_: Totals
-    side: Side | None
+    side: LinkSide | None
     rx_priority: int
     tx_priority: int
     fec: FecReading
@@ -112,7 +112,7 @@ class NicState:
     is_storming: bool
 
 
-def hw_counters(state: NicState) -> dict[str, int]:
+def hw_counters(state: NicCounterInputs) -> dict[str, int]:
     """Return what `hw_counters` holds."""
     traffic = state.traffic
     received, sent = state.in_, state.out
@@ -137,7 +137,7 @@ def hw_counters(state: NicState) -> dict[str, int]:
     return {**{name: count % Q_RANGE for name, count in queue.items()}, **congestion}
 
 
-def port_counters(state: NicState) -> dict[str, int]:
+def port_counters(state: NicCounterInputs) -> dict[str, int]:
     """Return what `counters` holds; data is counted in words of four bytes."""
     kernel, traffic = state.kernel.traffic, state.traffic
     rx_packets = int(state.in_.packets) + kernel.rx_packets
@@ -156,7 +156,7 @@ def port_counters(state: NicState) -> dict[str, int]:
     }
 
 
-def ethtool(state: NicState) -> dict[str, int]:
+def ethtool(state: NicCounterInputs) -> dict[str, int]:
     """Return what `ethtool -S` prints, except the pauses of priorities without PFC, which a NIC leaves out."""
     kernel = state.kernel.traffic
     discards = int(state.in_.drops)
@@ -184,7 +184,7 @@ def ethtool(state: NicState) -> dict[str, int]:
     }
 
 
-def _line(state: NicState) -> dict[str, int]:
+def _line(state: NicCounterInputs) -> dict[str, int]:
     lanes = {f"rx_err_lane_{lane}_phy": count for lane, count in enumerate(state.lane_errors[:4])}
     return {
         "rx_bits_phy": state.received_bits,
@@ -194,14 +194,14 @@ def _line(state: NicState) -> dict[str, int]:
     }
 
 
-def _priorities(state: NicState, discards: int) -> dict[str, int]:
+def _priorities(state: NicCounterInputs, discards: int) -> dict[str, int]:
     found: dict[str, int] = {}
     for priority in range(PRIORITIES):
         found |= _priority(state, priority, discards)
     return found
 
 
-def _priority(state: NicState, priority: int, discards: int) -> dict[str, int]:
+def _priority(state: NicCounterInputs, priority: int, discards: int) -> dict[str, int]:
     is_data = priority == (state.side.data_priority if state.side else 0)
     received, sent = (state.in_, state.out) if is_data else (Totals(), Totals())
     other = state.kernel.traffic if priority == 0 else TrafficReading()
@@ -227,7 +227,7 @@ def _priority(state: NicState, priority: int, discards: int) -> dict[str, int]:
     return dict(zip(NAMES[priority], counts, strict=True))
 
 
-def _real_packets(state: NicState, priority: int) -> tuple[int, int]:
+def _real_packets(state: NicCounterInputs, priority: int) -> tuple[int, int]:
     """Return the real RoCE packets and CNPs of a priority; CNPs belong to one of their own."""
     traffic = state.traffic
     if traffic.rx_priority_packets and traffic.tx_priority_packets:

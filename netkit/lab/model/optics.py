@@ -7,9 +7,9 @@ from typing import Literal
 
 from netkit.design.fabric import Cable, Fabric, Host, Nic, Port, Switch
 from netkit.hardware import Catalog, module_for
-from netkit.lab.faults.fault import Fault
-from netkit.lab.model.wiring import End, Wiring, between, number
-from netkit.lab.reading import LaneReading, Limits, ModuleReading
+from netkit.lab.faults.fault import InjectedFault
+from netkit.lab.model.wiring import CableEnd, FabricWiring, between, number
+from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Ailment:
 HEALTHY = Ailment()
 
 
-def of_module(faults: Iterable[Fault]) -> Ailment:
+def of_module(faults: Iterable[InjectedFault]) -> Ailment:
     """Return what the faults of one end make of its module."""
     ailment = HEALTHY
     for fault in faults:
@@ -36,7 +36,7 @@ def of_module(faults: Iterable[Fault]) -> Ailment:
     return ailment
 
 
-def _with(ailment: Ailment, fault: Fault) -> Ailment:
+def _with(ailment: Ailment, fault: InjectedFault) -> Ailment:
     match fault.name:
         case "dim-optic":
             return replace(ailment, tx_loss_db=fault.number("db"), tx_lane=int(fault.number("lane")))
@@ -55,8 +55,8 @@ KINDS: dict[str, Kind] = {"optical": "optic", "aoc": "active", "dac": "copper"}
 VENDOR = "NVIDIA"
 FIRMWARE = "46.120.12"
 REVISION = "A3"
-TEMPERATURE = Limits(-10, 0, 70, 80)
-VOLTAGE = Limits(2.97, 3.135, 3.465, 3.63)
+TEMPERATURE = ModuleThresholds(-10, 0, 70, 80)
+VOLTAGE = ModuleThresholds(2.97, 3.135, 3.465, 3.63)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +67,42 @@ class Optics:
     """What a healthy lane sends."""
     bias_ma: tuple[float, float]
     loss_db_per_km: float
-    tx_limits: Limits
-    rx_limits: Limits
-    bias_limits: Limits
+    tx_limits: ModuleThresholds
+    rx_limits: ModuleThresholds
+    bias_limits: ModuleThresholds
 
 
 DR = Optics(
-    (0.8, 2.0), (74, 92), 0.4, Limits(-5.9, -2.9, 4.0, 5.0), Limits(-8.9, -5.9, 4.0, 5.0), Limits(10, 15, 125, 130)
+    (0.8, 2.0),
+    (74, 92),
+    0.4,
+    ModuleThresholds(-5.9, -2.9, 4.0, 5.0),
+    ModuleThresholds(-8.9, -5.9, 4.0, 5.0),
+    ModuleThresholds(10, 15, 125, 130),
 )
 FR = Optics(
-    (0.6, 1.8), (74, 92), 0.4, Limits(-6.3, -3.3, 3.5, 4.5), Limits(-10.3, -7.3, 3.5, 4.5), Limits(10, 15, 125, 130)
+    (0.6, 1.8),
+    (74, 92),
+    0.4,
+    ModuleThresholds(-6.3, -3.3, 3.5, 4.5),
+    ModuleThresholds(-10.3, -7.3, 3.5, 4.5),
+    ModuleThresholds(10, 15, 125, 130),
 )
 SR = Optics(
-    (0.6, 1.8), (7.2, 8.8), 3.0, Limits(-7.6, -4.6, 4.0, 5.0), Limits(-10.4, -8.4, 4.0, 5.0), Limits(2, 3, 12, 15)
+    (0.6, 1.8),
+    (7.2, 8.8),
+    3.0,
+    ModuleThresholds(-7.6, -4.6, 4.0, 5.0),
+    ModuleThresholds(-10.4, -8.4, 4.0, 5.0),
+    ModuleThresholds(2, 3, 12, 15),
 )
 LR = Optics(
-    (1.0, 2.2), (74, 92), 0.4, Limits(-5.7, -2.7, 5.1, 6.1), Limits(-13.0, -11.0, 5.1, 6.1), Limits(10, 15, 125, 130)
+    (1.0, 2.2),
+    (74, 92),
+    0.4,
+    ModuleThresholds(-5.7, -2.7, 5.1, 6.1),
+    ModuleThresholds(-13.0, -11.0, 5.1, 6.1),
+    ModuleThresholds(10, 15, 125, 130),
 )
 STANDARDS = {"DR": DR, "FR": FR, "SR": SR, "VR": SR, "LR": LR}
 NUMBERS = {
@@ -96,7 +116,7 @@ NUMBERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PluggedPart:
     """What is plugged into a cage."""
 
     kind: Kind
@@ -111,7 +131,7 @@ class Part:
 
 
 @cache
-def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> Part:
+def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> PluggedPart:
     """Return what a cable has at an end with a cage for so many ports."""
     known = Catalog().media()
     entry = known.get(cable.media)
@@ -121,7 +141,7 @@ def part(cable: Cable, ports_per_cage: int, lanes_per_port: int) -> Part:
     lanes = entry.lanes if entry and entry.lanes else lanes_per_port
     ports = entry.ports_per_module if entry else ports_per_cage
     has_name = media in NUMBERS
-    return Part(
+    return PluggedPart(
         kind=kind,
         media=media,
         vendor=VENDOR if has_name else "Lab",
@@ -140,7 +160,7 @@ LANES_PER_CAGE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CagePosition:
     """One end's place in a cage."""
 
     device: str
@@ -149,32 +169,32 @@ class Place:
     first_lane: int
     lanes_shown: int
     """Lanes a module reports for this port; those beyond the part's own stay dark."""
-    part: Part
+    part: PluggedPart
     cable: Cable
 
 
-def places(fabric: Fabric, wiring: Wiring) -> dict[End, Place]:
+def places(fabric: Fabric, wiring: FabricWiring) -> dict[CableEnd, CagePosition]:
     """Return the place of every end."""
-    found: dict[End, Place] = {}
+    found: dict[CableEnd, CagePosition] = {}
     for switch in fabric.switches:
         widths = {cage.number: len(cage.ports) for cage in switch.cages}
         for port in switch.ports:
-            found[End(switch.name, port.name)] = _of_port(switch, port, widths.get(port.cage, 1))
+            found[CableEnd(switch.name, port.name)] = _of_port(switch, port, widths.get(port.cage, 1))
     for host in fabric.hosts:
         for nic in host.nics:
-            end = End(host.name, nic.interface)
+            end = CableEnd(host.name, nic.interface)
             if end in wiring.way_out:
                 found[end] = _of_nic(host, nic, wiring.way_out[end].cable)
     return found
 
 
-def _of_port(switch: Switch, port: Port, width: int) -> Place:
+def _of_port(switch: Switch, port: Port, width: int) -> CagePosition:
     plugged = part(port.profile.cable, width, port.profile.split.lanes_per_port)
     form = switch.model.cage_form
     return _place(switch.name, str(port.cage), form, port.lane_port, plugged, port.profile.cable)
 
 
-def _of_nic(host: Host, nic: Nic, cable: Cable) -> Place:
+def _of_nic(host: Host, nic: Nic, cable: Cable) -> CagePosition:
     place = next((rail for rail in host.model.rails if rail.pci == nic.pci), None)
     width = host.model.ports_per_cage or 1
     plugged = part(cable, width, 4)
@@ -183,10 +203,10 @@ def _of_nic(host: Host, nic: Nic, cable: Cable) -> Place:
     return _place(host.name, cage, host.model.cage_form, position, plugged, cable)
 
 
-def _place(device: str, cage: str, form: str, position: int, plugged: Part, cable: Cable) -> Place:
+def _place(device: str, cage: str, form: str, position: int, plugged: PluggedPart, cable: Cable) -> CagePosition:
     is_shared = plugged.ports > 1
     shown = plugged.lanes if is_shared else max(plugged.lanes, LANES_PER_CAGE)
-    return Place(device, cage, form, position * plugged.lanes + 1 if is_shared else 1, shown, plugged, cable)
+    return CagePosition(device, cage, form, position * plugged.lanes + 1 if is_shared else 1, shown, plugged, cable)
 
 
 DARK_DBM = -40.0
@@ -200,7 +220,13 @@ DIM_BER_PER_DB = 0.12
 
 
 def module(
-    end: End, place: Place, peer: End, ailments: tuple[Ailment, Ailment], *, is_sending: bool, is_receiving: bool
+    end: CableEnd,
+    place: CagePosition,
+    peer: CableEnd,
+    ailments: tuple[Ailment, Ailment],
+    *,
+    is_sending: bool,
+    is_receiving: bool,
 ) -> ModuleReading:
     """Return what a module shows, given what ails it and the one at the other end."""
     own, far = ailments
@@ -229,7 +255,13 @@ def module(
 
 
 def _lanes(
-    optics: Optics, end: End, place: Place, peer: End, own: Ailment, far: Ailment, lit: tuple[bool, bool]
+    optics: Optics,
+    end: CableEnd,
+    place: CagePosition,
+    peer: CableEnd,
+    own: Ailment,
+    far: Ailment,
+    lit: tuple[bool, bool],
 ) -> tuple[LaneReading, ...]:
     is_sending, is_receiving = lit
     lanes = []
@@ -248,16 +280,16 @@ def _lanes(
     return (*lanes, *(DARK for _ in range(place.lanes_shown - place.part.lanes)))
 
 
-def _sent(optics: Optics, end: End, lane: int) -> float:
+def _sent(optics: Optics, end: CableEnd, lane: int) -> float:
     return between(*optics.tx_dbm, "tx", str(end), lane)
 
 
-def _lost(optics: Optics, place: Place, end: End, peer: End, lane: int) -> float:
+def _lost(optics: Optics, place: CagePosition, end: CableEnd, peer: CableEnd, lane: int) -> float:
     fibre = place.cable.length_m / 1000 * optics.loss_db_per_km
     return fibre + between(0.5, 1.1, "connectors", str(end), str(peer), lane)
 
 
-def _error(what: str, end: End, lane: int) -> float:
+def _error(what: str, end: CableEnd, lane: int) -> float:
     """Return how far a module's own measurement is off."""
     return between(-0.25, 0.25, "error", what, str(end), lane)
 
@@ -266,11 +298,11 @@ def _loss(db: float, ailing: int, lane: int) -> float:
     return db if ailing in {0, lane} else 0.0
 
 
-def _temperature(place: Place, own: Ailment) -> float:
+def _temperature(place: CagePosition, own: Ailment) -> float:
     return round(own.temperature_c or between(44, 56, "temperature", place.device, place.cage), 2)
 
 
-def _serial(place: Place) -> str:
+def _serial(place: CagePosition) -> str:
     rest = number("serial", place.device, place.cage)
     week = rest % 52 + 1
     letters = ""
@@ -280,7 +312,7 @@ def _serial(place: Place) -> str:
     return f"MT24{week:02}{letters}"
 
 
-def error_rate(end: End, kind: Kind, own: Ailment, far: Ailment) -> float:
+def error_rate(end: CableEnd, kind: Kind, own: Ailment, far: Ailment) -> float:
     """Return the bit error rate an end sees before correction."""
     low, high = HEALTHY_BER[kind]
     healthy = between(low, high, "ber", str(end)) + far.tx_loss_db * DIM_BER_PER_DB

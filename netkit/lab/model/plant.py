@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from netkit.design.fabric import Fabric
-from netkit.lab.faults.fault import Fault
-from netkit.lab.model.counters import Meter, Pressure, flow, quiet
-from netkit.lab.model.fec import Line
+from netkit.lab.faults.fault import InjectedFault
+from netkit.lab.model.counters import CounterMeter, Pressure, flow, quiet
+from netkit.lab.model.fec import FecReceiver
 from netkit.lab.model.optics import HEALTHY, Ailment, error_rate, module, of_module, places
 from netkit.lab.model.storm import Watch, Weather, merged
-from netkit.lab.model.wiring import End, Side, Way, Wiring, between
+from netkit.lab.model.wiring import CableDirection, CableEnd, FabricWiring, LinkSide, between
 from netkit.lab.reading import ModuleReading
 
 LINK_UP_S = (2.2, 5.8)
@@ -20,24 +20,24 @@ class Plant:
     """All cables and modules. Only what happens changes them; reading does not."""
 
     def __init__(self, fabric: Fabric, started_s: float) -> None:
-        self.wiring = Wiring(fabric)
+        self.wiring = FabricWiring(fabric)
         self.places = places(fabric, self.wiring)
-        self.meters = [Meter(started_s) for _ in self.wiring.ways]
-        self.lines = [Line(way.speed_gbps, started_s) for way in self.wiring.ways]
-        self.watches: dict[End, Watch] = {}
-        self._sides: dict[End, Side] = {}
+        self.meters = [CounterMeter(started_s) for _ in self.wiring.ways]
+        self.lines = [FecReceiver(way.speed_gbps, started_s) for way in self.wiring.ways]
+        self.watches: dict[CableEnd, Watch] = {}
+        self._sides: dict[CableEnd, LinkSide] = {}
         self._down: dict[int, float] = {}
         """Cables without a carrier, by the index of their first way, and when that was last seen."""
-        self._avoided: frozenset[End] = frozenset()
+        self._avoided: frozenset[CableEnd] = frozenset()
         """Ends that traffic goes around."""
         self._is_loaded = True
-        self._crowded: frozenset[End] = frozenset()
+        self._crowded: frozenset[CableEnd] = frozenset()
         """NICs that several others send to at line rate."""
-        self._active: tuple[Fault, ...] = ()
+        self._active: tuple[InjectedFault, ...] = ()
         self._weather = Weather(fabric, self.wiring, self.side)
         self._pressure: Mapping[int, Pressure] = {}
-        self._modules: dict[End, ModuleReading] = {}
-        self._mates: dict[tuple[str, str], list[End]] = {}
+        self._modules: dict[CableEnd, ModuleReading] = {}
+        self._mates: dict[tuple[str, str], list[CableEnd]] = {}
         for end, place in self.places.items():
             self._mates.setdefault((place.device, place.cage), []).append(end)
         switches = {switch.name for switch in fabric.switches}
@@ -50,7 +50,7 @@ class Plant:
         for way in self.wiring.ways:
             self._refresh(way, started_s)
 
-    def side(self, end: End) -> Side | None:
+    def side(self, end: CableEnd) -> LinkSide | None:
         """Return how an end is set, or None before it was told anything."""
         side = self._sides.get(end)
         if side is None or not self._active:
@@ -60,7 +60,7 @@ class Plant:
                 side = self._altered(side, fault, end)
         return side
 
-    def _altered(self, side: Side, fault: Fault, end: End) -> Side:
+    def _altered(self, side: LinkSide, fault: InjectedFault, end: CableEnd) -> LinkSide:
         if fault.name == "pfc-off":
             return replace(side, pfc_priorities=frozenset())
         if fault.name == "adaptive-routing-half-on" and (fault.port or end in self._every_other):
@@ -69,13 +69,13 @@ class Plant:
             return replace(side, is_marking=False)
         return side
 
-    def link_up_s(self, end: End) -> float:
+    def link_up_s(self, end: CableEnd) -> float:
         """Return how long the last link-up of an end took; both ends wait for the slower one."""
         near = [*self._faults_at(end), *self._faults_at(self.wiring.peer(end))]
         slow = next((fault for fault in near if fault.name == "slow-link-up"), None)
         return slow.number("seconds") if slow else self._link_up_s[end]
 
-    def tell(self, sides: Mapping[End, Side | None], now_s: float) -> None:
+    def tell(self, sides: Mapping[CableEnd, LinkSide | None], now_s: float) -> None:
         """Set ends anew; None forgets what an end was told."""
         changed = [end for end, side in sides.items() if self._sides.get(end) != side]
         for end in changed:
@@ -87,13 +87,13 @@ class Plant:
         if changed:
             self._turn(changed, now_s)
 
-    def suffer(self, active: tuple[Fault, ...], now_s: float) -> None:
+    def suffer(self, active: tuple[InjectedFault, ...], now_s: float) -> None:
         """Go on with other faults than before."""
         before, self._active = self._active, active
         differing = [fault for fault in (*before, *active) if (fault in before) != (fault in active)]
         self._turn([end for fault in differing for end in self._ends_of(fault)], now_s)
 
-    def carry(self, end: End, now_s: float, *, is_up: bool) -> None:
+    def carry(self, end: CableEnd, now_s: float, *, is_up: bool) -> None:
         """Note whether a cable has a carrier. One that is back came back when it was last seen down."""
         way = self.wiring.way_out[end]
         cable = min(way.index, way.opposite)
@@ -119,20 +119,20 @@ class Plant:
             self._is_loaded = is_on
             self._turn(self.places, now_s)
 
-    def crowd(self, targets: frozenset[End], now_s: float) -> None:
+    def crowd(self, targets: frozenset[CableEnd], now_s: float) -> None:
         """Let everybody send to some NICs."""
         if targets != self._crowded:
             self._crowded = targets
             self._turn((), now_s)
 
-    def clear(self, end: End, now_s: float) -> None:
+    def clear(self, end: CableEnd, now_s: float) -> None:
         """Forget what was highest at an end, and what its line corrected."""
         way = self.wiring.way_out[end]
         sent, received = self.meters[way.index], self.meters[way.opposite]
         sent.queue_peak, received.headroom_peak = sent.flow.queue_fill, received.flow.headroom_fill
         self.lines[way.opposite].clear(now_s)
 
-    def module(self, end: End) -> ModuleReading | None:
+    def module(self, end: CableEnd) -> ModuleReading | None:
         """Return what is plugged in at an end."""
         if end not in self.places:
             return None
@@ -148,7 +148,7 @@ class Plant:
             )
         return self._modules[end]
 
-    def _turn(self, ends: Iterable[End], now_s: float) -> None:
+    def _turn(self, ends: Iterable[CableEnd], now_s: float) -> None:
         """Let the flows follow from what just changed at some ends; storms may carry it far."""
         self._modules.clear()
         before, self._pressure = self._pressure, self._weather.under(self._active, self._crowded)
@@ -159,7 +159,7 @@ class Plant:
         for index in sorted(indices):
             self._refresh(self.wiring.ways[index], now_s)
 
-    def _refresh(self, way: Way, now_s: float) -> None:
+    def _refresh(self, way: CableDirection, now_s: float) -> None:
         sender = self.side(way.sender)
         is_up = min(way.index, way.opposite) not in self._down
         pressure = merged(self._pressure.get(way.index), quiet(way))
@@ -174,19 +174,19 @@ class Plant:
             times = sender.watchdog if sender and moving.has_tripped else None
             self.watches.setdefault(way.sender, Watch()).note(times, now_s)
 
-    def _is_enabled(self, end: End) -> bool:
+    def _is_enabled(self, end: CableEnd) -> bool:
         side = self._sides.get(end)
         return side is None or side.is_enabled
 
-    def _faults_at(self, end: End) -> list[Fault]:
+    def _faults_at(self, end: CableEnd) -> list[InjectedFault]:
         return [fault for fault in self._active if (fault.device, fault.port) == (end.device, end.port)]
 
-    def nic_firmware(self, end: End) -> str:
+    def nic_firmware(self, end: CableEnd) -> str:
         """Return the firmware that a NIC runs beside those of its kind; empty for theirs."""
         found = (fault.text("firmware") for fault in self._faults_at(end) if fault.name == "mixed-nic-firmware")
         return next(found, "")
 
-    def _ailment(self, end: End) -> Ailment:
+    def _ailment(self, end: CableEnd) -> Ailment:
         if not self._active:
             return HEALTHY
         place = self.places[end]
@@ -198,8 +198,8 @@ class Plant:
         ]
         return of_module((*shared, *self._faults_at(end)))
 
-    def _ends_of(self, fault: Fault) -> tuple[End, ...]:
-        end = End(fault.device, fault.port)
+    def _ends_of(self, fault: InjectedFault) -> tuple[CableEnd, ...]:
+        end = CableEnd(fault.device, fault.port)
         if fault.port:
             return (end,) if end in self.wiring.way_out else ()
         return self.wiring.ends.get(fault.device, ())

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from netkit.lab.model.counters import Meter, Totals
+from netkit.lab.model.counters import CounterMeter, Totals
 from netkit.lab.model.inputs import KernelPort
-from netkit.lab.model.wiring import Side
+from netkit.lab.model.wiring import LinkSide
 from netkit.lab.reading import BufferReading, PriorityReading, QueueReading, TrafficReading, WatchdogReading
 from netkit.lab.state import PRIORITIES
 
@@ -70,7 +70,7 @@ def counts(out: Totals, in_: Totals, watched: tuple[int, int], kernel: KernelPor
     ]
 
 
-def gauges(out: Meter, in_: Meter, xoff_bytes: int, now_s: float, *, is_crowded: bool = False) -> Gauges:
+def gauges(out: CounterMeter, in_: CounterMeter, xoff_bytes: int, now_s: float, *, is_crowded: bool = False) -> Gauges:
     """Return how full the buffers are; what a healthy queue holds swings a little."""
     swing = 0.8 + 0.2 * math.sin(now_s / SWING_S + in_.flow.pauses_ps)
     shared = (1.0 if is_crowded else out.flow.queue_fill) * QUEUE_BYTES
@@ -95,7 +95,7 @@ def priorities(shown: Sequence[int], rx_priority: int, tx_priority: int) -> tupl
     return _at(received, tx_priority, PriorityReading(tx_pause=tx_pause, tx_pause_us=tx_us))
 
 
-def queues(shown: Sequence[int], side: Side | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
+def queues(shown: Sequence[int], side: LinkSide | None, best_effort: int, gauge: Gauges) -> tuple[QueueReading, ...]:
     """Return the egress queues: modelled RoCE in one, and what the kernel sent."""
     classes = side.class_of_priority if side else tuple(range(PRIORITIES))
     packets, sizes = list(shown[KERNEL_PACKETS]), list(shown[KERNEL_BYTES])
@@ -116,14 +116,14 @@ def queues(shown: Sequence[int], side: Side | None, best_effort: int, gauge: Gau
     return tuple(found)
 
 
-def buffers(shown: Sequence[int], side: Side | None, gauge: Gauges) -> tuple[BufferReading, ...]:
+def buffers(shown: Sequence[int], side: LinkSide | None, gauge: Gauges) -> tuple[BufferReading, ...]:
     """Return the priority groups: RoCE data fills one of them, and only a lossless one ever fills its headroom."""
     headroom = (gauge.headroom_bytes, gauge.headroom_peak_bytes)
     reading = BufferReading(gauge.buffer_bytes, gauge.buffer_peak_bytes, *headroom, shown[DROPS])
     return _at(NO_BUFFERS, side.data_priority if side else 0, reading)
 
 
-def watchdogs(shown: Sequence[int], side: Side | None, *, is_stormed: bool) -> tuple[WatchdogReading, ...]:
+def watchdogs(shown: Sequence[int], side: LinkSide | None, *, is_stormed: bool) -> tuple[WatchdogReading, ...]:
     """Return the watchdog of every queue."""
     if not any(shown[WATCHDOG]):
         return NO_WATCHDOGS

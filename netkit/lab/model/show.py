@@ -6,11 +6,11 @@ from dataclasses import replace
 from netkit.design.fabric import Nic, Port
 from netkit.lab.model import nic as nics
 from netkit.lab.model import port as ports
-from netkit.lab.model.counters import STALL_SHARE, Account
+from netkit.lab.model.counters import STALL_SHARE, EndCounters
 from netkit.lab.model.inputs import KernelPort, NicTraffic
 from netkit.lab.model.plant import Plant
 from netkit.lab.model.storm import Watch
-from netkit.lab.model.wiring import End
+from netkit.lab.model.wiring import CableEnd
 from netkit.lab.reading import NicReading, PortReading
 
 UNWATCHED = Watch()
@@ -21,11 +21,11 @@ STORM_SHARE = 0.95
 
 def port_reading(
     plant: Plant,
-    end: End,
+    end: CableEnd,
     port: Port,
     best_effort: int,
     kernel: KernelPort,
-    account: Account[PortReading] | None,
+    account: EndCounters[PortReading] | None,
     now_s: float,
 ) -> PortReading:
     """Return what a switch port shows, before what befalls it alone."""
@@ -62,7 +62,7 @@ def port_reading(
     )
 
 
-def stuck_port(account: Account[PortReading], reading: PortReading) -> PortReading:
+def stuck_port(account: EndCounters[PortReading], reading: PortReading) -> PortReading:
     """Return a reading whose counters are those of the moment they got stuck."""
     kept = account.kept = account.kept or reading
     return replace(
@@ -78,11 +78,11 @@ def stuck_port(account: Account[PortReading], reading: PortReading) -> PortReadi
 
 def nic_reading(
     plant: Plant,
-    end: End,
+    end: CableEnd,
     nic: Nic,
     kernel: KernelPort,
     traffic: NicTraffic,
-    account: Account[NicReading] | None,
+    account: EndCounters[NicReading] | None,
     now_s: float,
 ) -> NicReading:
     """Return what a host NIC shows."""
@@ -118,7 +118,7 @@ def nic_reading(
     )
 
 
-def stuck_nic(account: Account[NicReading], reading: NicReading) -> NicReading:
+def stuck_nic(account: EndCounters[NicReading], reading: NicReading) -> NicReading:
     """Return a reading whose counters are those of the moment they got stuck."""
     kept = account.kept = account.kept or reading
     return replace(
@@ -131,12 +131,14 @@ def stuck_nic(account: Account[NicReading], reading: NicReading) -> NicReading:
     )
 
 
-def _nic_state(plant: Plant, end: End, kernel: KernelPort, traffic: NicTraffic, now_s: float) -> nics.NicState:
+def _nic_state(
+    plant: Plant, end: CableEnd, kernel: KernelPort, traffic: NicTraffic, now_s: float
+) -> nics.NicCounterInputs:
     way = plant.wiring.way_out[end]
     out, in_, line = plant.meters[way.index], plant.meters[way.opposite], plant.lines[way.opposite]
     received = in_.at(now_s)
     share = in_.flow.asked_share
-    return nics.NicState(
+    return nics.NicCounterInputs(
         kernel=kernel,
         traffic=traffic,
         out=out.at(now_s),
@@ -154,7 +156,11 @@ def _nic_state(plant: Plant, end: End, kernel: KernelPort, traffic: NicTraffic, 
 
 
 def _accounted(
-    plant: Plant, end: End, account: Account[PortReading] | Account[NicReading], row: Sequence[int], now_s: float
+    plant: Plant,
+    end: CableEnd,
+    account: EndCounters[PortReading] | EndCounters[NicReading],
+    row: Sequence[int],
+    now_s: float,
 ) -> Sequence[int]:
     if account.is_to_reset:
         plant.clear(end, now_s)

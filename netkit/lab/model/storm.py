@@ -7,9 +7,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from netkit.design.fabric import Fabric, Host, Port, Switch
-from netkit.lab.faults.fault import Fault
+from netkit.lab.faults.fault import InjectedFault
 from netkit.lab.model.counters import Pressure, has_tripped
-from netkit.lab.model.wiring import End, Side, Way, Wiring, draw
+from netkit.lab.model.wiring import CableDirection, CableEnd, FabricWiring, LinkSide, draw
 from netkit.lab.state import WatchdogState
 
 LEAVES_DRAWN_IN = 2
@@ -19,7 +19,7 @@ SENDERS_PER_LEAF = 2
 class Hop(NamedTuple):
     """A way that is paused, and how many hops its receiver is from the origin."""
 
-    way: Way
+    way: CableDirection
     depth: int
 
 
@@ -34,15 +34,15 @@ class Spread:
     """The storm whose data leaves through one egress port of a switch."""
 
     fabric: Fabric
-    wiring: Wiring
-    egress: End
+    wiring: FabricWiring
+    egress: CableEnd
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
         """Return every way a storm may reach, nearest first; whether it does depends on who has PFC on."""
         steps = self._steps()
         found = [
-            Hop(self.wiring.way_in(End(step.device, port.name)), depth)
+            Hop(self.wiring.way_in(CableEnd(step.device, port.name)), depth)
             for step, depth in steps.items()
             for port in self._ingress(step)
             if (port.peer, port.peer_port) in self._senders
@@ -123,7 +123,7 @@ class Spread:
         nics = host.nics if isinstance(host, Host) else ()
         return next((nic.rail for nic in nics if nic.interface == port.peer_port), -1)
 
-    def _port(self, end: End) -> Port:
+    def _port(self, end: CableEnd) -> Port:
         return next(port for port in self.fabric.switch(end.device).ports if port.name == end.port)
 
 
@@ -135,7 +135,7 @@ HEADROOM_IN_STORM = 0.6
 ENDLESS_MS = 1e9
 INCAST_BURST_MS = 20.0
 INCAST = Pressure(2000.0, 0.5, 1.0, HEADROOM_IN_STORM, INCAST_BURST_MS)
-SideOf = Callable[[End], Side | None]
+SideOf = Callable[[CableEnd], LinkSide | None]
 
 
 @dataclass
@@ -143,11 +143,11 @@ class Weather:
     """The pressure on every way a storm reaches."""
 
     fabric: Fabric
-    wiring: Wiring
+    wiring: FabricWiring
     side_of: SideOf
-    _spreads: dict[End, tuple[Hop, ...]] = field(default_factory=dict)
+    _spreads: dict[CableEnd, tuple[Hop, ...]] = field(default_factory=dict)
 
-    def under(self, active: Iterable[Fault], crowded: Iterable[End] = ()) -> Mapping[int, Pressure]:
+    def under(self, active: Iterable[InjectedFault], crowded: Iterable[CableEnd] = ()) -> Mapping[int, Pressure]:
         """Return the pressure by way for the storms among the active faults, and where many send to one NIC."""
         found: dict[int, Pressure] = {}
         storms = [self._of(fault) for fault in active if fault.name in STORMS]
@@ -155,7 +155,7 @@ class Weather:
             found[way.index] = merged(found.get(way.index), pressure)
         return found
 
-    def _of_incast(self, egress: End) -> Iterator[tuple[Way, Pressure]]:
+    def _of_incast(self, egress: CableEnd) -> Iterator[tuple[CableDirection, Pressure]]:
         """Yield what no mark slows down: it piles up at the egress until pauses hold it."""
         side = self.side_of(egress)
         if side is None or side.is_marking or not side.is_lossless:
@@ -163,8 +163,8 @@ class Weather:
         yield self.wiring.way_out[egress], Pressure(queue_fill=1.0)
         yield from self._upstream(egress, INCAST)
 
-    def _of(self, fault: Fault) -> Iterator[tuple[Way, Pressure]]:
-        end = End(fault.device, fault.port)
+    def _of(self, fault: InjectedFault) -> Iterator[tuple[CableDirection, Pressure]]:
+        end = CableEnd(fault.device, fault.port)
         is_endless = fault.name == "watchdog-trip"
         burst_ms = ENDLESS_MS if is_endless else fault.number("burst_ms")
         share = 1.0 if is_endless else fault.number("share")
@@ -180,7 +180,7 @@ class Weather:
             yield way, Pressure(queue_fill=1.0)
         yield from self._upstream(egress, asked)
 
-    def _upstream(self, egress: End, asked: Pressure) -> Iterator[tuple[Way, Pressure]]:
+    def _upstream(self, egress: CableEnd, asked: Pressure) -> Iterator[tuple[CableDirection, Pressure]]:
         congested = {egress.device}
         for hop in self._hops(egress):
             if hop.way.receiver.device not in congested:
@@ -190,14 +190,14 @@ class Weather:
             if self._is_held(hop.way, pressure):
                 congested.add(hop.way.sender.device)
 
-    def _is_held(self, way: Way, pressure: Pressure) -> bool:
+    def _is_held(self, way: CableDirection, pressure: Pressure) -> bool:
         """Whether the sender stands still, so that what it was to send piles up there."""
         sender, receiver = self.side_of(way.sender), self.side_of(way.receiver)
         if sender is None or receiver is None or not (sender.is_enabled and receiver.is_enabled):
             return False
-        return receiver.is_lossless and sender.heeds(receiver) and not has_tripped(sender, pressure)
+        return receiver.is_lossless and sender.respects(receiver) and not has_tripped(sender, pressure)
 
-    def _hops(self, egress: End) -> tuple[Hop, ...]:
+    def _hops(self, egress: CableEnd) -> tuple[Hop, ...]:
         if egress not in self._spreads:
             self._spreads[egress] = Spread(self.fabric, self.wiring, egress).hops
         return self._spreads[egress]
@@ -231,7 +231,7 @@ MS = 1000
 
 
 @dataclass
-class Trip:
+class QueueStorm:
     """One storm at one queue, from its beginning."""
 
     began_s: float
@@ -253,7 +253,7 @@ class Trip:
 class Watch:
     """All storms of one port."""
 
-    trips: list[Trip] = field(default_factory=list)
+    trips: list[QueueStorm] = field(default_factory=list)
 
     def note(self, times: WatchdogState | None, now_s: float) -> None:
         """Note that a storm rages, with the watchdog's times, or that none does."""
@@ -261,7 +261,7 @@ class Watch:
         if times is None and raging:
             raging.ended_s = now_s
         elif times is not None and not raging:
-            self.trips.append(Trip(now_s, times))
+            self.trips.append(QueueStorm(now_s, times))
 
     def counts(self, now_s: float) -> tuple[int, int]:
         """Return how many storms were detected, and of how many the queue was restored."""

@@ -11,7 +11,7 @@ from netkit.lab.state import PRIORITIES, PortState, QosState, WatchdogState
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class CableEnd:
     """One end of a cable, by the names of the design: a switch port or a host NIC."""
 
     device: str
@@ -22,12 +22,12 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class CableDirection:
     """One direction of a cable. The receiver of the data is who sends pauses on it."""
 
     index: int
-    sender: End
-    receiver: End
+    sender: CableEnd
+    receiver: CableEnd
     speed_gbps: int
     cable: Cable
 
@@ -37,27 +37,30 @@ class Way:
         return self.index ^ 1
 
 
-class Wiring:
+class FabricWiring:
     """All ways of a fabric, and the one each end sends on."""
 
     def __init__(self, fabric: Fabric) -> None:
-        ways: list[Way] = []
+        ways: list[CableDirection] = []
         for link in fabric.links():
-            left, right = End(link.device, link.port), End(link.peer, link.peer_port)
-            ways.append(Way(len(ways), left, right, link.speed_gbps, link.cable))
-            ways.append(Way(len(ways), right, left, link.speed_gbps, link.cable))
+            left, right = CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)
+            ways.append(CableDirection(len(ways), left, right, link.speed_gbps, link.cable))
+            ways.append(CableDirection(len(ways), right, left, link.speed_gbps, link.cable))
         self.ways = tuple(ways)
-        self.way_out: Mapping[End, Way] = {way.sender: way for way in ways}
-        self.ends: Mapping[str, tuple[End, ...]] = {
-            **{host.name: tuple(End(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
-            **{switch.name: tuple(End(switch.name, port.name) for port in switch.ports) for switch in fabric.switches},
+        self.way_out: Mapping[CableEnd, CableDirection] = {way.sender: way for way in ways}
+        self.ends: Mapping[str, tuple[CableEnd, ...]] = {
+            **{host.name: tuple(CableEnd(host.name, nic.interface) for nic in host.nics) for host in fabric.hosts},
+            **{
+                switch.name: tuple(CableEnd(switch.name, port.name) for port in switch.ports)
+                for switch in fabric.switches
+            },
         }
 
-    def way_in(self, end: End) -> Way:
+    def way_in(self, end: CableEnd) -> CableDirection:
         """Return the way an end receives data on."""
         return self.ways[self.way_out[end].opposite]
 
-    def peer(self, end: End) -> End:
+    def peer(self, end: CableEnd) -> CableEnd:
         """Return the other end of a cable."""
         return self.way_out[end].receiver
 
@@ -87,7 +90,7 @@ RESTORATION_MS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LinkSide:
     """What the model needs to know of one end."""
 
     pfc_priorities: frozenset[int]
@@ -108,15 +111,15 @@ class Side:
         """Return whether RoCE data may be paused here."""
         return self.data_priority in self.pfc_priorities
 
-    def heeds(self, receiver: "Side") -> bool:
+    def respects(self, receiver: "LinkSide") -> bool:
         """Return whether this end stands still when the other end asks it to."""
         return self.data_priority == receiver.data_priority and self.is_lossless
 
 
-def of_port(state: PortState, profile: LosslessProfile) -> Side:
+def of_port(state: PortState, profile: LosslessProfile) -> LinkSide:
     """Return the side a switch port is."""
     qos = state.qos
-    return Side(
+    return LinkSide(
         pfc_priorities=qos.pfc_priorities,
         data_priority=_priority(qos.priority_of_dscp, profile.data_dscp),
         cnp_priority=_priority(qos.priority_of_dscp, profile.cnp_dscp),
@@ -130,9 +133,9 @@ def of_port(state: PortState, profile: LosslessProfile) -> Side:
     )
 
 
-def of_nic(settings: NicSettings, profile: LosslessProfile) -> Side:
+def of_nic(settings: NicSettings, profile: LosslessProfile) -> LinkSide:
     """Return the side a host NIC is."""
-    return Side(
+    return LinkSide(
         pfc_priorities=settings.pfc_priorities,
         data_priority=_priority(settings.priority_of_dscp, profile.data_dscp),
         cnp_priority=settings.cnp_priority,

@@ -32,7 +32,7 @@ Answer = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TrafficPair:
     """Who calls whom."""
 
     name: str
@@ -80,7 +80,7 @@ class Caller:
         if self._running:
             raise LabError(Problem("the hosts of this lab call each other already", "end that first"))
         interval_s = float(request["interval_s"])
-        for call in (Call(**one) for one in request["calls"]):
+        for call in (TrafficPair(**one) for one in request["calls"]):
             self._running[call.name] = self._begun(call, interval_s)
         return {}
 
@@ -93,7 +93,7 @@ class Caller:
         heard = [heard_of(name, _told(one), one.began_s, ended_s) for name, one in running.items()]
         return {"heard": [asdict(one) for one in heard]}
 
-    def _begun(self, call: Call, interval_s: float) -> _Running:
+    def _begun(self, call: TrafficPair, interval_s: float) -> _Running:
         words = ["ping", "-n", "-D", "-i", f"{interval_s:g}", "-I", call.interface, "-I", call.source]
         told = tempfile.TemporaryFile()  # noqa: SIM115 (open as long as the call; a pipe would fill up and stop it)
         process = subprocess.Popen(  # noqa: S603

@@ -21,7 +21,7 @@ TRY = """try() {
 
 
 @dataclass(frozen=True, slots=True)
-class Trip:
+class NicPing:
     """A ping from a NIC to a NIC."""
 
     host: str
@@ -30,7 +30,7 @@ class Trip:
     to_nic: Nic
 
 
-def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[Trip]:
+def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[NicPing]:
     """Yield every ordered pair of NICs of different hosts that have a way: on the same rail, or on different ones."""
     known = ways(fabric)
     for host in fabric.hosts:
@@ -38,10 +38,10 @@ def every_trip(fabric: Fabric, *, is_across: bool) -> Iterator[Trip]:
             for other in fabric.hosts:
                 for far in other.nics if other.name != host.name else ():
                     if (far.rail != nic.rail) is is_across and far.leaf in known[nic.leaf]:
-                        yield Trip(host.name, nic, other.name, far)
+                        yield NicPing(host.name, nic, other.name, far)
 
 
-def some_trips(fabric: Fabric) -> Iterator[Trip]:
+def some_trips(fabric: Fabric) -> Iterator[NicPing]:
     """Yield enough to use each NIC and each of its routes' kinds: the next host on the same rail and on the next."""
     known = ways(fabric)
     hosts = fabric.hosts
@@ -53,17 +53,17 @@ def some_trips(fabric: Fabric) -> Iterator[Trip]:
             for rail in dict.fromkeys((nic.rail, across if fabric.cross_rail == "routed" else nic.rail)):
                 far = _on_rail(other, rail)
                 if other.name != host.name and far and far.leaf in known[nic.leaf]:
-                    yield Trip(host.name, nic, other.name, far)
+                    yield NicPing(host.name, nic, other.name, far)
 
 
-def sampled(trips: Sequence[Trip], most: int | None) -> Sequence[Trip]:
+def sampled(trips: Sequence[NicPing], most: int | None) -> Sequence[NicPing]:
     """Return no more trips than that, from among all of them."""
     return trips if most is None or len(trips) <= most else [trips[len(trips) * n // most] for n in range(most)]
 
 
-def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip], packet_bytes: int = 0) -> list[Shortfall]:
+def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[NicPing], packet_bytes: int = 0) -> list[Shortfall]:
     """Ping, all hosts at once, by packets of a size that nobody may cut up; return the trips that got no answer."""
-    by_host: dict[str, list[Trip]] = {}
+    by_host: dict[str, list[NicPing]] = {}
     for trip in trips:
         by_host.setdefault(trip.host, []).append(trip)
     size = f"-M do -s {packet_bytes - HEADERS_BYTES}" if packet_bytes > HEADERS_BYTES else ""
@@ -72,7 +72,7 @@ def unreached(nodes: Mapping[str, LiveNode], trips: Iterable[Trip], packet_bytes
         return [lack for lacks in answers for lack in lacks]
 
 
-def _unreached_from(node: LiveNode, trips: list[Trip], size: str) -> Iterator[Shortfall]:
+def _unreached_from(node: LiveNode, trips: list[NicPing], size: str) -> Iterator[Shortfall]:
     """Ping from all NICs of a host at once, each NIC one destination after the other."""
     words = {f"{trip.nic.interface} {trip.nic.address} {trip.to_nic.address}": trip for trip in trips}
     by_nic: dict[str, list[str]] = {}

@@ -15,14 +15,14 @@ from pathlib import Path
 
 from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError, Problem
-from netkit.lab.folder import INIT, LOG, Job, began_at
+from netkit.lab.folder import INIT, LOG, LabJob, began_at
 from netkit.lab.personality import FIND_ON
 from netkit.lab.system import syscalls
 
 ACCOUNTS = 65535
 
 
-def start(job: Job, run: Callable[[Job], None]) -> None:
+def start(job: LabJob, run: Callable[[LabJob], None]) -> None:
     """Start the keeper of a lab apart from this process, as the second process of namespaces of its own."""
     is_root = os.geteuid() == 0
     ready, told = os.pipe()
@@ -43,7 +43,7 @@ def start(job: Job, run: Callable[[Job], None]) -> None:
     os.waitpid(pid, 0)
 
 
-def _detach(job: Job, run: Callable[[Job], None], told: int, mapped: int, *, is_root: bool) -> None:
+def _detach(job: LabJob, run: Callable[[LabJob], None], told: int, mapped: int, *, is_root: bool) -> None:
     """Become the lab's own tree of processes; never returns."""
     try:
         os.setsid()
@@ -101,7 +101,7 @@ def _redirect(log: Path) -> None:
         os.dup2(descriptor, target)
 
 
-def _be_init(job: Job, run: Callable[[Job], None]) -> None:
+def _be_init(job: LabJob, run: Callable[[LabJob], None]) -> None:
     """Reap what the lab leaves behind; the kernel ends everything else when this process ends. Never returns."""
     os.closerange(3, 256)
     syscalls.set_process_name("netkit-lab-init")

@@ -40,7 +40,7 @@ class InterruptedDumpError(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class KernelLink:
     """One link as the kernel has it."""
 
     is_enabled: bool
@@ -58,14 +58,14 @@ class Link:
     tx_dropped: int
 
 
-def links(namespace: str) -> Mapping[str, Link]:
+def links(namespace: str) -> Mapping[str, KernelLink]:
     """Return the links of a namespace, named by its file such as /proc/1/ns/net."""
     found = {}
     for body in _dumped(namespace, _ROUTE, _GET_LINK, _LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
         _, _, _, flags, _ = _LINK.unpack_from(body)
         told = dict(_attributes(body[_LINK.size :]))
         name = told.get(_NAME, b"").rstrip(b"\0").decode(errors="replace")
-        found[name] = Link(
+        found[name] = KernelLink(
             bool(flags & _IFF_UP),
             bool(flags & _IFF_LOWER_UP),
             told.get(_ADDRESS, b"").hex(":"),

@@ -8,8 +8,8 @@ import errno
 import socket
 from dataclasses import dataclass
 
-from netkit.lab.traffic.flow import Flow, FlowReport
-from netkit.lab.traffic.nic import CE, NOT_ECT, PSN_MODULUS, Nic, Packet, bound, cnp, data, nak, source_port
+from netkit.lab.traffic.flow import FlowReport, TrafficFlow
+from netkit.lab.traffic.nic import CE, NOT_ECT, PSN_MODULUS, Packet, RoceNic, bound, cnp, data, nak, source_port
 
 GAIN = 1 / 16
 FAST_RECOVERIES = 5
@@ -20,7 +20,7 @@ LEAST_SHARE = 1 / 100
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class FlowRate:
     """The rate of one flow, as shares of the rate it was started with."""
 
     current: float = 1.0
@@ -28,19 +28,19 @@ class Rate:
     congestion: float = 1.0
     quiet_periods: int = 0
 
-    def cut(self) -> "Rate":
+    def cut(self) -> "FlowRate":
         """Return the rate after a notification."""
         slower = max(LEAST_SHARE, self.current * (1 - self.congestion / 2))
-        return Rate(slower, self.current, (1 - GAIN) * self.congestion + GAIN, 0)
+        return FlowRate(slower, self.current, (1 - GAIN) * self.congestion + GAIN, 0)
 
-    def recover(self) -> "Rate":
+    def recover(self) -> "FlowRate":
         """Return the rate after a period without one."""
         quiet = self.quiet_periods + 1
         target = self.target if quiet <= FAST_RECOVERIES else min(1.0, self.target + STEP_SHARE)
         faster = (self.current + target) / 2
         # Halving a distance never closes it: what is within a hundredth has arrived.
         current = target if target - faster < LEAST_SHARE else faster
-        return Rate(current, target, (1 - GAIN) * self.congestion, quiet)
+        return FlowRate(current, target, (1 - GAIN) * self.congestion, quiet)
 
     @property
     def is_full(self) -> bool:
@@ -56,7 +56,7 @@ _MOST_LATE_S = 0.02
 class Connection:
     """Both ends of one flow."""
 
-    def __init__(self, flow: Flow, number: int, source: Nic, destination: Nic, now_s: float) -> None:
+    def __init__(self, flow: TrafficFlow, number: int, source: RoceNic, destination: RoceNic, now_s: float) -> None:
         self.flow = flow
         self.receiver_pair = 2 * number % PSN_MODULUS
         self.sender_pair = self.receiver_pair + 1
@@ -65,7 +65,7 @@ class Connection:
         self.due_s = now_s
         self.ends_s = now_s + flow.duration_s
         self._socket: socket.socket | None = None
-        self._rate = self._slowest = Rate()
+        self._rate = self._slowest = FlowRate()
         self._recovers_s = now_s
         self._psn = 0
         self._expected = 0

@@ -19,32 +19,32 @@ from netkit.lab.traffic.flow import (
     Attach,
     Configure,
     Detach,
-    End,
-    Flow,
+    FlowEnd,
     FlowReport,
     NicAddress,
     NicConfig,
     NicReport,
-    Reply,
     Report,
     Start,
     Stop,
+    TrafficFlow,
+    TrafficReply,
 )
-from netkit.lab.traffic.nic import CNP, SEND_ONLY, Nic, Packet, decode, inside, is_nak
+from netkit.lab.traffic.nic import CNP, SEND_ONLY, Packet, RoceNic, decode, inside, is_nak
 
 
-class RefusedError(Exception):
+class TrafficRefusedError(Exception):
     """What was asked is out of bounds or names what does not exist."""
 
 
-class Engine:
+class TrafficEngine:
     """The traffic of a lab. It has no clock and no loop: both come from its caller."""
 
     def __init__(self, poll: select.epoll) -> None:
         self._poll = poll
         self._namespaces: dict[str, str] = {}
-        self._nics: dict[End, Nic] = {}
-        self._by_socket: dict[int, Nic] = {}
+        self._nics: dict[FlowEnd, RoceNic] = {}
+        self._by_socket: dict[int, RoceNic] = {}
         self._flows: dict[str, Connection] = {}
         self._pairs: dict[int, Connection] = {}
         self._due: list[tuple[float, int]] = []
@@ -55,8 +55,8 @@ class Engine:
         self._namespaces[host] = namespace
         with _refusing(f"{host}: cannot attach"), inside(namespace):
             for given in addresses:
-                end = End(host, given.interface)
-                nic = self._nics.setdefault(end, Nic(end, given.address))
+                end = FlowEnd(host, given.interface)
+                nic = self._nics.setdefault(end, RoceNic(end, given.address))
                 nic.address = given.address
                 self._poll.register(nic.open(), select.EPOLLIN)  # a closed socket leaves by itself
             for connection in self._flows.values():
@@ -77,19 +77,21 @@ class Engine:
             self._nics.pop(end).close()
         self._index_sockets()
 
-    def configure(self, end: End, config: NicConfig) -> None:
+    def configure(self, end: FlowEnd, config: NicConfig) -> None:
         """Set how a NIC behaves from now on."""
         self._nic(end).config = config
 
-    def start(self, flows: Iterable[Flow], now_s: float) -> None:
+    def start(self, flows: Iterable[TrafficFlow], now_s: float) -> None:
         """Start flows; one whose name is taken replaces the other."""
         asked = {flow.name: flow for flow in flows}
         running = {name: connection.flow for name, connection in self._flows.items()} | asked
         if len(running) > MOST_FLOWS:
-            raise RefusedError(f"{len(running)} flows are more than the {MOST_FLOWS} a lab runs; stop some first")
+            raise TrafficRefusedError(
+                f"{len(running)} flows are more than the {MOST_FLOWS} a lab runs; stop some first"
+            )
         total_pps = sum(flow.rate_pps for flow in running.values())
         if total_pps > MOST_TOTAL_PPS:
-            raise RefusedError(
+            raise TrafficRefusedError(
                 f"flows of {total_pps:.0f} packets a second together are more than {MOST_TOTAL_PPS}; lower their rates"
             )
         ends = [(self._nic(flow.source), self._nic(flow.destination)) for flow in asked.values()]
@@ -105,7 +107,7 @@ class Engine:
         try:
             for host, connections in by_host.items():
                 self._begin(host, connections)
-        except RefusedError:
+        except TrafficRefusedError:
             self.stop(asked)
             raise
 
@@ -165,7 +167,7 @@ class Engine:
         for nic in self._nics.values():
             nic.close()
 
-    def _take(self, nic: Nic, arrived: Packet, tos: int, now_s: float) -> None:
+    def _take(self, nic: RoceNic, arrived: Packet, tos: int, now_s: float) -> None:
         connection = self._pairs.get(arrived.queue_pair)
         if connection is None:
             return
@@ -193,10 +195,10 @@ class Engine:
     def _index_sockets(self) -> None:
         self._by_socket = {nic.socket.fileno(): nic for nic in self._nics.values() if nic.socket is not None}
 
-    def _nic(self, end: End) -> Nic:
+    def _nic(self, end: FlowEnd) -> RoceNic:
         nic = self._nics.get(end)
         if nic is None:
-            raise RefusedError(f"{end} is not attached; attach the host first")
+            raise TrafficRefusedError(f"{end} is not attached; attach the host first")
         return nic
 
 
@@ -206,7 +208,7 @@ def _refusing(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise RefusedError(f"{what}: {error.strerror or error}") from error
+        raise TrafficRefusedError(f"{what}: {error.strerror or error}") from error
 
 
 _TICK_S = 0.01
@@ -216,7 +218,7 @@ _TICK_S = 0.01
 def serve(commands: int, replies: int) -> None:
     """Serve until the commands end."""
     poll, text = select.epoll(), b""
-    engine = Engine(poll)
+    engine = TrafficEngine(poll)
     poll.register(commands, select.EPOLLIN)
     try:
         while True:
@@ -245,18 +247,18 @@ def _wait_s(due_s: float | None) -> float | None:
     return max(0.0, tick_s - time.monotonic())
 
 
-def _obey(engine: Engine, line: bytes) -> Reply:
+def _obey(engine: TrafficEngine, line: bytes) -> TrafficReply:
     try:
         return _do(engine, line)
-    except RefusedError as error:
-        return Reply(error=str(error))
+    except TrafficRefusedError as error:
+        return TrafficReply(error=str(error))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))
-        return Reply(error=f"{place}: {first['msg']}")
+        return TrafficReply(error=f"{place}: {first['msg']}")
 
 
-def _do(engine: Engine, line: bytes) -> Reply:
+def _do(engine: TrafficEngine, line: bytes) -> TrafficReply:
     match COMMANDS.validate_json(line):
         case Attach(host=host, namespace=namespace, nics=nics):
             engine.attach(host, namespace, nics)
@@ -269,11 +271,11 @@ def _do(engine: Engine, line: bytes) -> Reply:
         case Stop(names=names):
             engine.stop(names or engine.names())
         case Report(host=host, has_flows=has_flows):
-            return Reply(nics=engine.nic_reports(host), flows=engine.flow_reports() if has_flows else ())
-    return Reply()
+            return TrafficReply(nics=engine.nic_reports(host), flows=engine.flow_reports() if has_flows else ())
+    return TrafficReply()
 
 
-def _reply(descriptor: int, reply: Reply) -> None:
+def _reply(descriptor: int, reply: TrafficReply) -> None:
     left = REPLIES.dump_json(reply) + b"\n"
     while left:
         left = left[os.write(descriptor, left) :]

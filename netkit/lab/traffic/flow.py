@@ -17,7 +17,7 @@ Loss = Literal["", "sent", "received"]
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class FlowEnd:
     """A NIC of a host."""
 
     host: str
@@ -36,12 +36,12 @@ class NicAddress:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class TrafficFlow:
     """A stream of packets from one NIC to another, which ends by itself."""
 
     name: str
-    source: End
-    destination: End
+    source: FlowEnd
+    destination: FlowEnd
     rate_pps: Annotated[float, Field(gt=0, le=1000)] = 1.0
     size_bytes: Annotated[int, Field(ge=0, le=4096)] = 256
     duration_s: Annotated[float, Field(gt=0, le=86400)] = 60.0
@@ -104,7 +104,7 @@ class Detach:
 class Configure:
     """Set how a NIC behaves."""
 
-    nic: End
+    nic: FlowEnd
     config: NicConfig
     op: Literal["configure"] = "configure"
 
@@ -113,7 +113,7 @@ class Configure:
 class Start:
     """Start flows, all of them or none."""
 
-    flows: tuple[Flow, ...]
+    flows: tuple[TrafficFlow, ...]
     op: Literal["start"] = "start"
 
 
@@ -135,7 +135,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TrafficReply:
     """The answer to a command: what was asked for, or why it was refused."""
 
     error: str = ""
@@ -146,4 +146,4 @@ class Reply:
 Command = Attach | Detach | Configure | Start | Stop | Report
 
 COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="op")])
-REPLIES: TypeAdapter[Reply] = TypeAdapter(Reply)
+REPLIES: TypeAdapter[TrafficReply] = TypeAdapter(TrafficReply)

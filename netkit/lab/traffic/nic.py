@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from netkit.lab.model.inputs import NicTraffic
 from netkit.lab.state import PRIORITIES
 from netkit.lab.system import syscalls
-from netkit.lab.traffic.flow import End, NicConfig
+from netkit.lab.traffic.flow import FlowEnd, NicConfig
 
 PORT = 4791
 SEND_ONLY = 0x04
@@ -152,10 +152,10 @@ def bound(address: str, port: int, interface: str) -> socket.socket:
     return found
 
 
-class Nic:
+class RoceNic:
     """A NIC that sends and receives RoCEv2."""
 
-    def __init__(self, end: End, address: str) -> None:
+    def __init__(self, end: FlowEnd, address: str) -> None:
         self.end = end
         self.address = address
         self.config = NicConfig()

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.errors import LabError, Problem
-from netkit.lab.traffic.flow import MOST_TOTAL_PPS, End, Flow, NicAddress
+from netkit.lab.traffic.flow import MOST_TOTAL_PPS, FlowEnd, NicAddress, TrafficFlow
 from netkit.lab.traffic.marking import line_rate_pps
 
 STEADY = "steady"
@@ -19,19 +19,19 @@ def addresses(host: Host) -> tuple[NicAddress, ...]:
     return tuple(NicAddress(nic.interface, nic.address) for nic in host.nics)
 
 
-def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[Flow, ...]:
+def steady(fabric: Fabric, duration_s: float = DAY_S) -> tuple[TrafficFlow, ...]:
     """Return a ring on every rail: each NIC sends to one of its rail, behind another leaf where there is one."""
     pairs = [pair for rail in fabric.rails for pair in _ring(_members(fabric, rail.number))]
     rate_pps = min(STEADY_PPS, MOST_TOTAL_PPS * STEADY_SHARE / max(len(pairs), 1))
     return tuple(
-        Flow(f"{STEADY} {source} {destination}", source, destination, rate_pps, duration_s=duration_s)
+        TrafficFlow(f"{STEADY} {source} {destination}", source, destination, rate_pps, duration_s=duration_s)
         for source, destination in pairs
     )
 
 
-def incast(fabric: Fabric, target: End, senders: int, duration_s: float = 60.0) -> tuple[Flow, ...]:
+def incast(fabric: Fabric, target: FlowEnd, senders: int, duration_s: float = 60.0) -> tuple[TrafficFlow, ...]:
     """Return flows at line rate from several NICs of a rail to one; NICs behind other leaves send first."""
-    own = next((nic for host in fabric.hosts for nic in host.nics if End(host.name, nic.interface) == target), None)
+    own = next((nic for host in fabric.hosts for nic in host.nics if FlowEnd(host.name, nic.interface) == target), None)
     if own is None or senders < 1:
         raise LabError(Problem(f"no incast of {senders} senders to {target}", "name a NIC as HOST:NIC, and a sender"))
     others = [(end, nic) for end, nic in _members(fabric, own.rail) if end != target]
@@ -40,15 +40,16 @@ def incast(fabric: Fabric, target: End, senders: int, duration_s: float = 60.0) 
     chosen = sorted(others, key=lambda member: member[1].leaf == own.leaf)[:senders]
     rate_pps = min(_line_rate_pps(fabric, own), MOST_TOTAL_PPS * (1 - STEADY_SHARE) / max(len(chosen), 1))
     return tuple(
-        Flow(f"incast {source} {target}", source, target, rate_pps, duration_s=duration_s) for source, _ in chosen
+        TrafficFlow(f"incast {source} {target}", source, target, rate_pps, duration_s=duration_s)
+        for source, _ in chosen
     )
 
 
-def _members(fabric: Fabric, rail: int) -> list[tuple[End, Nic]]:
-    return [(End(host.name, nic.interface), nic) for host in fabric.hosts for nic in host.nics if nic.rail == rail]
+def _members(fabric: Fabric, rail: int) -> list[tuple[FlowEnd, Nic]]:
+    return [(FlowEnd(host.name, nic.interface), nic) for host in fabric.hosts for nic in host.nics if nic.rail == rail]
 
 
-def _ring(members: list[tuple[End, Nic]]) -> Iterator[tuple[End, End]]:
+def _ring(members: list[tuple[FlowEnd, Nic]]) -> Iterator[tuple[FlowEnd, FlowEnd]]:
     leaves = [nic.leaf for _, nic in members]
     nth_of_leaf = [leaves[:index].count(leaf) for index, leaf in enumerate(leaves)]
     ordered = sorted(zip(nth_of_leaf, leaves, members, strict=True), key=lambda entry: entry[:2])

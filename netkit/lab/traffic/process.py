@@ -19,15 +19,15 @@ from netkit.lab.traffic.flow import (
     Command,
     Configure,
     Detach,
-    End,
-    Flow,
+    FlowEnd,
     FlowReport,
     NicAddress,
     NicConfig,
-    Reply,
     Report,
     Start,
     Stop,
+    TrafficFlow,
+    TrafficReply,
 )
 
 _DEADLINE_S = 60.0
@@ -59,11 +59,11 @@ class TrafficProcess:
         """Forget a host, its counts and its flows."""
         self._ask(Detach(host))
 
-    def configure(self, nic: End, config: NicConfig) -> None:
+    def configure(self, nic: FlowEnd, config: NicConfig) -> None:
         """Set how a NIC behaves from now on."""
         self._ask(Configure(nic, config))
 
-    def start(self, flows: Iterable[Flow]) -> None:
+    def start(self, flows: Iterable[TrafficFlow]) -> None:
         """Start flows, all of them or none; one whose name is taken replaces the other."""
         self._ask(Start(tuple(flows)))
 
@@ -80,9 +80,9 @@ class TrafficProcess:
         """Return what each NIC of a host counted, by interface."""
         return {report.interface: report.traffic for report in self._ask(Report(host)).nics}
 
-    def all_traffic(self) -> Mapping[End, NicTraffic]:
+    def all_traffic(self) -> Mapping[FlowEnd, NicTraffic]:
         """Return what every NIC of the lab counted."""
-        return {End(report.host, report.interface): report.traffic for report in self._ask(Report()).nics}
+        return {FlowEnd(report.host, report.interface): report.traffic for report in self._ask(Report()).nics}
 
     def flows(self) -> Mapping[str, FlowReport]:
         """Return how the flows that run are doing."""
@@ -108,14 +108,14 @@ class TrafficProcess:
     ) -> None:
         self.close()
 
-    def _ask(self, command: Command) -> Reply:
+    def _ask(self, command: Command) -> TrafficReply:
         with self._lock:
             reply = self._exchange(COMMANDS.dump_json(command) + b"\n")
         if reply.error:
             raise LabError(Problem(f"traffic: {reply.error}"))
         return reply
 
-    def _exchange(self, line: bytes) -> Reply:
+    def _exchange(self, line: bytes) -> TrafficReply:
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None or stdin.closed:
             raise LabError(Problem("the traffic process has ended", "bring the lab down and up again"))

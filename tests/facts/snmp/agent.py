@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Facts
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp.agent import SnmpAgent
 from netkit.lab.agents.snmp.objects import Surroundings
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState
+from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.driver import SnmpViewer
 from netkit.platforms.snmp.facts.views import views
@@ -23,7 +23,7 @@ from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_no
 needs_snmpd = [needs_namespaces, pytest.mark.skipif(not shutil.which("snmpd"), reason="snmpd is not installed")]
 ADDRESS = "127.93.11.2"
 PATIENCE_S = 120
-WATCHER = SnmpUser("watcher", "auth 'se\"cret\\1", "privacy-secret")
+WATCHER = SnmpV3User("watcher", "auth 'se\"cret\\1", "privacy-secret")
 COMMUNITY = Community("fabric-ro")
 USER = User(WATCHER.name, WATCHER.auth_secret, priv=WATCHER.priv_secret)
 SNMP = SnmpState(users=(WATCHER,), communities=(COMMUNITY.word,))
@@ -46,9 +46,9 @@ def serving(platform: str, folder: Path) -> Iterator[SnmpAgent]:
 
 
 def surroundings(node: ScratchNode) -> Surroundings:
-    host = Chassis("mac", "02:00:00:00:00:09", "gpu01", "linux")
-    beside = Neighbor("k1", host, "mac", "02:00:00:00:00:0a", "rail0")
-    return Surroundings(node.kernel_names, Chassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside,))
+    host = LldpChassis("mac", "02:00:00:00:00:09", "gpu01", "linux")
+    beside = LldpNeighbor("k1", host, "mac", "02:00:00:00:00:0a", "rail0")
+    return Surroundings(node.kernel_names, LldpChassis("mac", "02:00:00:00:00:01", "leaf", "a switch"), (beside,))
 
 
 def state(platform: str) -> SwitchState:

@@ -9,14 +9,14 @@ from typing import Any
 from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
 from netkit.lab.layout import kernel_name
-from netkit.lab.node import Done, RefusedError
+from netkit.lab.node import ConfigRefusedError, ProgramResult
 from netkit.lab.personalities.eos.personality import Eos
 from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    Limits,
     ModuleReading,
+    ModuleThresholds,
     NicReading,
     PortReading,
     PriorityReading,
@@ -28,7 +28,7 @@ from netkit.lab.state import SwitchState
 from netkit.render import Engine, render
 from tests import intents
 
-LIMITS = Limits(-10.0, -8.0, 4.0, 5.0)
+LIMITS = ModuleThresholds(-10.0, -8.0, 4.0, 5.0)
 MODULE = ModuleReading(
     kind="optic",
     identifier="OSFP",
@@ -42,11 +42,11 @@ MODULE = ModuleReading(
     temperature_c=41.5,
     voltage_v=3.3,
     lanes=tuple(LaneReading(-1.0 - lane / 10, 0.5, 7.1) for lane in range(4)),
-    temperature_limits=Limits(-5, 0, 70, 75),
-    voltage_limits=Limits(2.97, 3.135, 3.465, 3.63),
+    temperature_limits=ModuleThresholds(-5, 0, 70, 75),
+    voltage_limits=ModuleThresholds(2.97, 3.135, 3.465, 3.63),
     rx_limits=LIMITS,
     tx_limits=LIMITS,
-    bias_limits=Limits(1, 2, 12, 14),
+    bias_limits=ModuleThresholds(1, 2, 12, 14),
 )
 EIGHT = range(8)
 
@@ -74,9 +74,9 @@ class RecordedNode:
     def file(self, path: str) -> Path:
         return self.saved / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         del stdin, timeout_s
-        return Done(0, self.answers.get(" ".join(command), "{}"), "")
+        return ProgramResult(0, self.answers.get(" ".join(command), "{}"), "")
 
     def spawn(self, name: str, *command: str) -> None:
         self.spawned[name] = command
@@ -96,7 +96,7 @@ class RecordedNode:
 
     def realise(self, state: SwitchState) -> None:
         if self.refuses and state.hostname != "localhost":
-            raise RefusedError(self.refuses)
+            raise ConfigRefusedError(self.refuses)
         self.states.append(state)
 
     def ports(self) -> tuple[PortReading, ...]:

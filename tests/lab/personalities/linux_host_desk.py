@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.lab.node import Done
-from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.node import ProgramResult
+from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personalities.linux_host.tools import TOOLS
-from netkit.lab.reading import FecReading, LaneReading, Limits, ModuleReading, NicReading, PortReading, TrafficReading
+from netkit.lab.reading import (
+    FecReading,
+    LaneReading,
+    ModuleReading,
+    ModuleThresholds,
+    NicReading,
+    PortReading,
+    TrafficReading,
+)
 from netkit.lab.state import SwitchState
 from netkit.render import Engine
 from netkit.render.views import host_views
@@ -29,11 +37,11 @@ OPTIC = ModuleReading(
     temperature_c=54.0,
     voltage_v=3.3,
     lanes=LANES,
-    temperature_limits=Limits(-10, 0, 70, 80),
-    voltage_limits=Limits(2.97, 3.135, 3.465, 3.63),
-    rx_limits=Limits(-8.9, -5.9, 4.0, 5.0),
-    tx_limits=Limits(-5.9, -2.9, 4.0, 5.0),
-    bias_limits=Limits(10, 15, 125, 130),
+    temperature_limits=ModuleThresholds(-10, 0, 70, 80),
+    voltage_limits=ModuleThresholds(2.97, 3.135, 3.465, 3.63),
+    rx_limits=ModuleThresholds(-8.9, -5.9, 4.0, 5.0),
+    tx_limits=ModuleThresholds(-5.9, -2.9, 4.0, 5.0),
+    bias_limits=ModuleThresholds(10, 15, 125, 130),
 )
 COPPER = replace(
     OPTIC,
@@ -80,7 +88,7 @@ class Desk:
     def file(self, path: str) -> Path:
         return self.saved / "root" / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:
         raise AssertionError(f"nothing runs on a desk: {command} {stdin} {timeout_s}")
 
     def spawn(self, name: str, *command: str) -> None:
@@ -170,7 +178,7 @@ class Typed:
         return self.root / path.lstrip("/")
 
 
-def type_at(machine: Machine, line: str, answer: str = "") -> tuple[int, Typed]:
+def type_at(machine: HostMachine, line: str, answer: str = "") -> tuple[int, Typed]:
     """Run a NIC tool; return its exit code and what it printed."""
     program, *words = line.split()
     call = Typed(program, tuple(words), answer=answer, root=machine.node.file("/"))

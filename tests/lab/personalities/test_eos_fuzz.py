@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from netkit.lab.personalities.eos.configuration import Editor, body, grammar_of
 from netkit.lab.personalities.eos.personality import Eos
-from netkit.lab.personalities.eos.reply import CommandError
+from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.switch_state import switch_state
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric, switch_on
 
@@ -44,14 +44,14 @@ LINES = st.builds(
 @settings(max_examples=150)
 @given(st.lists(LINES, max_size=25))
 def test_what_is_taken_prints_as_itself(typed: list[str]) -> None:
-    root = Section()
+    root = EosSection()
     grammar = grammar_of(SWITCH)
     editor = Editor(grammar, PORTS, root)
     for line in typed:
-        with contextlib.suppress(CommandError):
+        with contextlib.suppress(EosCommandError):
             editor.type(line)
     text = body(root)
-    again = Section()
+    again = EosSection()
     second = Editor(grammar, PORTS, again)
     for line in text.splitlines():
         if line.strip() not in {"end", "exit"}:

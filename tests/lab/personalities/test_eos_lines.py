@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from netkit.design import Fabric
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.eos.personality import Eos
-from netkit.lab.personalities.eos.reply import CommandError
+from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.personalities.eos.views import catalog
 from netkit.lab.state import SwitchState
@@ -69,7 +69,7 @@ def seen(eos: Eos) -> dict[str, Any]:
             continue
         try:
             reply = terminal.run(form)
-        except CommandError as error:
+        except EosCommandError as error:
             shown[form] = str(error)
             continue
         shown[form] = MOVING.sub("", json.dumps(reply.data)) + MOVING.sub("", reply.text)
@@ -83,7 +83,7 @@ def started(fabric: Fabric, name: str, text: str, folder: Path) -> tuple[Eos, Sw
     try:
         eos.provision({"eos.cfg": text})
         eos.boot()
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         return str(error)
     return eos, node.state
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.eos.configuration import body
 from netkit.lab.personalities.eos.personality import Eos
 from tests.lab.personalities.eos_node import RecordedNode, ask, config_of, eos_fabric, errors, result, switch_on, texts
@@ -268,7 +268,7 @@ def test_a_refusal_of_the_node_leaves_everything_as_it_was(tmp_path: Path) -> No
     before = running(eos)
     edit(eos, "job", "hostname other")
     node.refuses = "no room"
-    with pytest.raises(RefusedError, match="no room"):
+    with pytest.raises(ConfigRefusedError, match="no room"):
         eos.machine.apply(eos.machine.session("job").config)
     node.refuses = ""
     assert running(eos) == before
@@ -356,8 +356,8 @@ def test_a_factory_fresh_switch_can_be_reached(tmp_path: Path) -> None:
 
 def test_files_that_are_none_of_its_own_are_refused(tmp_path: Path) -> None:
     node = RecordedNode(eos_fabric().switch("leaf01"), tmp_path)
-    with pytest.raises(RefusedError, match=r"eos\.cfg"):
+    with pytest.raises(ConfigRefusedError, match=r"eos\.cfg"):
         Eos(node).provision({"startup.yaml": ""})
     wrong = config_of(eos_fabric(), "leaf01").replace("mtu 9214", "mtu lots")
-    with pytest.raises(RefusedError, match="line 76: mtu lots: Invalid input"):
+    with pytest.raises(ConfigRefusedError, match="line 76: mtu lots: Invalid input"):
         Eos(node).provision({"eos.cfg": wrong})

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric
 from netkit.lab.layout import kernel_name
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.frr import engine, files, netplan
-from netkit.lab.personalities.frr.engine import Told
+from netkit.lab.personalities.frr.engine import FrrDeclaredState
 from netkit.lab.personalities.frr.netplan import Netplan
 from netkit.render import Engine, render
 from tests import intents
@@ -51,7 +51,7 @@ def frr_fabric(attachment: str) -> Fabric:
     return intents.fabric(intents.on_platform("frr", "8.4.4", {"attachment": attachment}))
 
 
-def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> Told | str:
+def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> FrrDeclaredState | str:
     """Return what files make of a switch, or why they are refused."""
     kernel_names = {port.name: kernel_name(port.name) for port in fabric.switch(name).ports}
     placed = {files.PLACES[file]: text for file, text in texts.items()}
@@ -59,9 +59,9 @@ def become(fabric: Fabric, name: str, texts: Mapping[str, str]) -> Told | str:
         for place, text in placed.items():
             wrong = list(files.complaints(place, text))
             if wrong:
-                raise RefusedError("\n".join(wrong))
+                raise ConfigRefusedError("\n".join(wrong))
         return engine.of_files(placed, name, kernel_names)
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         return str(error)
 
 
@@ -71,7 +71,7 @@ def test_rendered_files_are_taken(attachment: str, name: str) -> None:
     fabric = frr_fabric(attachment)
     texts = texts_of(fabric, name)
     found = become(fabric, name, texts)
-    assert isinstance(found, Told), found
+    assert isinstance(found, FrrDeclaredState), found
     switch = fabric.switch(name)
     assert found.state.frr == texts["frr.conf"]
     assert found.state.loopback_addresses == (f"{switch.loopback}/32",)
@@ -115,7 +115,7 @@ def test_every_line_counts_or_has_an_excuse(attachment: str, name: str) -> None:
     fabric = frr_fabric(attachment)
     texts = texts_of(fabric, name)
     whole = become(fabric, name, texts)
-    assert isinstance(whole, Told), whole
+    assert isinstance(whole, FrrDeclaredState), whole
     swallowed, needless = [], []
     for file, line, rest in without(texts):
         is_same = become(fabric, name, rest) == whole
@@ -154,7 +154,7 @@ def test_what_is_unknown_is_refused(file: str, before: str, after: str, complain
 
 def test_a_switch_without_files_has_every_port_down() -> None:
     found = become(frr_fabric("p2p"), "leaf01", {})
-    assert isinstance(found, Told)
+    assert isinstance(found, FrrDeclaredState)
     assert {port.is_enabled for port in found.state.ports} == {False}
     assert (found.state.frr, found.state.snmp) == ("", None)
     assert found.daemons == {"zebra", "staticd"}
@@ -171,5 +171,5 @@ KEYS = st.sampled_from([*netplan.SECTIONS, *netplan.SHARED, *netplan.BRIDGE_ONLY
 @given(st.text() | st.dictionaries(KEYS, st.dictionaries(KEYS, JSON | st.dictionaries(KEYS, JSON))).map(repr))
 def test_any_netplan_is_taken_or_refused(text: str) -> None:
     for whole in (text, f"network: {text}"):
-        with contextlib.suppress(RefusedError):
+        with contextlib.suppress(ConfigRefusedError):
             assert isinstance(netplan.parse(whole, ("swp1",)), Netplan)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from netkit.design.fabric import Fabric
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.linux_host import disk
 from netkit.lab.personalities.linux_host.declared import Declared, declare
 from netkit.lab.personalities.linux_host.networkd import generator
@@ -66,7 +66,7 @@ def test_each_line_that_is_left_out_is_missed(variant: str, tmp_path: Path) -> N
         checked += 1
         try:
             is_missed = read(changed, built, tmp_path) != whole
-        except RefusedError:
+        except ConfigRefusedError:
             is_missed = True
         if is_missed == is_cosmetic(name, line):
             unseen.append((name, line))
@@ -144,7 +144,7 @@ def test_what_no_program_understands_is_refused(
     files = rendered(built, built.hosts[0])
     assert before in files[name]
     changed = {**files, name: files[name].replace(before, after, 1)}
-    with pytest.raises(RefusedError) as refusal:
+    with pytest.raises(ConfigRefusedError) as refusal:
         read(changed, built, tmp_path)
     assert problem in str(refusal.value)
 
@@ -152,7 +152,7 @@ def test_what_no_program_understands_is_refused(
 def test_a_file_without_a_place_is_refused(tmp_path: Path) -> None:
     built = small()
     files = {**rendered(built, built.hosts[0]), "extra.conf": "x\n"}
-    with pytest.raises(RefusedError, match=r"extra\.conf: install\.txt does not say where it goes"):
+    with pytest.raises(ConfigRefusedError, match=r"extra\.conf: install\.txt does not say where it goes"):
         read(files, built, tmp_path)
 
 
@@ -161,7 +161,7 @@ def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     files = rendered(built, built.hosts[0])
     files["nccl.conf"] += "NICKEL=1\n"
     files["mlxconfig.conf"] += "LINK_TYPE_P1=IB4\n"
-    with pytest.raises(RefusedError) as refusal:
+    with pytest.raises(ConfigRefusedError) as refusal:
         read(files, built, tmp_path)
     assert str(refusal.value).splitlines() == [
         "etc/netkit/mlxconfig.conf: LINK_TYPE_P1=IB4 is unknown to the NICs",

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import systemd_run, udev, unit_file
 from netkit.lab.personalities.linux_host.systemctl import systemctl
-from netkit.lab.personalities.linux_host.units import EXITED, State, Units
+from netkit.lab.personalities.linux_host.units import EXITED, Units, UnitState
 from tests.lab.personalities.linux_host_desk import Desk, Typed, small
 
 UNIT = """[Unit]
@@ -43,9 +43,9 @@ class Host:
         answer = systemctl if program == "systemctl" else systemd_run.systemd_run
         return answer(self.units, call), call.printed, call.complained
 
-    def _run(self, command: list[str]) -> Done:
+    def _run(self, command: list[str]) -> ProgramResult:
         self.ran.append(command)
-        return Done(self.exit_code, "said\n", "")
+        return ProgramResult(self.exit_code, "said\n", "")
 
 
 @pytest.fixture
@@ -69,11 +69,11 @@ def test_a_oneshot_unit_runs_once_and_stays_active(host: Host) -> None:
 
 def test_what_another_kind_of_host_does_to_restart_a_unit_is_what_systemctl_does(host: Host) -> None:
     class Others(Units):
-        def restart(self, name: str) -> State:
+        def restart(self, name: str) -> UnitState:
             host.ran.append(["its", "own", name])
             return EXITED
 
-    host.units = Others(host.desk, lambda _command: Done(1, "", ""))
+    host.units = Others(host.desk, lambda _command: ProgramResult(1, "", ""))
     for verb in ("start", "restart", "reload", "reload-or-restart"):
         assert host.type(f"systemctl {verb} say@a") == (0, "", "")
     assert host.ran == [["its", "own", "say@a.service"]] * 4
@@ -167,7 +167,7 @@ def test_no_rules_break_the_reader(text: str) -> None:
         found = udev.rules(text)
     except udev.RuleError:
         return
-    assert isinstance(udev.apply(found, udev.network_device("rail0", "0000:18:00.0")), udev.Outcome)
+    assert isinstance(udev.apply(found, udev.network_device("rail0", "0000:18:00.0")), udev.UdevOutcome)
 
 
 def test_rules_name_what_they_match_and_skip_to_labels() -> None:
@@ -180,7 +180,7 @@ def test_rules_name_what_they_match_and_skip_to_labels() -> None:
     )
     rules = udev.rules(text)
     found = udev.apply(rules, udev.network_device("eth0", "0000:18:00.0"))
-    assert found == udev.Outcome("rail0", "x", ("a@.service", "b.service"), ("/bin/say eth0",))
-    assert udev.apply(rules, udev.rdma_device("mlx5_0", "0000:18:00.0")) == udev.Outcome(
+    assert found == udev.UdevOutcome("rail0", "x", ("a@.service", "b.service"), ("/bin/say eth0",))
+    assert udev.apply(rules, udev.rdma_device("mlx5_0", "0000:18:00.0")) == udev.UdevOutcome(
         "", "", (), ("/bin/say mlx5_0",)
     )

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.lab.personalities.linux_host import mlnx_qos, mlxlink
-from netkit.lab.personalities.linux_host.machine import Machine, NicState
+from netkit.lab.personalities.linux_host.machine import HostMachine, VolatileNicSettings
 from netkit.lab.personalities.linux_host.rdma import active_mtu
 from netkit.lab.personalities.linux_host.tools import TOOLS
 from tests.lab.personalities.linux_host_desk import COPPER, Desk, Typed, small, type_at
@@ -18,17 +18,17 @@ FULL_QOS = Path(__file__).with_name("linux_host").joinpath("mlnx_qos.txt").read_
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    return Machine(Desk(small().hosts[0], tmp_path))
+def machine(tmp_path: Path) -> HostMachine:
+    return HostMachine(Desk(small().hosts[0], tmp_path))
 
 
-def ask(machine: Machine, line: str) -> str:
+def ask(machine: HostMachine, line: str) -> str:
     code, call = type_at(machine, line)
     assert (code, call.complained) == (0, ""), call.complained
     return call.printed
 
 
-def refusal(machine: Machine, line: str) -> str:
+def refusal(machine: HostMachine, line: str) -> str:
     before = {name: card.state for name, card in machine.cards.items()}
     code, call = type_at(machine, line)
     assert code != 0
@@ -36,7 +36,7 @@ def refusal(machine: Machine, line: str) -> str:
     return call.complained
 
 
-def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: Machine) -> None:
+def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: HostMachine) -> None:
     ask(machine, "mlnx_qos -i rail0 -d os")
     ask(machine, "mlnx_qos -i rail0 --trust dscp --pfc 0,0,0,1,0,0,0,0")
     told = ask(
@@ -44,15 +44,15 @@ def test_mlnx_qos_sets_what_it_is_told_and_prints_the_whole_state(machine: Machi
     )
     assert told == FULL_QOS
     assert ask(machine, "mlnx_qos -i rail0") == FULL_QOS
-    assert machine.cards["rail1"].state == NicState()
+    assert machine.cards["rail1"].state == VolatileNicSettings()
 
 
-def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(machine: Machine) -> None:
+def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(machine: HostMachine) -> None:
     ask(machine, "mlnx_qos -i rail0 --dscp2prio set,30,2 --dscp2prio set,31,7")
     state = machine.cards["rail0"].state
     assert (state.trust, state.priority_of_dscp[30], state.priority_of_dscp[31]) == ("dscp", 2, 7)
     ask(machine, "mlnx_qos -i rail0 --dscp2prio flush")
-    assert machine.cards["rail0"].state == NicState()
+    assert machine.cards["rail0"].state == VolatileNicSettings()
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_mlnx_qos_maps_single_code_points_and_forgets_the_map_with_the_trust(mac
         ("--pfc 0,0,0,1,0,0,0,0", "Interface name is required"),
     ],
 )
-def test_mlnx_qos_refuses_what_the_real_one_refuses(machine: Machine, arguments: str, complaint: str) -> None:
+def test_mlnx_qos_refuses_what_the_real_one_refuses(machine: HostMachine, arguments: str, complaint: str) -> None:
     assert complaint in refusal(machine, f"mlnx_qos {arguments}")
 
 
@@ -86,8 +86,8 @@ WORDS = st.one_of(st.sampled_from(OPTIONS), st.from_regex(r"[0-9a-z:,=-]{0,20}",
 @settings(max_examples=300)
 def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
     try:
-        state = mlnx_qos.change(NicState(), mlnx_qos.parse(words).settings)
-    except mlnx_qos.UsageError:
+        state = mlnx_qos.change(VolatileNicSettings(), mlnx_qos.parse(words).settings)
+    except mlnx_qos.MlnxQosUsageError:
         return
     assert mlnx_qos.show(state).startswith("DCBX mode: ")
 
@@ -95,7 +95,7 @@ def test_no_arguments_break_mlnx_qos(words: list[str]) -> None:
 @given(st.sampled_from(sorted(TOOLS)), st.lists(st.text(max_size=12), max_size=6))
 @settings(max_examples=400)
 def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, program: str, words: list[str]) -> None:
-    machine = Machine(Desk(small().hosts[0], tmp_path_factory.mktemp("desk")))
+    machine = HostMachine(Desk(small().hosts[0], tmp_path_factory.mktemp("desk")))
     known = ["rail0" if word.startswith("r") else word for word in words]
     call = Typed(program, tuple(known), root=tmp_path_factory.getbasetemp())
     if program == "ethtool" and "rail0" not in known[:2]:
@@ -103,7 +103,7 @@ def test_no_arguments_break_a_tool(tmp_path_factory: pytest.TempPathFactory, pro
     assert isinstance(TOOLS[program](machine, call), int)
 
 
-def test_dcb_and_mlnx_qos_show_the_same_nic(machine: Machine) -> None:
+def test_dcb_and_mlnx_qos_show_the_same_nic(machine: HostMachine) -> None:
     ask(machine, "dcb dcbx set dev rail0 host ieee")
     ask(machine, "dcb app replace dev rail0 dscp-prio 26:3 48:6")
     ask(machine, "dcb pfc set dev rail0 prio-pfc all:off 3:on")
@@ -124,7 +124,7 @@ def test_dcb_and_mlnx_qos_show_the_same_nic(machine: Machine) -> None:
     assert refusal(machine, "dcb pfc set dev rail0 prio-pfc 9:on")
 
 
-def test_ethtool_pause_reads_back_and_refuses_autonegotiation(machine: Machine) -> None:
+def test_ethtool_pause_reads_back_and_refuses_autonegotiation(machine: HostMachine) -> None:
     assert (
         ask(machine, "ethtool -a rail0") == "Pause parameters for rail0:\nAutonegotiate:\toff\nRX:\t\ton\nTX:\t\ton\n\n"
     )
@@ -138,7 +138,7 @@ def test_ethtool_pause_reads_back_and_refuses_autonegotiation(machine: Machine) 
     assert machine.cards["rail1"].state.pfc == (0,) * 8
 
 
-def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: Machine) -> None:
+def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: HostMachine) -> None:
     assert ask(machine, "ethtool -S rail0") == (
         "NIC statistics:\n     rx_prio3_pause: 3\n     rx_bits_phy: 4000000000\n     rx_err_lane_0_phy: 1\n"
     )
@@ -151,7 +151,7 @@ def test_ethtool_prints_counters_as_indented_names_and_numbers(machine: Machine)
     assert "bad command line" in refusal(machine, "ethtool --json -S rail0")
 
 
-def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: Machine) -> None:
+def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: HostMachine) -> None:
     rows = [re.split(r" +: ", line.strip(), maxsplit=1) for line in ask(machine, "ethtool -m rail0").splitlines()]
     shown = dict(rows)
     assert len(shown) == len(rows)
@@ -165,16 +165,16 @@ def test_ethtool_shows_a_module_with_its_lanes_flags_and_limits(machine: Machine
 
 
 def test_copper_shows_no_light_and_an_empty_cage_is_an_error(tmp_path: Path) -> None:
-    copper = Machine(Desk(small().hosts[0], tmp_path, module=COPPER))
+    copper = HostMachine(Desk(small().hosts[0], tmp_path, module=COPPER))
     text = ask(copper, "ethtool -m rail0")
     assert "Copper cable" in text
     assert "dBm" not in text
     assert "Passive copper cable" in ask(copper, "mlxlink -d mlx5_0 -m")
-    empty = Machine(Desk(small().hosts[0], tmp_path, module=None))
+    empty = HostMachine(Desk(small().hosts[0], tmp_path, module=None))
     assert "Input/output error" in refusal(empty, "ethtool -m rail0")
 
 
-def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: Machine) -> None:
+def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: HostMachine) -> None:
     asked = "--reg_name PDDR --get --indexes local_port=1,page_select=8"
     told = ask(machine, f"mlxreg -d {machine.cards['rail0'].pci} {asked}")
     assert re.search(r"^time_to_link_up +\| 0x00001068$", told, re.MULTILINE)
@@ -187,7 +187,7 @@ def test_mlxreg_tells_how_long_the_link_took_and_nothing_else(machine: Machine) 
         assert refusal(machine, f"mlxreg {line}").startswith("-E- ")
 
 
-def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: Machine) -> None:
+def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: HostMachine) -> None:
     asked, card = "--reg_name ROCE_ACCL", machine.cards["rail0"]
     field = "adaptive_routing_forced_en"
     assert re.search(rf"^{field} +\| 0x00000000$", ask(machine, f"mlxreg -d {card.pci} {asked} --get"), re.MULTILINE)
@@ -200,7 +200,7 @@ def test_mlxreg_forces_adaptive_routing_until_the_card_is_reset(machine: Machine
         assert refusal(machine, f"mlxreg -d {card.pci} {line}").startswith("-E- ")
 
 
-def test_mlxlink_json_has_the_shape_of_the_real_one(machine: Machine) -> None:
+def test_mlxlink_json_has_the_shape_of_the_real_one(machine: HostMachine) -> None:
     text = ask(machine, "mlxlink -d mlx5_0 -m -c --rx_fec_histogram --show_histogram --json")
     document = json.loads(text)
     assert document["status"] == {"code": 0, "message": "success"}
@@ -225,7 +225,7 @@ def test_mlxlink_error_rates_can_be_read_back(rate: float) -> None:
     assert float(mlxlink.scientific(rate)) == pytest.approx(rate, rel=0.5)
 
 
-def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: Machine) -> None:
+def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: HostMachine) -> None:
     machine.power_up()
     told = ask(machine, "mlxconfig -d 0000:18:00.0 -y set CNP_DSCP_P1=4 LINK_TYPE_P1=IB")
     assert told.rstrip().endswith("-I- Please reboot machine to load new configurations.")
@@ -242,13 +242,13 @@ def test_mlxconfig_keeps_values_until_a_reset_makes_them_hold(machine: Machine) 
         "current_value": 48,
     }
     assert rows["LINK_TYPE_P1"]["next_value"] == "IB(1)"
-    again = Machine(machine.node)
+    again = HostMachine(machine.node)
     again.power_up()
     assert again.firmware.current("0000:18:00.0", "CNP_DSCP_P1") == 4
     assert again.firmware.current("0000:40:00.0", "CNP_DSCP_P1") == 48
 
 
-def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: Machine) -> None:
+def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: HostMachine) -> None:
     machine.power_up()
     code, _ = type_at(machine, "mlxconfig -d mlx5_0 set CNP_DSCP_P1=4", answer="n")
     assert (code, machine.firmware.next("0000:18:00.0", "CNP_DSCP_P1")) == (3, 48)
@@ -259,7 +259,7 @@ def test_mlxconfig_asks_first_and_refuses_what_it_does_not_know(machine: Machine
     assert "Failed to parse" in refusal(machine, "mlxconfig -d mlx5_0 -y set LINK_TYPE_P1=0")
 
 
-def test_rdma_tools_agree_on_which_device_is_which_rail(machine: Machine) -> None:
+def test_rdma_tools_agree_on_which_device_is_which_rail(machine: HostMachine) -> None:
     names = {nic.rdma: nic.interface for nic in machine.host.nics}
     assert dict(re.findall(r"^(\S+) port 1 ==> (\S+) \(Up\)$", ask(machine, "ibdev2netdev"), re.MULTILINE)) == names
     links = json.loads(ask(machine, "rdma -j link"))
@@ -275,11 +275,11 @@ def test_the_roce_mtu_is_the_largest_that_fits(mtu_bytes: int, mtu: int) -> None
     assert active_mtu(mtu_bytes) == mtu
 
 
-def test_mlxlink_tells_its_version(machine: Machine) -> None:
+def test_mlxlink_tells_its_version(machine: HostMachine) -> None:
     assert ask(machine, "mlxlink --version").startswith("mlxlink, mft 4.34.1-10, built on ")
 
 
-def test_setpci_changes_what_lspci_shows(machine: Machine) -> None:
+def test_setpci_changes_what_lspci_shows(machine: HostMachine) -> None:
     assert "MaxReadReq 4096 bytes" in ask(machine, "lspci -s 18:00.0 -vvv")
     assert ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w") == "5936\n"
     ask(machine, "setpci -s 18:00.0 CAP_EXP+08.w=2000:F000")
@@ -293,7 +293,7 @@ def test_setpci_changes_what_lspci_shows(machine: Machine) -> None:
     assert refusal(machine, "setpci -s 99:00.0 CAP_EXP+08.w")
 
 
-def test_each_gpu_sits_beside_its_own_rail(machine: Machine) -> None:
+def test_each_gpu_sits_beside_its_own_rail(machine: HostMachine) -> None:
     rows = [line.split("\t") for line in ask(machine, "nvidia-smi topo -m").splitlines() if "\t" in line]
     columns = {name.strip(): at for at, name in enumerate(rows[0])}
     for row in rows[1:]:

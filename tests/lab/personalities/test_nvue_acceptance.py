@@ -13,7 +13,7 @@ import pytest
 from netkit.lab.personalities.nvue import rules
 from netkit.lab.personalities.nvue.document import change
 from netkit.lab.personalities.nvue.factory import factory
-from netkit.lab.personalities.nvue.schema import BREAK, Chassis, Issue, checked, merged, schema
+from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Path as TreePath
 from netkit.lab.personalities.nvue.tree import Tree, Value, child, is_on, leaves, load, without
@@ -92,10 +92,10 @@ COSMETIC = (
 
 
 @cache
-def accepted(version: str, change_index: int, name: str) -> tuple[Tree, Chassis]:
+def accepted(version: str, change_index: int, name: str) -> tuple[Tree, CumulusSwitch]:
     """Return a rendered configuration as the node takes it."""
     fabric = intents.fabric(intents.on_platform("nvue", version, CHANGES[change_index]))
-    chassis = Chassis(fabric.switch(name).model, version)
+    chassis = CumulusSwitch(fabric.switch(name).model, version)
     items = load(rendered(fabric, name)["startup.yaml"])
     assert isinstance(items, list)
     issues: list[Issue] = []
@@ -122,7 +122,7 @@ def test_what_is_rendered_is_accepted(version: str, change_index: int, name: str
 def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
     fabric = intents.fabric(intents.on_platform("nvue", version))
     (device,) = render(fabric, [fabric.switch("leaf01")], ENGINE, ztp=True)
-    chassis = Chassis(fabric.switch("leaf01").model, version)
+    chassis = CumulusSwitch(fabric.switch("leaf01").model, version)
     known = schema(chassis.version)
     lines = [line for line in device.files["ztp.sh"].splitlines() if line.startswith("nv set")]
     tree: Tree = {}
@@ -147,7 +147,7 @@ def test_what_is_rendered_for_the_first_boot_is_accepted(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_deploy_to_a_factory_switch_takes_its_dhcp_client_away(version: str) -> None:
     fabric = intents.fabric(intents.on_platform("nvue", version))
-    chassis = Chassis(fabric.switch("leaf01").model, version)
+    chassis = CumulusSwitch(fabric.switch("leaf01").model, version)
     before = factory(schema(chassis.version), chassis)
     changes = compare(NVUE, {"startup.yaml": json.dumps([{"set": before}])}, rendered(fabric, "leaf01")).changes
     gone = {change.path for change in changes if change.is_removal}
@@ -163,7 +163,7 @@ def said(path: TreePath, value: Value) -> str:
     return " ".join((*path, str(value)))
 
 
-def silent(tree: Tree, chassis: Chassis) -> Iterator[TreePath]:
+def silent(tree: Tree, chassis: CumulusSwitch) -> Iterator[TreePath]:
     """Yield every leaf whose loss is neither refused nor changes what the switch is told to be."""
     state = switch_state(tree, chassis)
     for path, _ in leaves(tree):
@@ -190,7 +190,7 @@ def test_every_leaf_counts_or_is_listed(version: str, change_index: int, name: s
         assert rules.broken(another, chassis) or switch_state(another, chassis) != state, line
 
 
-def changed(tree: Tree, path: TreePath, value: Value, chassis: Chassis) -> Tree:
+def changed(tree: Tree, path: TreePath, value: Value, chassis: CumulusSwitch) -> Tree:
     """Return the tree with another value; None puts the interface down."""
     if value is None:
         path, value = path[:-1], {"down": {}}

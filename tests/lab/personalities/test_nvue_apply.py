@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.nvue import revision
 from netkit.lab.personalities.nvue.switch import Nvue
 from netkit.lab.state import PortState
@@ -163,7 +163,7 @@ def test_a_switch_boots_as_the_factory_made_it(tmp_path: Path) -> None:
 def test_provisioning_refuses_what_the_switch_would(tmp_path: Path, before: str, after: str) -> None:
     fabric = intents.fabric(intents.values())
     files = {"startup.yaml": rendered(fabric, "leaf01")["startup.yaml"].replace(before, after, 1)}
-    with pytest.raises(RefusedError, match=r"swp|peer-group"):
+    with pytest.raises(ConfigRefusedError, match=r"swp|peer-group"):
         Nvue(RecordingNode(fabric.switch("leaf01"), tmp_path)).provision(files)
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from netkit.hardware import Catalog
 from netkit.lab.personalities.nvue import rules
 from netkit.lab.personalities.nvue.document import change, read
-from netkit.lab.personalities.nvue.schema import Chassis, Issue, Node, checked, merged, schema
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue, NvueSchemaNode, checked, merged, schema
 from netkit.lab.personalities.nvue.state import switch_state
-from netkit.lab.personalities.nvue.system import CommandError
+from netkit.lab.personalities.nvue.system import NvueCommandError
 from netkit.lab.personalities.nvue.tree import Tree, difference, dump, leaves, load, without
 from netkit.lab.state import EcnState, QosState, SchedulerState, SwitchState, WatchdogState
 from tests import intents
@@ -38,7 +38,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
-def tree_of(known: Node, text: str) -> Tree:
+def tree_of(known: NvueSchemaNode, text: str) -> Tree:
     items = load(text)
     assert isinstance(items, list)
     issues: list[Issue] = []
@@ -52,7 +52,7 @@ def tree_of(known: Node, text: str) -> Tree:
 def test_frr_is_told_as_written(case: str) -> None:
     version, name, changes = CASES[case]
     fabric = intents.fabric(intents.on_platform("nvue", version, changes))
-    chassis = Chassis(SN5600, version)
+    chassis = CumulusSwitch(SN5600, version)
     text = switch_state(tree_of(schema(chassis.version), rendered(fabric, name)["startup.yaml"]), chassis).frr
     file = FOLDER / f"{case}.conf"
     if os.environ.get(UPDATE):
@@ -62,7 +62,7 @@ def test_frr_is_told_as_written(case: str) -> None:
 
 def state(*lines: str, version: str = "5.16.1") -> SwitchState:
     """Return the state of commands typed at a switch that has nothing."""
-    chassis = Chassis(SN5600, version)
+    chassis = CumulusSwitch(SN5600, version)
     known = schema(chassis.version)
     tree: Tree = {}
     for line in lines:
@@ -174,7 +174,7 @@ def test_every_fabric_is_accepted(values: dict[str, Any]) -> None:
     fabric = intents.fabric(values)
     for switch in fabric.switches:
         if switch.platform == "nvue":
-            chassis = Chassis(switch.model, switch.version)
+            chassis = CumulusSwitch(switch.model, switch.version)
             tree = tree_of(schema(chassis.version), rendered(fabric, switch.name)["startup.yaml"])
             assert rules.broken(tree, chassis) == []
             ports = switch_state(tree, chassis).ports
@@ -219,7 +219,7 @@ def test_words_stay_words(text: str) -> None:
 @given(text=st.text() | st.binary().map(lambda raw: raw.decode("latin-1")) | st.sampled_from(["- set: [", "nv set 'x"]))
 def test_no_text_breaks_the_reader(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     system = READER.setdefault("system", desk(tmp_path_factory.mktemp("reader")).switch.system)
-    with contextlib.suppress(CommandError):
+    with contextlib.suppress(NvueCommandError):
         read(system, text)
 
 

@@ -10,7 +10,7 @@ import pytest
 from netkit import design
 from netkit.hardware import Catalog
 from netkit.intent import load
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic.schema import schema
 from netkit.lab.personalities.sonic.tables import Tables, parse
 from netkit.lab.personalities.sonic.validate import problems
@@ -159,7 +159,7 @@ def test_a_port_in_a_vlan_cannot_be_routed() -> None:
 )
 def test_files_that_are_no_config_db_are_refused(tmp_path: Path, given: dict[str, str], reason: str) -> None:
     bench = Bench(tmp_path, fabric(), is_new=True)
-    with pytest.raises(RefusedError, match=reason):
+    with pytest.raises(ConfigRefusedError, match=reason):
         bench.sonic.provision(given)
 
 
@@ -167,7 +167,7 @@ def test_routing_file_belongs_to_split_mode(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric("202511"), is_new=True)
     split, unified = files(fabric("202511"), "leaf01"), files(fabric("202511", UNIFIED), "leaf01")
     for given in ({"config_db.json": split["config_db.json"]}, {**unified, "frr.conf": split["frr.conf"]}):
-        with pytest.raises(RefusedError, match=r"frr\.conf belongs to split mode"):
+        with pytest.raises(ConfigRefusedError, match=r"frr\.conf belongs to split mode"):
             bench.sonic.provision(given)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic.schema import Rows, schema
 from netkit.lab.personalities.sonic.tables import Tables, dump, natural, parse
 from netkit.lab.personalities.sonic.updater import change, difference, patched, permissions
@@ -48,7 +48,7 @@ def is_let_in(operation: dict[str, object], branch: int, hwsku: str) -> bool:
     tables = running(str(branch), hwsku=hwsku)
     try:
         change(tables, patched(tables, [operation]), schema(branch), permissions(branch, hwsku))
-    except RefusedError as refused:
+    except ConfigRefusedError as refused:
         return "not permitted" not in str(refused)
     return True
 
@@ -288,7 +288,7 @@ def test_a_reload_that_cannot_be_made_leaves_all_of_the_switch_as_it_was(
 
     def picky(state: SwitchState) -> None:
         if state.hostname == "broken":
-            raise RefusedError("no such name")
+            raise ConfigRefusedError("no such name")
         realise(state)
 
     monkeypatch.setattr(bench.node, "realise", picky)

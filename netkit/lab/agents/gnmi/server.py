@@ -104,7 +104,7 @@ Gate = Callable[[str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class GnmiEndpoint:
     """Where a server is, and whom it lets in."""
 
     address: str
@@ -119,7 +119,7 @@ class Door:
 class GnmiAgent:
     """One switch's server."""
 
-    def __init__(self, node: Node, door: Door, tell: Tell) -> None:
+    def __init__(self, node: Node, door: GnmiEndpoint, tell: Tell) -> None:
         self._node, self._door, self._tell = node, door, tell
         self._told: GnmiState | None = None
         self._server: Any = None
@@ -175,7 +175,7 @@ class GnmiAgent:
 class Service:
     """What a server answers."""
 
-    def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: Door, tell: Tell) -> None:
+    def __init__(self, grpc: Any, messages: Any, name: str, state: GnmiState, door: GnmiEndpoint, tell: Tell) -> None:
         self._codes, self._messages = grpc.StatusCode, messages
         self._name, self._state, self._door, self._tell = name, state, door, tell
 

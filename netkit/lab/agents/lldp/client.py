@@ -37,7 +37,7 @@ POINTERS = (
 )
 
 
-class Daemon:
+class LldpdClient:
     """A connection to lldpd. The process ends soon, so nothing is given back."""
 
     def __init__(self, socket: str) -> None:
@@ -157,7 +157,7 @@ def _listed(value: str) -> list[dict[str, str]]:
     return [{"value": value}]
 
 
-def obey(daemon: Daemon, words: list[str]) -> bool:
+def obey(daemon: LldpdClient, words: list[str]) -> bool:
     """Do one command; says whether it is known."""
     match words:
         case ["resume"]:
@@ -207,7 +207,7 @@ def main(arguments: list[str]) -> int:
     commands += [rest] if rest else []
     status = 0
     try:
-        daemon = Daemon(socket)
+        daemon = LldpdClient(socket)
         for words in commands:
             if not obey(daemon, words):
                 print(f"lldpcli: unknown command: {' '.join(words)}", file=sys.stderr)

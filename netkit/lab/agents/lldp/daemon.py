@@ -15,7 +15,7 @@ from pathlib import Path
 
 from netkit.design.fabric import Switch
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp.agent import description
 from netkit.lab.agents.snmp.objects import Surroundings
 from netkit.lab.node import Node
@@ -95,18 +95,18 @@ class Lldpd:
         self._node.end(NAME)
         self._config = ""
 
-    def neighbors(self) -> tuple[Neighbor, ...]:
+    def neighbors(self) -> tuple[LldpNeighbor, ...]:
         """Return who was heard, by kernel interface."""
         return lldp_neighbor.neighbors(self._ask("neighbors"))
 
-    def chassis(self) -> Chassis:
+    def chassis(self) -> LldpChassis:
         """Return the device as it announces itself."""
         return lldp_neighbor.chassis(self._ask("chassis"))
 
     def surroundings(self) -> Surroundings:
         """Return all that LLDP-MIB is drawn from."""
         if not self._node.is_running(NAME):
-            return Surroundings(self._node.kernel_names, Chassis(), ())
+            return Surroundings(self._node.kernel_names, LldpChassis(), ())
         return Surroundings(self._node.kernel_names, self.chassis(), self.neighbors())
 
     def _ask(self, what: str) -> str:

@@ -8,7 +8,7 @@ Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 
 
 @dataclass(frozen=True, slots=True)
-class Chassis:
+class LldpChassis:
     """A device as it announces itself. The kind says what the identifier is: mac, local or another."""
 
     kind: str = ""
@@ -18,17 +18,17 @@ class Chassis:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class LldpNeighbor:
     """Who is at the other end of a kernel interface."""
 
     interface: str
-    chassis: Chassis
+    chassis: LldpChassis
     port_kind: str
     port: str
     port_description: str
 
 
-def neighbors(text: str) -> tuple[Neighbor, ...]:
+def neighbors(text: str) -> tuple[LldpNeighbor, ...]:
     """Return the neighbours that `lldpcli -f json0 show neighbors` prints; none when it printed nothing readable."""
     return tuple(
         _neighbor(interface)
@@ -38,12 +38,12 @@ def neighbors(text: str) -> tuple[Neighbor, ...]:
     )
 
 
-def chassis(text: str) -> Chassis:
+def chassis(text: str) -> LldpChassis:
     """Return the device itself from `lldpcli -f json0 show chassis`."""
     found = (
         _chassis(entry) for top in _dicts(_parsed(text).get("local-chassis")) for entry in _dicts(top.get("chassis"))
     )
-    return next(found, Chassis())
+    return next(found, LldpChassis())
 
 
 def platform(text: str) -> str:
@@ -56,16 +56,16 @@ def platform(text: str) -> str:
     return next(found, "")
 
 
-def _neighbor(interface: Mapping[str, Json]) -> Neighbor:
+def _neighbor(interface: Mapping[str, Json]) -> LldpNeighbor:
     port = next(_dicts(interface.get("port")), {})
     kind, identifier = _identity(port)
     beside = _chassis(next(_dicts(interface.get("chassis")), {}))
-    return Neighbor(str(interface["name"]), beside, kind, identifier, _value(port, "descr"))
+    return LldpNeighbor(str(interface["name"]), beside, kind, identifier, _value(port, "descr"))
 
 
-def _chassis(entry: Mapping[str, Json]) -> Chassis:
+def _chassis(entry: Mapping[str, Json]) -> LldpChassis:
     kind, identifier = _identity(entry)
-    return Chassis(kind, identifier, _value(entry, "name"), _value(entry, "descr"))
+    return LldpChassis(kind, identifier, _value(entry, "name"), _value(entry, "descr"))
 
 
 def _identity(entry: Mapping[str, Json]) -> tuple[str, str]:

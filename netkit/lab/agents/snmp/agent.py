@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Protocol
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.snmp.agentx import Session
-from netkit.lab.agents.snmp.objects import Scene, Surroundings, Tree, scene
+from netkit.lab.agents.snmp.agentx import AgentxSession
+from netkit.lab.agents.snmp.objects import MibTree, SnmpSnapshot, Surroundings, scene
 from netkit.lab.agents.snmp.vendor_mibs import mibs
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.state import SnmpState, SwitchState
 
 SHORTEST_SECRET = 8
@@ -91,13 +91,13 @@ def _lines(snmp: SnmpState, hostname: str, switch: Switch, listen: str, agentx: 
 
 def _secret(user: str, secret: str) -> str:
     if len(secret) < SHORTEST_SECRET:
-        raise RefusedError(f"the secrets of SNMP user {user} need at least {SHORTEST_SECRET} characters")
+        raise ConfigRefusedError(f"the secrets of SNMP user {user} need at least {SHORTEST_SECRET} characters")
     return _quoted(secret)
 
 
 def _quoted(word: str) -> str:
     if not word or not word.isprintable():
-        raise RefusedError("an SNMP user, community or secret is empty or has characters that cannot be printed")
+        raise ConfigRefusedError("an SNMP user, community or secret is empty or has characters that cannot be printed")
     return '"' + re.sub(r'(["\\])', r"\\\1", word) + '"'
 
 
@@ -118,7 +118,7 @@ START_S = 60
 PAUSE_S = 0.02
 
 
-class Place(Node, Protocol):
+class AgentNode(Node, Protocol):
     """A node that can hand descriptors to a program."""
 
     def spawn(self, name: str, *command: str, fds: Sequence[int] = ()) -> None:
@@ -128,7 +128,7 @@ class Place(Node, Protocol):
 class SnmpAgent:
     """One switch's agent. It is made in the machine's network namespace, where its address is; port 0 is any."""
 
-    def __init__(self, node: Place, address: str, port: int, listen: Callable[[], Surroundings]) -> None:
+    def __init__(self, node: AgentNode, address: str, port: int, listen: Callable[[], Surroundings]) -> None:
         if not isinstance(node.device, Switch):
             raise TypeError(f"{node.name} is not a switch")
         self._node, self._switch, self._address = node, node.device, address
@@ -138,7 +138,7 @@ class SnmpAgent:
         self._boots = int(time.time())
         self._connection: socket.socket | None = None
         self._thread: threading.Thread | None = None
-        self._tree = Tree(mibs(self._switch.platform, self._look, listen))
+        self._tree = MibTree(mibs(self._switch.platform, self._look, listen))
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             self._udp.bind((address, port))
@@ -198,7 +198,7 @@ class SnmpAgent:
         self._drain()
         self._node.spawn(NAME, "/bin/sh", "-c", BECOME, "sh", *SNMPD, fds=(self._udp.fileno(),))
         self._connection = self._connect(folder)
-        session = Session(self._connection, self._tree, self._node.log)
+        session = AgentxSession(self._connection, self._tree, self._node.log)
         session.open()
         self._thread = threading.Thread(target=self._serve, args=(session, self._connection), daemon=True)
         self._thread.start()
@@ -228,7 +228,7 @@ class SnmpAgent:
         finally:
             os.close(descriptor)
 
-    def _serve(self, session: Session, connection: socket.socket) -> None:
+    def _serve(self, session: AgentxSession, connection: socket.socket) -> None:
         try:
             session.serve()
         except (OSError, ValueError, RuntimeError) as error:
@@ -236,5 +236,5 @@ class SnmpAgent:
         finally:
             connection.close()
 
-    def _look(self) -> Scene:
+    def _look(self) -> SnmpSnapshot:
         return scene(self._switch, self._state, self._node.ports())

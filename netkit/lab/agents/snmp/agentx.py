@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from netkit.lab.agents.snmp.objects import Kind, Oid, Row, Tree
+from netkit.lab.agents.snmp.objects import MibRow, MibTree, Oid, SmiType
 
 HEADER = struct.Struct("!BBBxIIII")
 VERSION = 1
@@ -62,7 +62,7 @@ class Missing:
     tag: int
 
 
-Binding = Row | Missing
+Binding = MibRow | Missing
 
 
 def message(pdu: Pdu, payload: bytes, *, session: int = 0, transaction: int = 0, packet: int = 0) -> bytes:
@@ -124,14 +124,14 @@ def _binding(binding: Binding) -> bytes:
     return struct.pack("!Hxx", binding.kind) + _oid(binding.oid) + _value(binding)
 
 
-def _value(row: Row) -> bytes:
+def _value(row: MibRow) -> bytes:
     if isinstance(row.value, bytes):
         return _octets(row.value)
     if isinstance(row.value, tuple):
         return _oid(row.value)
-    if row.kind == Kind.COUNTER64:
+    if row.kind == SmiType.COUNTER64:
         return struct.pack("!Q", row.value)
-    return struct.pack("!i" if row.kind == Kind.INTEGER else "!I", row.value)
+    return struct.pack("!i" if row.kind == SmiType.INTEGER else "!I", row.value)
 
 
 def _oid(oid: Oid) -> bytes:
@@ -154,10 +154,10 @@ TIMEOUT_S = 60
 MOST_BINDINGS = 2000
 
 
-class Session:
+class AgentxSession:
     """One connection."""
 
-    def __init__(self, connection: socket.socket, tree: Tree, log: Callable[[str], None]) -> None:
+    def __init__(self, connection: socket.socket, tree: MibTree, log: Callable[[str], None]) -> None:
         self._connection = connection
         self._tree = tree
         self._log = log
@@ -218,7 +218,7 @@ class Session:
         return b"".join(parts)
 
 
-def answer(tree: Tree, head: Header, payload: bytes) -> bytes:
+def answer(tree: MibTree, head: Header, payload: bytes) -> bytes:
     """Return the answer to one question; nothing can be set."""
     if head.flags & NON_DEFAULT_CONTEXT:
         payload = payload[context_length(payload) :]
@@ -234,16 +234,16 @@ def answer(tree: Tree, head: Header, payload: bytes) -> bytes:
             return response(error=NOT_WRITABLE, index=1)
 
 
-def _got(tree: Tree, asked: Range) -> Binding:
+def _got(tree: MibTree, asked: Range) -> Binding:
     return tree.get(asked.start) or Missing(asked.start, NO_SUCH_OBJECT)
 
 
-def _following(tree: Tree, asked: Range) -> Binding:
+def _following(tree: MibTree, asked: Range) -> Binding:
     found = tree.next(asked.start, is_included=asked.is_included, end=asked.end)
     return found or Missing(asked.start, END_OF_MIB_VIEW)
 
 
-def _bulk(tree: Tree, asked: list[Range], once: int, times: int) -> Iterator[Binding]:
+def _bulk(tree: MibTree, asked: list[Range], once: int, times: int) -> Iterator[Binding]:
     """Yield the answers to a GetBulk: the others in turn, each going on where it was."""
     for one in asked[:once]:
         yield _following(tree, one)

@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import reduce
 
 from netkit.design.fabric import Switch
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.reading import ModuleReading, PortReading
 from netkit.lab.state import PortState, SwitchState
 
@@ -19,7 +19,7 @@ MIB_2: Oid = (1, 3, 6, 1, 2, 1)
 ENTERPRISES: Oid = (1, 3, 6, 1, 4, 1)
 
 
-class Kind(IntEnum):
+class SmiType(IntEnum):
     """The types of SMIv2 that are used here, by their numbers in AgentX."""
 
     INTEGER = 2
@@ -32,47 +32,47 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MibRow:
     """One object with its value."""
 
     oid: Oid
-    kind: Kind
+    kind: SmiType
     value: int | bytes | Oid
 
 
-def integer(oid: Oid, value: int) -> Row:
+def integer(oid: Oid, value: int) -> MibRow:
     """Return a signed number of 32 bits."""
-    return Row(oid, Kind.INTEGER, max(-(2**31), min(2**31 - 1, value)))
+    return MibRow(oid, SmiType.INTEGER, max(-(2**31), min(2**31 - 1, value)))
 
 
-def gauge(oid: Oid, value: int) -> Row:
+def gauge(oid: Oid, value: int) -> MibRow:
     """Return an unsigned number of 32 bits that stays at its largest value when it is too large."""
-    return Row(oid, Kind.GAUGE32, max(0, min(2**32 - 1, value)))
+    return MibRow(oid, SmiType.GAUGE32, max(0, min(2**32 - 1, value)))
 
 
-def counter32(oid: Oid, value: int) -> Row:
+def counter32(oid: Oid, value: int) -> MibRow:
     """Return a counter that wraps at 32 bits."""
-    return Row(oid, Kind.COUNTER32, value % 2**32)
+    return MibRow(oid, SmiType.COUNTER32, value % 2**32)
 
 
-def counter64(oid: Oid, value: int) -> Row:
+def counter64(oid: Oid, value: int) -> MibRow:
     """Return a counter that wraps at 64 bits."""
-    return Row(oid, Kind.COUNTER64, value % 2**64)
+    return MibRow(oid, SmiType.COUNTER64, value % 2**64)
 
 
-def string(oid: Oid, value: str) -> Row:
+def string(oid: Oid, value: str) -> MibRow:
     """Return text."""
-    return Row(oid, Kind.STRING, value.encode())
+    return MibRow(oid, SmiType.STRING, value.encode())
 
 
-def octets(oid: Oid, value: bytes) -> Row:
+def octets(oid: Oid, value: bytes) -> MibRow:
     """Return bytes, such as a MAC address."""
-    return Row(oid, Kind.STRING, value)
+    return MibRow(oid, SmiType.STRING, value)
 
 
-def truth(oid: Oid, value: bool) -> Row:
+def truth(oid: Oid, value: bool) -> MibRow:
     """Return a TruthValue."""
-    return Row(oid, Kind.INTEGER, TRUE if value else FALSE)
+    return MibRow(oid, SmiType.INTEGER, TRUE if value else FALSE)
 
 
 def mac_octets(mac: str) -> bytes:
@@ -88,19 +88,19 @@ class Mib:
     """A subtree and what draws it."""
 
     root: Oid
-    draw: Callable[[], Iterable[Row]]
+    draw: Callable[[], Iterable[MibRow]]
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A subtree as it was at one moment."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[MibRow, ...]
     oids: tuple[Oid, ...]
     at: float
 
 
-class Tree:
+class MibTree:
     """GET and GETNEXT over subtrees that do not overlap."""
 
     def __init__(self, mibs: Iterable[Mib], fresh_s: float = FRESH_S) -> None:
@@ -109,7 +109,7 @@ class Tree:
         self._drawn: dict[Oid, Drawn] = {}
         self._fresh_s = fresh_s
 
-    def get(self, oid: Oid) -> Row | None:
+    def get(self, oid: Oid) -> MibRow | None:
         """Return an object by its name."""
         at = bisect_right(self._roots, oid) - 1
         if at < 0 or oid[: len(self._roots[at])] != self._roots[at]:
@@ -118,7 +118,7 @@ class Tree:
         position = bisect_left(drawn.oids, oid)
         return drawn.rows[position] if position < len(drawn.oids) and drawn.oids[position] == oid else None
 
-    def next(self, oid: Oid, *, is_included: bool = False, end: Oid = ()) -> Row | None:
+    def next(self, oid: Oid, *, is_included: bool = False, end: Oid = ()) -> MibRow | None:
         """Return the first object after a name (or of that name), and before an end when there is one."""
         for mib in self.mibs[max(0, bisect_right(self._roots, oid) - 1) :]:
             if end and mib.root >= end:
@@ -147,7 +147,7 @@ FIRST_LINUX_INDEX = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class SnmpInterface:
     """A port as SNMP numbers and names it."""
 
     index: int
@@ -158,12 +158,12 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SnmpSnapshot:
     """A switch at one moment, its interfaces in the order of their indexes."""
 
     switch: Switch
     state: SwitchState
-    interfaces: tuple[Interface, ...]
+    interfaces: tuple[SnmpInterface, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,18 +171,18 @@ class Surroundings:
     """What LLDP knows: the chassis itself, and the neighbours by kernel interface."""
 
     kernel_names: Mapping[str, str]
-    chassis: Chassis
-    neighbors: tuple[Neighbor, ...]
+    chassis: LldpChassis
+    neighbors: tuple[LldpNeighbor, ...]
 
 
-def scene(switch: Switch, state: SwitchState, readings: Iterable[PortReading]) -> Scene:
+def scene(switch: Switch, state: SwitchState, readings: Iterable[PortReading]) -> SnmpSnapshot:
     """Return the scene of a switch."""
     told = {port.name: port for port in state.ports}
     found = (
         _interface(switch.platform, position, told.get(reading.name, PortState(reading.name)), reading)
         for position, reading in enumerate(readings)
     )
-    return Scene(switch, state, tuple(sorted(found, key=lambda interface: interface.index)))
+    return SnmpSnapshot(switch, state, tuple(sorted(found, key=lambda interface: interface.index)))
 
 
 def interface_index(platform: str, port: str, position: int) -> int:
@@ -199,12 +199,12 @@ def interface_index(platform: str, port: str, position: int) -> int:
     return FIRST_LINUX_INDEX + position
 
 
-def modules(shown: Scene) -> Iterator[tuple[Interface, ModuleReading]]:
+def modules(shown: SnmpSnapshot) -> Iterator[tuple[SnmpInterface, ModuleReading]]:
     """Yield the interfaces that have a transceiver, and the transceiver."""
     for interface in shown.interfaces:
         if interface.reading.module is not None:
             yield interface, interface.reading.module
 
 
-def _interface(platform: str, position: int, state: PortState, reading: PortReading) -> Interface:
-    return Interface(interface_index(platform, reading.name, position), state.alias or reading.name, state, reading)
+def _interface(platform: str, position: int, state: PortState, reading: PortReading) -> SnmpInterface:
+    return SnmpInterface(interface_index(platform, reading.name, position), state.alias or reading.name, state, reading)

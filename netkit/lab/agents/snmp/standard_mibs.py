@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.lab.agents.lldp.neighbor import Chassis, Neighbor
+from netkit.lab.agents.lldp.neighbor import LldpChassis, LldpNeighbor
 from netkit.lab.agents.snmp.objects import (
     MIB_2,
-    Interface,
+    MibRow,
     Oid,
-    Row,
-    Scene,
+    SnmpInterface,
+    SnmpSnapshot,
     Surroundings,
     counter32,
     counter64,
@@ -23,7 +23,7 @@ from netkit.lab.agents.snmp.objects import (
     string,
     truth,
 )
-from netkit.lab.reading import Limits, ModuleReading
+from netkit.lab.reading import ModuleReading, ModuleThresholds
 
 NUMBER = (*MIB_2, 2, 1, 0)
 INTERFACE_TABLE = (*MIB_2, 2, 2, 1)
@@ -33,20 +33,20 @@ UP, DOWN, NOT_PRESENT = 1, 2, 6
 TRAPS_DISABLED = 2
 
 
-def interface_rows(shown: Scene) -> Iterator[Row]:
+def interface_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ifNumber and ifTable."""
     yield integer(NUMBER, len(shown.interfaces))
     for interface in shown.interfaces:
         yield from _entry(interface)
 
 
-def extended_rows(shown: Scene) -> Iterator[Row]:
+def extended_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ifXTable."""
     for interface in shown.interfaces:
         yield from _extended_entry(interface)
 
 
-def _entry(interface: Interface) -> Iterator[Row]:
+def _entry(interface: SnmpInterface) -> Iterator[MibRow]:
     index, reading, traffic = interface.index, interface.reading, interface.reading.traffic
     yield integer((*INTERFACE_TABLE, 1, index), index)
     yield string((*INTERFACE_TABLE, 2, index), interface.label)
@@ -70,7 +70,7 @@ def _entry(interface: Interface) -> Iterator[Row]:
         yield counter32((*INTERFACE_TABLE, column, index), value)
 
 
-def _extended_entry(interface: Interface) -> Iterator[Row]:
+def _extended_entry(interface: SnmpInterface) -> Iterator[MibRow]:
     """Yield a row of ifXTable; a veth does not count multicast apart, so all packets stand as unicast."""
     index, reading, traffic = interface.index, interface.reading, interface.reading.traffic
     yield string((*X_TABLE, 1, index), interface.label)
@@ -93,7 +93,7 @@ PORT_KINDS = {"ifalias": 1, "mac": 3, "ip": 4, "ifname": 5, "local": 7}
 NO_TIME_FILTER = 0
 
 
-def lldp_rows(shown: Scene, around: Surroundings) -> Iterator[Row]:
+def lldp_rows(shown: SnmpSnapshot, around: Surroundings) -> Iterator[MibRow]:
     """Yield the local system, its ports, and the remote systems by local port, which is numbered as in IF-MIB."""
     yield from _chassis(around.chassis)
     by_kernel_name = {kernel: port for port, kernel in around.kernel_names.items()}
@@ -113,7 +113,7 @@ def lldp_rows(shown: Scene, around: Surroundings) -> Iterator[Row]:
             yield from _remote(index, seen[index], neighbor)
 
 
-def _chassis(chassis: Chassis) -> Iterator[Row]:
+def _chassis(chassis: LldpChassis) -> Iterator[MibRow]:
     if not chassis.identifier:
         return
     yield integer((*LOCAL, 1, 0), CHASSIS_KINDS.get(chassis.kind, CHASSIS_KINDS["local"]))
@@ -122,7 +122,7 @@ def _chassis(chassis: Chassis) -> Iterator[Row]:
     yield string((*LOCAL, 4, 0), chassis.description)
 
 
-def _remote(index: int, number: int, neighbor: Neighbor) -> Iterator[Row]:
+def _remote(index: int, number: int, neighbor: LldpNeighbor) -> Iterator[MibRow]:
     at, chassis = (NO_TIME_FILTER, index, number), neighbor.chassis
     yield integer((*REMOTE, 4, *at), CHASSIS_KINDS.get(chassis.kind, CHASSIS_KINDS["local"]))
     yield octets((*REMOTE, 5, *at), _identifier(chassis.kind, chassis.identifier))
@@ -148,7 +148,7 @@ LARGEST = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class SensorUnit:
     """How a kind of sensor says its value."""
 
     name: str
@@ -160,11 +160,11 @@ class Unit:
     display: str
 
 
-TEMPERATURE = Unit("Temperature", 1, CELSIUS, UNITS, 6, "celsius")
-TX_POWER = Unit("TX Power", 2, WATTS, MILLI, 4, "milliwatts")
-RX_POWER = Unit("RX Power", 3, WATTS, MILLI, 4, "milliwatts")
-TX_BIAS = Unit("TX Bias", 4, AMPERES, MILLI, 3, "milliamperes")
-VOLTAGE = Unit("Voltage", 5, VOLTS, UNITS, 4, "volts")
+TEMPERATURE = SensorUnit("Temperature", 1, CELSIUS, UNITS, 6, "celsius")
+TX_POWER = SensorUnit("TX Power", 2, WATTS, MILLI, 4, "milliwatts")
+RX_POWER = SensorUnit("RX Power", 3, WATTS, MILLI, 4, "milliwatts")
+TX_BIAS = SensorUnit("TX Bias", 4, AMPERES, MILLI, 3, "milliamperes")
+VOLTAGE = SensorUnit("Voltage", 5, VOLTS, UNITS, 4, "volts")
 EOS_PRECISIONS = {"Temperature": 1, "Voltage": 2, "TX Bias": 2}
 
 
@@ -172,11 +172,11 @@ EOS_PRECISIONS = {"Temperature": 1, "Voltage": 2, "TX Bias": 2}
 class Sensor:
     """One thing a transceiver measures; lanes count from 1 over the whole transceiver, 0 is all of it."""
 
-    interface: Interface
-    unit: Unit
+    interface: SnmpInterface
+    unit: SensorUnit
     lane: int
     value: float
-    limits: Limits | None
+    limits: ModuleThresholds | None
 
     @property
     def index(self) -> int:
@@ -184,7 +184,7 @@ class Sensor:
         return port_index(self.interface) + 10 * self.unit.digit + self.lane
 
 
-def entity_rows(shown: Scene) -> Iterator[Row]:
+def entity_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield entPhysicalTable."""
     yield from _physical(CHASSIS, 0, IS_CHASSIS, -1, ("Chassis", shown.switch.model.name))
     is_eos = shown.switch.platform == "eos"
@@ -196,7 +196,7 @@ def entity_rows(shown: Scene) -> Iterator[Row]:
         yield from _physical(sensor.index, port_index(sensor.interface), IS_SENSOR, position, texts)
 
 
-def sensor_rows(shown: Scene) -> Iterator[Row]:
+def sensor_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield entPhySensorTable."""
     is_eos = shown.switch.platform == "eos"
     for _, sensor in sensors(shown):
@@ -209,24 +209,24 @@ def sensor_rows(shown: Scene) -> Iterator[Row]:
         yield string((*SENSOR, 6, sensor.index), sensor.unit.display)
 
 
-def sensors(shown: Scene) -> Iterator[tuple[int, Sensor]]:
+def sensors(shown: SnmpSnapshot) -> Iterator[tuple[int, Sensor]]:
     """Yield all sensors with their position in their transceiver; passive copper has none."""
     for interface, module in modules(shown):
         if module.kind != "copper":
             yield from enumerate(_sensors(interface, module), 1)
 
 
-def port_index(interface: Interface) -> int:
+def port_index(interface: SnmpInterface) -> int:
     """Return the entPhysicalIndex of the transceiver of a port."""
     return 10**9 + 100 * interface.index
 
 
-def unit_precision(unit: Unit, *, is_eos: bool) -> int:
+def unit_precision(unit: SensorUnit, *, is_eos: bool) -> int:
     """Return the number of decimal places of a kind of sensor."""
     return EOS_PRECISIONS.get(unit.name, unit.precision) if is_eos else unit.precision
 
 
-def scaled(unit: Unit, value: float, precision: int) -> int:
+def scaled(unit: SensorUnit, value: float, precision: int) -> int:
     """Return a value as entPhySensorValue has it; light is held in dBm and shown in milliwatts."""
     shown = math.pow(10, value / 10) if unit.data_type == WATTS else value
     return max(-LARGEST, min(LARGEST, round(shown * math.pow(10, precision))))
@@ -240,7 +240,7 @@ def sensor_text(sensor: Sensor, *, is_eos: bool) -> str:
     return f"DOM {sensor.unit.name} Sensor for {place}"
 
 
-def _sensors(interface: Interface, module: ModuleReading) -> Iterator[Sensor]:
+def _sensors(interface: SnmpInterface, module: ModuleReading) -> Iterator[Sensor]:
     yield Sensor(interface, TEMPERATURE, 0, module.temperature_c, module.temperature_limits)
     for lane, light in enumerate(module.lanes, module.first_lane):
         yield Sensor(interface, TX_POWER, lane, light.tx_dbm, module.tx_limits)
@@ -251,7 +251,7 @@ def _sensors(interface: Interface, module: ModuleReading) -> Iterator[Sensor]:
     yield Sensor(interface, VOLTAGE, 0, module.voltage_v, module.voltage_limits)
 
 
-def _transceiver(interface: Interface, module: ModuleReading, *, is_eos: bool) -> Iterator[Row]:
+def _transceiver(interface: SnmpInterface, module: ModuleReading, *, is_eos: bool) -> Iterator[MibRow]:
     index = port_index(interface)
     text = f"Xcvr for {interface.label}" if is_eos else f"{module.identifier} for {interface.label}"
     texts = ("" if is_eos else interface.reading.name, text)
@@ -263,7 +263,7 @@ def _transceiver(interface: Interface, module: ModuleReading, *, is_eos: bool) -
 
 def _physical(
     index: int, parent: int, entity_class: int, position: int, texts: tuple[str, str], *, is_replaceable: bool = False
-) -> Iterator[Row]:
+) -> Iterator[MibRow]:
     name, description = texts
 
     def at(column: int) -> Oid:
@@ -280,7 +280,7 @@ def _physical(
 PFC_TABLE = (1, 3, 111, 2, 802, 1, 1, 21, 1, 1, 1)
 
 
-def pfc_rows(shown: Scene) -> Iterator[Row]:
+def pfc_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield ieee8021PfcRequests (frames sent) and ieee8021PfcIndications (frames received)."""
     for interface in shown.interfaces:
         priorities = interface.reading.priorities

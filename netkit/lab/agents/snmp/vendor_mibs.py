@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from netkit.lab.agents.snmp import standard_mibs
 from netkit.lab.agents.snmp.objects import (
     ENTERPRISES,
-    Interface,
     Mib,
+    MibRow,
     Oid,
-    Row,
-    Scene,
+    SnmpInterface,
+    SnmpSnapshot,
     Surroundings,
     counter64,
     integer,
@@ -17,7 +17,7 @@ from netkit.lab.agents.snmp.objects import (
     truth,
 )
 from netkit.lab.agents.snmp.standard_mibs import Sensor, scaled, sensors, unit_precision
-from netkit.lab.reading import Limits
+from netkit.lab.reading import ModuleThresholds
 
 ARISTA = (*ENTERPRISES, 30065, 3)
 EGRESS_QUEUE = (*ARISTA, 6, 1, 2, 1)
@@ -28,7 +28,7 @@ ECN_QUEUE = (*ARISTA, 13, 1, 9, 1)
 UNICAST = 0
 
 
-def arista_rows(shown: Scene) -> Iterator[Row]:
+def arista_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield all of Arista's tables."""
     for interface in shown.interfaces:
         yield from _queues(interface)
@@ -38,7 +38,7 @@ def arista_rows(shown: Scene) -> Iterator[Row]:
             yield from _limits(sensor, sensor.limits)
 
 
-def _queues(interface: Interface) -> Iterator[Row]:
+def _queues(interface: SnmpInterface) -> Iterator[MibRow]:
     for number, queue in enumerate(interface.reading.queues):
         counted = {4: queue.tx_packets, 5: queue.tx_bytes, 6: queue.dropped_packets}
         for column, value in counted.items():
@@ -47,7 +47,7 @@ def _queues(interface: Interface) -> Iterator[Row]:
         yield counter64((*ECN_QUEUE, 4, interface.index, number), queue.ecn_marked_packets)
 
 
-def _pause_frames(interface: Interface) -> Iterator[Row]:
+def _pause_frames(interface: SnmpInterface) -> Iterator[MibRow]:
     for number, priority in enumerate(interface.reading.priorities):
         yield counter64((*PFC_PRIORITY, 3, interface.index, number), priority.tx_pause)
         yield counter64((*PFC_PRIORITY, 4, interface.index, number), priority.rx_pause)
@@ -56,7 +56,7 @@ def _pause_frames(interface: Interface) -> Iterator[Row]:
         yield integer((*PFC_WATCHDOG, 5, interface.index, UNICAST, number), watchdog.storms_restored)
 
 
-def _limits(sensor: Sensor, limits: Limits) -> Iterator[Row]:
+def _limits(sensor: Sensor, limits: ModuleThresholds) -> Iterator[MibRow]:
     precision = unit_precision(sensor.unit, is_eos=True)
     stated = {1: limits.warning_low, 2: limits.alarm_low, 3: limits.warning_high, 4: limits.alarm_high}
     for column, value in stated.items():
@@ -64,7 +64,7 @@ def _limits(sensor: Sensor, limits: Limits) -> Iterator[Row]:
     yield string((*SENSOR_LIMITS, 5, sensor.index), _verdict(sensor.value, limits))
 
 
-def _verdict(value: float, limits: Limits) -> str:
+def _verdict(value: float, limits: ModuleThresholds) -> str:
     if not limits.alarm_low <= value <= limits.alarm_high:
         return "critical"
     return "ok" if limits.warning_low <= value <= limits.warning_high else "warning"
@@ -78,7 +78,7 @@ CLASSES = (*COUNTERS, 2, 6, 1)
 FIRST_PFC_COLUMN = 4
 
 
-def cumulus_rows(shown: Scene) -> Iterator[Row]:
+def cumulus_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield the tables of discards, pause frames, carrier changes and traffic classes; what has no source is absent."""
     for interface in shown.interfaces:
         yield from _discards(interface)
@@ -87,14 +87,14 @@ def cumulus_rows(shown: Scene) -> Iterator[Row]:
         yield from _classes(interface)
 
 
-def _discards(interface: Interface) -> Iterator[Row]:
+def _discards(interface: SnmpInterface) -> Iterator[MibRow]:
     index, reading = interface.index, interface.reading
     yield string((*DISCARDS, 1, index), reading.name)
     yield counter64((*DISCARDS, 3, index), sum(buffer.dropped_packets for buffer in reading.buffers))
     yield counter64((*DISCARDS, 6, index), sum(queue.dropped_packets for queue in reading.queues))
 
 
-def _cumulus_pause_frames(interface: Interface) -> Iterator[Row]:
+def _cumulus_pause_frames(interface: SnmpInterface) -> Iterator[MibRow]:
     """Yield PFC frames received and sent, priority after priority; there is no pause of a whole port in the lab."""
     yield string((*PFC, 1, interface.index), interface.reading.name)
     yield counter64((*PFC, 2, interface.index), 0)
@@ -105,7 +105,7 @@ def _cumulus_pause_frames(interface: Interface) -> Iterator[Row]:
         yield counter64((*PFC, column + 1, interface.index), priority.tx_pause)
 
 
-def _carrier(interface: Interface) -> Iterator[Row]:
+def _carrier(interface: SnmpInterface) -> Iterator[MibRow]:
     changes = interface.reading.carrier_changes
     ups = (changes + interface.reading.is_up) // 2
     yield string((*UP_DOWN, 1, interface.index), interface.reading.name)
@@ -113,7 +113,7 @@ def _carrier(interface: Interface) -> Iterator[Row]:
         yield counter64((*UP_DOWN, column, interface.index), value)
 
 
-def _classes(interface: Interface) -> Iterator[Row]:
+def _classes(interface: SnmpInterface) -> Iterator[MibRow]:
     for number, queue in enumerate(interface.reading.queues):
         counted = {3: queue.tx_packets, 4: queue.tx_bytes, 5: queue.dropped_packets, 7: queue.ecn_marked_packets}
         for column, value in counted.items():
@@ -129,13 +129,13 @@ PRIORITY_OF_PORT = 3
 """The agent's sums over a port count this priority alone."""
 
 
-def pfc_rows(shown: Scene) -> Iterator[Row]:
+def pfc_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield pause frames by port and by priority."""
     for interface in shown.interfaces:
         yield from _sonic_pause_frames(interface)
 
 
-def queue_rows(shown: Scene) -> Iterator[Row]:
+def queue_rows(shown: SnmpSnapshot) -> Iterator[MibRow]:
     """Yield csqIfQosGroupStats: packets, bytes and dropped packets of the egress queues, which count from 1."""
     for interface in shown.interfaces:
         for number, queue in enumerate(interface.reading.queues, 1):
@@ -144,7 +144,7 @@ def queue_rows(shown: Scene) -> Iterator[Row]:
                 yield counter64((*QUEUES, interface.index, EGRESS, number, column), value)
 
 
-def _sonic_pause_frames(interface: Interface) -> Iterator[Row]:
+def _sonic_pause_frames(interface: SnmpInterface) -> Iterator[MibRow]:
     for number, priority in enumerate(interface.reading.priorities):
         if number == PRIORITY_OF_PORT:
             yield counter64((*PFC_OF_PORT, 1, interface.index), priority.tx_pause)
@@ -153,7 +153,7 @@ def _sonic_pause_frames(interface: Interface) -> Iterator[Row]:
         yield counter64((*PFC_OF_PRIORITY, 3, interface.index, number), priority.rx_pause)
 
 
-Draw = Callable[[Scene], Iterable[Row]]
+Draw = Callable[[SnmpSnapshot], Iterable[MibRow]]
 
 COMMON: Mapping[Oid, Draw] = {
     standard_mibs.NUMBER[:-2]: standard_mibs.interface_rows,
@@ -172,11 +172,11 @@ VENDORS: Mapping[str, Mapping[Oid, Draw]] = {
 }
 
 
-def mibs(platform: str, look: Callable[[], Scene], listen: Callable[[], Surroundings]) -> list[Mib]:
+def mibs(platform: str, look: Callable[[], SnmpSnapshot], listen: Callable[[], Surroundings]) -> list[Mib]:
     """Return the MIBs of a platform over two ways to see: the ports now, and LLDP now."""
     found = [_mib(root, draw, look) for root, draw in {**COMMON, **VENDORS.get(platform, {})}.items()]
     return [*found, Mib(standard_mibs.LLDP[:-1], lambda: standard_mibs.lldp_rows(look(), listen()))]
 
 
-def _mib(root: Oid, draw: Draw, look: Callable[[], Scene]) -> Mib:
+def _mib(root: Oid, draw: Draw, look: Callable[[], SnmpSnapshot]) -> Mib:
     return Mib(root, lambda: draw(look()))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from netkit.lab.personalities.eos.configuration import body
-from netkit.lab.personalities.eos.reply import CHECKPOINTS, DONE, CommandError, InvalidCommandError, Reply
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.reply import CHECKPOINTS, DONE, EosCommandError, EosReply, InvalidCommandError
+from netkit.lab.personalities.eos.tree import EosSection
 
 Captured = Mapping[str, str]
 
@@ -55,12 +55,12 @@ def fit(form: str, words: Sequence[str]) -> Captured | int:
 if TYPE_CHECKING:
     from netkit.lab.personalities.eos.terminal import Terminal
 
-Answer = Callable[["Terminal", Captured, str], Reply]
+Answer = Callable[["Terminal", Captured, str], EosReply]
 RUNNING, STARTUP = "running-config", "startup-config"
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class EosCommand:
     """One command by its form."""
 
     form: str
@@ -77,80 +77,80 @@ def duration_s(text: str) -> int:
     hours, minutes, seconds = map(int, found.groups())
     total = hours * 3600 + minutes * 60 + seconds
     if not total:
-        raise CommandError("The commit timer must be longer than 0 seconds")
+        raise EosCommandError("The commit timer must be longer than 0 seconds")
     return total
 
 
-def _enable(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _enable(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.is_privileged = True
     return DONE
 
 
-def _disable(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _disable(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.is_privileged = False
     return DONE
 
 
-def _configure(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _configure(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.start_typing(None)
     return DONE
 
 
-def _enter_session(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _enter_session(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     name = captured.get("name") or f"sess-{time.time_ns() // 1000}"
     terminal.start_typing(terminal.machine.enter(name))
     return DONE
 
 
-def _end(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _end(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.typing = None
     return DONE
 
 
-def _exit(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _exit(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.leave()
     return DONE
 
 
-def _comment(_: "Terminal", __: Captured, ___: str) -> Reply:
+def _comment(_: "Terminal", __: Captured, ___: str) -> EosReply:
     return DONE
 
 
-def _clean(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _clean(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     session = terminal.session()
-    session.config = Section()
+    session.config = EosSection()
     terminal.start_typing(session)
     return DONE
 
 
-def _commit_here(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _commit_here(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     name = terminal.session().name
     return _commit(terminal, {**captured, "name": name}, "")
 
 
-def _commit(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _commit(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     seconds = duration_s(captured["time"]) if "time" in captured else 0
     terminal.machine.commit(captured["name"], terminal.user, seconds)
     terminal.typing = None
     return DONE
 
 
-def _abort_here(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _abort_here(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     return _abort(terminal, {"name": terminal.session().name}, "")
 
 
-def _abort(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _abort(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.abort(captured["name"])
     terminal.typing = None
     return DONE
 
 
-def _save(terminal: "Terminal", _: Captured, __: str) -> Reply:
+def _save(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     terminal.machine.save()
-    return Reply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
+    return EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
 
 
-def _copy(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _copy(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     machine, source, target = terminal.machine, captured["source"], captured["target"]
     text = body(machine.running) if source == RUNNING else machine.flash.startup if source == STARTUP else ""
     if source not in {RUNNING, STARTUP}:
@@ -164,7 +164,7 @@ def _copy(terminal: "Terminal", captured: Captured, _: str) -> Reply:
         machine.flash.startup = text
     else:
         machine.flash.write(_flash_name(target), text)
-    return Reply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
+    return EosReply({"messages": ["Copy completed successfully."]}, "Copy completed successfully.\n")
 
 
 def _load_into_session(terminal: "Terminal", text: str) -> None:
@@ -174,33 +174,33 @@ def _load_into_session(terminal: "Terminal", text: str) -> None:
             terminal.typing.editor.type(line)
 
 
-def _replace(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _replace(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.restore(terminal.machine.flash.read(_flash_name(captured["source"])))
     return DONE
 
 
-def _save_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _save_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     name = captured.get("name") or time.strftime("ckp-%Y%m%d-%H%M%S")
     terminal.machine.flash.write(f"{CHECKPOINTS}/{name}", body(terminal.machine.running))
     return DONE
 
 
-def _restore_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _restore_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.restore(terminal.machine.flash.read(f"{CHECKPOINTS}/{captured['name']}"))
     return DONE
 
 
-def _delete_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _delete_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.flash.delete(f"{CHECKPOINTS}/{captured['name']}")
     return DONE
 
 
-def _delete_file(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _delete_file(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     terminal.machine.flash.delete(_flash_name(captured["source"]))
     return DONE
 
 
-def _clear_counters(terminal: "Terminal", captured: Captured, _: str) -> Reply:
+def _clear_counters(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     port = captured.get("port", "")
     if port and port not in terminal.machine.ports:
         raise InvalidCommandError(f"Invalid input (at token 2: '{port}')")
@@ -215,33 +215,33 @@ def _flash_name(word: str) -> str:
     return f"{CHECKPOINTS}/{name}" if place == "checkpoint" else name.lstrip("/")
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command("enable", _enable, is_privileged=False),
-    Command("disable", _disable),
-    Command("end", _end, is_privileged=False),
-    Command("exit", _exit, is_privileged=False),
-    Command("comment", _comment),
-    Command("configure", _configure),
-    Command("configure terminal", _configure),
-    Command("configure session", _enter_session),
-    Command("configure session <name>", _enter_session),
-    Command("configure session <name> commit", _commit),
-    Command("configure session <name> commit timer <time>", _commit),
-    Command("configure session <name> abort", _abort),
-    Command("no configure session <name>", _abort),
-    Command("configure replace <source>", _replace),
-    Command("configure checkpoint save", _save_checkpoint),
-    Command("configure checkpoint save <name>", _save_checkpoint),
-    Command("configure checkpoint restore <name>", _restore_checkpoint),
-    Command("configure checkpoint delete <name>", _delete_checkpoint),
-    Command("rollback clean-config", _clean, in_session=True),
-    Command("commit", _commit_here, in_session=True),
-    Command("commit timer <time>", _commit_here, in_session=True),
-    Command("abort", _abort_here, in_session=True),
-    Command("write", _save),
-    Command("write memory", _save),
-    Command("copy <source> <target>", _copy),
-    Command("delete <source>", _delete_file),
-    Command("clear counters", _clear_counters),
-    Command("clear counters <port>", _clear_counters),
+COMMANDS: tuple[EosCommand, ...] = (
+    EosCommand("enable", _enable, is_privileged=False),
+    EosCommand("disable", _disable),
+    EosCommand("end", _end, is_privileged=False),
+    EosCommand("exit", _exit, is_privileged=False),
+    EosCommand("comment", _comment),
+    EosCommand("configure", _configure),
+    EosCommand("configure terminal", _configure),
+    EosCommand("configure session", _enter_session),
+    EosCommand("configure session <name>", _enter_session),
+    EosCommand("configure session <name> commit", _commit),
+    EosCommand("configure session <name> commit timer <time>", _commit),
+    EosCommand("configure session <name> abort", _abort),
+    EosCommand("no configure session <name>", _abort),
+    EosCommand("configure replace <source>", _replace),
+    EosCommand("configure checkpoint save", _save_checkpoint),
+    EosCommand("configure checkpoint save <name>", _save_checkpoint),
+    EosCommand("configure checkpoint restore <name>", _restore_checkpoint),
+    EosCommand("configure checkpoint delete <name>", _delete_checkpoint),
+    EosCommand("rollback clean-config", _clean, in_session=True),
+    EosCommand("commit", _commit_here, in_session=True),
+    EosCommand("commit timer <time>", _commit_here, in_session=True),
+    EosCommand("abort", _abort_here, in_session=True),
+    EosCommand("write", _save),
+    EosCommand("write memory", _save),
+    EosCommand("copy <source> <target>", _copy),
+    EosCommand("delete <source>", _delete_file),
+    EosCommand("clear counters", _clear_counters),
+    EosCommand("clear counters <port>", _clear_counters),
 )

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from netkit.design.fabric import Switch
-from netkit.lab.personalities.eos.grammar import Grammar, Match, Mismatch, Words, load
-from netkit.lab.personalities.eos.reply import CommandError, invalid
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.grammar import EosGrammar, Match, Mismatch, Words, load
+from netkit.lab.personalities.eos.reply import EosCommandError, invalid
+from netkit.lab.personalities.eos.tree import EosSection
 
 
 class Editor:
@@ -17,7 +17,7 @@ class Editor:
     A line a mode does not know is tried in the modes around it, as EOS does, so a section needs no explicit end.
     """
 
-    def __init__(self, grammar: Grammar, ports: Sequence[str], root: Section) -> None:
+    def __init__(self, grammar: EosGrammar, ports: Sequence[str], root: EosSection) -> None:
         self._grammar = grammar
         self._ports = ports
         self._stack = [root]
@@ -62,7 +62,7 @@ class Editor:
         for setting in found.lines:
             known = here.entries.get(setting.key)
             if found.rule.is_single and known and known.words != setting.words:
-                raise CommandError(f"{known.words[1].upper()} is already running with AS number {known.words[-1]}")
+                raise EosCommandError(f"{known.words[1].upper()} is already running with AS number {known.words[-1]}")
             entry = here.put(found.rule, setting, is_negated=is_negated)
             if entry.section is not None:
                 self._stack.append(entry.section)
@@ -81,15 +81,15 @@ def release_of(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
-def grammar_of(switch: Switch) -> Grammar:
+def grammar_of(switch: Switch) -> EosGrammar:
     """Return the language a switch speaks."""
     keyword = "tx-queue" if switch.model.asic in OLD_QUEUES else "uc-tx-queue"
     return load(keyword, release_of(switch.version))
 
 
-def parse(text: str, grammar: Grammar, ports: Sequence[str]) -> Section:
+def parse(text: str, grammar: EosGrammar, ports: Sequence[str]) -> EosSection:
     """Return the configuration a file holds; raises CommandError with every line that is not understood."""
-    root = Section()
+    root = EosSection()
     editor = Editor(grammar, ports, root)
     wrong: list[str] = []
     for number, line in enumerate(text.splitlines(), start=1):
@@ -102,20 +102,20 @@ def parse(text: str, grammar: Grammar, ports: Sequence[str]) -> Section:
             continue
         try:
             editor.type(stripped)
-        except CommandError as error:
+        except EosCommandError as error:
             wrong.append(f"line {number}: {stripped}: {error}")
     if wrong:
-        raise CommandError(*wrong)
+        raise EosCommandError(*wrong)
     return root
 
 
-def body(config: Section) -> str:
+def body(config: EosSection) -> str:
     """Return a configuration as text, without a head."""
     lines = list(config.lines())
     return "\n".join((*lines, "!", "end", "")) if lines else "end\n"
 
 
-def differences(running: Section, intended: Section, name: str) -> str:
+def differences(running: EosSection, intended: EosSection, name: str) -> str:
     """Return what a session would change, as `show session-config diffs` prints it."""
     lines = difflib.unified_diff(
         body(running).splitlines(),
@@ -127,7 +127,7 @@ def differences(running: Section, intended: Section, name: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def as_commands(config: Section) -> dict[str, object]:
+def as_commands(config: EosSection) -> dict[str, object]:
     """Return a configuration as eAPI shows it in JSON."""
     result: dict[str, object] = {}
     for entry in config.sorted():
@@ -140,12 +140,12 @@ def as_commands(config: Section) -> dict[str, object]:
 VIRTUAL = ("peer", "group")
 
 
-def complaints(config: Section) -> tuple[str, ...]:
+def complaints(config: EosSection) -> tuple[str, ...]:
     """Return why a configuration cannot be committed; empty when it can."""
     return (*_peer_groups(config), *_overlaps(config), *_thresholds(config))
 
 
-def _peer_groups(config: Section) -> Iterator[str]:
+def _peer_groups(config: EosSection) -> Iterator[str]:
     for _, bgp in config.sections("router", "bgp"):
         known = {rest[0] for rest in bgp.find("neighbor") if rest[1:] == VIRTUAL}
         used = {rest[0] for rest in bgp.find("neighbor") if rest[0] != "interface"}
@@ -156,7 +156,7 @@ def _peer_groups(config: Section) -> Iterator[str]:
             yield f"Peer group {name} is not defined"
 
 
-def _overlaps(config: Section) -> Iterator[str]:
+def _overlaps(config: EosSection) -> Iterator[str]:
     """Yield interfaces whose subnets overlap within a VRF."""
     taken: list[tuple[str, str, ipaddress.IPv4Network]] = []
     for (name,), section in config.sections("interface"):
@@ -169,7 +169,7 @@ def _overlaps(config: Section) -> Iterator[str]:
             taken.append((name, vrf, network))
 
 
-def _thresholds(config: Section) -> Iterator[str]:
+def _thresholds(config: EosSection) -> Iterator[str]:
     for (name,), profile in config.sections("qos", "profile"):
         for keyword in ("tx-queue", "uc-tx-queue"):
             for (number,), queue in profile.sections(keyword):

@@ -241,7 +241,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class EosRule:
     """One form of line a mode takes."""
 
     pieces: tuple[Piece, ...]
@@ -261,7 +261,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class EosLine:
     """One setting a typed line stands for: the words EOS keeps, and the key a second one would replace."""
 
     words: Words
@@ -272,8 +272,8 @@ class Line:
 class Match:
     """A line understood."""
 
-    rule: Rule
-    lines: tuple[Line, ...]
+    rule: EosRule
+    lines: tuple[EosLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,11 +283,11 @@ class Mismatch:
     understood: int
 
 
-class Grammar:
+class EosGrammar:
     """The rules of every mode."""
 
-    def __init__(self, rules: Mapping[str, tuple[Rule, ...]]) -> None:
-        self._by_first: dict[str, dict[str, list[Rule]]] = {}
+    def __init__(self, rules: Mapping[str, tuple[EosRule, ...]]) -> None:
+        self._by_first: dict[str, dict[str, list[EosRule]]] = {}
         for mode, found in rules.items():
             first = self._by_first.setdefault(mode, {})
             for rule in found:
@@ -304,7 +304,7 @@ class Grammar:
         return Mismatch(furthest)
 
 
-def _fit(rule: Rule, words: Words, ports: Sequence[str], *, is_negated: bool) -> Match | int:
+def _fit(rule: EosRule, words: Words, ports: Sequence[str], *, is_negated: bool) -> Match | int:
     """Return the match of one rule, or how many words it understood."""
     taken: list[Words] = []
     at = 0
@@ -319,7 +319,7 @@ def _fit(rule: Rule, words: Words, ports: Sequence[str], *, is_negated: bool) ->
     return Match(rule, tuple(_lines(rule, taken))) if at == len(words) else at
 
 
-def _lines(rule: Rule, taken: Sequence[Words]) -> Iterator[Line]:
+def _lines(rule: EosRule, taken: Sequence[Words]) -> Iterator[EosLine]:
     count = max(map(len, taken))
     for index in range(count):
         words = tuple(found[index] if len(found) > 1 else found[0] for found in taken)
@@ -327,11 +327,11 @@ def _lines(rule: Rule, taken: Sequence[Words]) -> Iterator[Line]:
         key = tuple(word for word, piece in zip(words, pieces, strict=True) if piece.part != "value")
         if rule.is_single:
             key = tuple(piece.text for piece in pieces if piece.part == "literal")
-        yield Line(words, key)
+        yield EosLine(words, key)
 
 
 @cache
-def load(queue_keyword: str, release: tuple[int, ...]) -> Grammar:
+def load(queue_keyword: str, release: tuple[int, ...]) -> EosGrammar:
     """Return the grammar of a chip's queue keyword and a release such as (4, 35, 1)."""
     text = (Path(__file__).parent / "grammar.txt").read_text(encoding="utf-8")
     # 4.33 takes both words and keeps the new one; before, there is only the old one. 4.35 prints the lines of the
@@ -339,7 +339,7 @@ def load(queue_keyword: str, release: tuple[int, ...]) -> Grammar:
     source = "local-interface|source-interface" if release >= (4, 33) else "source-interface"
     text = text.replace("{=SYSLOG_SOURCE}", f"{{={source}}}").replace("QUEUE", queue_keyword)
     text = text.replace("WATCHDOG_MARK", "" if release >= (4, 35) else "!").replace("HIGHEST_MTU", "9214")
-    return Grammar({mode: tuple(_rules(body)) for mode, body in _modes(text)})
+    return EosGrammar({mode: tuple(_rules(body)) for mode, body in _modes(text)})
 
 
 def _modes(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -348,7 +348,7 @@ def _modes(text: str) -> Iterator[tuple[str, list[str]]]:
         yield mode.strip(), [line for line in map(str.strip, body.splitlines()) if line and not line.startswith("#")]
 
 
-def _rules(lines: list[str]) -> Iterator[Rule]:
+def _rules(lines: list[str]) -> Iterator[EosRule]:
     block = group = 0
     for rank, line in enumerate(lines):
         if line == "!":
@@ -361,7 +361,7 @@ def _rules(lines: list[str]) -> Iterator[Rule]:
             form, _, rest = line.partition(" -> ")
             opens, *flags = rest.split() or [""]
             for text in _spellings(form.lstrip("+*")):
-                yield Rule(
+                yield EosRule(
                     pieces=tuple(_piece(found) for found in _PIECE.finditer(text)),
                     block=block,
                     rank=rank,

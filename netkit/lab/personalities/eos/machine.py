@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from netkit.design.fabric import Switch
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.eos import configuration
 from netkit.lab.personalities.eos.configuration import body, grammar_of, parse, release_of
-from netkit.lab.personalities.eos.reply import CommandError, Flash
+from netkit.lab.personalities.eos.reply import EosCommandError, EosFlash
 from netkit.lab.personalities.eos.switch_state import switch_state
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 
 SessionState = Literal["pending", "completed", "pendingCommitTimer"]
 HIGHEST_OPEN, HIGHEST_SAVED = 5, 1
@@ -29,7 +29,7 @@ class ConfigSession:
     """A configuration someone works on."""
 
     name: str
-    config: Section
+    config: EosSection
     state: SessionState = "pending"
     completed_s: float = 0
     user: str = ""
@@ -41,12 +41,12 @@ class Timer:
     """A commit that is taken back unless it is confirmed."""
 
     session: str
-    before: Section
+    before: EosSection
     ends_s: float
     clock: threading.Timer
 
 
-class Machine:
+class EosMachine:
     """One switch's configuration; every change of the running one is realised before it counts.
 
     A commit timer ends by itself, whatever else goes on: whoever acts here takes his turn.
@@ -59,8 +59,8 @@ class Machine:
         self.release = release_of(self.switch.version)
         self.grammar = grammar_of(self.switch)
         self.ports = tuple(node.kernel_names)
-        self.flash = Flash(node.saved)
-        self.running = Section()
+        self.flash = EosFlash(node.saved)
+        self.running = EosSection()
         self.sessions: dict[str, ConfigSession] = {}
         self.timer: Timer | None = None
         self.loses_commits = False
@@ -74,7 +74,7 @@ class Machine:
         """Return for how long the switch has been up."""
         return time.monotonic() - self._booted_s
 
-    def parse(self, text: str) -> Section:
+    def parse(self, text: str) -> EosSection:
         """Return the configuration a text holds."""
         return parse(text, self.grammar, self.ports)
 
@@ -96,7 +96,7 @@ class Machine:
         """Make a text the startup-config, if it could be committed."""
         wrong = configuration.complaints(self.parse(text))
         if wrong:
-            raise CommandError(*wrong)
+            raise EosCommandError(*wrong)
         self.flash.startup = text
 
     def save(self) -> None:
@@ -108,10 +108,10 @@ class Machine:
         known = self.sessions.get(name)
         if known:
             if known.state != "pending":
-                raise CommandError(f"Session {name} is {known.state} and cannot be entered")
+                raise EosCommandError(f"Session {name} is {known.state} and cannot be entered")
             return known
         if sum(session.state == "pending" for session in self.sessions.values()) >= HIGHEST_OPEN:
-            raise CommandError("Maximum number of pending sessions has been reached")
+            raise EosCommandError("Maximum number of pending sessions has been reached")
         session = ConfigSession(name, self.running.copy())
         self.sessions[name] = session
         return session
@@ -119,7 +119,7 @@ class Machine:
     def session(self, name: str) -> ConfigSession:
         """Return a session that is there."""
         if name not in self.sessions:
-            raise CommandError(f"Session {name} does not exist")
+            raise EosCommandError(f"Session {name} does not exist")
         return self.sessions[name]
 
     def commit(self, name: str, user: str, timer_s: int = 0) -> None:
@@ -129,9 +129,9 @@ class Machine:
             self._confirm(session)
             return
         if self.timer:
-            raise CommandError(f"Cannot commit: session {self.timer.session} waits for its commit timer")
+            raise EosCommandError(f"Cannot commit: session {self.timer.session} waits for its commit timer")
         if session.state != "pending":
-            raise CommandError(f"Session {name} is {session.state}")
+            raise EosCommandError(f"Session {name} is {session.state}")
         before = self.running
         self.apply(session.config.copy())
         session.user, session.completed_s = user, time.time()
@@ -147,14 +147,14 @@ class Machine:
             self._take_back()
             return
         if self.session(name).state != "pending":
-            raise CommandError(f"Session {name} is {self.sessions[name].state}")
+            raise EosCommandError(f"Session {name} is {self.sessions[name].state}")
         del self.sessions[name]
 
-    def apply(self, intended: Section) -> None:
+    def apply(self, intended: EosSection) -> None:
         """Make a configuration the running one."""
         wrong = configuration.complaints(intended)
         if wrong:
-            raise CommandError(*wrong)
+            raise EosCommandError(*wrong)
         if not self.loses_commits:
             self._become(intended)
 
@@ -165,26 +165,26 @@ class Machine:
                 return
             try:
                 self._take_back()
-            except CommandError as error:
+            except EosCommandError as error:
                 self.node.log(f"session {session} could not be taken back: {error}")
 
     def restore(self, text: str) -> None:
         """Replace the running configuration by a file's."""
         if self.timer:
-            raise CommandError(f"Cannot replace: session {self.timer.session} waits for its commit timer")
+            raise EosCommandError(f"Cannot replace: session {self.timer.session} waits for its commit timer")
         self.apply(self.parse(text))
 
-    def _become(self, intended: Section) -> None:
+    def _become(self, intended: EosSection) -> None:
         """Realise a configuration; when the node refuses, it stays what it was."""
         before = self.running
         try:
             self.node.realise(switch_state(intended, self.node.kernel_names))
-        except (RefusedError, RuntimeError) as error:
+        except (ConfigRefusedError, RuntimeError) as error:
             self.node.realise(switch_state(before, self.node.kernel_names))
-            raise CommandError(str(error)) from error
+            raise EosCommandError(str(error)) from error
         self.running = intended
 
-    def _start_timer(self, session: ConfigSession, before: Section, timer_s: int) -> None:
+    def _start_timer(self, session: ConfigSession, before: EosSection, timer_s: int) -> None:
         clock = threading.Timer(timer_s, self.expire, (session.name,))
         clock.daemon = True
         self.timer = Timer(session.name, before, self.uptime_s + timer_s, clock)

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from netkit.lab.agents.gnmi import server
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.eos import qos
-from netkit.lab.personalities.eos.machine import Machine
-from netkit.lab.personalities.eos.reply import CommandError, NoJsonError, Reply
+from netkit.lab.personalities.eos.machine import EosMachine
+from netkit.lab.personalities.eos.reply import EosCommandError, EosReply, NoJsonError
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personalities.eos.terminal import Terminal
 from netkit.lab.personality import Call, Elem, Personality, Told
 from netkit.lab.reading import PortReading
 
 
-def told(machine: Machine, path: tuple[Elem, ...]) -> Iterator[Told]:
+def told(machine: EosMachine, path: tuple[Elem, ...]) -> Iterator[Told]:
     """Yield all leaves below a path; LookupError when no model has it."""
     everything = (one for reading in machine.node.ports() for one in _of_port(machine, reading))
     yield from server.below(everything, path)
 
 
-def _of_port(machine: Machine, reading: PortReading) -> Iterator[Told]:
+def _of_port(machine: EosMachine, reading: PortReading) -> Iterator[Told]:
     name, section = reading.name, machine.running.section("interface", reading.name)
     discards = reading.traffic.tx_dropped + sum(queue.dropped_packets for queue in reading.queues)
     counters = {"out-discards": discards, "carrier-transitions": reading.carrier_changes}
@@ -43,7 +43,7 @@ USAGE = "usage: Cli [-p PRIVILEGE] [-c COMMANDS]\n"
 FLAGS = ("-A", "-M", "-e")
 
 
-def run(machine: Machine, call: Call) -> int:
+def run(machine: EosMachine, call: Call) -> int:
     """Answer one start of the CLI."""
     terminal = Terminal(machine, call.user)
     commands: str | None = None
@@ -74,7 +74,7 @@ def _converse(terminal: Terminal, call: Call) -> int:
 def _one(terminal: Terminal, call: Call, line: str) -> bool:
     try:
         call.out(terminal.run(line.strip()).text)
-    except CommandError as error:
+    except EosCommandError as error:
         call.out("".join(f"% {text}\n" for text in error.errors))
         return False
     return True
@@ -96,7 +96,7 @@ class BadRequestError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class EapiRequest:
     """One list of commands; each with the input it asks for."""
 
     id: object
@@ -106,7 +106,7 @@ class Request:
     stops_on_error: bool
 
 
-def answer(machine: Machine, body: bytes, user: str) -> bytes:
+def answer(machine: EosMachine, body: bytes, user: str) -> bytes:
     """Answer one request."""
     try:
         request = _read(body)
@@ -120,7 +120,7 @@ def answer(machine: Machine, body: bytes, user: str) -> bytes:
         started_s = time.time()
         try:
             result = _shaped(terminal.run(command, given), request.format)
-        except CommandError as error:
+        except EosCommandError as error:
             results.append({"errors": list(error.errors)})
             text = f"CLI command {number} of {len(request.commands)} '{command}' failed: {error.summary}"
             failure = failure or {"code": error.code, "message": text}
@@ -137,7 +137,7 @@ def answer(machine: Machine, body: bytes, user: str) -> bytes:
     return _encoded({**envelope, "result": results})
 
 
-def http(machine: Machine, method: str, path: str, body: bytes, user: str) -> tuple[int, Mapping[str, str], bytes]:
+def http(machine: EosMachine, method: str, path: str, body: bytes, user: str) -> tuple[int, Mapping[str, str], bytes]:
     """Answer one HTTP request whose user is already known."""
     if path.partition("?")[0] != PATH:
         return 404, {"Content-Type": "text/plain"}, b"Not Found\n"
@@ -146,7 +146,7 @@ def http(machine: Machine, method: str, path: str, body: bytes, user: str) -> tu
     return 200, HEADERS, answer(machine, body, user)
 
 
-def _shaped(reply: Reply, form: str) -> Mapping[str, Any]:
+def _shaped(reply: EosReply, form: str) -> Mapping[str, Any]:
     if form == "text":
         return {"output": reply.text}
     if reply.data is None:
@@ -154,7 +154,7 @@ def _shaped(reply: Reply, form: str) -> Mapping[str, Any]:
     return reply.data
 
 
-def _read(body: bytes) -> Request:
+def _read(body: bytes) -> EapiRequest:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -170,7 +170,7 @@ def _read(body: bytes) -> Request:
     form = params.get("format", "json")
     if form not in FORMATS or params.get("version", 1) not in VERSIONS:
         raise BadRequestError(-32602, "Invalid params: unknown format or version", request_id)
-    return Request(
+    return EapiRequest(
         id=request_id,
         commands=tuple(_command(one, request_id) for one in params["cmds"]),
         format=form,
@@ -203,14 +203,16 @@ class Eos(Personality):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self.machine = Machine(node)
+        self.machine = EosMachine(node)
 
     def provision(self, files: Mapping[str, str]) -> None:
         """Make a rendered configuration the startup-config."""
         unknown = sorted(set(files) - set(CONFIGS))
         found = [files[name] for name in CONFIGS if name in files]
         if unknown or len(found) != 1:
-            raise RefusedError(f"EOS takes one of {' or '.join(CONFIGS)}; got {', '.join(sorted(files)) or 'nothing'}")
+            raise ConfigRefusedError(
+                f"EOS takes one of {' or '.join(CONFIGS)}; got {', '.join(sorted(files)) or 'nothing'}"
+            )
         self.machine.load_startup(found[0])
 
     def boot(self) -> None:

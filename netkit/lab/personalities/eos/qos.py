@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.state import CODE_POINTS, PRIORITIES, EcnState, QosState, SchedulerState, WatchdogState
 
 DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
@@ -13,7 +13,7 @@ DEFAULT_ACTION = "errdisable"
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class EosTxQueue:
     """One transmit queue as configured. Queues are strict unless told otherwise."""
 
     number: int
@@ -26,7 +26,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class EosQosProfile:
     """A QoS profile."""
 
     name: str
@@ -34,15 +34,15 @@ class Profile:
     has_pfc: bool = False
     no_drop: frozenset[int] = frozenset()
     has_watchdog: bool = True
-    queues: Mapping[int, Queue] | None = None
+    queues: Mapping[int, EosTxQueue] | None = None
 
-    def queue(self, number: int) -> Queue:
+    def queue(self, number: int) -> EosTxQueue:
         """Return a queue; the default one when the profile does not name it."""
-        return (self.queues or {}).get(number, Queue(number))
+        return (self.queues or {}).get(number, EosTxQueue(number))
 
 
 @dataclass(frozen=True, slots=True)
-class WatchdogTimes:
+class EosWatchdogTimes:
     """The switch-wide half of the PFC watchdog; without a timeout it looks at nothing."""
 
     timeout_s: float = 0
@@ -52,24 +52,24 @@ class WatchdogTimes:
     override: str = ""
 
 
-def profiles(config: Section) -> dict[str, Profile]:
+def profiles(config: EosSection) -> dict[str, EosQosProfile]:
     """Return the QoS profiles by name."""
     return {name: _profile(name, section) for (name,), section in config.sections("qos", "profile")}
 
 
-def profile_of(config: Section, port: Section) -> Profile:
+def profile_of(config: EosSection, port: EosSection) -> EosQosProfile:
     """Return what a port applies; a profile that does not exist is taken without a word and does nothing."""
     name = port.word("service-profile")
-    return profiles(config).get(name, Profile(name))
+    return profiles(config).get(name, EosQosProfile(name))
 
 
-def _profile(name: str, section: Section) -> Profile:
+def _profile(name: str, section: EosSection) -> EosQosProfile:
     found = [
         _queue(int(rest[0]), queue)
         for keyword in ("tx-queue", "uc-tx-queue")
         for rest, queue in section.sections(keyword)
     ]
-    return Profile(
+    return EosQosProfile(
         name=name,
         trust=section.word("qos", "trust"),
         has_pfc=section.has("priority-flow-control", "on"),
@@ -79,8 +79,8 @@ def _profile(name: str, section: Section) -> Profile:
     )
 
 
-def _queue(number: int, section: Section) -> Queue:
-    return Queue(
+def _queue(number: int, section: EosSection) -> EosTxQueue:
+    return EosTxQueue(
         number=number,
         is_strict=not section.is_off("priority"),
         weight_percent=int(section.word("bandwidth", "percent") or 0),
@@ -91,7 +91,7 @@ def _queue(number: int, section: Section) -> Queue:
     )
 
 
-def _ecn(section: Section) -> EcnState | None:
+def _ecn(section: EosSection) -> EcnState | None:
     found = section.one("random-detect", "ecn", "minimum-threshold")
     if found is None:
         return None
@@ -101,14 +101,14 @@ def _ecn(section: Section) -> EcnState | None:
     return EcnState(int(low) * to_bytes[low_unit], int(high) * to_bytes[high_unit], int(probability))
 
 
-def watchdog_times(config: Section) -> WatchdogTimes:
+def watchdog_times(config: EosSection) -> EosWatchdogTimes:
     """Return the switch-wide watchdog; a polling interval too long for the times is replaced, as EOS does."""
     start = ("priority-flow-control", "pause", "watchdog")
     timeout = float(config.word(*start, "default", "timeout") or 0)
     recovery = float(config.word(*start, "default", "recovery-time") or 0)
     longest = min(timeout, recovery or timeout) / 2
     polling = float(config.word(*start, "default", "polling-interval") or 0)
-    return WatchdogTimes(
+    return EosWatchdogTimes(
         timeout_s=timeout,
         recovery_s=recovery,
         polling_s=min(polling, longest) if polling else longest,
@@ -117,7 +117,7 @@ def watchdog_times(config: Section) -> WatchdogTimes:
     )
 
 
-def class_of_dscp(config: Section) -> tuple[int, ...]:
+def class_of_dscp(config: EosSection) -> tuple[int, ...]:
     """Return the traffic class of each DSCP."""
     result = [DEFAULT_CLASS_OF_EIGHT[dscp // 8] for dscp in range(CODE_POINTS)]
     for dscp, _, _, traffic_class in config.find("qos", "map", "dscp"):
@@ -125,7 +125,7 @@ def class_of_dscp(config: Section) -> tuple[int, ...]:
     return tuple(result)
 
 
-def of_class(config: Section, *targets: str) -> tuple[int, ...]:
+def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
     """Return the queue or the priority group of each traffic class; its own number unless told otherwise."""
     result = list(range(PRIORITIES))
     for traffic_class, _, target, number in config.find("qos", "map", "traffic-class"):
@@ -134,7 +134,7 @@ def of_class(config: Section, *targets: str) -> tuple[int, ...]:
     return tuple(result)
 
 
-def port_qos(config: Section, port: Section, *, is_routed: bool) -> QosState:
+def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosState:
     """Return how a port treats traffic. A routed port trusts the DSCP by default, one in a VLAN the priority tag."""
     profile = profile_of(config, port)
     trust = profile.trust or ("dscp" if is_routed else "cos")
@@ -154,12 +154,12 @@ def port_qos(config: Section, port: Section, *, is_routed: bool) -> QosState:
     )
 
 
-def _paused(config: Section, profile: Profile) -> frozenset[int]:
+def _paused(config: EosSection, profile: EosQosProfile) -> frozenset[int]:
     """Return the lossless priorities: only those whose traffic has a priority group of that number are paused."""
     return frozenset(priority for priority in profile.no_drop if priority in of_class(config, "priority-group"))
 
 
-def _scheduler(queue: Queue) -> SchedulerState:
+def _scheduler(queue: EosTxQueue) -> SchedulerState:
     if queue.is_strict:
         return SchedulerState("strict")
     return SchedulerState("weighted", queue.weight_percent)

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 
 Data = Mapping[str, Any]
 """One answer as JSON has it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class EosReply:
     """An answer in both forms; no data means that the command has no JSON."""
 
     data: Data | None
     text: str = ""
 
 
-DONE = Reply({})
+DONE = EosReply({})
 
 
-class CommandError(RefusedError):
+class EosCommandError(ConfigRefusedError):
     """A command that could not be run."""
 
     code: ClassVar[int] = 1000
@@ -36,14 +36,14 @@ class CommandError(RefusedError):
         self.errors: Sequence[str] = errors
 
 
-class InvalidCommandError(CommandError):
+class InvalidCommandError(EosCommandError):
     """A command EOS does not understand."""
 
     code = 1002
     summary = "invalid command"
 
 
-class NoJsonError(CommandError):
+class NoJsonError(EosCommandError):
     """A command that has only text."""
 
     code = 1003
@@ -64,7 +64,7 @@ CHECKPOINTS = "checkpoints"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class Flash:
+class EosFlash:
     """Files by name; what is no plain name is refused."""
 
     def __init__(self, folder: Path) -> None:
@@ -84,7 +84,7 @@ class Flash:
         """Return a file."""
         path = self._path(name)
         if not path.is_file():
-            raise CommandError(f"Error opening flash:/{name} (No such file or directory)")
+            raise EosCommandError(f"Error opening flash:/{name} (No such file or directory)")
         return path.read_text(encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
@@ -98,7 +98,7 @@ class Flash:
         except OSError as error:
             half.unlink(missing_ok=True)
             said = "No space left on device" if error.errno == errno.ENOSPC else str(error.strerror)
-            raise CommandError(f"Error copying to flash:/{name} ({said})") from error
+            raise EosCommandError(f"Error copying to flash:/{name} ({said})") from error
 
     def delete(self, name: str) -> None:
         """Delete a file."""
@@ -112,26 +112,26 @@ class Flash:
     def _path(self, name: str) -> Path:
         parts = name.split("/")
         if not all(_NAME.fullmatch(part) for part in parts) or len(parts) > 2:
-            raise CommandError(f"Invalid file name: {name}")
+            raise EosCommandError(f"Invalid file name: {name}")
         return self._folder.joinpath(*parts)
 
 
 Filter = Callable[[Sequence[str], re.Pattern[str]], Iterator[str]]
 
 
-def through(reply: Reply, filters: Sequence[str]) -> Reply:
+def through(reply: EosReply, filters: Sequence[str]) -> EosReply:
     """Return an answer after its filters; a filtered answer is text."""
     for words in filters:
         name, _, pattern = words.partition(" ")
         if name == "json":
             if reply.data is None:
                 raise NoJsonError("This is an unconverted command")
-            reply = Reply(None, f"{json.dumps(reply.data, indent=4)}\n")
+            reply = EosReply(None, f"{json.dumps(reply.data, indent=4)}\n")
         elif name == "no-more":
             continue
         elif name in FILTERS:
             kept = FILTERS[name](reply.text.splitlines(), _compiled(pattern))
-            reply = Reply(None, "".join(f"{line}\n" for line in kept))
+            reply = EosReply(None, "".join(f"{line}\n" for line in kept))
         else:
             raise InvalidCommandError(f"Invalid input (at token 0: '{name}')")
     return reply

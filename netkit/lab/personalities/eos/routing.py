@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 
 BUILT_IN_UNIT = "System"
 BUILT_IN_PROFILE = "Default"
@@ -18,7 +18,7 @@ class Drain:
     directions: tuple[str, ...] = ("in", "out")
 
 
-def drained_ports(config: Section, ports: tuple[str, ...]) -> dict[str, Drain]:
+def drained_ports(config: EosSection, ports: tuple[str, ...]) -> dict[str, Drain]:
     """Return the drained ports; the routed neighbour on each gets what the drain says."""
     maintenance = config.section("maintenance")
     found: dict[str, Drain] = {}
@@ -33,7 +33,7 @@ def drained_ports(config: Section, ports: tuple[str, ...]) -> dict[str, Drain]:
     return found
 
 
-def units(config: Section) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
+def units(config: EosSection) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
     """Yield each unit, whether it is to be in maintenance, and its groups; the built-in one is always there."""
     seen = False
     for (unit,), section in config.section("maintenance").sections("unit"):
@@ -44,7 +44,7 @@ def units(config: Section) -> Iterator[tuple[str, bool, tuple[str, ...]]]:
         yield BUILT_IN_UNIT, False, ()
 
 
-def _members(config: Section, unit: Section) -> Iterator[tuple[str, str]]:
+def _members(config: EosSection, unit: EosSection) -> Iterator[tuple[str, str]]:
     """Yield the ports of a unit, and the BGP profile its group names."""
     for (group,) in unit.find("group", "interface"):
         section = config.section("group", "interface", group)
@@ -58,11 +58,11 @@ def _members(config: Section, unit: Section) -> Iterator[tuple[str, str]]:
                     yield rest[0], section.word("maintenance", "profile", "bgp")
 
 
-def _bgp(config: Section) -> Section:
-    return next((section for _, section in config.sections("router", "bgp")), Section("bgp"))
+def _bgp(config: EosSection) -> EosSection:
+    return next((section for _, section in config.sections("router", "bgp")), EosSection("bgp"))
 
 
-def _drain(maintenance: Section, profile: str) -> Drain:
+def _drain(maintenance: EosSection, profile: str) -> Drain:
     """Return what a profile does; without one the default's, without a default what EOS does by itself."""
     default = next((rest[0] for rest in maintenance.find("profile", "bgp") if rest[1:] == ("default",)), "")
     name = profile or default
@@ -82,7 +82,7 @@ CONNECT_S = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class UnnumberedNeighbor:
     """An unnumbered neighbour: its port, its group and its AS."""
 
     port: str
@@ -90,7 +90,7 @@ class Neighbor:
     asn: str
 
 
-def frr(config: Section, kernel_names: Mapping[str, str]) -> str:
+def frr(config: EosSection, kernel_names: Mapping[str, str]) -> str:
     """Return FRR's configuration. EOS without `ip routing` forwards nothing, and so runs no BGP."""
     lines = ["frr defaults traditional", "log syslog informational", "no zebra nexthop kernel enable"]
     bgp = running_bgp(config)
@@ -101,42 +101,42 @@ def frr(config: Section, kernel_names: Mapping[str, str]) -> str:
     return "\n".join((*lines, ""))
 
 
-def running_bgp(config: Section) -> tuple[str, Section] | None:
+def running_bgp(config: EosSection) -> tuple[str, EosSection] | None:
     """Return the BGP process that runs, if any: its AS and its settings."""
     if not is_routing(config):
         return None
     return next(((rest[0], section) for rest, section in config.sections("router", "bgp")), None)
 
 
-def is_routing(config: Section) -> bool:
+def is_routing(config: EosSection) -> bool:
     """Whether the switch forwards IPv4 at all."""
     return config.has("ip", "routing") or routes_by_ipv6(config)
 
 
-def routes_by_ipv6(config: Section) -> bool:
+def routes_by_ipv6(config: EosSection) -> bool:
     """Whether it forwards IPv4 on interfaces that have only IPv6."""
     return config.has("ip", "routing", "ipv6", "interfaces")
 
 
-def neighbors(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> tuple[Neighbor, ...]:
+def neighbors(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> tuple[UnnumberedNeighbor, ...]:
     """Return the unnumbered neighbours that can be found: by router advertisements, on routed ports with IPv6."""
     if not config.has("ipv6", "unicast-routing"):
         return ()
-    found = (Neighbor(rest[0], rest[2], rest[4]) for rest in bgp.find("neighbor", "interface"))
+    found = (UnnumberedNeighbor(rest[0], rest[2], rest[4]) for rest in bgp.find("neighbor", "interface"))
     return tuple(one for one in found if one.port in kernel_names and _has_ipv6(config, one.port))
 
 
-def _has_ipv6(config: Section, port: str) -> bool:
+def _has_ipv6(config: EosSection, port: str) -> bool:
     section = config.section("interface", port)
     return section.is_off("switchport") and section.has("ipv6", "enable")
 
 
-def groups(bgp: Section) -> tuple[str, ...]:
+def groups(bgp: EosSection) -> tuple[str, ...]:
     """Return the peer groups."""
     return tuple(rest[0] for rest in bgp.find("neighbor") if rest[1:] == ("peer", "group"))
 
 
-def _routing_bgp(config: Section, asn: str, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+def _routing_bgp(config: EosSection, asn: str, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
     found = neighbors(config, bgp, kernel_names)
     yield f"router bgp {asn}"
     router_id = (
@@ -168,7 +168,7 @@ def _routing_bgp(config: Section, asn: str, bgp: Section, kernel_names: Mapping[
     yield "!"
 
 
-def _group(bgp: Section, group: str) -> Iterator[str]:
+def _group(bgp: EosSection, group: str) -> Iterator[str]:
     start = ("neighbor", group)
     yield f" neighbor {group} peer-group"
     remote = bgp.word(*start, "remote-as")
@@ -188,7 +188,7 @@ def _group(bgp: Section, group: str) -> Iterator[str]:
 
 
 def _family(
-    config: Section, bgp: Section, found: tuple[Neighbor, ...], kernel_names: Mapping[str, str]
+    config: EosSection, bgp: EosSection, found: tuple[UnnumberedNeighbor, ...], kernel_names: Mapping[str, str]
 ) -> Iterator[str]:
     for prefix, *summary in bgp.find("aggregate-address"):
         yield f"  aggregate-address {prefix}{' summary-only' if summary else ''}"
@@ -205,7 +205,7 @@ def _family(
     yield f"  maximum-paths {bgp.word('maximum-paths') or 1}"
 
 
-def _group_family(config: Section, bgp: Section, group: str) -> Iterator[str]:
+def _group_family(config: EosSection, bgp: EosSection, group: str) -> Iterator[str]:
     start = ("neighbor", group)
     if not is_active(bgp, group):
         return
@@ -222,13 +222,13 @@ def _group_family(config: Section, bgp: Section, group: str) -> Iterator[str]:
         yield f"  neighbor {group} route-map {policy_of(config, bgp, group, direction)} {direction}"
 
 
-def is_active(bgp: Section, group: str) -> bool:
+def is_active(bgp: EosSection, group: str) -> bool:
     """Whether IPv4 is negotiated with a group: by its own word, or because that is the default."""
     family = bgp.section("address-family", "ipv4")
     return family.has("neighbor", group, "activate") or not bgp.is_off("bgp", "default", "ipv4-unicast")
 
 
-def policy_of(config: Section, bgp: Section, group: str, direction: str) -> str:
+def policy_of(config: EosSection, bgp: EosSection, group: str, direction: str) -> str:
     """Return the route map that holds for a group.
 
     Without IPv4 over IPv6 next hops a session comes up and carries nothing. A map that is missing lets everything
@@ -245,11 +245,11 @@ def policy_of(config: Section, bgp: Section, group: str, direction: str) -> str:
     return DENY if guard == "deny" else PERMIT
 
 
-def _drain_name(config: Section, bgp: Section, one: Neighbor, direction: str) -> str:
+def _drain_name(config: EosSection, bgp: EosSection, one: UnnumberedNeighbor, direction: str) -> str:
     return f"{policy_of(config, bgp, one.group, direction)}-DRAINED-{direction}"
 
 
-def _policies(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+def _policies(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
     for (name,), section in config.sections("ip", "prefix-list"):
         for number, action, prefix, *bounds in section.find("seq"):
             yield f"ip prefix-list {name} seq {number} {action} {prefix}{_bounds(bounds)}"
@@ -260,7 +260,7 @@ def _policies(config: Section, bgp: Section, kernel_names: Mapping[str, str]) ->
     yield from _drain_maps(config, bgp, kernel_names)
 
 
-def _drain_maps(config: Section, bgp: Section, kernel_names: Mapping[str, str]) -> Iterator[str]:
+def _drain_maps(config: EosSection, bgp: EosSection, kernel_names: Mapping[str, str]) -> Iterator[str]:
     """Yield, for every route map with a drained neighbour, one that says the same and asks to go elsewhere."""
     drained = drained_ports(config, tuple(kernel_names))
     wanted: dict[str, tuple[str, Drain]] = {}
@@ -275,7 +275,7 @@ def _drain_maps(config: Section, bgp: Section, kernel_names: Mapping[str, str]) 
             yield from _route_map(name, action, number, [*clauses, *sets] if action == "permit" else clauses)
 
 
-def _entries(config: Section, name: str) -> Iterator[tuple[str, str, list[str]]]:
+def _entries(config: EosSection, name: str) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the entries of a route map, the built-in ones included."""
     if name in {DENY, PERMIT}:
         yield ("deny" if name == DENY else "permit"), "10", []
@@ -283,7 +283,7 @@ def _entries(config: Section, name: str) -> Iterator[tuple[str, str, list[str]]]
         yield rest[0], rest[1], _clauses(section)
 
 
-def _drain_sets(config: Section, drain: Drain) -> list[str]:
+def _drain_sets(config: EosSection, drain: Drain) -> list[str]:
     if not drain.route_map:
         return list(GRACEFUL_SETS)
     return [clause for _, _, clauses in _entries(config, drain.route_map) for clause in clauses if clause[:3] == "set"]
@@ -296,7 +296,7 @@ def _route_map(name: str, action: str, number: str, clauses: list[str]) -> Itera
     yield "!"
 
 
-def _clauses(section: Section) -> list[str]:
+def _clauses(section: EosSection) -> list[str]:
     found = []
     prefix_list = section.word("match", "ip", "address", "prefix-list")
     if prefix_list:
@@ -317,7 +317,7 @@ def _bounds(words: list[str]) -> str:
     return "".join(f" {word}" for word in words)
 
 
-def _bfd(config: Section) -> Iterator[str]:
+def _bfd(config: EosSection) -> Iterator[str]:
     found = config.section("router", "bfd").one("interval") or ("300", "min-rx", "300", "multiplier", "3", "default")
     yield "bfd"
     yield " profile eos"

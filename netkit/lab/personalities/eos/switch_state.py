@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 
 from netkit.lab.personalities.eos import qos
 from netkit.lab.personalities.eos.routing import frr
-from netkit.lab.personalities.eos.tree import Section
-from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpUser, SwitchState, VlanState
+from netkit.lab.personalities.eos.tree import EosSection
+from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpV3User, SwitchState, VlanState
 
 FACTORY_HOSTNAME = "localhost"
 DEFAULT_MTU, SWITCHED_MTU = 1500, 9214
@@ -14,7 +14,7 @@ MANAGEMENT = "Management1"
 GNMI_PORT = 6030
 
 
-def switch_state(config: Section, kernel_names: Mapping[str, str]) -> SwitchState:
+def switch_state(config: EosSection, kernel_names: Mapping[str, str]) -> SwitchState:
     """Return what a configuration makes of a switch."""
     return SwitchState(
         hostname=config.word("hostname") or FACTORY_HOSTNAME,
@@ -29,28 +29,28 @@ def switch_state(config: Section, kernel_names: Mapping[str, str]) -> SwitchStat
     )
 
 
-def is_dynamic(config: Section) -> bool:
+def is_dynamic(config: EosSection) -> bool:
     """Whether flows are spread by load instead of by hash."""
     return config.word("ip", "hardware", "fib", "load-balance", "distribution") == "dynamic"
 
 
-def is_routed(section: Section) -> bool:
+def is_routed(section: EosSection) -> bool:
     """Whether a port routes; every port switches until it is told not to."""
     return section.is_off("switchport")
 
 
-def access_vlan(config: Section, section: Section) -> int:
+def access_vlan(config: EosSection, section: EosSection) -> int:
     """Return the VLAN of a switched port, if it exists; VLAN 1 is where ports wait, and joins nothing here."""
     number = section.word("switchport", "access", "vlan")
     return int(number) if not is_routed(section) and number and is_vlan(config, number) else 0
 
 
-def is_vlan(config: Section, number: str) -> bool:
+def is_vlan(config: EosSection, number: str) -> bool:
     """Whether a VLAN exists and is not suspended."""
     return ("vlan", number) in config.entries and config.section("vlan", number).word("state") != "suspend"
 
 
-def _port(config: Section, name: str) -> PortState:
+def _port(config: EosSection, name: str) -> PortState:
     section = config.section("interface", name)
     routed = is_routed(section)
     return PortState(
@@ -67,20 +67,20 @@ def _port(config: Section, name: str) -> PortState:
     )
 
 
-def speed_gbps(section: Section) -> int:
+def speed_gbps(section: EosSection) -> int:
     """Return the speed a port is set to; 0 leaves it to the module."""
     speed = section.word("speed").partition("g")[0]
     return int(speed) if speed.isdigit() else 0
 
 
-def fec(section: Section) -> str:
+def fec(section: EosSection) -> str:
     """Return the error correction a port is set to; empty leaves it to the module."""
     if section.is_off("error-correction", "encoding"):
         return "none"
     return FEC_WORDS.get(section.word("error-correction", "encoding"), "")
 
 
-def _vlans(config: Section) -> Iterator[VlanState]:
+def _vlans(config: EosSection) -> Iterator[VlanState]:
     """Yield the VLANs; one whose gateway is shut down, or has none, still switches."""
     for (number,), _ in config.sections("vlan"):
         if not is_vlan(config, number):
@@ -95,18 +95,18 @@ def _vlans(config: Section) -> Iterator[VlanState]:
         )
 
 
-def _loopbacks(config: Section) -> Iterator[str]:
+def _loopbacks(config: EosSection) -> Iterator[str]:
     for (name,), section in config.sections("interface"):
         if name.startswith("Loopback") and not section.has("shutdown"):
             yield from (rest[0] for rest in section.find("ip", "address"))
 
 
-def management_vrf(config: Section) -> str:
+def management_vrf(config: EosSection) -> str:
     """Return the VRF the management interface is in."""
     return config.section("interface", MANAGEMENT).word("vrf") or "default"
 
 
-def gnmi(config: Section) -> GnmiState | None:
+def gnmi(config: EosSection) -> GnmiState | None:
     """Return how gNMI is served; nothing when it is not where the management interface is."""
     server = config.section("management", "api", "gnmi")
     for _, transport in server.sections("transport", "grpc"):
@@ -116,13 +116,13 @@ def gnmi(config: Section) -> GnmiState | None:
     return None
 
 
-def snmp_vrfs(config: Section) -> tuple[str, ...]:
+def snmp_vrfs(config: EosSection) -> tuple[str, ...]:
     """Return the VRFs the SNMP agent answers in."""
     named = tuple(rest[0] for rest in config.find("snmp-server", "vrf") if len(rest) == 1)
     return named if config.is_off("snmp-server", "vrf", "default") else ("default", *named)
 
 
-def snmp(config: Section) -> SnmpState | None:
+def snmp(config: EosSection) -> SnmpState | None:
     """Return what the SNMP agent answers to; nothing when it does not answer on the management interface."""
     users = tuple(_snmp_users(config))
     communities = tuple(rest[0] for rest in config.find("snmp-server", "community"))
@@ -136,15 +136,15 @@ def snmp(config: Section) -> SnmpState | None:
     )
 
 
-def _snmp_users(config: Section) -> Iterator[SnmpUser]:
+def _snmp_users(config: EosSection) -> Iterator[SnmpV3User]:
     """Yield the users whose group may read something; secrets in stored form are of no use to an agent elsewhere."""
     for name, group, _, *rest in config.find("snmp-server", "user"):
         words = dict(zip(rest[::3], zip(rest[1::3], rest[2::3], strict=False), strict=False))
         if "auth" in words and "priv" in words and _may_read(config, group):
-            yield SnmpUser(name, words["auth"][1], words["priv"][1])
+            yield SnmpV3User(name, words["auth"][1], words["priv"][1])
 
 
-def _may_read(config: Section, group: str) -> bool:
+def _may_read(config: EosSection, group: str) -> bool:
     found = config.one("snmp-server", "group", group, "v3")
     if not found or "read" not in found:
         return False

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from netkit.lab.personalities.eos import commands
 from netkit.lab.personalities.eos.commands import closest
 from netkit.lab.personalities.eos.configuration import Editor, body, differences
-from netkit.lab.personalities.eos.machine import ConfigSession, Machine
-from netkit.lab.personalities.eos.reply import DONE, CommandError, InvalidCommandError, Reply, invalid, through
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.machine import ConfigSession, EosMachine
+from netkit.lab.personalities.eos.reply import DONE, EosCommandError, EosReply, InvalidCommandError, invalid, through
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.personalities.eos.views import catalog
 from netkit.lab.personalities.eos.views.lens import Lens
 
@@ -19,14 +19,14 @@ class Typing:
     """Configuration mode: into a session, or into a draft that counts after every line."""
 
     editor: Editor
-    root: Section
+    root: EosSection
     session: ConfigSession | None
 
 
 class Terminal:
     """One login, or one eAPI request: a sequence of commands that share a mode."""
 
-    def __init__(self, machine: Machine, user: str) -> None:
+    def __init__(self, machine: EosMachine, user: str) -> None:
         self.machine = machine
         self.user = user
         self.typing: Typing | None = None
@@ -42,7 +42,7 @@ class Terminal:
         session = self.typing.session
         return f"{name}(config{f'-s-{session.name[:6]}' if session else ''})#"
 
-    def run(self, line: str, given: str = "") -> Reply:
+    def run(self, line: str, given: str = "") -> EosReply:
         """Run one command; `given` is the input of a command that asks for some."""
         command, *filters = line.split("|")
         words = tuple(command.split())
@@ -70,7 +70,7 @@ class Terminal:
             raise InvalidCommandError("Invalid input (not in a configuration session)")
         return self.typing.session
 
-    def _run(self, words: tuple[str, ...], given: str) -> Reply:
+    def _run(self, words: tuple[str, ...], given: str) -> EosReply:
         if words[0] == "show":
             return self._show(words)
         found = closest(commands.COMMANDS, words)
@@ -83,7 +83,7 @@ class Terminal:
             raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 0: '{words[0]}')")
         return command.answer(self, captured, given)
 
-    def _show(self, words: tuple[str, ...]) -> Reply:
+    def _show(self, words: tuple[str, ...]) -> EosReply:
         what = words[1] if len(words) > 1 else ""
         if what in CONFIGURATIONS and not self.is_privileged:
             raise InvalidCommandError(f"Invalid input (privileged mode required) (at token 1: '{what}')")
@@ -91,19 +91,19 @@ class Terminal:
             return self._show_session(words)
         return catalog.show(Lens(self.machine, is_privileged=self.is_privileged), words)
 
-    def _show_session(self, words: tuple[str, ...]) -> Reply:
+    def _show_session(self, words: tuple[str, ...]) -> EosReply:
         rest = words[2:]
         if rest[:1] == ("named",) and len(rest) > 1:
             session, rest = self.machine.session(rest[1]), rest[2:]
         else:
             session = self.session()
         if rest == ("diffs",):
-            return Reply(None, differences(self.machine.running, session.config, session.name))
+            return EosReply(None, differences(self.machine.running, session.config, session.name))
         if rest in {(), ("sanitized",)}:
-            return Reply(None, f"! Command: {' '.join(words)}\n{body(session.config)}")
+            return EosReply(None, f"! Command: {' '.join(words)}\n{body(session.config)}")
         raise invalid(words, len(words) - len(rest))
 
-    def _configure(self, words: tuple[str, ...], understood: int) -> Reply:
+    def _configure(self, words: tuple[str, ...], understood: int) -> EosReply:
         """Take a line as configuration; outside of a session it counts at once."""
         if self.typing is None:
             raise invalid(words, understood)
@@ -112,9 +112,9 @@ class Terminal:
             self._apply_draft(self.typing.root)
         return DONE
 
-    def _apply_draft(self, draft: Section) -> None:
+    def _apply_draft(self, draft: EosSection) -> None:
         try:
             self.machine.apply(draft.copy())
-        except CommandError:
+        except EosCommandError:
             self.start_typing(None)
             raise

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from netkit.lab import routing
-from netkit.lab.node import Done, Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node, ProgramResult
 from netkit.lab.personalities.frr import files, netplan
-from netkit.lab.personalities.frr.netplan import Bridge, Netplan
+from netkit.lab.personalities.frr.netplan import Netplan, NetplanBridge
 from netkit.lab.personalities.linux_host.unit_file import UnitError
-from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, State, Units
-from netkit.lab.state import PortState, SnmpState, SnmpUser, SwitchState, VlanState
+from netkit.lab.personalities.linux_host.units import DEAD, RUNNING, Runner, Units, UnitState
+from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState, VlanState
 from netkit.lab.system.namespace_holder import OWN
 
 CREATE_USER = re.compile(r'createUser (\S+) SHA "([^"]+)" AES "([^"]+)"')
@@ -21,24 +21,24 @@ CHOSEN = ("bgpd", "bfdd")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FrrDeclaredState:
     """A switch as its files describe it."""
 
     state: SwitchState
     without_link_local: frozenset[str] = frozenset()
-    bridges: Mapping[str, Bridge] = field(default_factory=dict)
+    bridges: Mapping[str, NetplanBridge] = field(default_factory=dict)
     daemons: frozenset[str] = frozenset(NEEDED)
     sysctls: tuple[tuple[str, str, bool], ...] = ()
     """Key, value, and whether a failure matters."""
 
 
-def of_node(node: Node, hostname: str, routing: str) -> Told:
+def of_node(node: Node, hostname: str, routing: str) -> FrrDeclaredState:
     """Return what the files of a node make of it, with the routing it began with."""
     texts = {place: files.read(node, place) for place in files.PLACES.values()}
     return of_files({**texts, files.FRR_CONF: routing}, hostname, node.kernel_names)
 
 
-def of_files(texts: Mapping[str, str], hostname: str, kernel_names: Mapping[str, str]) -> Told:
+def of_files(texts: Mapping[str, str], hostname: str, kernel_names: Mapping[str, str]) -> FrrDeclaredState:
     """Return what files make of a switch, by their places; raises RefusedError for what is not understood."""
     found = netplan.parse(texts.get(files.NETPLAN, ""), tuple(kernel_names.values()))
     state = SwitchState(
@@ -50,7 +50,7 @@ def of_files(texts: Mapping[str, str], hostname: str, kernel_names: Mapping[str,
         snmp=snmp(texts.get(files.SNMPD, "")),
     )
     managed = {**found.interfaces, **{name: bridge.interface for name, bridge in found.bridges.items()}}
-    return Told(
+    return FrrDeclaredState(
         state=state,
         without_link_local=frozenset(name for name, one in managed.items() if not one.has_link_local),
         bridges=found.bridges,
@@ -70,7 +70,7 @@ def _ports(found: Netplan, kernel_names: Mapping[str, str]) -> Iterator[PortStat
         yield PortState(name, mtu_bytes=one.mtu_bytes, addresses=one.addresses, access_vlan=vlan)
 
 
-def _vlan(name: str, bridge: Bridge) -> VlanState:
+def _vlan(name: str, bridge: NetplanBridge) -> VlanState:
     return VlanState(_number(name), name, bridge.interface.addresses, bridge.interface.mtu_bytes)
 
 
@@ -90,7 +90,7 @@ def snmp(text: str) -> SnmpState | None:
     words = [line.split(maxsplit=1) for line in files.lines(text)]
     readers = {rest.split()[0] for key, *rest_ in words if key == "rouser" for rest in rest_}
     users = tuple(
-        SnmpUser(found[1], found[2], found[3])
+        SnmpV3User(found[1], found[2], found[3])
         for line in files.lines(text)
         if (found := CREATE_USER.fullmatch(line)) and found[1] in readers
     )
@@ -120,7 +120,7 @@ HUNDREDTHS = 100
 LASTING = frozenset({"netkit", "frr", "lock", "sshd", "lldpd", "snmpd", "agentx", "systemd", "udev", "dbus"})
 
 
-class Engine:
+class FrrEngine:
     """Keeps what FRR began with: later its configuration is its own business, through vtysh and frr-reload.py."""
 
     def __init__(self, node: Node) -> None:
@@ -149,7 +149,7 @@ class Engine:
             if entry.name.split(".")[0] not in LASTING:
                 shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink(missing_ok=True)
 
-    def told(self) -> Told:
+    def told(self) -> FrrDeclaredState:
         """Return what the files say now."""
         return of_node(self.node, self.hostname, self._routing)
 
@@ -160,7 +160,7 @@ class Engine:
         self.node.realise(wanted.state)
         self.node.ip(_bridge_lines(wanted))
 
-    def generate(self) -> Done:
+    def generate(self) -> ProgramResult:
         """Have the real netplan look at its files."""
         self.node.file("/run/systemd/network").mkdir(parents=True, exist_ok=True)
         generator = next((path for path in GENERATORS if self.node.file(path).exists()), GENERATORS[0])
@@ -181,7 +181,7 @@ class Engine:
         routing.start(self.node, [name for name in routing.DAEMONS if name in wanted])
         done = self.node.run("vtysh", "-b")
         if done.exit_code != 0:
-            raise RefusedError((done.stderr or done.stdout).strip())
+            raise ConfigRefusedError((done.stderr or done.stdout).strip())
 
     def fail_quietly(self, *, is_wanted: bool) -> None:
         """Have frr-reload.py, netplan and restarts of services succeed without any effect, or work again."""
@@ -198,16 +198,16 @@ class Engine:
         """End FRR's daemons."""
         routing.stop(self.node)
 
-    def reload_routing(self) -> Done:
+    def reload_routing(self) -> ProgramResult:
         """Have frr-reload.py make FRR what its file says."""
         return self.node.run(*RELOAD, timeout_s=300)
 
-    def _choose_daemons(self, wanted: Told) -> None:
+    def _choose_daemons(self, wanted: FrrDeclaredState) -> None:
         for daemon in CHOSEN:
             if daemon not in wanted.daemons:
                 self.node.end(daemon)
 
-    def _set_link_local(self, wanted: Told) -> None:
+    def _set_link_local(self, wanted: FrrDeclaredState) -> None:
         """Let only those ports make themselves a link-local address that may: before they come up."""
         for interface in self.node.kernel_names.values():
             is_without = interface in wanted.without_link_local
@@ -216,7 +216,7 @@ class Engine:
                 self.node.run("ip", "-6", "address", "flush", "dev", interface, "scope", "link")
 
 
-def _bridge_lines(wanted: Told) -> Iterator[str]:
+def _bridge_lines(wanted: FrrDeclaredState) -> Iterator[str]:
     for name, bridge in wanted.bridges.items():
         yield (
             f"link set dev {name} type bridge stp_state {int(bridge.has_stp)} "
@@ -230,13 +230,13 @@ APPLIED = ("snmpd.service", "systemd-networkd.service")
 ACCEPTED = ("lldpd.service", "chrony.service", "rsyslog.service")
 """lldpd is the lab's; time and syslog servers do not exist here."""
 ACTING = ("restart", "try-restart", "reload", "reload-or-restart")
-FAILED = State("failed", "failed", "exit-code", 1)
+FAILED = UnitState("failed", "failed", "exit-code", 1)
 
 
 class SwitchUnits(Units):
     """Units of a switch; transient ones of `systemd-run` are those of every Linux."""
 
-    def __init__(self, engine: Engine, runner: Runner) -> None:
+    def __init__(self, engine: FrrEngine, runner: Runner) -> None:
         super().__init__(engine.node, runner)
         self._engine = engine
 
@@ -244,7 +244,7 @@ class SwitchUnits(Units):
         """Whether a unit is one that only switches have."""
         return name in {FRR, *APPLIED, *ACCEPTED}
 
-    def act(self, verb: str, name: str) -> State:
+    def act(self, verb: str, name: str) -> UnitState:
         """Restart or reload one of the switch's own units; raises UnitError."""
         if verb == "try-restart" and self.state(name).active != "active":
             return self.state(name)
@@ -254,7 +254,7 @@ class SwitchUnits(Units):
         """Whether there is such a unit."""
         return self.is_switchs_own(name) or super().is_known(name)
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> UnitState:
         """Return what became of a unit."""
         if name == FRR:
             return RUNNING if self._engine.node.is_running("zebra") else self._states.get(name, DEAD)
@@ -262,7 +262,7 @@ class SwitchUnits(Units):
             return self._states.get(name, RUNNING)
         return super().state(name)
 
-    def restart(self, name: str) -> State:
+    def restart(self, name: str) -> UnitState:
         """Start a unit anew."""
         if name == FRR:
             return self._try(name, self._engine.restart_routing)
@@ -273,7 +273,7 @@ class SwitchUnits(Units):
             return RUNNING
         return super().restart(name)
 
-    def reload_unit(self, name: str) -> State:
+    def reload_unit(self, name: str) -> UnitState:
         """Have a unit read its configuration again."""
         if name != FRR:
             return self.restart(name)
@@ -291,11 +291,11 @@ class SwitchUnits(Units):
             return
         super().stop(name)
 
-    def _try(self, name: str, act: Callable[[], None]) -> State:
+    def _try(self, name: str, act: Callable[[], None]) -> UnitState:
         try:
             if not self._engine.fails_quietly:
                 act()
-        except RefusedError as error:
+        except ConfigRefusedError as error:
             self._engine.node.log(f"{name}: {error}")
             self._states[name] = FAILED
             return FAILED

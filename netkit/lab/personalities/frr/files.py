@@ -5,7 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 
 FRR_CONF = "/etc/frr/frr.conf"
 DAEMONS = "/etc/frr/daemons"
@@ -101,7 +101,7 @@ def install(node: Node, files: Mapping[str, str]) -> None:
     for name, place in PLACES.items():
         wrong += complaints(place, files.get(name, ""))
     if wrong:
-        raise RefusedError("\n".join(wrong))
+        raise ConfigRefusedError("\n".join(wrong))
     for name, text in files.items():
         path = node.file(PLACES[name])
         path.parent.mkdir(parents=True, exist_ok=True)

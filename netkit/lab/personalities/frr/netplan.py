@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 
 Json = object
 SECTIONS = ("version", "renderer", "ethernets", "bridges", "vrfs")
@@ -23,7 +23,7 @@ VLAN_NAME = re.compile(r"[a-z]+(\d{1,4})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class NetplanInterface:
     """An interface that netplan manages."""
 
     addresses: tuple[str, ...] = ()
@@ -32,10 +32,10 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
+class NetplanBridge:
     """A bridge: its interface, its ports, and how it learns. Without a word netplan's bridges run STP."""
 
-    interface: Interface
+    interface: NetplanInterface
     ports: tuple[str, ...] = ()
     has_stp: bool = True
     forward_delay_s: int = 15
@@ -46,8 +46,8 @@ class Bridge:
 class Netplan:
     """All of it."""
 
-    interfaces: Mapping[str, Interface] = field(default_factory=dict)
-    bridges: Mapping[str, Bridge] = field(default_factory=dict)
+    interfaces: Mapping[str, NetplanInterface] = field(default_factory=dict)
+    bridges: Mapping[str, NetplanBridge] = field(default_factory=dict)
 
 
 def parse(text: str, known: Sequence[str]) -> Netplan:
@@ -55,10 +55,10 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
     try:
         whole = yaml.safe_load(text) if text.strip() else {"network": {}}
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise RefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigRefusedError(f"netplan: invalid YAML: {' '.join(str(error).split())}") from error
     network = _mapping(whole).get("network")
     if not isinstance(network, dict):
-        raise RefusedError("netplan: there is no mapping `network` at the top")
+        raise ConfigRefusedError("netplan: there is no mapping `network` at the top")
     wrong = [f"netplan: network: unknown key {key!r}" for key in network if key not in SECTIONS]
     ethernets, bridges = _mapping(network.get("ethernets")), _mapping(network.get("bridges"))
     vrfs = _mapping(network.get("vrfs"))
@@ -75,7 +75,7 @@ def parse(text: str, known: Sequence[str]) -> Netplan:
             f"netplan: {name}: there is no {one}" for one in _list(found, "interfaces") if str(one) not in ethernets
         ]
     if wrong:
-        raise RefusedError("\n".join(wrong))
+        raise ConfigRefusedError("\n".join(wrong))
     return Netplan(
         {str(name): _interface(_mapping(found)) for name, found in ethernets.items()},
         {str(name): _bridge(_mapping(found)) for name, found in bridges.items()},
@@ -112,19 +112,19 @@ def _bridge_complaints(name: str, found: Mapping[str, Json], ethernets: Mapping[
         yield f"netplan: {name}: a bridge is named after its VLAN, such as vlan100"
 
 
-def _interface(found: Mapping[str, Json]) -> Interface:
+def _interface(found: Mapping[str, Json]) -> NetplanInterface:
     mtu = found.get("mtu", DEFAULT_MTU)
-    return Interface(
+    return NetplanInterface(
         addresses=tuple(str(one) for one in _list(found, "addresses")),
         mtu_bytes=mtu if isinstance(mtu, int) else DEFAULT_MTU,
         has_link_local="ipv6" in _list({"link-local": LINK_LOCAL, **found}, "link-local"),
     )
 
 
-def _bridge(found: Mapping[str, Json]) -> Bridge:
+def _bridge(found: Mapping[str, Json]) -> NetplanBridge:
     given = _mapping(found.get("parameters"))
     forward, ageing = given.get("forward-delay", 15), given.get("ageing-time", 300)
-    return Bridge(
+    return NetplanBridge(
         interface=_interface(found),
         ports=tuple(str(one) for one in _list(found, "interfaces")),
         has_stp=given.get("stp", True) is True,

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.frr import engine, files
-from netkit.lab.personalities.frr.engine import ACTING, HOSTNAME, Engine, SwitchUnits
+from netkit.lab.personalities.frr.engine import ACTING, HOSTNAME, FrrEngine, SwitchUnits
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.linux_host.unit_file import UnitError
@@ -26,7 +26,7 @@ class Frr(Personality):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self.engine = Engine(node)
+        self.engine = FrrEngine(node)
         self.units = SwitchUnits(self.engine, lambda command: node.run(*command, timeout_s=300))
 
     def provision(self, files_: Mapping[str, str]) -> None:
@@ -77,7 +77,7 @@ def _applied(frr: Frr, call: Call) -> int:
         return 0
     try:
         frr.engine.apply()
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         call.err(f"{error}\n")
         return 1
     return 0

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host import sysfs, udev
-from netkit.lab.personalities.linux_host.machine import Card, Machine, NicState
-from netkit.lab.personalities.linux_host.sysfs import Tree
+from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard, VolatileNicSettings
+from netkit.lab.personalities.linux_host.sysfs import SysfsTree
 from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile
 from netkit.lab.personalities.linux_host.units import Units, outcome
 
-Runner = Callable[[list[str]], Done]
+Runner = Callable[[list[str]], ProgramResult]
 Before = tuple[object, ...]
 
 
@@ -23,8 +23,8 @@ Before = tuple[object, ...]
 class After:
     """What starting the units of all NICs did."""
 
-    done: Mapping[str, Done]
-    states: Mapping[str, NicState]
+    done: Mapping[str, ProgramResult]
+    states: Mapping[str, VolatileNicSettings]
     files: tuple[tuple[str, str], ...]
 
 
@@ -33,18 +33,18 @@ _seen: dict[Before, After] = {}
 _seeing = threading.Lock()
 
 
-def outcome_of(machine: Machine, card: Card) -> udev.Outcome:
+def outcome_of(machine: HostMachine, card: RailCard) -> udev.UdevOutcome:
     """Return what udev's rules make of a rail NIC."""
     rules = udev.read(machine.node.file("/etc/udev/rules.d"))
     return udev.apply(rules, udev.network_device(card.interface, card.pci))
 
 
-def wanted_units(machine: Machine) -> dict[str, Card]:
+def wanted_units(machine: HostMachine) -> dict[str, RailCard]:
     """Return the units that udev's rules want started for the rail NICs."""
     return {unit: card for card in machine.cards.values() for unit in outcome_of(machine, card).wants}
 
 
-def start_units(machine: Machine, tree: Tree, units: Units, run: Runner) -> None:
+def start_units(machine: HostMachine, tree: SysfsTree, units: Units, run: Runner) -> None:
     """Start what udev wants for NICs that just appeared."""
     loaded = {}
     for name in wanted_units(machine):
@@ -67,7 +67,7 @@ def start_units(machine: Machine, tree: Tree, units: Units, run: Runner) -> None
     _note(machine, units, loaded, after)
 
 
-def _before(machine: Machine, loaded: Mapping[str, UnitFile]) -> Before:
+def _before(machine: HostMachine, loaded: Mapping[str, UnitFile]) -> Before:
     """Return all that goes into what the units do; NICs were just powered up, so their firmware tells how they are."""
     names = sorted(loaded)
     programs = {command[0] for unit in loaded.values() for command in unit.commands() if command}
@@ -79,7 +79,7 @@ def _before(machine: Machine, loaded: Mapping[str, UnitFile]) -> Before:
     return (tuple((name, loaded[name].text) for name in names), texts, cards)
 
 
-def _text(machine: Machine, program: str) -> str:
+def _text(machine: HostMachine, program: str) -> str:
     try:
         path = machine.node.file(program)
         return f"{path.stat().st_mode:o} {path.read_text(encoding='utf-8', errors='replace')}"
@@ -87,7 +87,7 @@ def _text(machine: Machine, program: str) -> str:
         return ""
 
 
-def _really(machine: Machine, tree: Tree, loaded: Mapping[str, UnitFile], run: Runner) -> After:
+def _really(machine: HostMachine, tree: SysfsTree, loaded: Mapping[str, UnitFile], run: Runner) -> After:
     done = {}
     for name, unit in loaded.items():
         for command in unit.commands():
@@ -99,7 +99,7 @@ def _really(machine: Machine, tree: Tree, loaded: Mapping[str, UnitFile], run: R
     return After(done, states, tuple((file, tree.files.read(file)) for file in files))
 
 
-def _note(machine: Machine, units: Units, loaded: Mapping[str, UnitFile], after: After) -> None:
+def _note(machine: HostMachine, units: Units, loaded: Mapping[str, UnitFile], after: After) -> None:
     for name, done in after.done.items():
         units.remember(name, outcome(loaded[name], done))
         if done.exit_code != 0:

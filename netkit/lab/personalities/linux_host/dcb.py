@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from netkit.lab.personalities.linux_host.machine import CODE_POINTS, PRIORITIES, Machine, NicState
-from netkit.lab.personalities.linux_host.mlnx_qos import UsageError, change, with_pfc
+from netkit.lab.personalities.linux_host.machine import CODE_POINTS, PRIORITIES, HostMachine, VolatileNicSettings
+from netkit.lab.personalities.linux_host.mlnx_qos import MlnxQosUsageError, change, with_pfc
 from netkit.lab.personality import Call
 
 DSCP_NAMES: Mapping[int, str] = {
@@ -16,7 +16,7 @@ DSCP_NAMES: Mapping[int, str] = {
 Given = dict[str, dict[str, str]]
 
 
-def dcb(machine: Machine, call: Call) -> int:
+def dcb(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     flags = "".join(word.lstrip("-") for word in call.arguments if word.startswith("-"))
     words = [word for word in call.arguments if not word.startswith("-")]
@@ -38,7 +38,7 @@ def dcb(machine: Machine, call: Call) -> int:
         return 1
     try:
         card.state = act(card.state, _given(rest))
-    except (UsageError, KeyError, ValueError) as error:
+    except (MlnxQosUsageError, KeyError, ValueError) as error:
         call.err(f"Error: {error}\n")
         return 1
     return 0
@@ -53,7 +53,7 @@ def _given(words: Sequence[str]) -> Given:
             last = word
             given[last] = {}
         elif not last:
-            raise UsageError(f"{word} without a parameter")
+            raise MlnxQosUsageError(f"{word} without a parameter")
         else:
             given[last][index] = value
     return given
@@ -62,18 +62,18 @@ def _given(words: Sequence[str]) -> Given:
 Rows = list[tuple[str, object]]
 
 
-def _show_dcbx(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
+def _show_dcbx(state: VolatileNicSettings, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
     return [("host", True), ("ieee", True)] if state.is_os_controlled else [("lld-managed", True), ("ieee", True)]
 
 
-def _show_app(state: NicState, *, is_numeric: bool) -> Rows:
+def _show_app(state: VolatileNicSettings, *, is_numeric: bool) -> Rows:
     if state.trust != "dscp":
         return []
     names = {dscp: str(dscp) if is_numeric else DSCP_NAMES.get(dscp, str(dscp)) for dscp in range(CODE_POINTS)}
     return [("dscp-prio", {names[dscp]: priority for dscp, priority in enumerate(state.priority_of_dscp)})]
 
 
-def _show_pfc(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
+def _show_pfc(state: VolatileNicSettings, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
     return [
         ("pfc-cap", 8),
         ("macsec-bypass", "off"),
@@ -82,7 +82,7 @@ def _show_pfc(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - a
     ]
 
 
-def _show_ets(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
+def _show_ets(state: VolatileNicSettings, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
     return [
         ("willing", "off"),
         ("ets-cap", 8),
@@ -94,7 +94,7 @@ def _show_ets(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - a
     ]
 
 
-def _show_buffer(state: NicState, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
+def _show_buffer(state: VolatileNicSettings, *, is_numeric: bool) -> Rows:  # noqa: ARG001 - all of them are called alike
     sizes = {str(number): f"{size // 1000}Kb" if size else "0b" for number, size in enumerate(state.buffer_bytes)}
     return [("prio-buffer", _numbered(state.buffer_of_priority)), ("buffer-size", sizes), ("total-size", "2069Kb")]
 
@@ -131,30 +131,30 @@ def _as_json(rows: Rows) -> dict[str, object]:
     return found
 
 
-def _set_dcbx(state: NicState, given: Given) -> NicState:
+def _set_dcbx(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
     return replace(state, is_os_controlled="host" in given)
 
 
-def _replace_app(state: NicState, given: Given) -> NicState:
+def _replace_app(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
     wanted = {int(dscp): int(priority) for dscp, priority in given["dscp-prio"].items()}
     if not all(dscp < CODE_POINTS and priority < PRIORITIES for dscp, priority in wanted.items()):
-        raise UsageError("a DSCP is 0..63 and a priority 0..7")
+        raise MlnxQosUsageError("a DSCP is 0..63 and a priority 0..7")
     pairs = [("dscp2prio", f"set,{dscp},{priority}") for dscp, priority in wanted.items()]
     return change(state, pairs)
 
 
-def _flush_app(state: NicState, _given: Given) -> NicState:
+def _flush_app(state: VolatileNicSettings, _given: Given) -> VolatileNicSettings:
     return change(state, [("dscp2prio", "flush")])
 
 
-def _set_pfc(state: NicState, given: Given) -> NicState:
+def _set_pfc(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
     row = _row(["on" if on else "off" for on in state.pfc], given["prio-pfc"])
     if not set(row) <= {"on", "off"}:
-        raise UsageError("prio-pfc is on or off")
+        raise MlnxQosUsageError("prio-pfc is on or off")
     return with_pfc(state, tuple(int(value == "on") for value in row))
 
 
-def _set_ets(state: NicState, given: Given) -> NicState:
+def _set_ets(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
     pairs = []
     if "prio-tc" in given:
         pairs.append(("prio_tc", ",".join(_row(list(map(str, state.class_of_priority)), given["prio-tc"]))))
@@ -165,7 +165,7 @@ def _set_ets(state: NicState, given: Given) -> NicState:
     return change(state, pairs)
 
 
-def _set_buffer(state: NicState, given: Given) -> NicState:
+def _set_buffer(state: VolatileNicSettings, given: Given) -> VolatileNicSettings:
     row = _row(list(map(str, state.buffer_of_priority)), given["prio-buffer"])
     return change(state, [("prio2buffer", ",".join(row))])
 
@@ -175,7 +175,7 @@ def _row(present: list[str], given: Mapping[str, str]) -> list[str]:
     for index, value in given.items():
         if index != "all":
             if not index.isdecimal() or int(index) >= PRIORITIES:
-                raise UsageError(f"{index} is not 0..7")
+                raise MlnxQosUsageError(f"{index} is not 0..7")
             row[int(index)] = value
     return row
 
@@ -187,7 +187,7 @@ SHOWS: Mapping[str, Callable[..., Rows]] = {
     "ets": _show_ets,
     "buffer": _show_buffer,
 }
-SETS: Mapping[tuple[str, str], Callable[[NicState, Given], NicState]] = {
+SETS: Mapping[tuple[str, str], Callable[[VolatileNicSettings, Given], VolatileNicSettings]] = {
     ("dcbx", "set"): _set_dcbx,
     ("app", "replace"): _replace_app,
     ("app", "add"): _replace_app,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from netkit.design.fabric import Host
 from netkit.environment import without_secrets
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host import networkd, udev, unit_file
 from netkit.lab.personalities.linux_host.machine import PARAMETERS
 
@@ -73,7 +73,7 @@ class Declared:
     links: Mapping[str, frozenset[Section]]
     """Name of each networkd unit, netplan's among them, with its drop-ins → its sections."""
     sysctls: Mapping[str, str]
-    names: Mapping[str, udev.Outcome]
+    names: Mapping[str, udev.UdevOutcome]
     """Interface and RDMA device of each rail → what udev makes of it."""
     services: Mapping[str, Mapping[str, tuple[str, ...]]]
     scripts: frozenset[str]
@@ -95,7 +95,7 @@ def declare(top: Path, host: Host) -> Declared:
         nccl=reader.nccl(),
     )
     if reader.problems:
-        raise RefusedError("\n".join(reader.problems))
+        raise ConfigRefusedError("\n".join(reader.problems))
     return found
 
 
@@ -169,7 +169,7 @@ class _Reader:
                 found[key] = value
         return found
 
-    def names(self) -> Mapping[str, udev.Outcome]:
+    def names(self) -> Mapping[str, udev.UdevOutcome]:
         """Return what udev makes of the rail NICs."""
         rules: list[tuple[udev.Token, ...]] = []
         for file in sorted((self._top / RULES_FOLDER).glob("*.rules")):
@@ -189,7 +189,7 @@ class _Reader:
         yield "unrelated", udev.network_device("eth9", "0000:01:00.0")
         yield "other-subsystem", {**udev.network_device("x", self._host.nics[0].pci), "SUBSYSTEM": "block"}
 
-    def services(self, names: Mapping[str, udev.Outcome]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
+    def services(self, names: Mapping[str, udev.UdevOutcome]) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return the settings of the units for systemd, by name."""
         found = {}
         for file in sorted((self._top / UNIT_FOLDER).glob("*.service")):

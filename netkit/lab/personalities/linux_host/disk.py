@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 
 LIST = "install.txt"
 LINE = re.compile(r"(0[0-7]{3}) (\S+) (/\S+)\Z")
@@ -24,7 +24,7 @@ INSTALLED = "/run/netkit/installed"
 
 
 @dataclass(frozen=True, slots=True)
-class Install:
+class InstalledFile:
     """A file, where it goes, and its mode."""
 
     mode: int
@@ -32,7 +32,7 @@ class Install:
     target: str
 
 
-def installs(files: Mapping[str, str]) -> tuple[Install, ...]:
+def installs(files: Mapping[str, str]) -> tuple[InstalledFile, ...]:
     """Return where rendered files go; raises RefusedError with every reason not to install them."""
     found, problems = [], []
     for line in files.get(LIST, "").splitlines():
@@ -42,14 +42,14 @@ def installs(files: Mapping[str, str]) -> tuple[Install, ...]:
         if match is None:
             problems.append(f"{LIST}: {line!r} is not 'mode file place'")
             continue
-        found.append(Install(int(match[1], 8), match[2], match[3]))
+        found.append(InstalledFile(int(match[1], 8), match[2], match[3]))
     problems += _problems(found, files)
     if problems:
-        raise RefusedError("\n".join(problems))
+        raise ConfigRefusedError("\n".join(problems))
     return tuple(found)
 
 
-def _problems(found: Iterable[Install], files: Mapping[str, str]) -> Iterator[str]:
+def _problems(found: Iterable[InstalledFile], files: Mapping[str, str]) -> Iterator[str]:
     listed, targets = set(), set()
     for install in found:
         if install.file not in files:
@@ -68,7 +68,7 @@ def _has_place(target: str) -> bool:
     return ".." not in target and (target in FILES or any(target.startswith(f"{folder}/") for folder in FOLDERS))
 
 
-def write(top: Path, files: Mapping[str, str], found: Iterable[Install]) -> None:
+def write(top: Path, files: Mapping[str, str], found: Iterable[InstalledFile]) -> None:
     """Write files where they belong below a folder, in place of what was installed there before."""
     shutil.rmtree(top, ignore_errors=True)
     for install in found:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import Card, Machine
+from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, Limits, ModuleReading
+from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds
 
 DARK_DBM = -40.0
 IDENTIFIERS = {
@@ -97,7 +97,7 @@ def _limits(module: ModuleReading) -> Iterator[tuple[str, str]]:
                 yield f"{name} {level} threshold", show(_limit(level, limits))
 
 
-def _limit(level: str, limits: Limits) -> float:
+def _limit(level: str, limits: ModuleThresholds) -> float:
     """Return one of the four limits by the words ethtool has for it."""
     high, alarm = level.startswith("high"), level.endswith("alarm")
     if alarm:
@@ -105,7 +105,7 @@ def _limit(level: str, limits: Limits) -> float:
     return limits.warning_high if high else limits.warning_low
 
 
-def _flag(level: str, value: float, limits: Limits | None) -> str:
+def _flag(level: str, value: float, limits: ModuleThresholds | None) -> str:
     if limits is None:
         return "Off"
     limit = _limit(level, limits)
@@ -146,19 +146,19 @@ SHORT |= {"rxhash": "receive-hashing"}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class EthtoolQuery:
     """A command line about a NIC, taken apart."""
 
-    card: Card
+    card: RailCard
     words: Sequence[str]
     wants_json: bool
     wants_statistics: bool
 
 
-Verb = Callable[[Machine, Question, Call], int]
+Verb = Callable[[HostMachine, EthtoolQuery, Call], int]
 
 
-def ethtool(machine: Machine, call: Call) -> int:
+def ethtool(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     wants_json = bool({"-j", "--json"} & set(call.arguments))
     wants_statistics = bool({"-I", "--include-statistics"} & set(call.arguments))
@@ -174,10 +174,10 @@ def ethtool(machine: Machine, call: Call) -> int:
     if verb is None or (wants_json and verb not in WITH_JSON):
         call.err(BAD_USAGE)
         return 1
-    return verb(machine, Question(card, rest[1:], wants_json, wants_statistics), call)
+    return verb(machine, EthtoolQuery(card, rest[1:], wants_json, wants_statistics), call)
 
 
-def _link(machine: Machine, asked: Question, call: Call) -> int:
+def _link(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     reading = machine.reading(asked.card)
     mode = f"{reading.speed_gbps}000baseCR4/Full" if not reading.module else f"{reading.speed_gbps}000baseDR4/Full"
     speed = f"{reading.speed_gbps * 1000}Mb/s" if reading.is_up else "Unknown!"
@@ -199,7 +199,7 @@ def _link(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _set_link(machine: Machine, asked: Question, call: Call) -> int:
+def _set_link(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     given = dict(zip(asked.words[::2], asked.words[1::2], strict=False))
     speed = machine.reading(asked.card).speed_gbps * 1000
     if len(asked.words) % 2 or not given or not set(given) <= {"autoneg", "speed", "duplex"}:
@@ -213,7 +213,7 @@ def _set_link(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _driver(machine: Machine, asked: Question, call: Call) -> int:
+def _driver(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     reading = machine.reading(asked.card)
     call.out(
         f"driver: {reading.driver}\nversion: 24.10-1.1.4\nfirmware-version: {reading.firmware} (MT_0000000838)\n"
@@ -223,13 +223,13 @@ def _driver(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _statistics(machine: Machine, asked: Question, call: Call) -> int:
+def _statistics(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     rows = machine.reading(asked.card).ethtool
     call.out("NIC statistics:\n" + "".join(f"     {name}: {value}\n" for name, value in rows.items()))
     return 0
 
 
-def _module(machine: Machine, asked: Question, call: Call) -> int:
+def _module(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     module = machine.reading(asked.card).module
     if module is None:
         call.err("netlink error: Input/output error\n")
@@ -238,7 +238,7 @@ def _module(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _pause(machine: Machine, asked: Question, call: Call) -> int:
+def _pause(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     state, name = asked.card.state, asked.card.interface
     counters = machine.reading(asked.card).ethtool
     frames = {side: counters.get(f"{side}_pause_ctrl_phy", 0) for side in ("tx", "rx")}
@@ -257,7 +257,7 @@ def _pause(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _set_pause(_machine: Machine, asked: Question, call: Call) -> int:
+def _set_pause(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     given = _pairs(asked.words, {"autoneg", "rx", "tx"})
     state = asked.card.state
     if given is None:
@@ -277,7 +277,7 @@ def _set_pause(_machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _fec(machine: Machine, asked: Question, call: Call) -> int:
+def _fec(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     fec = machine.reading(asked.card).fec
     configured, active = FEC_NAMES[asked.card.state.fec], FEC_NAMES.get(fec.mode or "off", "RS")
     counts = {"corrected_blocks": fec.corrected_codewords, "uncorrectable_blocks": fec.uncorrectable_codewords}
@@ -294,7 +294,7 @@ def _fec(machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _set_fec(_machine: Machine, asked: Question, call: Call) -> int:
+def _set_fec(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     if len(asked.words) != 2 or asked.words[0] != "encoding" or asked.words[1].lower() not in {"auto", "rs"}:
         call.err("netlink error: Invalid argument\n" if asked.words[1:2] else BAD_USAGE)
         return 1
@@ -302,14 +302,14 @@ def _set_fec(_machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _features(_machine: Machine, asked: Question, call: Call) -> int:
+def _features(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     shown = {**FEATURES, **dict(asked.card.state.features)}
     call.out(f"Features for {asked.card.interface}:\n")
     call.out("".join(f"{name}: {_on(is_on=is_on)}\n" for name, is_on in shown.items()))
     return 0
 
 
-def _set_features(_machine: Machine, asked: Question, call: Call) -> int:
+def _set_features(_machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     given = _pairs([SHORT.get(word, word) for word in asked.words], set(FEATURES))
     if given is None:
         call.err(BAD_USAGE)
@@ -320,7 +320,7 @@ def _set_features(_machine: Machine, asked: Question, call: Call) -> int:
     return 0
 
 
-def _address(machine: Machine, asked: Question, call: Call) -> int:
+def _address(machine: HostMachine, asked: EthtoolQuery, call: Call) -> int:
     call.out(f"Permanent address: {machine.reading(asked.card).mac}\n")
     return 0
 

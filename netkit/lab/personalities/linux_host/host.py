@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from netkit.lab.model.inputs import NicSettings
-from netkit.lab.node import Done, Node
+from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import coldplug, declared, disk, networkd, programs, unit_file
 from netkit.lab.personalities.linux_host.declared import apply_sysctls
-from netkit.lab.personalities.linux_host.machine import Machine
-from netkit.lab.personalities.linux_host.sysfs import Tree, nic_settings, traffic_class
+from netkit.lab.personalities.linux_host.machine import HostMachine
+from netkit.lab.personalities.linux_host.sysfs import SysfsTree, nic_settings, traffic_class
 from netkit.lab.personalities.linux_host.tools import TOOLS
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personality import Call, Personality
@@ -27,8 +27,8 @@ class LinuxHost(Personality):
 
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self.machine = Machine(node)
-        self.tree = Tree(self.machine)
+        self.machine = HostMachine(node)
+        self.tree = SysfsTree(self.machine)
         self.units = Units(node, self._run_for_unit)
         self._reading = threading.Lock()
 
@@ -88,7 +88,7 @@ class LinuxHost(Personality):
         finally:
             self.nic_changes += before != [card.state for card in self.machine.cards.values()]
 
-    def _run_for_unit(self, command: list[str]) -> Done:
+    def _run_for_unit(self, command: list[str]) -> ProgramResult:
         with unit_file.answering(self.node, tuple(TOOLS), self._tool):
             return self.node.run("env", f"PATH={unit_file.PATH}", *command, timeout_s=300)
 

@@ -70,7 +70,7 @@ PARAMETERS: Mapping[str, Parameter] = {
 Values = Mapping[str, int]
 
 
-class Firmware:
+class NicFirmware:
     """The kept values of all NICs of a host, by PCI address; only what differs from the defaults is written down."""
 
     def __init__(self, folder: Path) -> None:
@@ -118,7 +118,7 @@ MAX_BUFFER_BYTES = 2069280
 
 
 @dataclass(frozen=True, slots=True)
-class NicState:
+class VolatileNicSettings:
     """The volatile settings of a NIC: gone with a reboot, a driver reload or a reset of the card."""
 
     is_os_controlled: bool = False
@@ -142,18 +142,18 @@ class NicState:
 
 
 @dataclass(slots=True)
-class Card:
+class RailCard:
     """One rail NIC, and how its tools left it."""
 
     nic: Nic
-    state: NicState = field(default_factory=NicState)
+    state: VolatileNicSettings = field(default_factory=VolatileNicSettings)
     relaxed_ordering: bool = True
     max_read_request_bytes: int = 4096
     has_access_control: bool = False
 
     def power_up(self) -> None:
         """Forget what the tools changed."""
-        self.state, self.relaxed_ordering, self.max_read_request_bytes = NicState(), True, 4096
+        self.state, self.relaxed_ordering, self.max_read_request_bytes = VolatileNicSettings(), True, 4096
 
     @property
     def interface(self) -> str:
@@ -171,7 +171,7 @@ class Card:
         return self.nic.pci
 
 
-class Machine:
+class HostMachine:
     """What the tools of a host act on."""
 
     def __init__(self, node: Node) -> None:
@@ -179,8 +179,8 @@ class Machine:
             raise TypeError(f"{node.name} is not a host")
         self.node = node
         self.host = node.device
-        self.cards: Mapping[str, Card] = {nic.interface: Card(nic) for nic in self.host.nics}
-        self.firmware = Firmware(node.saved)
+        self.cards: Mapping[str, RailCard] = {nic.interface: RailCard(nic) for nic in self.host.nics}
+        self.firmware = NicFirmware(node.saved)
 
     def power_up(self) -> None:
         """Begin with what the firmware keeps; everything else is forgotten."""
@@ -188,7 +188,7 @@ class Machine:
         for card in self.cards.values():
             card.power_up()
 
-    def find(self, text: str) -> Card | None:
+    def find(self, text: str) -> RailCard | None:
         """Return the NIC a tool means by an interface, an RDMA device, a PCI address or an mst device."""
         name = text.removesuffix("/1")
         for card in self.cards.values():
@@ -196,10 +196,10 @@ class Machine:
                 return card
         return None
 
-    def reading(self, card: Card) -> NicReading:
+    def reading(self, card: RailCard) -> NicReading:
         """Return what the hardware of a NIC shows."""
         (reading,) = self.node.nics(card.interface)
         return reading
 
 
-Tool = Callable[[Machine, Call], int]
+Tool = Callable[[HostMachine, Call], int]

@@ -8,8 +8,8 @@ from netkit.lab.personalities.linux_host.machine import (
     CODE_POINTS,
     MAX_BUFFER_BYTES,
     PRIORITIES,
-    Machine,
-    NicState,
+    HostMachine,
+    VolatileNicSettings,
 )
 from netkit.lab.personality import Call
 
@@ -39,19 +39,19 @@ SPELLINGS: Mapping[str, str] = {
 }
 
 
-class UsageError(Exception):
+class MlnxQosUsageError(Exception):
     """The tool would not do this; the text is what it says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MlnxQosArguments:
     """A command line, taken apart; `dscp2prio` may stand in it several times."""
 
     interface: str
     settings: tuple[tuple[str, str], ...]
 
 
-def parse(arguments: Sequence[str]) -> Request:
+def parse(arguments: Sequence[str]) -> MlnxQosArguments:
     """Return a command line taken apart; raises UsageError."""
     interface, settings, rest = "", [], list(arguments)
     while rest:
@@ -59,10 +59,10 @@ def parse(arguments: Sequence[str]) -> Request:
         if option in FLAGS:
             continue
         if option not in SPELLINGS:
-            raise UsageError(f"mlnx_qos: error: no such option: {option}")
+            raise MlnxQosUsageError(f"mlnx_qos: error: no such option: {option}")
         if not value:
             if not rest:
-                raise UsageError(f"mlnx_qos: error: {option} option requires 1 argument")
+                raise MlnxQosUsageError(f"mlnx_qos: error: {option} option requires 1 argument")
             value = rest.pop(0)
         name = SPELLINGS[option]
         if name == "interface":
@@ -70,13 +70,13 @@ def parse(arguments: Sequence[str]) -> Request:
         else:
             settings.append((name, value))
     if not interface:
-        raise UsageError("Interface name is required")
+        raise MlnxQosUsageError("Interface name is required")
     if {"trust", "dscp2prio"} <= {name for name, _ in settings}:
-        raise UsageError("trust and dscp2prio commands cannot be used at the same time")
-    return Request(interface, tuple(settings))
+        raise MlnxQosUsageError("trust and dscp2prio commands cannot be used at the same time")
+    return MlnxQosArguments(interface, tuple(settings))
 
 
-def change(state: NicState, settings: Sequence[tuple[str, str]]) -> NicState:
+def change(state: VolatileNicSettings, settings: Sequence[tuple[str, str]]) -> VolatileNicSettings:
     """Return the state after some settings; raises UsageError and changes nothing."""
     for name, value in settings:
         if name != "dcbx" or value != "get":
@@ -89,87 +89,87 @@ def change(state: NicState, settings: Sequence[tuple[str, str]]) -> NicState:
 def _eight(value: str, high: int) -> tuple[int, ...]:
     parts = value.split(",")
     if len(parts) != PRIORITIES or not all(part.isdecimal() and int(part) <= high for part in parts):
-        raise UsageError(f"{value}: expected {PRIORITIES} numbers of 0..{high}, separated by commas")
+        raise MlnxQosUsageError(f"{value}: expected {PRIORITIES} numbers of 0..{high}, separated by commas")
     return tuple(map(int, parts))
 
 
-def _dcbx(state: NicState, value: str) -> NicState:
+def _dcbx(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     if value not in {"os", "fw"}:
-        raise UsageError(f"{value}: dcbx mode is os, fw or get")
+        raise MlnxQosUsageError(f"{value}: dcbx mode is os, fw or get")
     return replace(state, is_os_controlled=value == "os")
 
 
-def _trust(state: NicState, value: str) -> NicState:
+def _trust(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     if value not in {"dscp", "pcp"}:
-        raise UsageError("trust state is pcp or dscp")
+        raise MlnxQosUsageError("trust state is pcp or dscp")
     if value == state.trust:
         return state
     return replace(state, trust=value, priority_of_dscp=CODE_POINT_DEFAULTS)
 
 
-def _dscp2prio(state: NicState, value: str) -> NicState:
+def _dscp2prio(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     verb, *numbers = value.split(",")
     if value == "flush":
         return _trust(state, "pcp")
     if verb not in {"set", "del"} or len(numbers) != 2 or not all(number.isdecimal() for number in numbers):
-        raise UsageError("dscp2prio is set,<dscp>,<prio>, del,<dscp>,<prio> or flush")
+        raise MlnxQosUsageError("dscp2prio is set,<dscp>,<prio>, del,<dscp>,<prio> or flush")
     dscp, priority = map(int, numbers)
     if dscp >= CODE_POINTS or priority >= PRIORITIES:
-        raise UsageError(f"dscp is 0..{CODE_POINTS - 1}, priority is 0..{PRIORITIES - 1}")
+        raise MlnxQosUsageError(f"dscp is 0..{CODE_POINTS - 1}, priority is 0..{PRIORITIES - 1}")
     wanted = priority if verb == "set" else 0
     changed = tuple(wanted if at == dscp else old for at, old in enumerate(state.priority_of_dscp))
     # The first entry makes the NIC trust the DSCP.
     return replace(state, trust="dscp", priority_of_dscp=changed)
 
 
-def _pfc(state: NicState, value: str) -> NicState:
+def _pfc(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     return with_pfc(state, _eight(value, 1))
 
 
-def with_pfc(state: NicState, pfc: tuple[int, ...]) -> NicState:
+def with_pfc(state: VolatileNicSettings, pfc: tuple[int, ...]) -> VolatileNicSettings:
     """Return a state with other lossless priorities, which the firmware gives a receive buffer of their own."""
     return replace(state, pfc=pfc, buffer_of_priority=pfc)
 
 
-def _specific_pfc(state: NicState, value: str) -> NicState:
+def _specific_pfc(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     pfc = list(state.pfc)
     for pair in value.split(","):
         priority, _, on = pair.partition(":")
         if priority not in set("01234567") or on not in {"0", "1"}:
-            raise UsageError("specific_pfc is <prio>:<0|1>, separated by commas")
+            raise MlnxQosUsageError("specific_pfc is <prio>:<0|1>, separated by commas")
         pfc[int(priority)] = int(on)
     return with_pfc(state, tuple(pfc))
 
 
-def _tsa(state: NicState, value: str) -> NicState:
+def _tsa(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     names = tuple(value.split(","))
     if len(names) != PRIORITIES or not set(names) <= {"strict", "ets", "vendor"}:
-        raise UsageError("tsa is eight of strict, ets, vendor")
+        raise MlnxQosUsageError("tsa is eight of strict, ets, vendor")
     return replace(state, algorithms=names)
 
 
-def _check_weights(state: NicState) -> None:
+def _check_weights(state: VolatileNicSettings) -> None:
     rows = list(zip(state.algorithms, state.weights_percent, strict=True))
     if any(weight for algorithm, weight in rows if algorithm == "strict"):
-        raise UsageError("Strict TSA must have no bandwidth")
+        raise MlnxQosUsageError("Strict TSA must have no bandwidth")
     if any(algorithm == "ets" for algorithm, _ in rows) and sum(weight for _, weight in rows) != 100:
-        raise UsageError("ETS TSA must have bandwidth of total 100")
+        raise MlnxQosUsageError("ETS TSA must have bandwidth of total 100")
 
 
-def _cable_length(state: NicState, value: str) -> NicState:
+def _cable_length(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     if not value.isdecimal() or not 1 <= int(value) <= 1000:
-        raise UsageError("cable_len is 1..1000 meters")
+        raise MlnxQosUsageError("cable_len is 1..1000 meters")
     return replace(state, cable_length_m=int(value))
 
 
-def _buffer_sizes(state: NicState, value: str) -> NicState:
+def _buffer_sizes(state: VolatileNicSettings, value: str) -> VolatileNicSettings:
     sizes = _eight(value, MAX_BUFFER_BYTES)
     if sum(sizes) > MAX_BUFFER_BYTES:
-        raise UsageError(f"buffers of {sum(sizes)} bytes are more than the NIC's {MAX_BUFFER_BYTES}")
+        raise MlnxQosUsageError(f"buffers of {sum(sizes)} bytes are more than the NIC's {MAX_BUFFER_BYTES}")
     return replace(state, buffer_bytes=sizes)
 
 
-CHANGES: Mapping[str, Callable[[NicState, str], NicState]] = {
+CHANGES: Mapping[str, Callable[[VolatileNicSettings, str], VolatileNicSettings]] = {
     "dcbx": _dcbx,
     "trust": _trust,
     "dscp2prio": _dscp2prio,
@@ -185,12 +185,12 @@ CHANGES: Mapping[str, Callable[[NicState, str], NicState]] = {
 }
 
 
-def show(state: NicState) -> str:
+def show(state: VolatileNicSettings) -> str:
     """Return the whole state, as the tool prints it after every call."""
     return "".join(f"{line}\n" for line in _lines(state))
 
 
-def _lines(state: NicState) -> Iterator[str]:
+def _lines(state: VolatileNicSettings) -> Iterator[str]:
     yield f"DCBX mode: {'OS' if state.is_os_controlled else 'Firmware'} controlled"
     yield f"Priority trust state: {state.trust}"
     if state.trust == "dscp":
@@ -208,14 +208,14 @@ def _lines(state: NicState) -> Iterator[str]:
         yield from _class_lines(state, number)
 
 
-def _map_lines(state: NicState) -> Iterator[str]:
+def _map_lines(state: VolatileNicSettings) -> Iterator[str]:
     for priority in range(PRIORITIES):
         dscps = [f"{dscp:02}" for dscp in reversed(range(CODE_POINTS)) if state.priority_of_dscp[dscp] == priority]
         for start in range(0, len(dscps), PRIORITIES):
             yield f"\tprio:{priority} dscp:{','.join(dscps[start : start + PRIORITIES])},"
 
 
-def _class_lines(state: NicState, number: int) -> Iterator[str]:
+def _class_lines(state: VolatileNicSettings, number: int) -> Iterator[str]:
     limit = f"{state.rate_limits_gbps[number]} Gbps" if state.rate_limits_gbps[number] else "unlimited"
     algorithm = state.algorithms[number]
     share = f", bw: {state.weights_percent[number]}%" if algorithm == "ets" else ""
@@ -225,15 +225,15 @@ def _class_lines(state: NicState, number: int) -> Iterator[str]:
             yield f"\t priority:  {priority}"
 
 
-def mlnx_qos(machine: Machine, call: Call) -> int:
+def mlnx_qos(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     try:
         request = parse(call.arguments)
         card = machine.find(request.interface)
         if card is None or card.interface != request.interface:
-            raise UsageError(f"Interface {request.interface} does not exist or has no DCB support")
+            raise MlnxQosUsageError(f"Interface {request.interface} does not exist or has no DCB support")
         card.state = change(card.state, request.settings)
-    except UsageError as error:
+    except MlnxQosUsageError as error:
         call.err(f"{error}\n")
         return 1
     call.out(show(card.state))

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from netkit.lab.personalities.linux_host.machine import PARAMETERS, Card, Machine, Parameter
+from netkit.lab.personalities.linux_host.machine import PARAMETERS, HostMachine, Parameter, RailCard
 from netkit.lab.personality import Call
 from netkit.lab.reading import NicReading
 
@@ -21,7 +21,7 @@ WITH_VALUE = {
 RULE = "=" * 60
 
 
-def mlxreg(machine: Machine, call: Call) -> int:
+def mlxreg(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     given = _given(call.arguments)
     card = machine.find(given.get("device", ""))
@@ -31,7 +31,7 @@ def mlxreg(machine: Machine, call: Call) -> int:
     return register(machine, call, card, given) if register else _fail(call, "the lab knows PDDR and ROCE_ACCL only")
 
 
-def _link_up(machine: Machine, call: Call, card: Card, given: Mapping[str, str]) -> int:
+def _link_up(machine: HostMachine, call: Call, card: RailCard, given: Mapping[str, str]) -> int:
     if "get" not in given:
         return _fail(call, "the lab knows PDDR only to --get it")
     if _indexes(given.get("indexes", "")) != {"local_port": 1, "page_select": PAGE}:
@@ -41,7 +41,7 @@ def _link_up(machine: Machine, call: Call, card: Card, given: Mapping[str, str])
     return _show(call, rows)
 
 
-def _acceleration(machine: Machine, call: Call, card: Card, given: Mapping[str, str]) -> int:
+def _acceleration(machine: HostMachine, call: Call, card: RailCard, given: Mapping[str, str]) -> int:
     del machine
     if "set" in given:
         wanted = _indexes(given["set"])
@@ -98,7 +98,7 @@ FAILED = 3
 
 
 @dataclass(slots=True)
-class Arguments:
+class MlxconfigArguments:
     """A command line, taken apart."""
 
     device: str = ""
@@ -109,9 +109,9 @@ class Arguments:
     is_sure: bool = False
 
 
-def parse(words: Sequence[str]) -> Arguments:
+def parse(words: Sequence[str]) -> MlxconfigArguments:
     """Return a command line taken apart."""
-    arguments, rest, names = Arguments(), list(words), []
+    arguments, rest, names = MlxconfigArguments(), list(words), []
     while rest:
         word = rest.pop(0)
         match word:
@@ -129,7 +129,7 @@ def parse(words: Sequence[str]) -> Arguments:
     return arguments
 
 
-def mlxconfig(machine: Machine, call: Call) -> int:
+def mlxconfig(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     arguments = parse(call.arguments)
     card = machine.find(arguments.device)
@@ -157,7 +157,7 @@ def _head(reading: NicReading, device: str) -> str:
     )
 
 
-def _query(machine: Machine, card: Card, arguments: Arguments, call: Call) -> int:
+def _query(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, call: Call) -> int:
     names = [word.upper() for word in arguments.words] or list(PARAMETERS)
     unknown = [name for name in names if name not in PARAMETERS]
     if unknown:
@@ -180,7 +180,7 @@ def _query(machine: Machine, card: Card, arguments: Arguments, call: Call) -> in
     return 0
 
 
-def _row(machine: Machine, card: Card, parameter: Parameter, *, shows_all: bool) -> str:
+def _row(machine: HostMachine, card: RailCard, parameter: Parameter, *, shows_all: bool) -> str:
     current = machine.firmware.current(card.pci, parameter.name)
     after = machine.firmware.next(card.pci, parameter.name)
     if not shows_all:
@@ -191,7 +191,7 @@ def _row(machine: Machine, card: Card, parameter: Parameter, *, shows_all: bool)
 
 
 def _document(
-    machine: Machine, card: Card, arguments: Arguments, names: Sequence[str], reading: NicReading
+    machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, names: Sequence[str], reading: NicReading
 ) -> dict[str, object]:
     rows = {name: dict(_cells(machine, card, PARAMETERS[name], shows_all=arguments.shows_all)) for name in names}
     return {
@@ -205,7 +205,9 @@ def _document(
     }
 
 
-def _cells(machine: Machine, card: Card, parameter: Parameter, *, shows_all: bool) -> Iterator[tuple[str, object]]:
+def _cells(
+    machine: HostMachine, card: RailCard, parameter: Parameter, *, shows_all: bool
+) -> Iterator[tuple[str, object]]:
     after = machine.firmware.next(card.pci, parameter.name)
     if shows_all:
         current = machine.firmware.current(card.pci, parameter.name)
@@ -220,7 +222,7 @@ def _value(parameter: Parameter, value: int) -> str | int:
     return parameter.show(value) if parameter.names else value
 
 
-def _set(machine: Machine, card: Card, arguments: Arguments, call: Call) -> int:
+def _set(machine: HostMachine, card: RailCard, arguments: MlxconfigArguments, call: Call) -> int:
     values = {}
     for word in arguments.words:
         name, _, text = word.partition("=")
@@ -251,7 +253,7 @@ def _set(machine: Machine, card: Card, arguments: Arguments, call: Call) -> int:
     return 0
 
 
-def mstflint(machine: Machine, call: Call) -> int:
+def mstflint(machine: HostMachine, call: Call) -> int:
     """Answer `mstflint -d X q` and `flint -d X q`."""
     arguments = parse(call.arguments)
     card = machine.find(arguments.device)

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from netkit.lab.personalities.linux_host.machine import Machine
+from netkit.lab.personalities.linux_host.machine import HostMachine
 from netkit.lab.personality import Call
-from netkit.lab.reading import LaneReading, Limits, ModuleReading, NicReading
+from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, NicReading
 
 Rows = dict[str, object]
 WITH_VALUE = {"-d": "device", "--device": "device", "-p": "port", "--port": "port"}
@@ -32,7 +32,7 @@ MFT = "4.34.1-10"
 CORRECTABLE = 15
 
 
-def mlxlink(machine: Machine, call: Call) -> int:
+def mlxlink(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     device, wanted, rest = "", set(), list(call.arguments)
     if rest in (["-v"], ["--version"]):
@@ -166,7 +166,7 @@ def _lanes(lanes: tuple[LaneReading, ...], what: str) -> str:
     return ",".join(f"{value:.3f}" for value in values[what])
 
 
-def _range(limits: Limits | None, digits: int, factor: float = 1) -> str:
+def _range(limits: ModuleThresholds | None, digits: int, factor: float = 1) -> str:
     if limits is None:
         return "[N/A]"
     low, high = (f"{value * factor:.{digits}f}" for value in (limits.alarm_low, limits.alarm_high))

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.lab.node import Done, Node
+from netkit.lab.node import Node, ProgramResult
 
 NAME = "systemd-networkd"
 BUS = "dbus"
@@ -51,10 +51,10 @@ def start(node: Node) -> None:
     restart(node)
 
 
-def generate(node: Node) -> Done:
+def generate(node: Node) -> ProgramResult:
     """Have netplan write its units."""
     if not any(node.file("/etc/netplan").glob("*.yaml")):
-        return Done(0, "", "")
+        return ProgramResult(0, "", "")
     done = node.run(generator())
     if done.exit_code != 0:
         node.log(f"netplan generate: {done.stderr.strip()}")
@@ -77,7 +77,7 @@ def stop(node: Node) -> None:
     node.end(NAME)
 
 
-def control(node: Node, *arguments: str) -> Done:
+def control(node: Node, *arguments: str) -> ProgramResult:
     """Run the real `networkctl`."""
     match_by_present_mac(node)
     return node.run("/usr/bin/networkctl", *arguments)

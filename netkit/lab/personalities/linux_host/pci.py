@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from netkit.lab.personalities.linux_host import sysfs
-from netkit.lab.personalities.linux_host.machine import Card, Machine
+from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
 
 NIC = "Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]"
@@ -16,12 +16,12 @@ RELAXED = 0x0010
 SETTING = re.compile(r"([A-Z0-9_]+\+[0-9a-f]+)\.w(?:=([0-9a-f]{1,4})(?::([0-9a-f]{1,4}))?)?\Z", re.IGNORECASE)
 
 
-def bridge(card: Card) -> str:
+def bridge(card: RailCard) -> str:
     """Return the address of the port above a NIC."""
     return sysfs.nic_bridge(card.pci)
 
 
-def lspci(machine: Machine, call: Call) -> int:
+def lspci(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = list(call.arguments)
     flags = "".join(word[1:] for word in words if word.startswith("-") and word[1:2] not in {"s", "d"})
@@ -50,19 +50,19 @@ def _option(words: Sequence[str], name: str) -> str:
     return ""
 
 
-def _devices(machine: Machine) -> Iterator[tuple[str, Card, bool]]:
+def _devices(machine: HostMachine) -> Iterator[tuple[str, RailCard, bool]]:
     for card in machine.cards.values():
         yield bridge(card), card, False
         yield card.pci, card, True
 
 
-def _matches(machine: Machine, wanted: str) -> bool:
+def _matches(machine: HostMachine, wanted: str) -> bool:
     vendor, _, device = wanted.lower().partition(":")
     own = sysfs.pci_device(machine.host.model.nic).removeprefix("0x")
     return vendor in {"", "15b3"} and device in {"", own}
 
 
-def _device(machine: Machine, address: str, card: Card, flags: str, *, is_nic: bool) -> str:
+def _device(machine: HostMachine, address: str, card: RailCard, flags: str, *, is_nic: bool) -> str:
     shown = address if "D" in flags else address.removeprefix("0000:")
     number = sysfs.pci_device(machine.host.model.nic).removeprefix("0x")
     codes = (f" [15b3:{number}]" if is_nic else " [1000:c030]") if "n" in flags else ""
@@ -103,7 +103,7 @@ def _device(machine: Machine, address: str, card: Card, flags: str, *, is_nic: b
     return head + "\n".join(lines) + "\n\n"
 
 
-def _tree(machine: Machine) -> str:
+def _tree(machine: HostMachine) -> str:
     lines = []
     for card in machine.cards.values():
         bus = card.pci.split(":")[1]
@@ -112,7 +112,7 @@ def _tree(machine: Machine) -> str:
     return "-" + "".join(lines).lstrip()
 
 
-def setpci(machine: Machine, call: Call) -> int:
+def setpci(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = [word for word in call.arguments if word != "-v"]
     slot = _option(words, "-s")
@@ -142,19 +142,19 @@ def setpci(machine: Machine, call: Call) -> int:
     return 0
 
 
-def control(card: Card) -> int:
+def control(card: RailCard) -> int:
     """Return the device control word of a NIC."""
     steps = (card.max_read_request_bytes // 128).bit_length() - 1
     base = CONTROL_BASE & ~(READ_REQUEST_MASK | RELAXED)
     return base | steps << READ_REQUEST_SHIFT | RELAXED * card.relaxed_ordering
 
 
-def access_control(card: Card) -> int:
+def access_control(card: RailCard) -> int:
     """Return the control word of the access control services above a NIC."""
     return 0x1D if card.has_access_control else 0
 
 
-def _at(machine: Machine, slot: str) -> tuple[Card | None, bool]:
+def _at(machine: HostMachine, slot: str) -> tuple[RailCard | None, bool]:
     for address, card, is_nic in _devices(machine):
         if slot in {address, address.removeprefix("0000:")}:
             return card, is_nic
@@ -175,7 +175,7 @@ NIC Legend:
 """
 
 
-def nvidia_smi(machine: Machine, call: Call) -> int:
+def nvidia_smi(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = list(call.arguments)
     if words == ["topo", "-m"]:
@@ -189,7 +189,7 @@ def nvidia_smi(machine: Machine, call: Call) -> int:
     return 2
 
 
-def _matrix(machine: Machine) -> Iterator[str]:
+def _matrix(machine: HostMachine) -> Iterator[str]:
     gpus = _sockets(machine)
     cards = list(machine.cards.values())
     names = [*(f"GPU{number}" for number in gpus), *(f"NIC{number}" for number in range(len(cards)))]
@@ -213,7 +213,7 @@ def _near(gpu: int, socket: int, nic: int, nic_socket: int) -> str:
     return "NODE" if socket == nic_socket else "SYS"
 
 
-def _sockets(machine: Machine) -> dict[int, int]:
+def _sockets(machine: HostMachine) -> dict[int, int]:
     """Return the processor socket of each GPU: that of the NIC beside it."""
     cards = list(machine.cards.values())
     count = machine.host.model.gpus or len(cards)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from netkit.lab.personalities.linux_host import coldplug, networkd
-from netkit.lab.personalities.linux_host.machine import Card
+from netkit.lab.personalities.linux_host.machine import RailCard
 from netkit.lab.personalities.linux_host.mlxconfig import parse
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
@@ -108,7 +108,7 @@ def _mlxfwreset(host: "LinuxHost", call: Call) -> int:
     return 0
 
 
-def _reappear(host: "LinuxHost", card: Card) -> None:
+def _reappear(host: "LinuxHost", card: RailCard) -> None:
     """Do what a driver that is loaded again does to a NIC, and udev to the services of its interface."""
     card.power_up()
     host.tree.reset(card)

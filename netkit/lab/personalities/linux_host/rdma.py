@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from netkit.lab.personalities.linux_host import sysfs
-from netkit.lab.personalities.linux_host.machine import Card, Machine
+from netkit.lab.personalities.linux_host.machine import HostMachine, RailCard
 from netkit.lab.personality import Call
 from netkit.lab.reading import NicReading
 
@@ -12,13 +12,13 @@ ROCE_HEADERS_BYTES = 96
 MTUS = {256: 1, 512: 2, 1024: 3, 2048: 4, 4096: 5}
 
 
-def _pairs(machine: Machine) -> Iterator[tuple[Card, NicReading]]:
+def _pairs(machine: HostMachine) -> Iterator[tuple[RailCard, NicReading]]:
     readings = {reading.interface: reading for reading in machine.node.nics()}
     for card in machine.cards.values():
         yield card, readings[card.interface]
 
 
-def ibdev2netdev(machine: Machine, call: Call) -> int:
+def ibdev2netdev(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     for card, reading in _pairs(machine):
         state = "Up" if reading.is_up else "Down"
@@ -31,7 +31,7 @@ def ibdev2netdev(machine: Machine, call: Call) -> int:
     return 0
 
 
-def rdma(machine: Machine, call: Call) -> int:
+def rdma(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     flags = {word for word in call.arguments if word.startswith("-")}
     words = [word for word in call.arguments if not word.startswith("-")]
@@ -55,12 +55,12 @@ def rdma(machine: Machine, call: Call) -> int:
     return 0
 
 
-def _named(machine: Machine, names: Sequence[str]) -> Iterator[tuple[Card, NicReading]]:
+def _named(machine: HostMachine, names: Sequence[str]) -> Iterator[tuple[RailCard, NicReading]]:
     card = machine.find(names[0]) if names else None
     return (pair for pair in _pairs(machine) if not names or pair[0] is card)
 
 
-def _link(machine: Machine, card: Card, reading: NicReading) -> dict[str, object]:
+def _link(machine: HostMachine, card: RailCard, reading: NicReading) -> dict[str, object]:
     try:
         index = int(machine.node.file(f"/sys/class/net/{card.interface}/ifindex").read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -76,7 +76,7 @@ def _link(machine: Machine, card: Card, reading: NicReading) -> dict[str, object
     }
 
 
-def _device(number: int, card: Card, reading: NicReading) -> dict[str, object]:
+def _device(number: int, card: RailCard, reading: NicReading) -> dict[str, object]:
     guid = sysfs.guid(reading.mac)
     return {
         "ifindex": number,
@@ -88,7 +88,7 @@ def _device(number: int, card: Card, reading: NicReading) -> dict[str, object]:
     }
 
 
-def _statistic(card: Card, reading: NicReading) -> dict[str, object]:
+def _statistic(card: RailCard, reading: NicReading) -> dict[str, object]:
     return {"ifname": card.rdma, "port": 1, **reading.hw_counters}
 
 
@@ -97,14 +97,14 @@ def _line(kind: str, row: dict[str, object]) -> str:
     return f"{row['ifindex']}: {row['ifname']}: {rest} \n" if kind == "dev" else f"link {row['ifname']}/1 {rest} \n"
 
 
-def _rename(machine: Machine, name: str, wanted: str, call: Call) -> int:
+def _rename(machine: HostMachine, name: str, wanted: str, call: Call) -> int:
     if machine.find(name) is None or name != wanted:
         call.err("error: No such device\n" if machine.find(name) is None else "error: Operation not supported\n")
         return 1
     return 0
 
 
-def ibv_devinfo(machine: Machine, call: Call) -> int:
+def ibv_devinfo(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     words = list(call.arguments)
     name = words[words.index("-d") + 1] if "-d" in words[:-1] else ""
@@ -122,7 +122,7 @@ def active_mtu(mtu_bytes: int) -> int:
     return max((size for size in MTUS if size <= mtu_bytes - ROCE_HEADERS_BYTES), default=256)
 
 
-def _info(card: Card, reading: NicReading) -> str:
+def _info(card: RailCard, reading: NicReading) -> str:
     guid, mtu = sysfs.guid(reading.mac), active_mtu(reading.mtu_bytes)
     return (
         f"hca_id:\t{card.rdma}\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t\t{reading.firmware}\n"
@@ -134,7 +134,7 @@ def _info(card: Card, reading: NicReading) -> str:
     )
 
 
-def show_gids(machine: Machine, call: Call) -> int:
+def show_gids(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     call.out("DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n")
     call.out("---\t----\t-----\t---\t\t\t\t\t------------  \t---\t---\n")
@@ -153,7 +153,7 @@ def show_gids(machine: Machine, call: Call) -> int:
     return 0
 
 
-def _gids(machine: Machine, card: Card) -> Iterator[tuple[int, str, str]]:
+def _gids(machine: HostMachine, card: RailCard) -> Iterator[tuple[int, str, str]]:
     port = machine.node.file(f"/sys/class/infiniband/{card.rdma}/ports/1")
     for index in range(4):
         try:
@@ -165,17 +165,17 @@ def _gids(machine: Machine, card: Card) -> Iterator[tuple[int, str, str]]:
             yield index, gid, "v2" if kind.endswith("v2") else "v1"
 
 
-def cma_roce_tos(machine: Machine, call: Call) -> int:
+def cma_roce_tos(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     return _cm_default(machine, call, "default_roce_tos", "-t", {str(value): str(value) for value in range(256)})
 
 
-def cma_roce_mode(machine: Machine, call: Call) -> int:
+def cma_roce_mode(machine: HostMachine, call: Call) -> int:
     """Answer one command line."""
     return _cm_default(machine, call, "default_roce_mode", "-m", {"1": "IB/RoCE v1", "2": "RoCE v2"})
 
 
-def _cm_default(machine: Machine, call: Call, file: str, option: str, allowed: dict[str, str]) -> int:
+def _cm_default(machine: HostMachine, call: Call, file: str, option: str, allowed: dict[str, str]) -> int:
     words = list(call.arguments)
     given = dict(zip(words[::2], words[1::2], strict=False))
     card = machine.find(given.get("-d", ""))

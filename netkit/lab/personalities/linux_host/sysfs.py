@@ -9,7 +9,7 @@ from pathlib import Path
 from netkit.design.fabric import Host
 from netkit.lab.model.inputs import NicSettings
 from netkit.lab.node import Node
-from netkit.lab.personalities.linux_host.machine import PRIORITIES, Card, Firmware, Machine
+from netkit.lab.personalities.linux_host.machine import PRIORITIES, HostMachine, NicFirmware, RailCard
 from netkit.lab.reading import NicReading
 
 PRODUCTS = {"dgx-h100": "DGXH100"}
@@ -156,32 +156,32 @@ def pci_device(card_kind: str) -> str:
     return PCI_DEVICES.get(card_kind, "0x1021")
 
 
-def pci_folder(card: Card) -> str:
+def pci_folder(card: RailCard) -> str:
     """Return where a NIC stands among the devices."""
     return f"{folder(nic_bridge(card.pci), switch(card.pci))}/{card.pci}"
 
 
-def ecn_folder(card: Card) -> str:
+def ecn_folder(card: RailCard) -> str:
     """Return where the congestion settings of a NIC stand."""
     return f"{pci_folder(card)}/net/{card.interface}/ecn"
 
 
-def rdma_folder(card: Card) -> str:
+def rdma_folder(card: RailCard) -> str:
     """Return where the RDMA device of a NIC stands."""
     return f"{pci_folder(card)}/infiniband/{card.rdma}"
 
 
-def cm_folder(card: Card) -> str:
+def cm_folder(card: RailCard) -> str:
     """Return where the defaults of RDMA-CM stand."""
     return f"kernel/config/rdma_cm/{card.rdma}/ports/1"
 
 
-def traffic_class_file(card: Card) -> str:
+def traffic_class_file(card: RailCard) -> str:
     """Return the file that holds the traffic class of a NIC."""
     return f"{rdma_folder(card)}/tc/1/traffic_class"
 
 
-def settings(card: Card, firmware: Firmware) -> Iterator[tuple[str, str]]:
+def settings(card: RailCard, firmware: NicFirmware) -> Iterator[tuple[str, str]]:
     """Yield the files that hold volatile settings, as they are after power-up or a driver reload."""
     mask = firmware.current(card.pci, "ROCE_CC_PRIO_MASK_P1")
     ecn = ecn_folder(card)
@@ -198,7 +198,7 @@ def settings(card: Card, firmware: Firmware) -> Iterator[tuple[str, str]]:
     yield f"{cm_folder(card)}/default_roce_mode", "RoCE v2"
 
 
-def identity(card: Card, kind: str, reading: NicReading) -> Iterator[tuple[str, str]]:
+def identity(card: RailCard, kind: str, reading: NicReading) -> Iterator[tuple[str, str]]:
     """Yield the files that tell what a NIC is."""
     device, pci, rdma = pci_device(kind), pci_folder(card), rdma_folder(card)
     numbers = {"vendor": "0x15b3", "device": device, "class": "0x020000", "subsystem_vendor": "0x15b3"}
@@ -232,7 +232,7 @@ def guid(mac: str) -> str:
     return ":".join(whole[at : at + 4] for at in range(0, 16, 4))
 
 
-def links(card: Card) -> Iterator[tuple[str, str]]:
+def links(card: RailCard) -> Iterator[tuple[str, str]]:
     """Yield the links that lead from the classes to a NIC, and from a NIC to what the kernel shows of it."""
     pci, interface = pci_folder(card), card.interface
     up = "../" * (pci.count("/") + 1)
@@ -250,7 +250,7 @@ def links(card: Card) -> Iterator[tuple[str, str]]:
         yield f"{pci}/net/{interface}/{name}", f"../{up}virtual/net/{interface}/{name}"
 
 
-def nic_counts(card: Card, reading: NicReading) -> Iterator[tuple[str, str]]:
+def nic_counts(card: RailCard, reading: NicReading) -> Iterator[tuple[str, str]]:
     """Yield the files whose content moves."""
     pci, port = pci_folder(card), f"{rdma_folder(card)}/ports/1"
     yield f"{pci}/net/{card.interface}/speed", str(reading.speed_gbps * 1000 if reading.is_up else -1)
@@ -263,7 +263,7 @@ def nic_counts(card: Card, reading: NicReading) -> Iterator[tuple[str, str]]:
         yield f"{port}/counters/{name}", str(value)
 
 
-def gids(card: Card, mac: str, address: str) -> Iterator[tuple[str, str]]:
+def gids(card: RailCard, mac: str, address: str) -> Iterator[tuple[str, str]]:
     """Yield the files of the GID table: two of the MAC address, and two of the IPv4 address when there is one."""
     port = f"{rdma_folder(card)}/ports/1"
     raw = guid(mac).replace(":", "").replace("0300", "fffe", 1)
@@ -346,10 +346,10 @@ def _text(path: str) -> str:
 ADDRESSES_S = 5.0
 
 
-class Tree:
+class SysfsTree:
     """What a host shows below /sys."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: HostMachine) -> None:
         self._machine = machine
         self.files = Sysfs(machine.node)
         self._addresses_at_s = 0.0
@@ -370,7 +370,7 @@ class Tree:
         self.files.link(slot_links(self._machine.host))
         self.files.mount()
 
-    def reset(self, card: Card) -> None:
+    def reset(self, card: RailCard) -> None:
         """Put the volatile settings of a NIC back to what they are after power-up."""
         self.files.write(settings(card, self._machine.firmware), is_forced=True)
 
@@ -393,7 +393,7 @@ class Tree:
             self.files.write(gids(card, link.get("address", ""), found[0] if found else ""))
 
 
-def nic_settings(machine: Machine, tree: Tree, card: Card) -> NicSettings:
+def nic_settings(machine: HostMachine, tree: SysfsTree, card: RailCard) -> NicSettings:
     """Return what the hardware model and the traffic between hosts need to know of a NIC."""
     ecn, state = ecn_folder(card), card.state
     told = tree.files.texts(_names(ecn))
@@ -409,7 +409,7 @@ def nic_settings(machine: Machine, tree: Tree, card: Card) -> NicSettings:
     )
 
 
-def traffic_class(tree: Tree, card: Card) -> int:
+def traffic_class(tree: SysfsTree, card: RailCard) -> int:
     """Return the traffic class every queue pair of a NIC gets from the kernel; 0 when none was set.
 
     What was written to its file is shown in the driver's own words from then on.

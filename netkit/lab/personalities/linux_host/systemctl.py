@@ -4,7 +4,7 @@ import fnmatch
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from netkit.lab.personalities.linux_host.unit_file import UnitError, template
-from netkit.lab.personalities.linux_host.units import NETWORKD, State, Units, full_name
+from netkit.lab.personalities.linux_host.units import NETWORKD, Units, UnitState, full_name
 from netkit.lab.personality import Call
 
 WITH_VALUE = (
@@ -50,7 +50,7 @@ FLAGS = frozenset(
 )
 
 
-class Arguments:
+class SystemctlArguments:
     """A command line, taken apart."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -123,7 +123,7 @@ def _from_file(units: Units, name: str) -> Iterator[tuple[str, str]]:
         yield key.partition(".")[2], " ".join(values)
 
 
-def show(units: Units, arguments: Arguments, call: Call) -> int:
+def show(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     """Print properties as `key=value`, for programs."""
     if not arguments.names:
         call.out("Version=252 (252.38-1~deb12u1)\nSystemState=running\nVirtualization=none\n")
@@ -140,7 +140,7 @@ def show(units: Units, arguments: Arguments, call: Call) -> int:
     return 0
 
 
-def status(units: Units, arguments: Arguments, call: Call) -> int:
+def status(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     """Print how units are, for people."""
     code = 0
     for name in map(full_name, arguments.names or [NETWORKD]):
@@ -162,7 +162,7 @@ def status(units: Units, arguments: Arguments, call: Call) -> int:
     return code
 
 
-def cat(units: Units, arguments: Arguments, call: Call) -> int:
+def cat(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     """Print unit files."""
     for name in map(full_name, arguments.names):
         try:
@@ -174,7 +174,7 @@ def cat(units: Units, arguments: Arguments, call: Call) -> int:
     return 0
 
 
-def list_units(units: Units, arguments: Arguments, call: Call) -> int:
+def list_units(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     """Print the units that are loaded, or the timers that wait."""
     names = [name for name in dict.fromkeys(units.names()) if units.is_known(name)]
     if arguments.verb == "list-timers":
@@ -189,7 +189,7 @@ def list_units(units: Units, arguments: Arguments, call: Call) -> int:
     return 0
 
 
-def list_unit_files(units: Units, _arguments: Arguments, call: Call) -> int:
+def list_unit_files(units: Units, _arguments: SystemctlArguments, call: Call) -> int:
     """Print the units that could be loaded."""
     for name in dict.fromkeys([*units.names(), *_files(units)]):
         call.out(f"{name} {units.is_enabled(name)} enabled\n")
@@ -206,7 +206,7 @@ def systemctl(units: Units, call: Call) -> int:
     if "--version" in call.arguments:
         call.out("systemd 252 (252.38-1~deb12u1)\n")
         return 0
-    arguments = Arguments(call.arguments)
+    arguments = SystemctlArguments(call.arguments)
     if arguments.unknown:
         call.err(f"systemctl: unrecognized option '{arguments.unknown}'\n")
         return 1
@@ -220,8 +220,8 @@ def systemctl(units: Units, call: Call) -> int:
     return verb(units, arguments, call)
 
 
-def _each(act: Callable[[Units, str], State]) -> Callable[[Units, Arguments, Call], int]:
-    def verb(units: Units, arguments: Arguments, call: Call) -> int:
+def _each(act: Callable[[Units, str], UnitState]) -> Callable[[Units, SystemctlArguments, Call], int]:
+    def verb(units: Units, arguments: SystemctlArguments, call: Call) -> int:
         code = 0
         for name in matching(units, arguments.names):
             try:
@@ -241,29 +241,29 @@ def _each(act: Callable[[Units, str], State]) -> Callable[[Units, Arguments, Cal
     return verb
 
 
-def _start(units: Units, name: str) -> State:
+def _start(units: Units, name: str) -> UnitState:
     return units.start(name)
 
 
-def _restart(units: Units, name: str) -> State:
+def _restart(units: Units, name: str) -> UnitState:
     return units.restart(name)
 
 
-def _reload(units: Units, name: str) -> State:
+def _reload(units: Units, name: str) -> UnitState:
     return units.reload_unit(name)
 
 
-def _try_restart(units: Units, name: str) -> State:
+def _try_restart(units: Units, name: str) -> UnitState:
     state = units.state(name)
     return units.restart(name) if state.active == "active" else state
 
 
-def _stop(units: Units, name: str) -> State:
+def _stop(units: Units, name: str) -> UnitState:
     units.stop(name)
-    return State()
+    return UnitState()
 
 
-def _enable(units: Units, arguments: Arguments, call: Call) -> int:
+def _enable(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     is_enabled = arguments.verb in {"enable", "unmask"}
     for name in map(full_name, arguments.names):
         if not units.is_known(name):
@@ -275,21 +275,21 @@ def _enable(units: Units, arguments: Arguments, call: Call) -> int:
     return 0
 
 
-def _is_active(units: Units, arguments: Arguments, call: Call) -> int:
+def _is_active(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     states = [units.state(full_name(name)).active for name in arguments.names]
     if not arguments.is_quiet:
         call.out("".join(f"{state}\n" for state in states))
     return 0 if "active" in states else NOT_ACTIVE
 
 
-def _is_failed(units: Units, arguments: Arguments, call: Call) -> int:
+def _is_failed(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     states = [units.state(full_name(name)).active for name in arguments.names]
     if not arguments.is_quiet:
         call.out("".join(f"{state}\n" for state in states))
     return 0 if "failed" in states else 1
 
 
-def _is_enabled(units: Units, arguments: Arguments, call: Call) -> int:
+def _is_enabled(units: Units, arguments: SystemctlArguments, call: Call) -> int:
     code = 0
     for name in map(full_name, arguments.names):
         if not units.is_known(name):
@@ -303,23 +303,23 @@ def _is_enabled(units: Units, arguments: Arguments, call: Call) -> int:
     return code
 
 
-def _daemon_reload(units: Units, _arguments: Arguments, _call: Call) -> int:
+def _daemon_reload(units: Units, _arguments: SystemctlArguments, _call: Call) -> int:
     units.reload()
     return 0
 
 
-def _reset_failed(units: Units, arguments: Arguments, _call: Call) -> int:
+def _reset_failed(units: Units, arguments: SystemctlArguments, _call: Call) -> int:
     for name in arguments.names or [""]:
         units.forget_failure(full_name(name) if name else "")
     return 0
 
 
-def _is_system_running(_units: Units, _arguments: Arguments, call: Call) -> int:
+def _is_system_running(_units: Units, _arguments: SystemctlArguments, call: Call) -> int:
     call.out("running\n")
     return 0
 
 
-VERBS: Mapping[str, Callable[[Units, Arguments, Call], int]] = {
+VERBS: Mapping[str, Callable[[Units, SystemctlArguments, Call], int]] = {
     "start": _each(_start),
     "restart": _each(_restart),
     "try-restart": _each(_try_restart),

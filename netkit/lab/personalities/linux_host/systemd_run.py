@@ -76,7 +76,7 @@ def seconds(text: str) -> float:
 
 
 @dataclass(slots=True)
-class Request:
+class SystemdRunArguments:
     """A command line, taken apart."""
 
     command: list[str]
@@ -86,9 +86,9 @@ class Request:
     problem: str = ""
 
 
-def parse(words: tuple[str, ...]) -> Request:
+def parse(words: tuple[str, ...]) -> SystemdRunArguments:
     """Return a command line taken apart; options end with the command's own name."""
-    request = Request(list(words))
+    request = SystemdRunArguments(list(words))
     rest = request.command
     while rest and rest[0].startswith("-"):
         word = rest.pop(0)

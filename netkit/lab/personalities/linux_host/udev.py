@@ -23,7 +23,7 @@ class RuleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UdevOutcome:
     """What rules make of a device."""
 
     name: str
@@ -68,7 +68,7 @@ def _is_known(token: Token) -> bool:
     return key in ASSIGNMENTS or head == "ENV"
 
 
-def apply(found: Sequence[Sequence[Token]], device: Device) -> Outcome:
+def apply(found: Sequence[Sequence[Token]], device: Device) -> UdevOutcome:
     """Return what rules make of a device."""
     state: dict[str, str] = {}
     runs: list[str] = []
@@ -79,7 +79,7 @@ def apply(found: Sequence[Sequence[Token]], device: Device) -> Outcome:
         goto = ""
         if all(_holds({**device, **state}, token) for token in tokens):
             goto = _assign(state, runs, tokens, device)
-    return Outcome(state.get("NAME", ""), state.get(MARK, ""), tuple(state.get(WANTS, "").split()), tuple(runs))
+    return UdevOutcome(state.get("NAME", ""), state.get(MARK, ""), tuple(state.get(WANTS, "").split()), tuple(runs))
 
 
 def _assign(state: dict[str, str], runs: list[str], tokens: Sequence[Token], device: Device) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from netkit.lab.node import Done, Node
+from netkit.lab.node import Node, ProgramResult
 from netkit.lab.personalities.linux_host import networkd
 from netkit.lab.personalities.linux_host.unit_file import UnitError, UnitFile, load, template
 
@@ -18,7 +18,7 @@ EARLY = "sysinit.target"
 NETWORKD = "systemd-networkd.service"
 STANDING = ("ssh", "sshd", "dbus", "chrony", "chronyd", "lldpd", "systemd-udevd", "systemd-journald", "rsyslog")
 """Services of every host that the lab does not run through systemd; they are shown as running."""
-Runner = Callable[[list[str]], Done]
+Runner = Callable[[list[str]], ProgramResult]
 # Stopping it must end what it waits for too, which a shell does only while it waits for something in the background.
 BACKGROUND = """trap 'trap - TERM; kill 0; exit 143' TERM
 sleep "$1" & wait $!
@@ -30,7 +30,7 @@ SUFFIX = re.compile(r"\.(service|timer|target|socket|mount|device)\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class UnitState:
     """What became of a unit."""
 
     active: str = "inactive"
@@ -40,10 +40,10 @@ class State:
     output: str = ""
 
 
-RUNNING = State("active", "running")
-EXITED = State("active", "exited")
-WAITING = State("active", "waiting")
-DEAD = State()
+RUNNING = UnitState("active", "running")
+EXITED = UnitState("active", "exited")
+WAITING = UnitState("active", "waiting")
+DEAD = UnitState()
 
 
 def full_name(name: str) -> str:
@@ -58,7 +58,7 @@ class Units:
         self._node = node
         self._runner = runner
         self._loaded: dict[str, UnitFile] = {}
-        self._states: dict[str, State] = {}
+        self._states: dict[str, UnitState] = {}
         self._transient: dict[str, tuple[str, ...]] = {}
         self._disabled: set[str] = set()
 
@@ -105,7 +105,7 @@ class Units:
         yield from self._transient
         yield from (name for name in self._states if not self._is_standing(name) and name not in self._transient)
 
-    def state(self, name: str) -> State:
+    def state(self, name: str) -> UnitState:
         """Return what became of a unit."""
         if name == NETWORKD:
             return RUNNING if self._node.is_running(networkd.NAME) else self._states.get(name, DEAD)
@@ -116,11 +116,11 @@ class Units:
         known = self._states.get(name, DEAD)
         return DEAD if known == RUNNING and not self._node.is_running(name) else known
 
-    def start(self, name: str) -> State:
+    def start(self, name: str) -> UnitState:
         """Start a unit unless it is active; raises UnitError when there is none."""
         return self.state(name) if self.state(name).active == "active" else self.restart(name)
 
-    def restart(self, name: str) -> State:
+    def restart(self, name: str) -> UnitState:
         """Start a unit anew; raises UnitError when there is none."""
         if name == NETWORKD:
             networkd.restart(self._node)
@@ -130,7 +130,7 @@ class Units:
             self._states[name] = self._run(self.unit(name))
         return self.state(name)
 
-    def reload_unit(self, name: str) -> State:
+    def reload_unit(self, name: str) -> UnitState:
         """Have a unit read its configuration again."""
         if name == NETWORKD:
             networkd.control(self._node, "reload")
@@ -149,7 +149,7 @@ class Units:
             self._node.end(name)
         self._states[name] = DEAD
 
-    def remember(self, name: str, state: State) -> None:
+    def remember(self, name: str, state: UnitState) -> None:
         """Note what became of a unit that was started elsewhere."""
         self._states[name] = state
 
@@ -181,7 +181,7 @@ class Units:
             self._transient[f"{name}.timer"] = command
         self._node.spawn(service, "/bin/sh", "-c", BACKGROUND, marker, f"{delay_s or 0:g}", *command)
 
-    def _transient_state(self, name: str) -> State:
+    def _transient_state(self, name: str) -> UnitState:
         service = f"{name.removesuffix('.timer').removesuffix('.service')}.service"
         marker = self._node.file(f"{STARTED}/{service}")
         has_begun, runs = marker.exists(), self._node.is_running(service)
@@ -190,7 +190,7 @@ class Units:
         if runs:
             return RUNNING if has_begun else DEAD
         code = marker.read_text(encoding="utf-8").strip() if has_begun else ""
-        return State("failed", "failed", "exit-code", int(code)) if code.isdecimal() and int(code) else DEAD
+        return UnitState("failed", "failed", "exit-code", int(code)) if code.isdecimal() and int(code) else DEAD
 
     def _end_transient(self, name: str) -> None:
         base = name.removesuffix(".timer").removesuffix(".service")
@@ -207,7 +207,7 @@ class Units:
     def _is_standing(self, name: str) -> bool:
         return name.removesuffix(".service") in STANDING
 
-    def _run(self, unit: UnitFile) -> State:
+    def _run(self, unit: UnitFile) -> UnitState:
         needed = unit.first("Unit.ConditionFileIsExecutable")
         if needed and not self._node.file(needed).exists():
             return DEAD
@@ -218,13 +218,13 @@ class Units:
             done = self._runner(command)
             self._node.log(f"{unit.name}: {' '.join(command)}: exit code {done.exit_code}")
             if done.exit_code != 0:
-                return State("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
+                return UnitState("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
         return outcome(unit, done)
 
 
-def outcome(unit: UnitFile, done: Done) -> State:
+def outcome(unit: UnitFile, done: ProgramResult) -> UnitState:
     """Return what becomes of a oneshot unit whose last command ended so."""
     if done.exit_code != 0:
-        return State("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
+        return UnitState("failed", "failed", "exit-code", done.exit_code, done.stdout + done.stderr)
     active = ("active", "exited") if unit.remains else ("inactive", "dead")
-    return State(*active, output=done.stdout + done.stderr)
+    return UnitState(*active, output=done.stdout + done.stderr)

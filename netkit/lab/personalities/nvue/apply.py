@@ -4,10 +4,10 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from netkit.lab.node import Node, RefusedError
-from netkit.lab.personalities.nvue.revision import Revision, State, Store
+from netkit.lab.node import ConfigRefusedError, Node
+from netkit.lab.personalities.nvue.revision import NvueRevision, RevisionStore, State
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import Chassis, Issue
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue
 from netkit.lab.personalities.nvue.state import switch_state
 from netkit.lab.personalities.nvue.tree import Tree, child, is_on
 from netkit.lab.state import SwitchState
@@ -58,7 +58,7 @@ class Confirmation:
 class Applier:
     """Applies revisions, one at a time."""
 
-    def __init__(self, node: Node, chassis: Chassis, store: Store) -> None:
+    def __init__(self, node: Node, chassis: CumulusSwitch, store: RevisionStore) -> None:
         self.node = node
         self.chassis = chassis
         self.store = store
@@ -85,7 +85,7 @@ class Applier:
         self.node.realise(self.state(tree))
         keep(self.node, tree)
 
-    def apply(self, revision: Revision, message: str, confirm_s: float = 0) -> Revision:
+    def apply(self, revision: NvueRevision, message: str, confirm_s: float = 0) -> NvueRevision:
         """Apply a revision and return what became of it."""
         with self._turn:
             tree = self.store.rebased(revision)
@@ -107,12 +107,12 @@ class Applier:
             return FRR_FAILED
         try:
             self._become(tree)
-        except (RefusedError, RuntimeError) as error:
+        except (ConfigRefusedError, RuntimeError) as error:
             self._resume()
             return f"{FRR_FAILED} {error}"
         return ""
 
-    def _applied(self, revision: Revision, confirm_s: float) -> Revision:
+    def _applied(self, revision: NvueRevision, confirm_s: float) -> NvueRevision:
         previous = self.store.applied
         applied = replace(revision, applies=revision.applies + 1, date=time.strftime("%Y-%m-%d %H:%M:%S"), issues=())
         self._forget_pending(revision.number)
@@ -127,7 +127,7 @@ class Applier:
     def _forget_pending(self, number: int) -> None:
         self.store.pending = {user: held for user, held in self.store.pending.items() if held != number}
 
-    def _ended(self, revision: Revision, state: State, issues: tuple[Issue, ...]) -> Revision:
+    def _ended(self, revision: NvueRevision, state: State, issues: tuple[Issue, ...]) -> NvueRevision:
         ended = replace(revision, state=state, issues=issues)
         self.store.put(ended)
         return ended
@@ -148,10 +148,10 @@ class Applier:
         """Go back; nobody is there to tell when that fails, so the log is told."""
         try:
             self.revert()
-        except (OSError, RefusedError, RuntimeError) as error:
+        except (OSError, ConfigRefusedError, RuntimeError) as error:
             self.node.log(f"going back failed: {error}")
 
-    def confirm(self) -> Revision | None:
+    def confirm(self) -> NvueRevision | None:
         """Keep the revision that waits, and save it unless told not to; None when none waits."""
         with self._turn:
             waiting = self._end_wait()
@@ -162,7 +162,7 @@ class Applier:
                 self.store.save()
             return self.store.revisions[waiting.number]
 
-    def revert(self) -> Revision | None:
+    def revert(self) -> NvueRevision | None:
         """Go back to before the revision that waits; None when none waits."""
         with self._turn:
             waiting = self._end_wait()

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from netkit.lab.personalities.nvue import document
 from netkit.lab.personalities.nvue.revision import UnknownRevisionError
-from netkit.lab.personalities.nvue.schema import BREAK, PORT, SVI, Chassis, Node, merged
-from netkit.lab.personalities.nvue.show.look import MISSING, Look
+from netkit.lab.personalities.nvue.schema import BREAK, PORT, SVI, CumulusSwitch, NvueSchemaNode, merged
+from netkit.lab.personalities.nvue.show.look import MISSING, NvueShowContext
 from netkit.lab.personalities.nvue.show.views import ASPECTS, find, included
-from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child, dump, hidden
 from netkit.lab.personality import Call
 
@@ -48,17 +48,17 @@ def words(given: Sequence[str], flags: Collection[str], options: Collection[str]
             values[name] = value or (rest.pop(0) if is_next else "")
         elif name in options:
             if not equals and not rest:
-                raise CommandError(f"Error: argument {name}: expected one argument\n", USAGE_EXIT)
+                raise NvueCommandError(f"Error: argument {name}: expected one argument\n", USAGE_EXIT)
             values[name] = value if equals else rest.pop(0)
         else:
-            raise CommandError(f"Error: unrecognized arguments: {name}\n", USAGE_EXIT)
+            raise NvueCommandError(f"Error: unrecognized arguments: {name}\n", USAGE_EXIT)
     return Words(tuple(places), frozenset(seen), values)
 
 
 TYPES = {"eth0": "eth", "lo": "loopback"}
 
 
-def completed(known: Node, chassis: Chassis, typed: Tree) -> Tree:
+def completed(known: NvueSchemaNode, chassis: CumulusSwitch, typed: Tree) -> Tree:
     """Return what was typed with what NVUE adds."""
     added: Tree = {}
     interfaces = {name: _interface(name) for name in child(typed, "interface")}
@@ -90,17 +90,17 @@ INCLUDE_SINCE = (5, 13)
 FORMS = ("auto", "json", "yaml", "native")
 
 
-def show(system: System, call: Call, given: Sequence[str]) -> int:
+def show(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     """Answer one `nv show` command."""
     line = words(given, (*REVISIONS, "--expand"), ("-o", "--output", "--rev", "--view"))
     form = line.option("-o", "--output", default="auto")
     if form not in FORMS:
-        raise CommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
     chosen = line.option("--rev") or next((flag[2:] for flag in REVISIONS if line.flag(flag)), "operational")
     try:
         found = look_up(system, line.places, chosen, line.option("--view"), call.user)
     except UnknownRevisionError as error:
-        raise CommandError(f"Error: revision {error} does not exist\n") from error
+        raise NvueCommandError(f"Error: revision {error} does not exist\n") from error
     if form == "json":
         call.out(json.dumps(found, indent=2) + "\n")
     elif form == "yaml":
@@ -110,29 +110,29 @@ def show(system: System, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def look_up(system: System, path: Sequence[str], revision: str, view: str, user: str) -> object:
+def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, user: str) -> object:
     """Return what stands at a path; raises CommandError when nothing can."""
     if view.startswith(INCLUDE) and system.chassis.version >= INCLUDE_SINCE:
         patterns = view.removeprefix(INCLUDE).split(",")
         return included(system, path, patterns, lambda: look_up(system, path, revision, "", user))
     if view and view not in ASPECTS.get(" ".join(path), ()):
-        raise CommandError(f"Error: argument --view: invalid choice: '{view}'\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: argument --view: invalid choice: '{view}'\n", USAGE_EXIT)
     if revision != "operational":
         return _configured(system, hidden(system.store.tree(revision, user)), path)
     found = find(path, system.chassis.version)
     if found:
         answer, names = found
-        return answer(Look(system, names, view))
+        return answer(NvueShowContext(system, names, view))
     return _configured(system, hidden(system.applied), path)
 
 
-def _configured(system: System, tree: Tree, path: Sequence[str]) -> object:
+def _configured(system: NvueSystem, tree: Tree, path: Sequence[str]) -> object:
     """Return what is configured at a path the release knows; nothing configured is an empty object."""
     known = system.known
     for word in path:
         step = known.step(word)
         if step is None:
-            raise CommandError(MISSING)
+            raise NvueCommandError(MISSING)
         known = step[1]
     if not path:
         return tree
@@ -140,11 +140,11 @@ def _configured(system: System, tree: Tree, path: Sequence[str]) -> object:
     if found is None and not known.kinds and not _is_named(system, path):
         return {}
     if found is None:
-        raise CommandError(MISSING)
+        raise NvueCommandError(MISSING)
     return found
 
 
-def _is_named(system: System, path: Sequence[str]) -> bool:
+def _is_named(system: NvueSystem, path: Sequence[str]) -> bool:
     """Whether a path ends in the name of a thing, which then must be there."""
     known = system.known
     for word in path[:-1]:
@@ -166,10 +166,10 @@ def _lines(found: object, indent: str = "") -> Iterator[str]:
             yield f"{indent}{key:<{width}}  {value if not isinstance(value, Mapping) else ''}".rstrip() + "\n"
 
 
-def change(verb: str) -> Callable[[System, Call, Sequence[str]], int]:
+def change(verb: str) -> Callable[[NvueSystem, Call, Sequence[str]], int]:
     """Return the command that sets or unsets."""
 
-    def run(system: System, call: Call, given: Sequence[str]) -> int:
+    def run(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
         changes = document.change(system.known, verb, given)
         typed = document.opened(system, changes.set)
         revision, is_new = system.open_revision(call.user)
@@ -191,15 +191,15 @@ CLEARED = (
 )
 
 
-def action(system: System, call: Call, given: Sequence[str]) -> int:
+def action(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     """Answer one `nv action` command."""
     if tuple(given) == ("clear", "interface", "counters"):
         system.node.clear_counters()
     elif tuple(given[:2]) == ("clear", "interface") and " ".join(given[3:]) in CLEARED:
-        if given[2] not in Look(system).ports:
-            raise CommandError(MISSING)
+        if given[2] not in NvueShowContext(system).ports:
+            raise NvueCommandError(MISSING)
         system.node.clear_counters(given[2])
     else:
-        raise CommandError(f"Error: invalid choice: '{' '.join(given)}'\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: invalid choice: '{' '.join(given)}'\n", USAGE_EXIT)
     call.out("Action succeeded\n")
     return 0

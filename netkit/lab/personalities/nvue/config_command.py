@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from netkit.lab.personalities.nvue import revision
 from netkit.lab.personalities.nvue.command_line import USAGE_EXIT, Words, words
 from netkit.lab.personalities.nvue.document import read
-from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
+from netkit.lab.personalities.nvue.revision import NvueRevision, UnknownRevisionError
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, difference, dump, hidden, leaves
 from netkit.lab.personality import Call
 
@@ -24,18 +24,18 @@ MESSAGES = ("-m", "--message")
 WARNING = "Warning: applying this can interrupt traffic.\n"
 
 
-def config(system: System, call: Call, given: Sequence[str]) -> int:
+def config(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     """Answer one `nv config` command."""
     verb, rest = (given[0], given[1:]) if given else ("", ())
     if verb not in VERBS:
-        raise CommandError(f"Error: invalid choice: '{verb}' (choose from {', '.join(VERBS)})\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: invalid choice: '{verb}' (choose from {', '.join(VERBS)})\n", USAGE_EXIT)
     try:
         return VERBS[verb](system, call, rest)
     except UnknownRevisionError as error:
-        raise CommandError(f"Error: revision {error} does not exist\n") from error
+        raise NvueCommandError(f"Error: revision {error} does not exist\n") from error
 
 
-def _patch(system: System, call: Call, given: Sequence[str]) -> int:
+def _patch(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     changes = read(system, _file(call, given))
     revision, is_new = system.open_revision(call.user)
     changed = system.store.change(system.store.change(revision, changes.unset), changes.set)
@@ -43,7 +43,7 @@ def _patch(system: System, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def _replace(system: System, call: Call, given: Sequence[str]) -> int:
+def _replace(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     changes = read(system, _file(call, given))
     revision, _ = system.open_revision(call.user)
     changed = system.store.change(revision, changes.set, from_empty=True)
@@ -51,7 +51,7 @@ def _replace(system: System, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def _say_created(call: Call, revision: Revision, *, is_new: bool) -> None:
+def _say_created(call: Call, revision: NvueRevision, *, is_new: bool) -> None:
     if is_new:
         call.out(f"created [rev_id: {revision.number}]\n")
 
@@ -59,19 +59,19 @@ def _say_created(call: Call, revision: Revision, *, is_new: bool) -> None:
 def _file(call: Call, given: Sequence[str]) -> str:
     places = words(given, (), ()).places
     if len(places) != 1:
-        raise CommandError("Error: give one file\n", USAGE_EXIT)
+        raise NvueCommandError("Error: give one file\n", USAGE_EXIT)
     try:
         return call.stdin() if places[0] == "-" else call.file(places[0]).read_text(encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"Error: {places[0]}: {error.strerror}\n") from error
+        raise NvueCommandError(f"Error: {places[0]}: {error.strerror}\n") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"Error: {places[0]} is not text\n") from error
+        raise NvueCommandError(f"Error: {places[0]} is not text\n") from error
 
 
-def _diff(system: System, call: Call, given: Sequence[str]) -> int:
+def _diff(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     line = words(given, ("--expand", "--verbose"), OUTPUTS)
     if len(line.places) > 2:
-        raise CommandError("Error: give at most two revisions\n", USAGE_EXIT)
+        raise NvueCommandError("Error: give at most two revisions\n", USAGE_EXIT)
     left, right = (*line.places, *("applied", "pending")[len(line.places) :])
     running, intended = (hidden(system.store.tree(name, call.user)) for name in (left, right))
     found = difference(running, intended)
@@ -80,10 +80,10 @@ def _diff(system: System, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def _show(system: System, call: Call, given: Sequence[str]) -> int:
+def _show(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     line = words(given, ("--all", "--expand"), (*OUTPUTS, "-r", "--rev"))
     if line.places:
-        raise CommandError(f"Error: unrecognized arguments: {' '.join(line.places)}\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: unrecognized arguments: {' '.join(line.places)}\n", USAGE_EXIT)
     tree = hidden(system.store.tree(line.option("-r", "--rev", default="applied"), call.user))
     header = {
         "model": system.chassis.model.name.lower(),
@@ -104,7 +104,7 @@ def _print(call: Call, line: Words, items: list[dict[str, Tree]] | object, comma
     elif form in {"yaml", "auto"}:
         call.out(dump(items) if items else "")
     else:
-        raise CommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
+        raise NvueCommandError(f"Error: argument -o/--output: invalid choice: '{form}'\n", USAGE_EXIT)
 
 
 def _commands(verb: str, tree: Tree) -> str:
@@ -120,17 +120,19 @@ def duration_s(text: str) -> float:
     """Return the seconds a duration such as 3m stands for."""
     found = re.fullmatch(r"(\d{1,6})([smh]?)", text)
     if not found or int(found[1]) == 0:
-        raise CommandError(f"Error: argument --confirm: '{text}' is not a duration such as 30s, 3m or 1h\n", USAGE_EXIT)
+        raise NvueCommandError(
+            f"Error: argument --confirm: '{text}' is not a duration such as 30s, 3m or 1h\n", USAGE_EXIT
+        )
     return float(int(found[1]) * UNITS[found[2]])
 
 
-def _apply(system: System, call: Call, given: Sequence[str]) -> int:
+def _apply(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     flags = ("-y", "--assume-yes", "--assume-no", "--confirm-yes", "--confirm-no", "--confirm-status")
     line = words(given, flags, MESSAGES, maybe="--confirm")
     if line.flag("--confirm-yes", "--confirm-no", "--confirm-status"):
         return _answer_confirmation(system, call, line)
     if len(line.places) > 1:
-        raise CommandError("Error: give at most one revision\n", USAGE_EXIT)
+        raise NvueCommandError("Error: give at most one revision\n", USAGE_EXIT)
     revision = _to_apply(system, call.user, line.places[0] if line.places else "pending")
     asks = line.option("--confirm", default="-")
     confirm_s = 0 if asks == "-" else duration_s(asks) if asks else DEFAULT_CONFIRM_S
@@ -141,12 +143,12 @@ def _apply(system: System, call: Call, given: Sequence[str]) -> int:
     return _tell(system, call, ended)
 
 
-def _to_apply(system: System, user: str, name: str) -> Revision:
+def _to_apply(system: NvueSystem, user: str, name: str) -> NvueRevision:
     found = system.store.find(name, user)
     if found and name != "applied":
         return found
     if name == "pending":
-        raise CommandError("Error: there is no pending revision to apply\n")
+        raise NvueCommandError("Error: there is no pending revision to apply\n")
     tree = system.store.tree(name, user)
     fresh = system.store.begin(user)
     return system.store.change(fresh, tree, from_empty=True)
@@ -161,7 +163,7 @@ def _is_sure(call: Call, line: Words) -> bool:
     return call.ask("Are you sure? [y/N] ").strip().lower() in {"y", "yes"}
 
 
-def _tell(system: System, call: Call, ended: Revision) -> int:
+def _tell(system: NvueSystem, call: Call, ended: NvueRevision) -> int:
     tag = f"[rev_id: {ended.number}]"
     if ended.state == "invalid":
         call.err(f"Invalid config {tag}\n" + "".join(f"  {issue.message}\n" for issue in ended.issues))
@@ -179,38 +181,38 @@ def _tell(system: System, call: Call, ended: Revision) -> int:
     return 0
 
 
-def _answer_confirmation(system: System, call: Call, line: Words) -> int:
+def _answer_confirmation(system: NvueSystem, call: Call, line: Words) -> int:
     waiting = system.applier.confirmation
     if not waiting:
-        raise CommandError("Error: no revision waits to be confirmed\n")
+        raise NvueCommandError("Error: no revision waits to be confirmed\n")
     if line.flag("--confirm-status"):
         call.out(f"revision {waiting.number} is taken back in {waiting.left_s} s\n")
         return 0
     ended = system.applier.confirm() if line.flag("--confirm-yes") else system.applier.revert()
     if not ended:
-        raise CommandError("Error: no revision waits to be confirmed\n")
+        raise NvueCommandError("Error: no revision waits to be confirmed\n")
     call.out(f"{ended.state if line.flag('--confirm-yes') else 'reverted'} [rev_id: {ended.number}]\n")
     return 0
 
 
-def _save(system: System, call: Call, given: Sequence[str]) -> int:
+def _save(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     words(given, (), ())
     if system.applier.confirmation:
-        raise CommandError(f"Error: revision {system.applier.confirmation.number} waits to be confirmed\n")
+        raise NvueCommandError(f"Error: revision {system.applier.confirmation.number} waits to be confirmed\n")
     system.applier.save()
     call.out(f"saved [rev_id: {system.store.applied}]\n")
     return 0
 
 
-def _detach(system: System, call: Call, given: Sequence[str]) -> int:
+def _detach(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     words(given, (), ())
     system.store.pending.pop(call.user, None)
     return 0
 
 
-def _verify(system: System, call: Call, given: Sequence[str]) -> int:
+def _verify(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     if system.chassis.version < (5, 17):
-        raise CommandError("Error: invalid choice: 'verify'\n", USAGE_EXIT)
+        raise NvueCommandError("Error: invalid choice: 'verify'\n", USAGE_EXIT)
     words(given, (), ())
     revision = _to_apply(system, call.user, "pending")
     issues = broken(system.store.rebased(revision), system.chassis)
@@ -221,13 +223,13 @@ def _verify(system: System, call: Call, given: Sequence[str]) -> int:
     return 0
 
 
-def _history(system: System, call: Call, given: Sequence[str]) -> int:
+def _history(system: NvueSystem, call: Call, given: Sequence[str]) -> int:
     line = words(given, (), OUTPUTS)
     call.out(revision.shown(system.store, line.option(*OUTPUTS), line.places[0] if line.places else ""))
     return 0
 
 
-VERBS: Mapping[str, Callable[[System, Call, Sequence[str]], int]] = {
+VERBS: Mapping[str, Callable[[NvueSystem, Call, Sequence[str]], int]] = {
     "apply": _apply,
     "detach": _detach,
     "diff": _diff,

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from netkit.lab.personalities.nvue.schema import BREAK, Chassis, Issue, Node, checked, merged
+from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, NvueSchemaNode, checked, merged
 from netkit.lab.personalities.nvue.tree import Tree, load
 
 SOURCE = Path(__file__).with_name("factory.yaml")
 
 
-def factory(known: Node, chassis: Chassis) -> Tree:
+def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
     """Return the factory's configuration of a release."""
     items = load(SOURCE.read_text(encoding="utf-8"))
     given = items[0]["set"] if isinstance(items, list) else {}

@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, unquote
 from netkit.lab.personalities.nvue import apply
 from netkit.lab.personalities.nvue.command_line import look_up
 from netkit.lab.personalities.nvue.document import opened, read
-from netkit.lab.personalities.nvue.revision import Revision, UnknownRevisionError
+from netkit.lab.personalities.nvue.revision import NvueRevision, UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import Issue, checked
 from netkit.lab.personalities.nvue.show.views import included, only
-from netkit.lab.personalities.nvue.system import CommandError, System, complaint
-from netkit.lab.personalities.nvue.tree import Difference, Tree, Value, child, difference, has, hidden, is_on
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem, complaint
+from netkit.lab.personalities.nvue.tree import Tree, TreeDifference, Value, child, difference, has, hidden, is_on
 
 ROOT = "/nvue_v1"
 KIND = "REST API"
@@ -31,7 +31,7 @@ class NotFoundError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class NvueRequest:
     """One request: the words of its path, its query, its body and who sent it."""
 
     path: tuple[str, ...]
@@ -45,19 +45,19 @@ class Request:
 
 
 def rest(
-    system: System, method: str, path: str, query: Mapping[str, Sequence[str]], body: object, user: str = "cumulus"
+    system: NvueSystem, method: str, path: str, query: Mapping[str, Sequence[str]], body: object, user: str = "cumulus"
 ) -> Answer:
     """Answer one request. A body is parsed JSON, or text for lines of `nv set`; a query is as `parse_qs` has it."""
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         return _refused(404, "Not Found", path)
     words = tuple(unquote(word) for word in path.removeprefix(ROOT).split("/") if word)
-    request = Request(words, query, body, user)
+    request = NvueRequest(words, query, body, user)
     resource = REVISIONS if words[:1] == ("revision",) else TREE
     if method not in resource:
         return _refused(405, "Method Not Allowed", method)
     try:
         return resource[method](system, request)
-    except (CommandError, NotFoundError, OSError, UnknownRevisionError) as error:
+    except (NvueCommandError, NotFoundError, OSError, UnknownRevisionError) as error:
         return _refusal(error)
 
 
@@ -75,7 +75,7 @@ def _refused(status: int, title: str, detail: str) -> Answer:
     return status, {"title": title, "status": status, "detail": detail, "type": "about:blank"}
 
 
-def _shown(revision: Revision) -> Tree:
+def _shown(revision: NvueRevision) -> Tree:
     issues: Tree = {
         f"{at:05}": {
             "code": issue.code,
@@ -88,34 +88,34 @@ def _shown(revision: Revision) -> Tree:
     return {"state": revision.state, "transition": {"issue": issues, "progress": PROGRESS.get(revision.state, "")}}
 
 
-def _list(system: System, request: Request) -> Answer:
+def _list(system: NvueSystem, request: NvueRequest) -> Answer:
     if len(request.path) == 1:
         return 200, {str(number): _shown(found) for number, found in sorted(system.store.revisions.items())}
     return 200, _shown(_revision(system, request.path[1]))
 
 
-def _revision(system: System, name: str) -> Revision:
+def _revision(system: NvueSystem, name: str) -> NvueRevision:
     found = system.store.find(name)
     if found is None:
         raise UnknownRevisionError(name)
     return found
 
 
-def _begin(system: System, request: Request) -> Answer:
+def _begin(system: NvueSystem, request: NvueRequest) -> Answer:
     fresh = system.store.begin(request.user, KIND)
     return 200, {str(fresh.number): _shown(fresh)}
 
 
-def _change_state(system: System, request: Request) -> Answer:
+def _change_state(system: NvueSystem, request: NvueRequest) -> Answer:
     revision = _revision(system, request.path[1] if len(request.path) > 1 else "")
     wanted = request.body if isinstance(request.body, dict) else {}
     if wanted.get("state") == "save":
         if system.applier.confirmation:
-            raise CommandError("a revision waits to be confirmed")
+            raise NvueCommandError("a revision waits to be confirmed")
         system.applier.save()
         return 200, {**_shown(revision), "state": "saved"}
     if wanted.get("state") != "apply":
-        raise CommandError(f"'{wanted.get('state')}' is not one of apply, save")
+        raise NvueCommandError(f"'{wanted.get('state')}' is not one of apply, save")
     if revision.state == "ays" and system.applier.confirmation:
         return 200, _shown(system.applier.confirm() or revision)
     if _under(wanted, "auto-prompt").get("ays") != "ays_yes":
@@ -130,7 +130,7 @@ def _under(body: Mapping[str, object], key: str) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _get(system: System, request: Request) -> Answer:
+def _get(system: NvueSystem, request: NvueRequest) -> Answer:
     name, other = request.asked("rev") or "operational", request.asked("diff")
     patterns = request.query.get("include", ())
     if other:
@@ -144,7 +144,7 @@ def _get(system: System, request: Request) -> Answer:
     return 200, included(system, request.path, patterns, whole) if is_state else only(whole(), patterns)
 
 
-def _both(found: Difference) -> Tree:
+def _both(found: TreeDifference) -> Tree:
     """Return what one side has and null for what only the other has."""
     return _over(found.removed, found.added)
 
@@ -161,14 +161,14 @@ def _within(tree: Tree, path: Sequence[str]) -> object:
     return child(tree, *path[:-1]).get(path[-1], {}) if path else tree
 
 
-def _pending(system: System, request: Request) -> Revision:
+def _pending(system: NvueSystem, request: NvueRequest) -> NvueRevision:
     found = _revision(system, request.asked("rev"))
     if found.state in {"applied", "applied_and_saved", "ays"}:
-        raise CommandError(f"revision {found.number} is {found.state} and cannot be changed")
+        raise NvueCommandError(f"revision {found.number} is {found.state} and cannot be changed")
     return found
 
 
-def _patch(system: System, request: Request) -> Answer:
+def _patch(system: NvueSystem, request: NvueRequest) -> Answer:
     revision = _pending(system, request)
     if isinstance(request.body, str):
         changes = read(system, request.body)
@@ -189,7 +189,7 @@ def _wrapped(path: Sequence[str], body: object) -> object:
     return body
 
 
-def _delete(system: System, request: Request) -> Answer:
+def _delete(system: NvueSystem, request: NvueRequest) -> Answer:
     revision = _pending(system, request)
     if request.path:
         gone: Value = None
@@ -205,7 +205,7 @@ def _delete(system: System, request: Request) -> Answer:
     return (204, None) if system.chassis.version >= NO_BODY_SINCE else (200, {})
 
 
-Handler = Callable[[System, Request], Answer]
+Handler = Callable[[NvueSystem, NvueRequest], Answer]
 REVISIONS: Mapping[str, Handler] = {"GET": _list, "POST": _begin, "PATCH": _change_state}
 TREE: Mapping[str, Handler] = {"GET": _get, "PATCH": _patch, "DELETE": _delete}
 
@@ -214,7 +214,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 def answer(
-    system: System, method: str, target: str, headers: Mapping[str, str], body: bytes, user: str
+    system: NvueSystem, method: str, target: str, headers: Mapping[str, str], body: bytes, user: str
 ) -> tuple[int, Mapping[str, str], bytes]:
     """Answer one request; nobody answers while the configuration has the interface off."""
     if has(system.applied, "system", "api") and not is_on(system.applied, "system", "api", default=True):

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Literal
 
-from netkit.lab.personalities.nvue.schema import Issue, Node, merged
+from netkit.lab.personalities.nvue.schema import Issue, NvueSchemaNode, merged
 from netkit.lab.personalities.nvue.tree import Tree, difference
 
 KEPT = 100
@@ -19,7 +19,7 @@ class UnknownRevisionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class NvueRevision:
     """One version of the whole configuration, and what became of it."""
 
     number: int
@@ -40,12 +40,12 @@ class Revision:
 
 
 @dataclass
-class Store:
+class RevisionStore:
     """All revisions of a switch."""
 
     folder: Path
-    node: Node
-    revisions: dict[int, Revision] = field(default_factory=dict)
+    node: NvueSchemaNode
+    revisions: dict[int, NvueRevision] = field(default_factory=dict)
     pending: dict[str, int] = field(default_factory=dict)
     applied: int = 0
     startup: Tree = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Store:
         self.revisions = {revision.number: revision for revision in self._read()}
         saved = self.folder / "startup.json"
         if not saved.exists():
-            self.revisions = {1: Revision(1, factory, {}, "root", state="applied_and_saved", message="Factory")}
+            self.revisions = {1: NvueRevision(1, factory, {}, "root", state="applied_and_saved", message="Factory")}
             self.applied, self.startup = 1, factory
             self.save()
             return
@@ -64,14 +64,14 @@ class Store:
         self.applied, self.startup = int(found["revision"]), found["tree"]
         if self.applied not in self.revisions or self.revisions[self.applied].tree != self.startup:
             self.applied = self.next_number()
-            self.put(Revision(self.applied, self.startup, {}, "root", state="applied_and_saved", message="Startup"))
+            self.put(NvueRevision(self.applied, self.startup, {}, "root", state="applied_and_saved", message="Startup"))
 
-    def _read(self) -> Iterator[Revision]:
+    def _read(self) -> Iterator[NvueRevision]:
         for file in (self.folder / "revisions").glob("*.json"):
             found = json.loads(file.read_text(encoding="utf-8"))
             found["issues"] = tuple(Issue(**issue) for issue in found["issues"])
             found["state"] = "ays_fail" if found["state"] == "ays" else found["state"]
-            yield Revision(**found)
+            yield NvueRevision(**found)
 
     def save(self) -> None:
         """Make the applied configuration the one the switch boots with."""
@@ -82,10 +82,10 @@ class Store:
     def provision(self, tree: Tree) -> None:
         """Make a configuration the saved one without applying it."""
         self.applied = self.next_number()
-        self.revisions[self.applied] = Revision(self.applied, tree, {}, "root", message="Startup")
+        self.revisions[self.applied] = NvueRevision(self.applied, tree, {}, "root", message="Startup")
         self.save()
 
-    def put(self, revision: Revision) -> None:
+    def put(self, revision: NvueRevision) -> None:
         """Keep a revision; one that was applied goes to flash."""
         self.revisions[revision.number] = revision
         if revision.applies or revision.number == self.applied:
@@ -115,18 +115,18 @@ class Store:
         """Return the number of the next revision."""
         return max(self.revisions, default=0) + 1
 
-    def begin(self, user: str, kind: str = "CLI") -> Revision:
+    def begin(self, user: str, kind: str = "CLI") -> NvueRevision:
         """Return a new pending revision of a user, which starts as what is applied."""
         tree = self.tree("applied")
-        revision = Revision(self.next_number(), tree, tree, user, kind)
+        revision = NvueRevision(self.next_number(), tree, tree, user, kind)
         self.put(revision)
         return revision
 
-    def current(self, user: str) -> Revision | None:
+    def current(self, user: str) -> NvueRevision | None:
         """Return the pending revision of a user."""
         return self.revisions.get(self.pending.get(user, 0))
 
-    def find(self, name: str, user: str = "") -> Revision | None:
+    def find(self, name: str, user: str = "") -> NvueRevision | None:
         """Return a revision by number, or the applied or pending one by name."""
         if name == "applied":
             return self.revisions[self.applied]
@@ -145,14 +145,14 @@ class Store:
             raise UnknownRevisionError(name)
         return self.rebased(found) if name == "pending" else found.tree
 
-    def change(self, revision: Revision, patch: Tree, *, from_empty: bool = False) -> Revision:
+    def change(self, revision: NvueRevision, patch: Tree, *, from_empty: bool = False) -> NvueRevision:
         """Return a revision with changes made to it; it is pending again."""
         tree = merged(self.node, {} if from_empty else revision.tree, patch)
         changed = replace(revision, tree=tree, state="pending", issues=())
         self.put(changed)
         return changed
 
-    def rebased(self, revision: Revision) -> Tree:
+    def rebased(self, revision: NvueRevision) -> Tree:
         """Return what a revision makes of what is applied now, which others may have changed since it began."""
         applied = self.tree("applied")
         if revision.base == applied or revision.state != "pending":
@@ -161,7 +161,7 @@ class Store:
         return merged(self.node, merged(self.node, applied, made.removed), made.added)
 
 
-def _plain(revision: Revision) -> dict[str, object]:
+def _plain(revision: NvueRevision) -> dict[str, object]:
     """Return a revision as JSON has it; its trees are not copied, which would take longer than all else of an apply."""
     issues = [asdict(issue) for issue in revision.issues]
     return {item.name: getattr(revision, item.name) for item in fields(revision)} | {"issues": issues}
@@ -170,7 +170,7 @@ def _plain(revision: Revision) -> dict[str, object]:
 COLUMNS = ("Rev ID", "State", "Apply ID", "Apply Date", "Type", "User", "Reason", "Message")
 
 
-def shown(store: Store, form: str, number: str = "") -> str:
+def shown(store: RevisionStore, form: str, number: str = "") -> str:
     """Return the revisions, or one."""
     if number and not (number.isdigit() and int(number) in store.revisions):
         raise UnknownRevisionError(number)
@@ -185,12 +185,12 @@ def shown(store: Store, form: str, number: str = "") -> str:
     )
 
 
-def _row(revision: Revision) -> tuple[object, ...]:
+def _row(revision: NvueRevision) -> tuple[object, ...]:
     reason = "Config update" if revision.applies else ""
     state, date = revision.state, revision.date
     return (revision.number, state, revision.apply_id, date, revision.kind, revision.user, reason, revision.message)
 
 
-def _object(revision: Revision) -> dict[str, object]:
+def _object(revision: NvueRevision) -> dict[str, object]:
     names = ("state", "apply-id", "apply-date", "type", "user", "reason", "message")
     return dict(zip(names, _row(revision)[1:], strict=True))

@@ -8,7 +8,7 @@ from netkit.lab.personalities.nvue.schema import (
     PORT,
     SUBPORT,
     SVI,
-    Chassis,
+    CumulusSwitch,
     Issue,
     blocked_cages,
     breakout,
@@ -203,7 +203,7 @@ def _watchdogs(tree: Tree) -> Iterator[Issue]:
 TYPES = {"eth0": "eth", "lo": "loopback"}
 
 
-def broken(tree: Tree, chassis: Chassis) -> list[Issue]:
+def broken(tree: Tree, chassis: CumulusSwitch) -> list[Issue]:
     """Return every reason a configuration cannot be applied."""
     return [
         *_interfaces(child(tree, "interface"), chassis),
@@ -215,7 +215,7 @@ def broken(tree: Tree, chassis: Chassis) -> list[Issue]:
     ]
 
 
-def _interfaces(interfaces: Tree, chassis: Chassis) -> Iterator[Issue]:
+def _interfaces(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
     for name in interfaces:
         here = f"interface.{name}"
         if CAGE.fullmatch(name):
@@ -237,7 +237,7 @@ def _interfaces(interfaces: Tree, chassis: Chassis) -> Iterator[Issue]:
             yield Issue(f"interface.{cage}.link.breakout", f"must be disabled, as {cause} uses its lanes")
 
 
-def _cage(interfaces: Tree, name: str, chassis: Chassis) -> Iterator[Issue]:
+def _cage(interfaces: Tree, name: str, chassis: CumulusSwitch) -> Iterator[Issue]:
     here = f"interface.{name}"
     found = int(name.removeprefix("swp"))
     mode = breakout(interfaces, name)
@@ -255,7 +255,7 @@ def _cage(interfaces: Tree, name: str, chassis: Chassis) -> Iterator[Issue]:
         yield Issue(f"{here}.{used[0]}", f"{name} is broken out {mode} and cannot be configured itself")
 
 
-def _speed(interfaces: Tree, name: str, chassis: Chassis) -> Iterator[Issue]:
+def _speed(interfaces: Tree, name: str, chassis: CumulusSwitch) -> Iterator[Issue]:
     speed = text(interfaces, name, "link", "speed")
     count = ways(breakout(interfaces, cage_of(name)))
     slower = {"10M", "100M"}
@@ -290,7 +290,7 @@ def _addresses(interfaces: Tree) -> Iterator[Issue]:
             seen[host] = name
 
 
-def _adaptive_routing(tree: Tree, chassis: Chassis) -> Iterator[Issue]:
+def _adaptive_routing(tree: Tree, chassis: CumulusSwitch) -> Iterator[Issue]:
     here = "router.adaptive-routing"
     is_everywhere = is_on(tree, *here.split("."))
     if is_everywhere and not chassis.model.adaptive_routing:
@@ -308,7 +308,7 @@ def _adaptive_routing(tree: Tree, chassis: Chassis) -> Iterator[Issue]:
             yield Issue(f"interface.{name}.{here}", f"adaptive routing is not supported on a {speed}G port")
 
 
-def port_speed_gbps(interfaces: Tree, name: str, chassis: Chassis) -> int:
+def port_speed_gbps(interfaces: Tree, name: str, chassis: CumulusSwitch) -> int:
     """Return the speed a port runs at: what it is set to, or the fastest its breakout has."""
     speed = text(interfaces, name, "link", "speed").removesuffix("G")
     split = chassis.split(ways(breakout(interfaces, cage_of(name))))

@@ -20,21 +20,21 @@ VRFS = ("default", "mgmt")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class NvueLeafKind:
     """What a leaf or key may be: `wanted` says it to people, `read` returns the value as it is kept, or None."""
 
     wanted: str
     read: Callable[[str], str | int | None]
 
 
-def kind(said: str) -> Kind:
+def kind(said: str) -> NvueLeafKind:
     """Return the kind a schema names, such as `int 1 8`."""
     name, *rest = said.split()
     if name == "words":
-        return Kind("one of " + ", ".join(rest), lambda given: given if given in rest else None)
+        return NvueLeafKind("one of " + ", ".join(rest), lambda given: given if given in rest else None)
     if name == "int":
         low, high = int(rest[0]), int(rest[1])
-        return Kind(f"a number from {low} to {high}", lambda given: _whole(given, low, high))
+        return NvueLeafKind(f"a number from {low} to {high}", lambda given: _whole(given, low, high))
     return KINDS[name]
 
 
@@ -93,16 +93,16 @@ def _peer(given: str) -> str | None:
 
 
 KINDS = {
-    "text": Kind("printable text", _text),
-    "name": Kind("a name", _name),
-    "secret": Kind("printable text", _text),
-    "address": Kind("an IPv4 address", _address),
-    "prefix": Kind("an IPv4 address with its length", _prefix),
-    "port": Kind("a port such as swp1 or swp1s0", _matching(PORT)),
-    "svi": Kind("a VLAN interface such as vlan10", _matching(SVI)),
-    "interface": Kind("an interface", _interface),
-    "peer": Kind("a port or an IPv4 address", _peer),
-    "vrf": Kind("one of " + ", ".join(VRFS), lambda given: given if given in VRFS else None),
+    "text": NvueLeafKind("printable text", _text),
+    "name": NvueLeafKind("a name", _name),
+    "secret": NvueLeafKind("printable text", _text),
+    "address": NvueLeafKind("an IPv4 address", _address),
+    "prefix": NvueLeafKind("an IPv4 address with its length", _prefix),
+    "port": NvueLeafKind("a port such as swp1 or swp1s0", _matching(PORT)),
+    "svi": NvueLeafKind("a VLAN interface such as vlan10", _matching(SVI)),
+    "interface": NvueLeafKind("an interface", _interface),
+    "peer": NvueLeafKind("a port or an IPv4 address", _peer),
+    "vrf": NvueLeafKind("one of " + ", ".join(VRFS), lambda given: given if given in VRFS else None),
 }
 
 
@@ -112,15 +112,15 @@ COMPARISONS: Mapping[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = 
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NvueSchemaNode:
     """One place of the tree: an object with known children, or a leaf of one of some kinds."""
 
-    children: Mapping[str, "Node"]
-    patterns: tuple[tuple[Kind, "Node"], ...]
-    kinds: tuple[Kind, ...]
+    children: Mapping[str, "NvueSchemaNode"]
+    patterns: tuple[tuple[NvueLeafKind, "NvueSchemaNode"], ...]
+    kinds: tuple[NvueLeafKind, ...]
     is_exclusive: bool
 
-    def step(self, key: str) -> tuple[str, "Node"] | None:
+    def step(self, key: str) -> tuple[str, "NvueSchemaNode"] | None:
         """Return what a key is kept as and where it leads; None when it is not known here."""
         if key in self.children:
             return key, self.children[key]
@@ -130,7 +130,7 @@ class Node:
                 return str(kept), node
         return None
 
-    def steps(self, key: str) -> list[tuple[str, "Node"]]:
+    def steps(self, key: str) -> list[tuple[str, "NvueSchemaNode"]]:
         """Return the same for a key that may be a range."""
         found = self.step(key)
         if found:
@@ -159,18 +159,18 @@ def version_key(version: str) -> tuple[int, ...]:
 
 
 @cache
-def schema(version: tuple[int, ...]) -> Node:
+def schema(version: tuple[int, ...]) -> NvueSchemaNode:
     """Return what a release knows."""
     return _node(load(SOURCE.read_text(encoding="utf-8")), version)
 
 
-def _node(said: object, version: tuple[int, ...]) -> Node:
+def _node(said: object, version: tuple[int, ...]) -> NvueSchemaNode:
     if isinstance(said, str) and said != "node":
         toggle = "words enabled disabled" if version >= BREAK else "words on off"
         kinds = tuple(kind(toggle if one == "toggle" else one) for one in said.split(" | "))
-        return Node({}, (), kinds, is_exclusive=False)
-    children: dict[str, Node] = {}
-    patterns: list[tuple[Kind, Node]] = []
+        return NvueSchemaNode({}, (), kinds, is_exclusive=False)
+    children: dict[str, NvueSchemaNode] = {}
+    patterns: list[tuple[NvueLeafKind, NvueSchemaNode]] = []
     items = said if isinstance(said, dict) else {}
     for key, below in items.items():
         name, *limits = str(key).split(" @", 1)
@@ -183,7 +183,7 @@ def _node(said: object, version: tuple[int, ...]) -> Node:
             patterns.append((kind(name.strip("<>")), _node(below, version)))
         else:
             children[name] = _node(below, version)
-    return Node(children, tuple(patterns), (), is_exclusive="ONE" in items)
+    return NvueSchemaNode(children, tuple(patterns), (), is_exclusive="ONE" in items)
 
 
 def is_within(version: tuple[int, ...], limit: str) -> bool:
@@ -193,7 +193,7 @@ def is_within(version: tuple[int, ...], limit: str) -> bool:
     return COMPARISONS[sign](version, version_key(word))
 
 
-def checked(node: Node, given: object, issues: list[Issue], path: Path = ()) -> Value:
+def checked(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path = ()) -> Value:
     """Return what was given as it is kept, ranges spelled out; what is not known is added to the issues."""
     if given is None:
         return None
@@ -217,7 +217,7 @@ def checked(node: Node, given: object, issues: list[Issue], path: Path = ()) -> 
     return kept
 
 
-def _leaf(node: Node, given: object, issues: list[Issue], path: Path) -> Value:
+def _leaf(node: NvueSchemaNode, given: object, issues: list[Issue], path: Path) -> Value:
     if isinstance(given, str | int):
         for one in node.kinds:
             kept = one.read(str(given))
@@ -229,12 +229,12 @@ def _leaf(node: Node, given: object, issues: list[Issue], path: Path) -> Value:
     return None
 
 
-def _nearest(node: Node, key: str) -> str:
+def _nearest(node: NvueSchemaNode, key: str) -> str:
     close = difflib.get_close_matches(key, node.children, 1)
     return f"; did you mean '{close[0]}'?" if close else ""
 
 
-def merged(node: Node, base: Tree, patch: Tree) -> Tree:
+def merged(node: NvueSchemaNode, base: Tree, patch: Tree) -> Tree:
     """Return a tree with changes: null takes away, an object that holds one child at a time is replaced."""
     result = dict(base)
     for key, value in patch.items():
@@ -253,7 +253,7 @@ def merged(node: Node, base: Tree, patch: Tree) -> Tree:
     return result
 
 
-def paths(node: Node, path: Path = ()) -> Iterator[Path]:
+def paths(node: NvueSchemaNode, path: Path = ()) -> Iterator[Path]:
     """Yield every leaf a release knows, patterns by what they want."""
     if not node.children and not node.patterns:
         yield path
@@ -268,7 +268,7 @@ SUBPORT = re.compile(r"swp(\d+)s(\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Chassis:
+class CumulusSwitch:
     """A switch model with a release of Cumulus Linux on it."""
 
     model: SwitchModel
@@ -299,12 +299,12 @@ def ways(mode: str) -> int:
     return 0 if mode == "disabled" else int(mode.removesuffix("x"))
 
 
-def port_ways(interfaces: Tree, chassis: Chassis) -> Mapping[str, int]:
+def port_ways(interfaces: Tree, chassis: CumulusSwitch) -> Mapping[str, int]:
     """Return every port the switch has with this configuration, and how many ways its cage is split."""
     return dict(_ports(interfaces, chassis))
 
 
-def _ports(interfaces: Tree, chassis: Chassis) -> Iterator[tuple[str, int]]:
+def _ports(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[tuple[str, int]]:
     for number in range(1, chassis.model.cages + 1):
         cage = f"swp{number}"
         count = ways(breakout(interfaces, cage))
@@ -320,7 +320,7 @@ def cage_of(port: str) -> str:
     return found[0] if found else port
 
 
-def blocked_cages(interfaces: Tree, chassis: Chassis) -> Iterator[tuple[str, str]]:
+def blocked_cages(interfaces: Tree, chassis: CumulusSwitch) -> Iterator[tuple[str, str]]:
     """Yield each cage that a neighbour's breakout needs disabled, and that neighbour."""
     for name in interfaces:
         found = CAGE.fullmatch(name)

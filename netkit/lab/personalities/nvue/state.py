@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.lab.personalities.nvue.frr import frr_text
 from netkit.lab.personalities.nvue.rules import is_lossless, port_speed_gbps
-from netkit.lab.personalities.nvue.schema import SVI, Chassis, port_ways
+from netkit.lab.personalities.nvue.schema import SVI, CumulusSwitch, port_ways
 from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, is_set, number, text
 from netkit.lab.state import (
     CODE_POINTS,
@@ -15,7 +15,7 @@ from netkit.lab.state import (
     QosState,
     SchedulerState,
     SnmpState,
-    SnmpUser,
+    SnmpV3User,
     SwitchState,
     VlanState,
     WatchdogState,
@@ -128,7 +128,7 @@ GNMI_PORT = 9339
 DEFAULT_HOSTNAME = "cumulus"
 
 
-def switch_state(tree: Tree, chassis: Chassis) -> SwitchState:
+def switch_state(tree: Tree, chassis: CumulusSwitch) -> SwitchState:
     """Return the state an accepted configuration asks for."""
     lldp = child(tree, "system", "lldp")
     return SwitchState(
@@ -150,7 +150,7 @@ class Made:
     def __init__(self) -> None:
         self._known: tuple[Tree, SwitchState] | None = None
 
-    def of(self, tree: Tree, chassis: Chassis) -> SwitchState:
+    def of(self, tree: Tree, chassis: CumulusSwitch) -> SwitchState:
         """Return the state of a configuration; trees are never changed, so the same tree means the same."""
         known = self._known
         if known is None or known[0] is not tree:
@@ -158,7 +158,7 @@ class Made:
         return known[1]
 
 
-def _ports(tree: Tree, chassis: Chassis) -> Iterator[PortState]:
+def _ports(tree: Tree, chassis: CumulusSwitch) -> Iterator[PortState]:
     interfaces = child(tree, "interface")
     is_adaptive = is_on(tree, "router", "adaptive-routing")
     for name in port_ways(interfaces, chassis):
@@ -215,7 +215,7 @@ def _snmp(tree: Tree) -> SnmpState | None:
     users = child(agent, "username")
     return SnmpState(
         users=tuple(
-            SnmpUser(name, auth, priv)
+            SnmpV3User(name, auth, priv)
             for name in sorted(users)
             for auth, below in child(users, name, "auth-sha").items()
             for priv in (child(below, "encrypt-aes") if isinstance(below, dict) else ())

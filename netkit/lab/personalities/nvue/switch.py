@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from netkit.design.fabric import Switch
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.nvue import gnmi
 from netkit.lab.personalities.nvue.apply import Applier
 from netkit.lab.personalities.nvue.command_line import action, change, show
@@ -12,10 +12,10 @@ from netkit.lab.personalities.nvue.config_command import config
 from netkit.lab.personalities.nvue.document import read
 from netkit.lab.personalities.nvue.factory import factory
 from netkit.lab.personalities.nvue.rest import answer
-from netkit.lab.personalities.nvue.revision import Store
+from netkit.lab.personalities.nvue.revision import RevisionStore
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import Chassis, merged, schema
-from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, merged, schema
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.personality import Call, Elem, Personality, Told
 
@@ -34,10 +34,10 @@ class Nvue(Personality):
         super().__init__(node)
         if not isinstance(node.device, Switch):
             raise TypeError(f"{node.name} is not a switch")
-        chassis = Chassis(node.device.model, node.device.version)
+        chassis = CumulusSwitch(node.device.model, node.device.version)
         known = schema(chassis.version)
-        store = Store(node.saved / "nvue", known)
-        self.system = System(node, chassis, known, store, Applier(node, chassis, store))
+        store = RevisionStore(node.saved / "nvue", known)
+        self.system = NvueSystem(node, chassis, known, store, Applier(node, chassis, store))
         self.factory = factory(known, chassis)
 
     @property
@@ -58,14 +58,14 @@ class Nvue(Personality):
         system.store.load(self.factory)
         try:
             changes = read(system, files["startup.yaml"])
-        except CommandError as error:
-            raise RefusedError(str(error).strip()) from error
+        except NvueCommandError as error:
+            raise ConfigRefusedError(str(error).strip()) from error
         is_given = bool(child(changes.set, "interface", "eth0"))
         base: Tree = {**self.factory, **({"interface": {"eth0": {"type": "eth"}}} if is_given else {})}
         tree = merged(system.known, base, changes.set)
         issues = broken(tree, system.chassis)
         if issues:
-            raise RefusedError("\n".join(issue.message for issue in issues))
+            raise ConfigRefusedError("\n".join(issue.message for issue in issues))
         system.store.provision(tree)
 
     def boot(self) -> None:
@@ -81,7 +81,7 @@ class Nvue(Personality):
             return 2
         try:
             return VERBS[verb](self.system, call, rest)
-        except CommandError as error:
+        except NvueCommandError as error:
             call.err(str(error))
             return error.exit_code
         except OSError as error:

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 from netkit.lab.node import Node
 from netkit.lab.personalities.nvue.apply import Applier
-from netkit.lab.personalities.nvue.revision import Revision, Store
-from netkit.lab.personalities.nvue.schema import Chassis, Issue
-from netkit.lab.personalities.nvue.schema import Node as Known
+from netkit.lab.personalities.nvue.revision import NvueRevision, RevisionStore
+from netkit.lab.personalities.nvue.schema import CumulusSwitch, Issue
+from netkit.lab.personalities.nvue.schema import NvueSchemaNode as Known
 from netkit.lab.personalities.nvue.state import Made
 from netkit.lab.personalities.nvue.tree import Tree, known
 from netkit.lab.state import SwitchState
 
 
-class CommandError(Exception):
+class NvueCommandError(Exception):
     """A command cannot be done; the text is what the switch says."""
 
     def __init__(self, said: str, exit_code: int = 1) -> None:
@@ -21,13 +21,13 @@ class CommandError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class NvueSystem:
     """One switch."""
 
     node: Node
-    chassis: Chassis
+    chassis: CumulusSwitch
     known: Known
-    store: Store
+    store: RevisionStore
     applier: Applier
     _made: Made = field(default_factory=Made)
 
@@ -41,7 +41,7 @@ class System:
         """Return the configuration the switch runs."""
         return self.store.tree("applied")
 
-    def open_revision(self, user: str) -> tuple[Revision, bool]:
+    def open_revision(self, user: str) -> tuple[NvueRevision, bool]:
         """Return the pending revision of a user, and whether it was begun just now."""
         found = self.store.current(user)
         if found:
@@ -56,9 +56,9 @@ class System:
         return dict(known(trees))
 
 
-def complaint(issues: list[Issue]) -> CommandError:
+def complaint(issues: list[Issue]) -> NvueCommandError:
     """Return the error of changes that are not accepted."""
-    return CommandError("".join(f"Error: {_place(issue)}{issue.reason}\n" for issue in issues))
+    return NvueCommandError("".join(f"Error: {_place(issue)}{issue.reason}\n" for issue in issues))
 
 
 def _place(issue: Issue) -> str:

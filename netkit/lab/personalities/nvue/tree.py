@@ -116,7 +116,7 @@ def without(tree: Tree, path: Path) -> Tree:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TreeDifference:
     """What to set and what to take away to get from one tree to another."""
 
     added: Tree
@@ -126,7 +126,7 @@ class Difference:
         return bool(self.added or self.removed)
 
 
-def difference(running: Tree, intended: Tree) -> Difference:
+def difference(running: Tree, intended: Tree) -> TreeDifference:
     """Return what makes the intended tree of the running one."""
     added: Tree = {}
     removed: Tree = {}
@@ -139,7 +139,7 @@ def difference(running: Tree, intended: Tree) -> Difference:
         elif key not in running or before != value:
             added[key] = copy(value)
     removed |= {key: None for key in running if key not in intended}
-    return Difference(added, removed)
+    return TreeDifference(added, removed)
 
 
 MARK = "$nvsec$"

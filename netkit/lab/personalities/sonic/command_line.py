@@ -4,19 +4,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.node import ConfigRefusedError
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personality import Call
 
 USAGE_ERROR = 2
 
 
-class UsageError(Exception):
+class SonicUsageError(Exception):
     """A command line that SONiC does not take."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SonicArguments:
     """What stands after the words of a command."""
 
     arguments: tuple[str, ...] = ()
@@ -29,15 +29,15 @@ class Line:
     def first(self, what: str) -> str:
         """Return the first argument, or say which is missing."""
         if not self.arguments:
-            raise UsageError(f'Missing argument "{what}".')
+            raise SonicUsageError(f'Missing argument "{what}".')
         return self.arguments[0]
 
 
-Action = Callable[[System, Call, Line], int | None]
+Action = Callable[[SonicSystem, Call, SonicArguments], int | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class SonicCommand:
     """What is done, and the options it takes: a flag, or one with a value."""
 
     action: Action
@@ -46,32 +46,32 @@ class Command:
     valued: frozenset[str] = frozenset()
 
 
-Commands = Mapping[tuple[str, ...], Command]
+Commands = Mapping[tuple[str, ...], SonicCommand]
 
 
-def answer(system: System, call: Call, commands: Commands) -> int:
+def answer(system: SonicSystem, call: Call, commands: Commands) -> int:
     """Run the command whose words begin the line, and return its exit code."""
     try:
         words, command = find(call.arguments, commands)
         line = taken_apart(call.arguments[len(words) :], command)
         return command.action(system, call, line) or 0
-    except UsageError as error:
+    except SonicUsageError as error:
         call.err(f"Usage: {call.program} [OPTIONS] COMMAND [ARGS]...\n\nError: {error}\n")
         return USAGE_ERROR
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         call.err(f"Error: {error}\n")
         return 1
 
 
-def find(words: tuple[str, ...], commands: Commands) -> tuple[tuple[str, ...], Command]:
+def find(words: tuple[str, ...], commands: Commands) -> tuple[tuple[str, ...], SonicCommand]:
     """Return the longest command the words begin with."""
     for length in range(len(words), -1, -1):
         if words[:length] in commands:
             return words[:length], commands[words[:length]]
-    raise UsageError(f'No such command "{" ".join(words)}".')
+    raise SonicUsageError(f'No such command "{" ".join(words)}".')
 
 
-def taken_apart(words: tuple[str, ...], command: Command) -> Line:
+def taken_apart(words: tuple[str, ...], command: SonicCommand) -> SonicArguments:
     """Return what stands after a command, with its options told apart."""
     arguments, options, rest = list[str](), dict[str, str](), list(words)
     while rest:
@@ -81,18 +81,18 @@ def taken_apart(words: tuple[str, ...], command: Command) -> Line:
             options[word] = ""
         elif name in command.valued:
             if not equals and not rest:
-                raise UsageError(f"{name} option requires an argument")
+                raise SonicUsageError(f"{name} option requires an argument")
             options[name] = value if equals else rest.pop(0)
         elif word.startswith("-") and len(word) > 1 and not word[1:].isdigit():
-            raise UsageError(f"no such option: {word}")
+            raise SonicUsageError(f"no such option: {word}")
         else:
             arguments.append(word)
     if len(arguments) > command.most:
-        raise UsageError(f"Got unexpected extra argument ({arguments[command.most]})")
-    return Line(tuple(arguments), options)
+        raise SonicUsageError(f"Got unexpected extra argument ({arguments[command.most]})")
+    return SonicArguments(tuple(arguments), options)
 
 
-def confirmed(call: Call, line: Line, question: str) -> bool:
+def confirmed(call: Call, line: SonicArguments, question: str) -> bool:
     """Whether somebody says yes, beforehand by -y or to the question."""
     if line.has("-y", "--yes"):
         return True

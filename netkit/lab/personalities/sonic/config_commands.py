@@ -3,11 +3,18 @@
 import json
 from collections.abc import Callable
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic import updater
-from netkit.lab.personalities.sonic.command_line import USAGE_ERROR, Command, Commands, Line, UsageError, confirmed
+from netkit.lab.personalities.sonic.command_line import (
+    USAGE_ERROR,
+    Commands,
+    SonicArguments,
+    SonicCommand,
+    SonicUsageError,
+    confirmed,
+)
 from netkit.lab.personalities.sonic.flash import CONFIG, write
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import Tables, dump, parse, parts, text
 from netkit.lab.personality import Call
 
@@ -16,25 +23,27 @@ def _known_ports(tables: Tables, names: str) -> list[str]:
     found = names.split(",")
     strange = [name for name in found if name not in tables.get("PORT", {})]
     if strange:
-        raise UsageError(f"Interface name is invalid. Please enter a valid interface name!! ({', '.join(strange)})")
+        raise SonicUsageError(
+            f"Interface name is invalid. Please enter a valid interface name!! ({', '.join(strange)})"
+        )
     return found
 
 
-def _set_port(leaf: str, value: str = "") -> Command:
+def _set_port(leaf: str, value: str = "") -> SonicCommand:
     """Return the command that sets a leaf of a port: to a value of its own, or to its second argument."""
 
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         tables = system.edited()
         if not value and len(line.arguments) < 2:
-            raise UsageError('Missing argument "value".')
+            raise SonicUsageError('Missing argument "value".')
         for name in _known_ports(tables, line.first("<interface_name>")):
             tables["PORT"][name][leaf] = value or line.arguments[1]
         system.write(tables)
 
-    return Command(action, 1 if value else 2)
+    return SonicCommand(action, 1 if value else 2)
 
 
-def _add_address(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _add_address(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     table, name, prefix = _interface(line)
     tables = system.edited()
     rows = tables.setdefault(table, {})
@@ -43,44 +52,44 @@ def _add_address(system: System, call: Call, line: Line) -> None:  # noqa: ARG00
     system.write(tables)
 
 
-def _remove_address(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _remove_address(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     table, name, prefix = _interface(line)
     tables = system.edited()
     if f"{name}|{prefix}" not in tables.get(table, {}):
-        raise RefusedError(f"IP address {prefix} is not configured on {name}")
+        raise ConfigRefusedError(f"IP address {prefix} is not configured on {name}")
     del tables[table][f"{name}|{prefix}"]
     system.write(tables)
 
 
-def _interface(line: Line) -> tuple[str, str, str]:
+def _interface(line: SonicArguments) -> tuple[str, str, str]:
     if len(line.arguments) < 2:
-        raise UsageError('Missing argument "ip_addr".')
+        raise SonicUsageError('Missing argument "ip_addr".')
     name, prefix = line.arguments
     table = next((table for word, table in _TABLES.items() if name.startswith(word)), None)
     if table is None:
-        raise UsageError(f"{name} takes no address")
+        raise SonicUsageError(f"{name} takes no address")
     return table, name, prefix
 
 
 _TABLES = {"Ethernet": "INTERFACE", "Vlan": "VLAN_INTERFACE", "Loopback": "LOOPBACK_INTERFACE"}
 
 
-def _set_neighbors(status: str, *, all_of_them: bool) -> Command:
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _set_neighbors(status: str, *, all_of_them: bool) -> SonicCommand:
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         tables = system.edited()
         wanted = "" if all_of_them else line.first("<ipaddr_or_hostname>")
         rows = tables.get("BGP_NEIGHBOR", {})
         found = [key for key, row in rows.items() if all_of_them or wanted in {parts(key)[-1], row.get("name")}]
         if wanted and not found:
-            raise RefusedError(f"Could not locate neighbor '{wanted}'")
+            raise ConfigRefusedError(f"Could not locate neighbor '{wanted}'")
         for key in found:
             rows[key]["admin_status"] = status
         system.write(tables)
 
-    return Command(action, 0 if all_of_them else 1)
+    return SonicCommand(action, 0 if all_of_them else 1)
 
 
-def _hostname(system: System, call: Call, line: Line) -> None:
+def _hostname(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     tables = system.edited()
     tables.setdefault("DEVICE_METADATA", {}).setdefault("localhost", {})["hostname"] = line.first("<hostname>")
     system.write(tables)
@@ -93,13 +102,13 @@ SETTING_COMMANDS: Commands = {
     ("interface", "mtu"): _set_port("mtu"),
     ("interface", "fec"): _set_port("fec"),
     ("interface", "description"): _set_port("description"),
-    ("interface", "ip", "add"): Command(_add_address, 2),
-    ("interface", "ip", "remove"): Command(_remove_address, 2),
+    ("interface", "ip", "add"): SonicCommand(_add_address, 2),
+    ("interface", "ip", "remove"): SonicCommand(_remove_address, 2),
     ("bgp", "shutdown", "all"): _set_neighbors("down", all_of_them=True),
     ("bgp", "startup", "all"): _set_neighbors("up", all_of_them=True),
     ("bgp", "shutdown", "neighbor"): _set_neighbors("down", all_of_them=False),
     ("bgp", "startup", "neighbor"): _set_neighbors("up", all_of_them=False),
-    ("hostname",): Command(_hostname, 1),
+    ("hostname",): SonicCommand(_hostname, 1),
 }
 
 
@@ -114,10 +123,10 @@ def read_file(call: Call, name: str) -> str:
         return call.file(name).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise RefusedError(f"{name}: {reason}") from error
+        raise ConfigRefusedError(f"{name}: {reason}") from error
 
 
-def _apply_patch(system: System, call: Call, line: Line) -> int:
+def _apply_patch(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.first("PATCH_FILE_PATH")
 
     def intended() -> Tables:
@@ -129,7 +138,7 @@ def _apply_patch(system: System, call: Call, line: Line) -> int:
     return _change(system, call, line, intended, ("apply patch", "Patch applied successfully."))
 
 
-def _replace(system: System, call: Call, line: Line) -> int:
+def _replace(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.first("TARGET_FILE_PATH")
 
     def intended() -> Tables:
@@ -138,22 +147,24 @@ def _replace(system: System, call: Call, line: Line) -> int:
     return _change(system, call, line, intended, ("replace config", "Config replaced successfully."))
 
 
-def _rollback(system: System, call: Call, line: Line) -> int:
+def _rollback(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.first("CHECKPOINT_NAME")
 
     def intended() -> Tables:
         found = system.flash.checkpoint(name)
         if system.refuse_rollback:
-            raise RefusedError("Sorting the changes failed: no order of them is valid at every step")
+            raise ConfigRefusedError("Sorting the changes failed: no order of them is valid at every step")
         return found
 
     return _change(system, call, line, intended, ("rollback config", "Config rolled back successfully."))
 
 
-def _change(system: System, call: Call, line: Line, intended: Callable[[], Tables], words: tuple[str, str]) -> int:
+def _change(
+    system: SonicSystem, call: Call, line: SonicArguments, intended: Callable[[], Tables], words: tuple[str, str]
+) -> int:
     verb, success = words
     if line.options.get("-f", line.options.get("--format", "CONFIGDB")) != "CONFIGDB":
-        raise UsageError("the lab takes patches in the format CONFIGDB only")
+        raise SonicUsageError("the lab takes patches in the format CONFIGDB only")
     is_dry = line.has("-d", "--dry-run")
     try:
         planned = system.planned(intended())
@@ -167,7 +178,7 @@ def _change(system: System, call: Call, line: Line, intended: Callable[[], Table
             call.out(f"Patch Applier: localhost:   * {step}\n")
         if not is_dry and not system.apply(planned):
             call.err("Patch Applier: localhost: the changes did not reach ConfigDb\n")
-    except RefusedError as error:
+    except ConfigRefusedError as error:
         call.err(f"Failed to {verb} due to: {error}\n")
         call.err(f"Usage: config {call.arguments[0]} [OPTIONS]\nError: {error}\n")
         return USAGE_ERROR
@@ -175,17 +186,17 @@ def _change(system: System, call: Call, line: Line, intended: Callable[[], Table
     return 0
 
 
-def _checkpoint(system: System, call: Call, line: Line) -> None:
+def _checkpoint(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     system.flash.keep_checkpoint(line.first("CHECKPOINT_NAME"), system.running)
     call.out("Checkpoint created successfully.\n")
 
 
-def _delete_checkpoint(system: System, call: Call, line: Line) -> None:
+def _delete_checkpoint(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     system.flash.drop_checkpoint(line.first("CHECKPOINT_NAME"))
     call.out("Checkpoint deleted successfully.\n")
 
 
-def _list_checkpoints(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _list_checkpoints(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     call.out(f"{json.dumps(system.flash.checkpoints(), indent=4)}\n")
 
 
@@ -194,16 +205,16 @@ _VERBOSE = frozenset({"-v", "--verbose"})
 _FORMAT = frozenset({"-f", "--format"})
 
 UPDATER_COMMANDS: Commands = {
-    ("apply-patch",): Command(_apply_patch, 1, _FLAGS, _FORMAT),
-    ("replace",): Command(_replace, 1, _FLAGS, _FORMAT),
-    ("rollback",): Command(_rollback, 1, _FLAGS),
-    ("checkpoint",): Command(_checkpoint, 1, _VERBOSE),
-    ("delete-checkpoint",): Command(_delete_checkpoint, 1, _VERBOSE),
-    ("list-checkpoints",): Command(_list_checkpoints, 0, _VERBOSE),
+    ("apply-patch",): SonicCommand(_apply_patch, 1, _FLAGS, _FORMAT),
+    ("replace",): SonicCommand(_replace, 1, _FLAGS, _FORMAT),
+    ("rollback",): SonicCommand(_rollback, 1, _FLAGS),
+    ("checkpoint",): SonicCommand(_checkpoint, 1, _VERBOSE),
+    ("delete-checkpoint",): SonicCommand(_delete_checkpoint, 1, _VERBOSE),
+    ("list-checkpoints",): SonicCommand(_list_checkpoints, 0, _VERBOSE),
 }
 
 
-def merge(system: System, added: Tables) -> None:
+def merge(system: SonicSystem, added: Tables) -> None:
     """Lay rows over the running ones; nothing goes away."""
     tables = system.edited()
     for table, rows in added.items():
@@ -212,7 +223,7 @@ def merge(system: System, added: Tables) -> None:
     system.write(tables)
 
 
-def _save(system: System, call: Call, line: Line) -> int:
+def _save(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.arguments[0] if line.arguments else CONFIG
     if not confirmed(call, line, "Existing files will be overwritten, continue?"):
         return 1
@@ -224,7 +235,7 @@ def _save(system: System, call: Call, line: Line) -> int:
     return 0
 
 
-def _load(system: System, call: Call, line: Line) -> int:
+def _load(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.arguments[0] if line.arguments else CONFIG
     if not confirmed(call, line, f"Load config from the file(s) {name} ?"):
         return 1
@@ -233,7 +244,7 @@ def _load(system: System, call: Call, line: Line) -> int:
     return 0
 
 
-def _reload(system: System, call: Call, line: Line) -> int:
+def _reload(system: SonicSystem, call: Call, line: SonicArguments) -> int:
     name = line.arguments[0] if line.arguments else CONFIG
     if not confirmed(
         call, line, "Clear current config and reload config in config_db format from the default config file(s) ?"
@@ -251,7 +262,7 @@ def _reload(system: System, call: Call, line: Line) -> int:
     return 0
 
 
-def _cfggen(system: System, call: Call, line: Line) -> None:
+def _cfggen(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     added: Tables = {}
     if "-j" in line.options:
         added = parse(read_file(call, line.options["-j"]), line.options["-j"])
@@ -260,23 +271,25 @@ def _cfggen(system: System, call: Call, line: Line) -> None:
     elif line.has("--print-data"):
         call.out(dump(system.running if line.has("-d", "--from-db") else added))
     else:
-        raise UsageError("give --print-data or --write-to-db")
+        raise SonicUsageError("give --print-data or --write-to-db")
 
 
 _YES = frozenset({"-y", "--yes"})
 
 FILE_COMMANDS: Commands = {
-    ("save",): Command(_save, 1, _YES),
-    ("load",): Command(_load, 1, _YES),
-    ("reload",): Command(_reload, 1, _YES | {"-f", "--force", "-n", "--no_service_restart", "-b", "--bypass-lock"}),
+    ("save",): SonicCommand(_save, 1, _YES),
+    ("load",): SonicCommand(_load, 1, _YES),
+    ("reload",): SonicCommand(
+        _reload, 1, _YES | {"-f", "--force", "-n", "--no_service_restart", "-b", "--bypass-lock"}
+    ),
 }
 CFGGEN: Commands = {
-    (): Command(_cfggen, 0, frozenset({"-d", "--from-db", "--print-data", "--write-to-db"}), frozenset({"-j"})),
+    (): SonicCommand(_cfggen, 0, frozenset({"-d", "--from-db", "--print-data", "--write-to-db"}), frozenset({"-j"})),
 }
 
 
-def _shift(*, is_away: bool) -> Command:
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _shift(*, is_away: bool) -> SonicCommand:
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         wanted, mode = ("true", "Maintenance") if is_away else ("false", "Normal")
         if _flag(system) == wanted:
             call.out(f"System is already in {mode} mode\n")
@@ -287,17 +300,17 @@ def _shift(*, is_away: bool) -> Command:
         call.out(f"System Mode: Normal -> {mode}\n" if is_away else f"System Mode: Maintenance -> {mode}\n")
         call.out("Please execute 'config save' to preserve System mode after reboot or config reload\n")
 
-    return Command(action)
+    return SonicCommand(action)
 
 
-def _flag(system: System) -> str:
+def _flag(system: SonicSystem) -> str:
     return text(system.running, "BGP_DEVICE_GLOBAL", "STATE", "tsa_enabled", "false")
 
 
-def _check(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _check(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     call.out(f"System Mode: {'Maintenance' if _flag(system) == 'true' else 'Normal'}\n")
 
 
 TSA: Commands = {(): _shift(is_away=True)}
 TSB: Commands = {(): _shift(is_away=False)}
-TSC: Commands = {(): Command(_check)}
+TSC: Commands = {(): SonicCommand(_check)}

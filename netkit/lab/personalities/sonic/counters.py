@@ -82,7 +82,7 @@ SHORTEST_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Rate:
+class SonicPortRate:
     """Traffic of a port by the second."""
 
     rx_bytes_per_s: float = 0.0
@@ -94,9 +94,9 @@ class Rates:
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, int, int]] = {}
-        self._rates: dict[str, Rate] = {}
+        self._rates: dict[str, SonicPortRate] = {}
 
-    def of(self, reading: PortReading) -> Rate:
+    def of(self, reading: PortReading) -> SonicPortRate:
         """Return the rate since the port was last looked at, at least a second ago."""
         now_s, traffic = time.monotonic(), reading.traffic
         then_s, rx_bytes, tx_bytes = self._seen.get(reading.name, (0.0, 0, 0))
@@ -105,8 +105,8 @@ class Rates:
             self._seen[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
             if then_s and traffic.rx_bytes >= rx_bytes and traffic.tx_bytes >= tx_bytes:
                 rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
-                self._rates[reading.name] = Rate(rx, tx)
-        return self._rates.get(reading.name, Rate())
+                self._rates[reading.name] = SonicPortRate(rx, tx)
+        return self._rates.get(reading.name, SonicPortRate())
 
 
 class Cleared:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.link_change import NEVER, LinkChange, link_changes
 from netkit.lab.personalities.sonic import transceiver
-from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, UsageError
+from netkit.lab.personalities.sonic.command_line import Commands, SonicArguments, SonicCommand, SonicUsageError
 from netkit.lab.personalities.sonic.counters import (
     PORT,
     QUEUE,
@@ -22,7 +22,7 @@ from netkit.lab.personalities.sonic.counters import (
 from netkit.lab.personalities.sonic.show_commands import serial
 from netkit.lab.personalities.sonic.show_lossless import counts_ecn, counts_ecn_of_ports, watched_queues
 from netkit.lab.personalities.sonic.switch import cable_length_m
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
 from netkit.lab.personalities.sonic.transceiver import module_of
 from netkit.lab.personality import Call, Elem, Told
@@ -33,7 +33,7 @@ COMPUTED = "NULL"
 Fields = Mapping[str, str]
 
 
-def buffers(system: System) -> Mapping[str, Fields]:
+def buffers(system: SonicSystem) -> Mapping[str, Fields]:
     """Return the priority groups with their profiles, and the profiles."""
     found: dict[str, Fields] = {}
     for name, row in system.running.get("BUFFER_PROFILE", {}).items():
@@ -48,7 +48,7 @@ def buffers(system: System) -> Mapping[str, Fields]:
     return found
 
 
-def _computed(system: System, port: str) -> Iterator[tuple[str, Fields]]:
+def _computed(system: SonicSystem, port: str) -> Iterator[tuple[str, Fields]]:
     """Yield the profile for a port's speed and cable; what the maker's table lacks, the lab does not make up."""
     speed, cable_m = int(text(system.running, "PORT", port, "speed", "0")), cable_length_m(system.running, port)
     threshold = text(system.running, "DEFAULT_LOSSLESS_BUFFER_PARAMETER", "AZURE", "default_dynamic_th", "0")
@@ -68,7 +68,7 @@ def _computed(system: System, port: str) -> Iterator[tuple[str, Fields]]:
 
 
 Hashes = Mapping[str, Mapping[str, str]]
-Makers = Mapping[str, Callable[[System], Hashes]]
+Makers = Mapping[str, Callable[[SonicSystem], Hashes]]
 """What a key begins with → what makes those rows."""
 FIRST_WITH_SPLIT_STATUS = 202505
 MEASURES_PAUSES = "Spectrum"
@@ -77,7 +77,7 @@ LITERAL = re.compile(r"[^*?\[\\]*")
 KINDS = {"port": 0x1, "queue": 0x15, "group": 0x1A}
 
 
-def config_db(system: System) -> Hashes:
+def config_db(system: SonicSystem) -> Hashes:
     """Return CONFIG_DB as redis holds it: a list has `@` after its name, an empty row one field of its own."""
     found: dict[str, Mapping[str, str]] = {}
     for table, rows in system.running.items():
@@ -91,7 +91,7 @@ def _joined(value: str | list[str]) -> str:
     return value if isinstance(value, str) else ",".join(value)
 
 
-def counters_db(system: System) -> Hashes:
+def counters_db(system: SonicSystem) -> Hashes:
     """Return COUNTERS_DB: names to object ids, and counters under those."""
     found: dict[str, dict[str, str]] = {
         "COUNTERS_PORT_NAME_MAP": {},
@@ -103,7 +103,7 @@ def counters_db(system: System) -> Hashes:
     return found
 
 
-def _add_port(found: dict[str, dict[str, str]], system: System, reading: PortReading) -> None:
+def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: PortReading) -> None:
     number = sorted(system.node.kernel_names, key=natural).index(reading.name)
     port = _oid("port", number)
     found["COUNTERS_PORT_NAME_MAP"][reading.name] = port
@@ -128,7 +128,7 @@ def _add_port(found: dict[str, dict[str, str]], system: System, reading: PortRea
         found[f"USER_WATERMARKS:{group}"] = _text(group_watermarks(reading, index))
 
 
-def _pauses(system: System, reading: PortReading) -> Mapping[str, int]:
+def _pauses(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
     """Return how long pauses held the port up, where the watchdog asks for it."""
     if not system.switch.model.asic.startswith(MEASURES_PAUSES) or not watched_queues(system, reading.name):
         return {}
@@ -136,13 +136,13 @@ def _pauses(system: System, reading: PortReading) -> Mapping[str, int]:
     return {f"{PORT}PFC_{number}_RX_PAUSE_DURATION_US": priority.rx_pause_us for number, priority in times}
 
 
-def _marks(system: System, reading: PortReading) -> Mapping[str, int]:
+def _marks(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
     if not counts_ecn_of_ports(system):
         return {}
     return {f"{PORT}ECN_MARKED_PACKETS": sum(queue.ecn_marked_packets for queue in reading.queues)}
 
 
-def _watchdog(system: System, reading: PortReading, queue: int) -> Mapping[str, str]:
+def _watchdog(system: SonicSystem, reading: PortReading, queue: int) -> Mapping[str, str]:
     if queue not in watched_queues(system, reading.name):
         return {}
     found, row = reading.watchdogs[queue], system.running["PFC_WD"][reading.name]
@@ -168,11 +168,11 @@ def _text(counts: Mapping[str, int]) -> dict[str, str]:
     return {name: str(count) for name, count in counts.items()}
 
 
-def _chassis(system: System) -> Hashes:
+def _chassis(system: SonicSystem) -> Hashes:
     return {"CHASSIS_INFO|chassis 1": {"serial": serial(system), "model": system.switch.model.name, "revision": "N/A"}}
 
 
-def _port_states(system: System) -> Hashes:
+def _port_states(system: SonicSystem) -> Hashes:
     speeds = sorted({split.speed_gbps * 1000 for split in system.switch.model.splits}, reverse=True)
     return {
         f"PORT_TABLE|{reading.name}": {
@@ -189,7 +189,7 @@ def _port_states(system: System) -> Hashes:
     }
 
 
-def _modules(system: System) -> Hashes:
+def _modules(system: SonicSystem) -> Hashes:
     """Return the modules in their cages; who writes their status was divided among several tables later."""
     found: dict[str, Mapping[str, str]] = {}
     is_split = system.branch >= FIRST_WITH_SPLIT_STATUS
@@ -204,7 +204,7 @@ def _modules(system: System) -> Hashes:
     return found
 
 
-def _ports(system: System) -> Hashes:
+def _ports(system: SonicSystem) -> Hashes:
     changes = link_changes(system.node)
     return {
         f"PORT_TABLE:{reading.name}": {
@@ -227,12 +227,12 @@ def _stamps(last: LinkChange) -> Mapping[str, str]:
     return {name: time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(at_s)) for name, at_s in ways if at_s is not None}
 
 
-def _configured(system: System, port: str) -> Mapping[str, str]:
+def _configured(system: SonicSystem, port: str) -> Mapping[str, str]:
     row = system.running.get("PORT", {}).get(port, {})
     return {leaf: str(row[leaf]) for leaf in ("alias", "lanes", "fec", "description") if leaf in row}
 
 
-def _heard(system: System) -> Hashes:
+def _heard(system: SonicSystem) -> Hashes:
     heard = system.node.run("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors").stdout
     return {
         f"LLDP_ENTRY_TABLE:{one.interface}": {
@@ -253,7 +253,7 @@ DATABASES: Mapping[str, Makers] = {
 }
 
 
-def rows(system: System, database: str, pattern: str) -> Hashes:
+def rows(system: SonicSystem, database: str, pattern: str) -> Hashes:
     """Return all rows of those kinds that a key or pattern can mean: some of them cost a process."""
     found = LITERAL.match(pattern)
     start = found[0] if found else ""
@@ -269,15 +269,15 @@ MANY = 10_000
 DEFAULT = "APPL_DB"
 
 
-def _answer(system: System, call: Call, line: Line) -> None:
+def _answer(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     if line.arguments == ("PING",):
         call.out("PONG\n")
         return
     if len(line.arguments) < 2:
-        raise UsageError("give a database and a command")
+        raise SonicUsageError("give a database and a command")
     name, verb, *rest = line.arguments
     if name not in DATABASES:
-        raise UsageError(f"Invalid database name input : '{name}'")
+        raise SonicUsageError(f"Invalid database name input : '{name}'")
     verb = verb.lower()
     if verb in READS:
         call.out(f"{READS[verb](rows(system, name, rest[0] if rest else '*'), tuple(rest))}\n")
@@ -287,13 +287,13 @@ def _answer(system: System, call: Call, line: Line) -> None:
         system.write({table: rows for table, rows in tables.items() if rows})
         call.out(f"{count}\n")
     else:
-        raise UsageError(f"the lab answers {', '.join([*READS, *WRITES])}, and writes CONFIG_DB alone")
+        raise SonicUsageError(f"the lab answers {', '.join([*READS, *WRITES])}, and writes CONFIG_DB alone")
 
 
-def _dump(system: System, call: Call, line: Line) -> None:
+def _dump(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     name = line.options.get("-n", line.options.get("--dbname", DEFAULT))
     if name not in DATABASES:
-        raise UsageError(f"Invalid database name input : '{name}'")
+        raise SonicUsageError(f"Invalid database name input : '{name}'")
     pattern = line.options.get("-k", line.options.get("--keys", "*"))
     found = rows(system, name, pattern)
     shown = {
@@ -326,14 +326,14 @@ def _exists(found: Hashes, words: tuple[str, ...]) -> str:
 
 def _key(words: tuple[str, ...]) -> str:
     if not words:
-        raise UsageError("wrong number of arguments")
+        raise SonicUsageError("wrong number of arguments")
     return words[0]
 
 
 def _place(words: tuple[str, ...]) -> tuple[str, str]:
     table, separator, key = _key(words).partition(SEPARATOR)
     if not separator:
-        raise UsageError(f"{table} is no row of a table")
+        raise SonicUsageError(f"{table} is no row of a table")
     return table, key
 
 
@@ -363,9 +363,9 @@ def _delete(tables: Tables, words: tuple[str, ...]) -> int:
 
 READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget, "hkeys": _hkeys, "exists": _exists}
 WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"hset": _hset, "hdel": _hdel, "del": _delete}
-COMMANDS: Commands = {(): Command(_answer, MANY)}
+COMMANDS: Commands = {(): SonicCommand(_answer, MANY)}
 DUMP: Commands = {
-    (): Command(_dump, 0, frozenset({"-y", "--pretty"}), frozenset({"-n", "--dbname", "-k", "--keys"})),
+    (): SonicCommand(_dump, 0, frozenset({"-y", "--pretty"}), frozenset({"-n", "--dbname", "-k", "--keys"})),
 }
 
 
@@ -373,7 +373,7 @@ COUNTERS, EVERY_PORT, QUEUES = "COUNTERS", "Ethernet*", "Queues"
 SEPARATORS = {"CONFIG_DB": "|", "STATE_DB": "|"}
 
 
-def told(system: System, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
+def told(system: SonicSystem, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
     """Yield the tree at a path; LookupError when the database has none there."""
     names = [name for name, _ in path]
     if target not in DATABASES or not names:
@@ -387,7 +387,7 @@ def told(system: System, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
     yield path, found
 
 
-def _counted(system: System, names: list[str]) -> Mapping[str, object]:
+def _counted(system: SonicSystem, names: list[str]) -> Mapping[str, object]:
     """Return the counters of ports, or of their queues."""
     if not names or len(names) > 2 or (len(names) == 2 and names[1] != QUEUES):
         return {}
@@ -400,21 +400,21 @@ def _counted(system: System, names: list[str]) -> Mapping[str, object]:
     return wanted if len(names) == 2 else next(iter(wanted.values()), {})
 
 
-def _called(system: System, name: str) -> str:
+def _called(system: SonicSystem, name: str) -> str:
     """Return how the server calls a port or a queue of it."""
     port, separator, queue = name.partition(":")
     return f"{_alias(system, port)}{separator}{queue}"
 
 
-def _names(system: System, port: str) -> tuple[str, str]:
+def _names(system: SonicSystem, port: str) -> tuple[str, str]:
     return port, _alias(system, port)
 
 
-def _alias(system: System, port: str) -> str:
+def _alias(system: SonicSystem, port: str) -> str:
     return text(system.running, "PORT", port, "alias") or port
 
 
-def _rows(system: System, target: str, names: list[str]) -> Mapping[str, object]:
+def _rows(system: SonicSystem, target: str, names: list[str]) -> Mapping[str, object]:
     """Return a table by row, or one row of it."""
     separator = SEPARATORS.get(target, ":")
     prefix = f"{names[0]}{separator}"

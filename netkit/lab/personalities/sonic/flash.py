@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from netkit.design.fabric import Switch
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.sonic.tables import Row, Tables, View, dump, parse
 
 FEATURES = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")
@@ -97,7 +97,7 @@ CHECKPOINTS = f"{FOLDER}/checkpoints"
 CHECKPOINT_SUFFIX = ".cp.json"
 
 
-class Flash:
+class SonicFlash:
     """What of a SONiC switch is on disk."""
 
     def __init__(self, node: Node) -> None:
@@ -128,7 +128,7 @@ class Flash:
         try:
             return self._node.file(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise RefusedError(f"{path}: {_reason(error)}") from error
+            raise ConfigRefusedError(f"{path}: {_reason(error)}") from error
 
     def save(self, tables: View) -> None:
         """Make tables the saved configuration."""
@@ -155,7 +155,7 @@ class Flash:
         """Return the tables of a checkpoint."""
         file = self._checkpoint_file(name)
         if not file.exists():
-            raise RefusedError(f"Checkpoint '{name}' does not exist")
+            raise ConfigRefusedError(f"Checkpoint '{name}' does not exist")
         return parse(file.read_text(encoding="utf-8"), f"checkpoint {name}")
 
     def keep_checkpoint(self, name: str, tables: View) -> None:
@@ -166,12 +166,12 @@ class Flash:
         """Delete a checkpoint."""
         file = self._checkpoint_file(name)
         if not file.exists():
-            raise RefusedError(f"Checkpoint '{name}' does not exist")
+            raise ConfigRefusedError(f"Checkpoint '{name}' does not exist")
         file.unlink()
 
     def _checkpoint_file(self, name: str) -> Path:
         if not name or "/" in name or name.startswith("."):
-            raise RefusedError(f"{name!r} is no name for a checkpoint")
+            raise ConfigRefusedError(f"{name!r} is no name for a checkpoint")
         return self._node.file(f"{CHECKPOINTS}/{name}{CHECKPOINT_SUFFIX}")
 
 
@@ -183,7 +183,7 @@ def write(file: Path, text: str) -> None:
         draft.replace(file)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise RefusedError(f"{file.name}: {_reason(error)}") from error
+        raise ConfigRefusedError(f"{file.name}: {_reason(error)}") from error
 
 
 def _reason(error: OSError | UnicodeDecodeError) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
 from netkit.lab.personalities.sonic import config_commands, database, show_commands, show_lossless, transceiver
 from netkit.lab.personalities.sonic.command_line import Commands, answer
 from netkit.lab.personalities.sonic.services import docker, manage_units
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personality import Call, Elem, Told
 
 COMMANDS: Mapping[str, Commands] = {
@@ -31,14 +31,14 @@ COMMANDS: Mapping[str, Commands] = {
     "TSB": config_commands.TSB,
     "TSC": config_commands.TSC,
 }
-PROGRAMS: Mapping[str, Callable[[System, Call], int]] = {
+PROGRAMS: Mapping[str, Callable[[SonicSystem, Call], int]] = {
     "docker": docker,
     "systemctl": manage_units,
     "systemd-run": lambda system, call: systemd_run(system.units, call),
 }
 
 
-class Sonic(System):
+class Sonic(SonicSystem):
     """Community SONiC, branches 202305 to 202511."""
 
     programs = (*COMMANDS, *PROGRAMS)
@@ -54,6 +54,6 @@ class Sonic(System):
             return answer(self, call, COMMANDS[call.program])
         try:
             return PROGRAMS[call.program](self, call)
-        except RefusedError as error:
+        except ConfigRefusedError as error:
             call.err(f"{call.program}: {error}\n")
             return 1

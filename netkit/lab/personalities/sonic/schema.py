@@ -31,7 +31,7 @@ class Rows:
         return key in self._tables.get(table, {})
 
 
-class Check(Protocol):
+class SonicValueCheck(Protocol):
     """Whether a value fits, given the rows there are and the key parts before it."""
 
     def __call__(self, value: str, rows: Rows, before: tuple[str, ...]) -> bool:
@@ -39,11 +39,11 @@ class Check(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SonicValueKind:
     """One kind of value as the schema file writes it."""
 
     wording: str
-    checks: tuple[Check, ...]
+    checks: tuple[SonicValueCheck, ...]
     refers_to: frozenset[str]
     shape: str = "one"
 
@@ -62,18 +62,18 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    check: Check
+    check: SonicValueCheck
     refers_to: frozenset[str] = field(default_factory=frozenset)
 
 
-def read(wording: str) -> Kind:
+def read(wording: str) -> SonicValueKind:
     """Return the kind a wording of the schema file stands for."""
     shape, _, rest = wording.partition(" ")
     if shape not in {"list", "commas"}:
         shape, rest = "one", wording
     found = [_alternative(words) for words in rest.split(" or ")]
     refers_to = frozenset().union(*(one.refers_to for one in found))
-    return Kind(wording, tuple(one.check for one in found), refers_to, shape)
+    return SonicValueKind(wording, tuple(one.check for one in found), refers_to, shape)
 
 
 def _alternative(wording: str) -> _Parsed:
@@ -83,45 +83,45 @@ def _alternative(wording: str) -> _Parsed:
     return _Parsed(_SIMPLE[word](rest))
 
 
-def _row(table: str) -> Check:
+def _row(table: str) -> SonicValueCheck:
     def check(value: str, rows: Rows, before: tuple[str, ...]) -> bool:  # noqa: ARG001
         return value in rows.names(table)
 
     return check
 
 
-def _beside(table: str) -> Check:
+def _beside(table: str) -> SonicValueCheck:
     def check(value: str, rows: Rows, before: tuple[str, ...]) -> bool:
         return rows.has(table, f"{before[0]}{SEPARATOR}{value}")
 
     return check
 
 
-def _plain(fits: Callable[[str], bool]) -> Check:
+def _plain(fits: Callable[[str], bool]) -> SonicValueCheck:
     return lambda value, rows, before: fits(value)  # noqa: ARG005
 
 
-def _words(rest: str) -> Check:
+def _words(rest: str) -> SonicValueCheck:
     allowed = frozenset(rest.split())
     return _plain(allowed.__contains__)
 
 
-def _number(rest: str) -> Check:
+def _number(rest: str) -> SonicValueCheck:
     low, high = map(int, rest.split())
     return _plain(lambda value: bool(re.fullmatch(r"-?[0-9]{1,20}", value)) and low <= int(value) <= high)
 
 
-def _text(rest: str) -> Check:
+def _text(rest: str) -> SonicValueCheck:
     low, high = map(int, rest.split())
     return _plain(lambda value: low <= len(value) <= high and value.isprintable())
 
 
-def _match(rest: str) -> Check:
+def _match(rest: str) -> SonicValueCheck:
     pattern = re.compile(rest)
     return _plain(lambda value: pattern.fullmatch(value) is not None)
 
 
-def _address(*versions: int) -> Callable[[str], Check]:
+def _address(*versions: int) -> Callable[[str], SonicValueCheck]:
     def fits(value: str) -> bool:
         try:
             return ipaddress.ip_address(value).version in versions
@@ -131,7 +131,7 @@ def _address(*versions: int) -> Callable[[str], Check]:
     return lambda _: _plain(fits)
 
 
-def _prefix(*versions: int) -> Callable[[str], Check]:
+def _prefix(*versions: int) -> Callable[[str], SonicValueCheck]:
     def fits(value: str) -> bool:
         try:
             return "/" in value and ipaddress.ip_interface(value).version in versions
@@ -141,7 +141,7 @@ def _prefix(*versions: int) -> Callable[[str], Check]:
     return lambda _: _plain(fits)
 
 
-_SIMPLE: dict[str, Callable[[str], Check]] = {
+_SIMPLE: dict[str, Callable[[str], SonicValueCheck]] = {
     "words": _words,
     "number": _number,
     "text": _text,
@@ -162,7 +162,7 @@ FOREVER = 999_999
 class Leaf:
     """A leaf a row may have."""
 
-    kind: Kind
+    kind: SonicValueKind
     is_mandatory: bool
 
 
@@ -170,9 +170,9 @@ class Leaf:
 class Form:
     """One shape of a table's rows: its key, and either named leaves or free pairs."""
 
-    key: tuple[Kind, ...]
+    key: tuple[SonicValueKind, ...]
     leaves: Mapping[str, Leaf]
-    pairs: tuple[Kind, Kind] | None
+    pairs: tuple[SonicValueKind, SonicValueKind] | None
 
     def takes_key(self, key: tuple[str, ...], rows: Rows) -> bool:
         """Whether a key is one of this form's."""

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.linux_host.systemctl import systemctl
 from netkit.lab.personalities.sonic.flash import FOLDER, FRR, write
 from netkit.lab.personalities.sonic.frrcfgd import realisable
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personality import Call
 
 CONTAINERS = ("bgp", "database", "lldp", "pmon", "snmp", "swss", "syncd")
@@ -15,7 +15,7 @@ RELOAD = "frr-reload.py"
 USAGE_ERROR = 2
 
 
-def manage_units(system: System, call: Call) -> int:
+def manage_units(system: SonicSystem, call: Call) -> int:
     """Answer `systemctl` on the switch's containers here, and on anything else as on a host."""
     verb, *names = [word for word in call.arguments if not word.startswith("-")] or [""]
     if not names or not {_container(name) for name in names} <= set(CONTAINERS):
@@ -30,7 +30,7 @@ def manage_units(system: System, call: Call) -> int:
     return 0
 
 
-def _restart(system: System, names: list[str]) -> None:
+def _restart(system: SonicSystem, names: list[str]) -> None:
     if "bgp" in {_container(name) for name in names}:
         system.restart_routing()
 
@@ -39,7 +39,7 @@ def _container(name: str) -> str:
     return name.removesuffix(".service")
 
 
-def docker(system: System, call: Call) -> int:
+def docker(system: SonicSystem, call: Call) -> int:
     """Answer `docker exec bgp …`, `docker restart NAME` and `docker ps`."""
     words = [word for word in call.arguments if word not in {"-i", "-t", "-it", "-ti"}]
     match words:
@@ -56,7 +56,7 @@ def docker(system: System, call: Call) -> int:
     return 0
 
 
-def _in_container(system: System, program: str, words: list[str], call: Call) -> Done:
+def _in_container(system: SonicSystem, program: str, words: list[str], call: Call) -> ProgramResult:
     # In the container /etc/frr is the switch's own /etc/sonic/frr.
     rest = [f"{FRR_FOLDER}/{word.removeprefix(MOUNTED)}" if word.startswith(MOUNTED) else word for word in words]
     if program.endswith(RELOAD):
@@ -65,7 +65,7 @@ def _in_container(system: System, program: str, words: list[str], call: Call) ->
     return system.node.run(program, *rest, stdin=call.stdin() if is_piped else "")
 
 
-def _frr_reload(system: System, program: str, words: list[str]) -> Done:
+def _frr_reload(system: SonicSystem, program: str, words: list[str]) -> ProgramResult:
     """Bring FRR to a file, or with --test let the real tool say what that would take.
 
     As the real one does, it saves what runs then, but where the file is frr.conf of the folder that is named.
@@ -73,19 +73,19 @@ def _frr_reload(system: System, program: str, words: list[str]) -> Done:
     folder = next((after for word, after in pairwise(words) if word == "--confdir"), FRR_FOLDER)
     files = [word for before, word in pairwise(("", *words)) if word.startswith("/") and before != "--confdir"]
     if len(files) != 1 or not {"--reload", "--test"} & set(words):
-        return Done(USAGE_ERROR, "", f"{RELOAD}: give --reload or --test, and a file\n")
+        return ProgramResult(USAGE_ERROR, "", f"{RELOAD}: give --reload or --test, and a file\n")
     text = system.flash.text(files[0])
     if "--reload" in words:
         system.load_routing(text)
         if files[0] != f"{folder}/frr.conf":
             write(system.node.file(FRR), text)
-        return Done(0, "", "")
+        return ProgramResult(0, "", "")
     draft = "/tmp/frr-test.conf"  # noqa: S108 - a folder of the node
     write(system.node.file(draft), realisable(text, has_bfd=True))
     return system.node.run(program, *(draft if word == files[0] else word for word in words))
 
 
-def _told(call: Call, done: Done) -> int:
+def _told(call: Call, done: ProgramResult) -> int:
     call.out(done.stdout)
     call.err(done.stderr)
     return done.exit_code

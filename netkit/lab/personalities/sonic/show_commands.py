@@ -6,34 +6,34 @@ import zlib
 from collections.abc import Mapping, Sequence
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, UsageError, columns
+from netkit.lab.node import ConfigRefusedError
+from netkit.lab.personalities.sonic.command_line import Commands, SonicArguments, SonicCommand, SonicUsageError, columns
 from netkit.lab.personalities.sonic.counters import PORT
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import natural, ordered, parts, text
 from netkit.lab.personality import Call
 from netkit.lab.reading import PortReading
 
 
-def _all(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _all(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     routing = system.node.run("vtysh", "-c", "show running-config").stdout
     call.out(json.dumps({**ordered(system.running), "bgpraw": routing}, indent=4) + "\n")
 
 
-def _bgp(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _bgp(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     call.out(system.node.run("vtysh", "-c", "show running-config").stdout)
 
 
-def _ports(system: System, call: Call, line: Line) -> None:
+def _ports(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = ordered(system.running).get("PORT", {})
     found = {name: rows[name] for name in line.arguments if name in rows} if line.arguments else rows
     call.out(json.dumps(found, indent=4) + "\n")
 
 
 CONFIG_COMMANDS: Commands = {
-    ("runningconfiguration", "all"): Command(_all),
-    ("runningconfiguration", "bgp"): Command(_bgp),
-    ("runningconfiguration", "ports"): Command(_ports, 1),
+    ("runningconfiguration", "all"): SonicCommand(_all),
+    ("runningconfiguration", "bgp"): SonicCommand(_bgp),
+    ("runningconfiguration", "ports"): SonicCommand(_ports, 1),
 }
 
 
@@ -42,19 +42,19 @@ BGP_TITLES = ("Neighbhor", "V", "AS", "MsgRcvd", "MsgSent", "TblVer", "InQ", "Ou
 """The first is misspelt on every switch."""
 
 
-def serial(system: System) -> str:
+def serial(system: SonicSystem) -> str:
     """Return a serial number that stays the same for a device of this name."""
     return f"LAB{zlib.crc32(system.switch.name.encode()):010d}"
 
 
-def _version(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _version(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     call.out(
         f"\nSONiC Software Version: SONiC.{system.switch.version}\nSONiC OS Version: 12\nDistribution: Debian 12\n"
         f"Built by: netkit lab\n\n{_summary(system)}\n"
     )
 
 
-def _summary(system: System) -> str:
+def _summary(system: SonicSystem) -> str:
     found = {leaf: text(system.running, "DEVICE_METADATA", "localhost", leaf) for leaf in ("platform", "hwsku")}
     return (
         f"Platform: {found['platform']}\nHwSKU: {found['hwsku']}\nASIC: {system.switch.model.asic}\nASIC Count: 1\n"
@@ -62,11 +62,11 @@ def _summary(system: System) -> str:
     )
 
 
-def _platform(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _platform(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     call.out(_summary(system))
 
 
-def _lldp_table(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _lldp_table(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     rows = [
         (one.interface, one.chassis.name, one.port, "", one.port_description)
         for one in sorted(_neighbors(system), key=lambda one: natural(one.interface))
@@ -76,20 +76,20 @@ def _lldp_table(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
     call.out(f"{RULE}\nTotal entries displayed:  {len(rows)}\n")
 
 
-def _neighbors(system: System) -> tuple[lldp_neighbor.Neighbor, ...]:
+def _neighbors(system: SonicSystem) -> tuple[lldp_neighbor.LldpNeighbor, ...]:
     return lldp_neighbor.neighbors(system.node.run("/usr/sbin/lldpcli", "-f", "json0", "show", "neighbors").stdout)
 
 
-def _lldp_neighbors(system: System, call: Call, line: Line) -> None:
+def _lldp_neighbors(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     ports = [*(("ports", line.arguments[0]) if line.arguments else ())]
     call.out(system.node.run("/usr/sbin/lldpcli", "show", "neighbors", *ports).stdout)
 
 
-def _bgp_summary(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _bgp_summary(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     try:
         answer = json.loads(system.node.vty("show bgp ipv4 unicast summary json") or "{}")
     except (OSError, ValueError) as error:
-        raise RefusedError("bgpd is not running") from error
+        raise ConfigRefusedError("bgpd is not running") from error
     found = answer.get("ipv4Unicast", answer)
     if "peers" not in found:
         call.out("No IPv4 neighbor is configured\n")
@@ -111,7 +111,7 @@ def _bgp_summary(system: System, call: Call, line: Line) -> None:  # noqa: ARG00
     call.out(f"\nTotal number of neighbors {len(rows)}\n")
 
 
-def _addresses(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _addresses(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     up = {reading.name for reading in system.node.ports() if reading.is_up}
     rows = []
     for table in ("INTERFACE", "LOOPBACK_INTERFACE", "VLAN_INTERFACE"):
@@ -128,7 +128,7 @@ def _addresses(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
     )
 
 
-def _vlan_config(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _vlan_config(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     rows = []
     for key in sorted(system.running.get("VLAN", {}), key=natural):
         members = [parts(member)[1] for member in system.running.get("VLAN_MEMBER", {}) if parts(member)[0] == key]
@@ -139,27 +139,27 @@ def _vlan_config(system: System, call: Call, line: Line) -> None:  # noqa: ARG00
     call.out(columns(("Name", "VID", "Member", "Mode"), rows, right=False))
 
 
-def _management(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _management(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     for key, row in sorted(system.running.get("MGMT_INTERFACE", {}).items()):
         call.out(f"Management IP address = {parts(key)[1]}\n")
         if "gwaddr" in row:
             call.out(f"Management Network Default Gateway = {row['gwaddr']}\n")
 
 
-def _lines(table: str, title: str) -> Command:
+def _lines(table: str, title: str) -> SonicCommand:
     """Return the command that prints the rows of a table under one title."""
 
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         rows = [
             (key, " ".join(f"{leaf}={value}" for leaf, value in sorted(row.items())))
             for key, row in sorted(system.running.get(table, {}).items(), key=lambda entry: natural(entry[0]))
         ]
         call.out(columns((title, "Settings"), rows, right=False))
 
-    return Command(action)
+    return SonicCommand(action)
 
 
-def _hash(system: System, call: Call, line: Line) -> None:
+def _hash(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     row = system.running.get("SWITCH_HASH", {}).get("GLOBAL", {})
     found = {
         word: {"hash_field": row.get(f"{word}_hash", "N/A"), "algorithm": row.get(f"{word}_hash_algorithm", "N/A")}
@@ -176,14 +176,14 @@ def _hash(system: System, call: Call, line: Line) -> None:
 
 
 SYSTEM_COMMANDS: Commands = {
-    ("version",): Command(_version),
-    ("platform", "summary"): Command(_platform),
-    ("lldp", "table"): Command(_lldp_table),
-    ("lldp", "neighbors"): Command(_lldp_neighbors, 1),
-    ("ip", "bgp", "summary"): Command(_bgp_summary),
-    ("ip", "interfaces"): Command(_addresses),
-    ("vlan", "config"): Command(_vlan_config),
-    ("management_interface", "address"): Command(_management),
+    ("version",): SonicCommand(_version),
+    ("platform", "summary"): SonicCommand(_platform),
+    ("lldp", "table"): SonicCommand(_lldp_table),
+    ("lldp", "neighbors"): SonicCommand(_lldp_neighbors, 1),
+    ("ip", "bgp", "summary"): SonicCommand(_bgp_summary),
+    ("ip", "interfaces"): SonicCommand(_addresses),
+    ("vlan", "config"): SonicCommand(_vlan_config),
+    ("management_interface", "address"): SonicCommand(_management),
     ("dns", "nameserver"): _lines("DNS_NAMESERVER", "Nameserver"),
     ("storm-control", "all"): _lines("PORT_STORM_CONTROL", "Interface Name"),
     ("syslog",): _lines("SYSLOG_SERVER", "SERVER IP"),
@@ -191,7 +191,7 @@ SYSTEM_COMMANDS: Commands = {
     ("snmpagentaddress",): _lines("SNMP_AGENT_ADDRESS_CONFIG", "ListenIP"),
     ("runningconfiguration", "ntp"): _lines("NTP_SERVER", "NTP Servers"),
     ("runningconfiguration", "snmp", "user"): _lines("SNMP_USER", "User"),
-    ("switch-hash", "global"): Command(_hash, 0, frozenset({"--json", "-j"})),
+    ("switch-hash", "global"): SonicCommand(_hash, 0, frozenset({"--json", "-j"})),
 }
 
 
@@ -199,18 +199,18 @@ STATES = {(True, True): "U", (True, False): "D", (False, True): "X", (False, Fal
 FORM_WORDS = {"OSFP": "OSFP 8X Pluggable Transceiver", "QSFP-DD": "QSFP-DD Double Density 8X Pluggable Transceiver"}
 
 
-def chosen(system: System, line: Line) -> tuple[str, ...]:
+def chosen(system: SonicSystem, line: SonicArguments) -> tuple[str, ...]:
     """Return the ports a line names, all when it names none; one that is not there is an error."""
     known = sorted(system.running.get("PORT", {}), key=natural)
     if not line.arguments:
         return tuple(known)
     for name in line.arguments:
         if name not in known:
-            raise UsageError(f"Invalid interface name {name}")
+            raise SonicUsageError(f"Invalid interface name {name}")
     return line.arguments
 
 
-def readings(system: System, line: Line) -> list[PortReading]:
+def readings(system: SonicSystem, line: SonicArguments) -> list[PortReading]:
     """Return what the named ports show, in their order; ports without a cable in the lab show nothing."""
     found = {reading.name: reading for reading in system.node.ports()}
     return [found[name] for name in chosen(system, line) if name in found]
@@ -221,14 +221,14 @@ def number(count: int) -> str:
     return f"{count:,}"
 
 
-def _status(system: System, call: Call, line: Line) -> None:
+def _status(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     up = {reading.name: reading for reading in system.node.ports()}
     names = chosen(system, line)
     titles = ("Interface", "Lanes", "Speed", "MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC")
     call.out(columns(titles, [_status_row(system, name, up.get(name)) for name in names]))
 
 
-def _status_row(system: System, name: str, reading: PortReading | None) -> Sequence[str]:
+def _status_row(system: SonicSystem, name: str, reading: PortReading | None) -> Sequence[str]:
     row = {leaf: text(system.running, "PORT", name, leaf) for leaf in system.running["PORT"][name]}
     speed = int(row["speed"])
     module = reading.module if reading else None
@@ -247,7 +247,7 @@ def _status_row(system: System, name: str, reading: PortReading | None) -> Seque
     )
 
 
-def _description(system: System, call: Call, line: Line) -> None:
+def _description(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     up = {reading.name for reading in system.node.ports() if reading.is_up}
     rows = []
     for name in chosen(system, line):
@@ -257,13 +257,13 @@ def _description(system: System, call: Call, line: Line) -> None:
     call.out(columns(("Interface", "Oper", "Admin", "Alias", "Description"), rows))
 
 
-def _counters(system: System, call: Call, line: Line) -> None:
+def _counters(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     counts = [f"{way}_{what}" for way in ("RX", "TX") for what in ("OK", "BPS", "UTIL", "ERR", "DRP", "OVR")]
     titles = ("IFACE", "STATE", *counts)
     call.out(columns(titles, [_counters_row(system, call, reading) for reading in readings(system, line)]))
 
 
-def _counters_row(system: System, call: Call, reading: PortReading) -> Sequence[str]:
+def _counters_row(system: SonicSystem, call: Call, reading: PortReading) -> Sequence[str]:
     since = system.cleared.since(call.user, "counters", reading)
     cells = [reading.name, STATES[reading.is_enabled, reading.is_up]]
     rates = system.rates.of(reading)
@@ -281,7 +281,7 @@ def _rate(bytes_per_s: float) -> str:
     return f"{bytes_per_s:.2f} B/s"
 
 
-def _fec_stats(system: System, call: Call, line: Line) -> None:
+def _fec_stats(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     titles = ("IFACE", "STATE", "FEC_CORR", "FEC_UNCORR", "FEC_SYMBOL_ERR", "FEC_PRE_BER", "FEC_POST_BER")
     rows = []
     for reading in readings(system, line):
@@ -293,32 +293,32 @@ def _fec_stats(system: System, call: Call, line: Line) -> None:
     call.out(columns(titles, rows))
 
 
-def _fec_histogram(system: System, call: Call, line: Line) -> None:
+def _fec_histogram(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     line.first("interfacename")
     for reading in readings(system, line):
         bins = [(f"BIN{index}", count) for index, count in enumerate(reading.fec.histogram[:16])]
         call.out(columns(("Symbol Errors Per Codeword", "Codewords"), bins, right=False))
 
 
-def _fec_status(system: System, call: Call, line: Line) -> None:
+def _fec_status(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     up = {reading.name: reading.fec.mode for reading in system.node.ports() if reading.is_up}
     names = chosen(system, line)
     rows = [(name, up.get(name) or "N/A", text(system.running, "PORT", name, "fec", "N/A")) for name in names]
     call.out(columns(("Interface", "FEC Oper", "FEC Admin"), rows))
 
 
-def _breakout(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _breakout(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     rows: Mapping[str, object] = system.running.get("BREAKOUT_CFG", {})
     shown = [(name, text(system.running, "BREAKOUT_CFG", name, "brkout_mode")) for name in sorted(rows, key=natural)]
     call.out(columns(("Interface", "Current Breakout Mode"), shown, right=False))
 
 
 INTERFACE_COMMANDS: Commands = {
-    ("interfaces", "status"): Command(_status, 1),
-    ("interfaces", "description"): Command(_description, 1),
-    ("interfaces", "counters"): Command(_counters),
-    ("interfaces", "counters", "fec-stats"): Command(_fec_stats),
-    ("interfaces", "counters", "fec-histogram"): Command(_fec_histogram, 1),
-    ("interfaces", "fec", "status"): Command(_fec_status, 1),
-    ("interfaces", "breakout", "current-mode"): Command(_breakout),
+    ("interfaces", "status"): SonicCommand(_status, 1),
+    ("interfaces", "description"): SonicCommand(_description, 1),
+    ("interfaces", "counters"): SonicCommand(_counters),
+    ("interfaces", "counters", "fec-stats"): SonicCommand(_fec_stats),
+    ("interfaces", "counters", "fec-histogram"): SonicCommand(_fec_histogram, 1),
+    ("interfaces", "fec", "status"): SonicCommand(_fec_status, 1),
+    ("interfaces", "breakout", "current-mode"): SonicCommand(_breakout),
 }

@@ -2,10 +2,17 @@
 
 import json
 
-from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, UsageError, columns, pairs
+from netkit.lab.personalities.sonic.command_line import (
+    Commands,
+    SonicArguments,
+    SonicCommand,
+    SonicUsageError,
+    columns,
+    pairs,
+)
 from netkit.lab.personalities.sonic.counters import GROUP, PORT, QUEUE
 from netkit.lab.personalities.sonic.show_commands import chosen, number, readings
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import Row, natural, text
 from netkit.lab.personality import Call
 from netkit.lab.reading import PortReading
@@ -15,22 +22,22 @@ FIRST_WITH_ECN_COUNTERS = 202505
 NUMBERS = range(PRIORITIES)
 
 
-def counts_ecn(system: System) -> bool:
+def counts_ecn(system: SonicSystem) -> bool:
     """Whether the branch counts ECN marks of queues, and is told to."""
     return _counts(system, "WRED_ECN_QUEUE")
 
 
-def counts_ecn_of_ports(system: System) -> bool:
+def counts_ecn_of_ports(system: SonicSystem) -> bool:
     """Whether the branch counts ECN marks of ports, and is told to."""
     return _counts(system, "WRED_ECN_PORT")
 
 
-def _counts(system: System, group: str) -> bool:
+def _counts(system: SonicSystem, group: str) -> bool:
     status = text(system.running, "FLEX_COUNTER_TABLE", group, "FLEX_COUNTER_STATUS")
     return system.branch >= FIRST_WITH_ECN_COUNTERS and status == "enable"
 
 
-def _pfc_counters(system: System, call: Call, line: Line) -> None:
+def _pfc_counters(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     for word in ("Rx", "Tx"):
         rows = []
         for reading in readings(system, line):
@@ -39,16 +46,16 @@ def _pfc_counters(system: System, call: Call, line: Line) -> None:
         call.out(columns((f"Port {word}", *(f"PFC{n}" for n in NUMBERS)), rows) + "\n")
 
 
-def _pfc_priority(system: System, call: Call, line: Line) -> None:
+def _pfc_priority(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [(name, text(system.running, "PORT_QOS_MAP", name, "pfc_enable", "N/A")) for name in chosen(system, line)]
     call.out("\n" + columns(("Interface", "Lossless priorities"), rows, right=False) + "\n")
 
 
-def _pfc_asymmetric(system: System, call: Call, line: Line) -> None:
+def _pfc_asymmetric(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     call.out("\n" + columns(("Interface", "Asymmetric"), [(name, "off") for name in chosen(system, line)], right=False))
 
 
-def _queue_counters(system: System, call: Call, line: Line) -> None:
+def _queue_counters(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [row for reading in readings(system, line) for row in _queue_rows(system, call, reading)]
     if line.has("--json"):
         call.out(json.dumps(_queue_json(rows), indent=4, sort_keys=True) + "\n")
@@ -57,7 +64,7 @@ def _queue_counters(system: System, call: Call, line: Line) -> None:
     call.out(f"For namespace :\n{columns(titles, rows)}\n")
 
 
-def _queue_rows(system: System, call: Call, reading: PortReading) -> list[tuple[str, ...]]:
+def _queue_rows(system: SonicSystem, call: Call, reading: PortReading) -> list[tuple[str, ...]]:
     since = system.cleared.since(call.user, "queue", reading)
     names = ("PACKETS", "BYTES", "DROPPED_PACKETS")
     return [
@@ -78,9 +85,9 @@ def _queue_json(rows: list[tuple[str, ...]]) -> dict[str, dict[str, dict[str, st
     return found
 
 
-def _wred_counters(system: System, call: Call, line: Line) -> None:
+def _wred_counters(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     if system.branch < FIRST_WITH_ECN_COUNTERS:
-        raise UsageError('No such command "wredcounters".')
+        raise SonicUsageError('No such command "wredcounters".')
     rows = []
     for reading in readings(system, line):
         since = system.cleared.since(call.user, "queue", reading)
@@ -91,23 +98,23 @@ def _wred_counters(system: System, call: Call, line: Line) -> None:
     call.out(columns(titles, rows) + "\n")
 
 
-def _queue_watermark(system: System, call: Call, line: Line) -> None:
+def _queue_watermark(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [(one.name, *(queue.peak_bytes for queue in one.queues)) for one in readings(system, line)]
     call.out("Egress shared pool occupancy per unicast queue:\n")
     call.out(columns(("Port", *(f"UC{n}" for n in NUMBERS)), rows))
 
 
-def _group_shared(system: System, call: Call, line: Line) -> None:
+def _group_shared(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [(one.name, *(group.peak_bytes for group in one.buffers)) for one in readings(system, line)]
     call.out("Ingress shared pool occupancy per PG:\n" + columns(("Port", *(f"PG{n}" for n in NUMBERS)), rows))
 
 
-def _group_headroom(system: System, call: Call, line: Line) -> None:
+def _group_headroom(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [(one.name, *(group.headroom_peak_bytes for group in one.buffers)) for one in readings(system, line)]
     call.out("Ingress headroom per PG:\n" + columns(("Port", *(f"PG{n}" for n in NUMBERS)), rows))
 
 
-def _group_drops(system: System, call: Call, line: Line) -> None:
+def _group_drops(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = []
     for one in readings(system, line):
         since = system.cleared.since(call.user, "group", one)
@@ -115,33 +122,33 @@ def _group_drops(system: System, call: Call, line: Line) -> None:
     call.out("Ingress PG dropped packets:\n" + columns(("Port", *(f"PG{n}" for n in NUMBERS)), rows))
 
 
-def ecn(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def ecn(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     """Print every WRED profile."""
     for name, row in sorted(system.running.get("WRED_PROFILE", {}).items()):
         call.out(f"Profile: {name}\n{pairs([(leaf, str(value)) for leaf, value in row.items()])}\n")
 
 
-def _buffer_configuration(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _buffer_configuration(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     for word, table in (("Pool", "BUFFER_POOL"), ("Profile", "BUFFER_PROFILE")):
         for name, row in sorted(system.running.get(table, {}).items()):
             call.out(f"{word}: {name}\n{pairs([(leaf, str(value)) for leaf, value in row.items()])}\n")
 
 
 QUEUE_COMMANDS: Commands = {
-    ("pfc", "counters"): Command(_pfc_counters),
-    ("pfc", "priority"): Command(_pfc_priority, 1),
-    ("pfc", "asymmetric"): Command(_pfc_asymmetric, 1),
-    ("queue", "counters"): Command(_queue_counters, 1, frozenset({"--json"})),
-    ("queue", "wredcounters"): Command(_wred_counters, 1),
-    ("queue", "watermark", "unicast"): Command(_queue_watermark),
-    ("queue", "persistent-watermark", "unicast"): Command(_queue_watermark),
-    ("priority-group", "watermark", "shared"): Command(_group_shared),
-    ("priority-group", "watermark", "headroom"): Command(_group_headroom),
-    ("priority-group", "persistent-watermark", "shared"): Command(_group_shared),
-    ("priority-group", "persistent-watermark", "headroom"): Command(_group_headroom),
-    ("priority-group", "drop", "counters"): Command(_group_drops),
-    ("ecn",): Command(ecn),
-    ("buffer", "configuration"): Command(_buffer_configuration),
+    ("pfc", "counters"): SonicCommand(_pfc_counters),
+    ("pfc", "priority"): SonicCommand(_pfc_priority, 1),
+    ("pfc", "asymmetric"): SonicCommand(_pfc_asymmetric, 1),
+    ("queue", "counters"): SonicCommand(_queue_counters, 1, frozenset({"--json"})),
+    ("queue", "wredcounters"): SonicCommand(_wred_counters, 1),
+    ("queue", "watermark", "unicast"): SonicCommand(_queue_watermark),
+    ("queue", "persistent-watermark", "unicast"): SonicCommand(_queue_watermark),
+    ("priority-group", "watermark", "shared"): SonicCommand(_group_shared),
+    ("priority-group", "watermark", "headroom"): SonicCommand(_group_headroom),
+    ("priority-group", "persistent-watermark", "shared"): SonicCommand(_group_shared),
+    ("priority-group", "persistent-watermark", "headroom"): SonicCommand(_group_headroom),
+    ("priority-group", "drop", "counters"): SonicCommand(_group_drops),
+    ("ecn",): SonicCommand(ecn),
+    ("buffer", "configuration"): SonicCommand(_buffer_configuration),
 }
 
 
@@ -149,7 +156,7 @@ DEFAULT_MS, PORTS_PER_STEP = 200, 32
 """SONiC's own defaults: a step of detection for each 32 ports, restoration twice as long."""
 
 
-def _stats(system: System, call: Call, line: Line) -> None:
+def _stats(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     titles = (
         "QUEUE",
         "STATUS",
@@ -174,14 +181,14 @@ def _stats(system: System, call: Call, line: Line) -> None:
     call.out(columns(titles, rows))
 
 
-def watched_queues(system: System, port: str) -> list[int]:
+def watched_queues(system: SonicSystem, port: str) -> list[int]:
     """Return the queues the watchdog looks after: those of the port's row, once the port has times."""
     row = system.running.get("PFC_WD", {}).get(port, {})
     queues = text(system.running, "PORT_QOS_MAP", port, "pfcwd_sw_enable")
     return [int(queue) for queue in queues.split(",") if queue] if "detection_time" in row else []
 
 
-def _config(system: System, call: Call, line: Line) -> None:
+def _config(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = system.running.get("PFC_WD", {})
     poll = text(system.running, "PFC_WD", "GLOBAL", "POLL_INTERVAL")
     if poll:
@@ -195,9 +202,9 @@ def _config(system: System, call: Call, line: Line) -> None:
     call.out(columns(("PORT", "ACTION", "DETECTION TIME", "RESTORATION TIME"), shown))
 
 
-def _start(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _start(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     if len(line.arguments) < 2:
-        raise UsageError("give ports (or `all`) and a detection time")
+        raise SonicUsageError("give ports (or `all`) and a detection time")
     *ports, detection_ms = line.arguments
     row: Row = {
         "action": line.options.get("--action", line.options.get("-a", "drop")),
@@ -209,7 +216,7 @@ def _start(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
     _write(system, ports, row)
 
 
-def _start_default(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _start_default(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     if text(system.running, "DEVICE_METADATA", "localhost", "default_pfcwd_status") != "enable":
         return
     ports = [name for name in system.running.get("PORT", {}) if _is_lossless(system, name)]
@@ -218,11 +225,11 @@ def _start_default(system: System, call: Call, line: Line) -> None:  # noqa: ARG
     _write(system, ports, row, poll_ms=step_ms)
 
 
-def _is_lossless(system: System, port: str) -> bool:
+def _is_lossless(system: SonicSystem, port: str) -> bool:
     return bool(text(system.running, "PORT_QOS_MAP", port, "pfc_enable"))
 
 
-def _write(system: System, ports: list[str], row: Row, *, poll_ms: int = 0) -> None:
+def _write(system: SonicSystem, ports: list[str], row: Row, *, poll_ms: int = 0) -> None:
     tables = system.edited()
     rows = tables.setdefault("PFC_WD", {})
     for name in ports if ports != ["all"] else list(system.running.get("PORT", {})):
@@ -232,18 +239,18 @@ def _write(system: System, ports: list[str], row: Row, *, poll_ms: int = 0) -> N
     system.write(tables)
 
 
-def _stop(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _stop(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     tables = system.edited()
     rows = tables.get("PFC_WD", {})
     for name in line.arguments or [name for name in rows if name != "GLOBAL"]:
         if rows.pop(name, None) is None:
-            raise UsageError(f"{name} has no watchdog")
+            raise SonicUsageError(f"{name} has no watchdog")
     if not rows:
         tables.pop("PFC_WD", None)
     system.write(tables)
 
 
-def _interval(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _interval(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     tables = system.edited()
     tables.setdefault("PFC_WD", {})["GLOBAL"] = {"POLL_INTERVAL": line.first("poll_interval")}
     system.write(tables)
@@ -253,16 +260,16 @@ _MANY = 1000
 _START_OPTIONS = frozenset({"--action", "-a", "--restoration-time", "-r"})
 
 SHOW: Commands = {
-    ("pfcwd", "stats"): Command(_stats, _MANY),
-    ("pfcwd", "config"): Command(_config, _MANY),
+    ("pfcwd", "stats"): SonicCommand(_stats, _MANY),
+    ("pfcwd", "config"): SonicCommand(_config, _MANY),
 }
 WATCHDOG_COMMANDS: Commands = {
-    ("show", "stats"): Command(_stats, _MANY),
-    ("show", "config"): Command(_config, _MANY),
-    ("start",): Command(_start, _MANY, valued=_START_OPTIONS),
-    ("start_default",): Command(_start_default),
-    ("stop",): Command(_stop, _MANY),
-    ("interval",): Command(_interval, 1),
+    ("show", "stats"): SonicCommand(_stats, _MANY),
+    ("show", "config"): SonicCommand(_config, _MANY),
+    ("start",): SonicCommand(_start, _MANY, valued=_START_OPTIONS),
+    ("start_default",): SonicCommand(_start_default),
+    ("stop",): SonicCommand(_stop, _MANY),
+    ("interval",): SonicCommand(_interval, 1),
 }
 
 
@@ -295,7 +302,7 @@ STATS = {
 }
 
 
-def _show(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _show(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     found = system.running.get("FLEX_COUNTER_TABLE", {})
     rows = []
     for title, group in STATS.items():
@@ -306,19 +313,19 @@ def _show(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
     call.out(columns(("Type", "Interval (in ms)", "Status"), rows, right=False))
 
 
-def _set(groups: tuple[str, ...], leaf: str, value: str = "") -> Command:
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _set(groups: tuple[str, ...], leaf: str, value: str = "") -> SonicCommand:
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         tables = system.edited()
         for group in groups:
             row = tables.setdefault("FLEX_COUNTER_TABLE", {}).setdefault(group, {})
             row[leaf] = value or line.first("poll_interval")
         system.write(tables)
 
-    return Command(action, 0 if value else 1)
+    return SonicCommand(action, 0 if value else 1)
 
 
 def _polling() -> Commands:
-    commands: dict[tuple[str, ...], Command] = {("show",): Command(_show)}
+    commands: dict[tuple[str, ...], SonicCommand] = {("show",): SonicCommand(_show)}
     for word, groups in {**{word: (group,) for word, group in GROUPS.items()}, "watermark": WATERMARKS}.items():
         for status in ("enable", "disable"):
             commands[word, status] = _set(groups, "FLEX_COUNTER_STATUS", status)
@@ -326,30 +333,30 @@ def _polling() -> Commands:
     return commands
 
 
-def _clear(kind: str) -> Command:
-    def action(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _clear(kind: str) -> SonicCommand:
+    def action(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
         system.cleared.note(call.user, kind, system.node.ports())
         call.out("Cleared counters\n")
 
-    return Command(action)
+    return SonicCommand(action)
 
 
-def _clear_watermark(system: System, call: Call, line: Line) -> None:  # noqa: ARG001
+def _clear_watermark(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
     # A watermark is a peak the chip holds: clearing it is done there, for every user.
     system.node.clear_counters()
 
 
-def _ecnconfig(system: System, call: Call, line: Line) -> None:
+def _ecnconfig(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     changes = {leaf: line.options[option] for option, leaf in THRESHOLDS.items() if option in line.options}
     if line.has("-l", "--list"):
         ecn(system, call, line)
         return
     name = line.options.get("-p", line.options.get("--profile"))
     if name is None or not changes:
-        raise UsageError("give -l, or -p with a threshold")
+        raise SonicUsageError("give -l, or -p with a threshold")
     tables = system.edited()
     if name not in tables.get("WRED_PROFILE", {}):
-        raise UsageError(f"{name} is no profile")
+        raise SonicUsageError(f"{name} is no profile")
     tables["WRED_PROFILE"][name].update(changes)
     system.write(tables)
 
@@ -366,10 +373,10 @@ CLEAR: Commands = {
     ("pfccounters",): _clear("pfc"),
     ("queuecounters",): _clear("queue"),
     ("priority-group", "drop", "counters"): _clear("group"),
-    ("queue", "watermark", "unicast"): Command(_clear_watermark),
-    ("priority-group", "watermark", "shared"): Command(_clear_watermark),
-    ("priority-group", "watermark", "headroom"): Command(_clear_watermark),
+    ("queue", "watermark", "unicast"): SonicCommand(_clear_watermark),
+    ("priority-group", "watermark", "shared"): SonicCommand(_clear_watermark),
+    ("priority-group", "watermark", "headroom"): SonicCommand(_clear_watermark),
 }
 ECNCONFIG: Commands = {
-    (): Command(_ecnconfig, 0, frozenset({"-l", "--list"}), frozenset({"-p", "--profile", *THRESHOLDS})),
+    (): SonicCommand(_ecnconfig, 0, frozenset({"-l", "--list"}), frozenset({"-p", "--profile", *THRESHOLDS})),
 }

@@ -13,7 +13,7 @@ from netkit.lab.state import (
     QosState,
     SchedulerState,
     SnmpState,
-    SnmpUser,
+    SnmpV3User,
     SwitchState,
     VlanState,
     WatchdogState,
@@ -156,14 +156,14 @@ OWN_FILE_MODES = frozenset({"split", "split-unified"})
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SonicDeclaredState:
     """A switch's state, and the ports on which SONiC keeps IPv6 off: routed ones without any address."""
 
     state: SwitchState
     ports_without_ipv6: frozenset[str]
 
 
-def told(tables: View, frr_conf: str, branch: int) -> Told:
+def told(tables: View, frr_conf: str, branch: int) -> SonicDeclaredState:
     """Return what valid tables and the frr.conf beside them tell a switch to be."""
     hostname = text(tables, "DEVICE_METADATA", "localhost", "hostname", DEFAULT_HOSTNAME)
     vlan_of = {parts(key)[1]: _vlan_number(parts(key)[0]) for key in tables.get("VLAN_MEMBER", {})}
@@ -181,7 +181,7 @@ def told(tables: View, frr_conf: str, branch: int) -> Told:
         has_lldp=text(tables, "FEATURE", "lldp", "state", "enabled") == "enabled",
     )
     without = frozenset(port.name for port in ports if not port.access_vlan and not _has_ipv6(tables, port))
-    return Told(state, without)
+    return SonicDeclaredState(state, without)
 
 
 def _port(tables: View, name: str, vlan: int) -> PortState:
@@ -249,7 +249,7 @@ def _gnmi(tables: View, branch: int) -> GnmiState | None:
 
 def _snmp(tables: View) -> SnmpState | None:
     users = tuple(
-        SnmpUser(name, str(row["SNMP_USER_AUTH_PASSWORD"]), str(row["SNMP_USER_ENCRYPTION_PASSWORD"]))
+        SnmpV3User(name, str(row["SNMP_USER_AUTH_PASSWORD"]), str(row["SNMP_USER_ENCRYPTION_PASSWORD"]))
         for name, row in sorted(tables.get("SNMP_USER", {}).items())
         if row["SNMP_USER_TYPE"] == "Priv"
     )

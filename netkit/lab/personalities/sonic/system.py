@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from netkit.design.fabric import Switch
-from netkit.lab.node import Node, RefusedError
+from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic import flash
 from netkit.lab.personalities.sonic.counters import Cleared, Rates
-from netkit.lab.personalities.sonic.flash import CONFIG, Flash
+from netkit.lab.personalities.sonic.flash import CONFIG, SonicFlash
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
-from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, Told, told
+from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, told
 from netkit.lab.personalities.sonic.tables import Table, Tables, Value, parse, text
-from netkit.lab.personalities.sonic.updater import Change, Permissions, change, patched, permissions
+from netkit.lab.personalities.sonic.updater import Permissions, UpdaterChange, change, patched, permissions
 from netkit.lab.personalities.sonic.validate import refuse_invalid
 from netkit.lab.personality import Personality
 
@@ -32,7 +32,7 @@ Taken = tuple[Tables, str, dict[str, Value | None]]
 """What runs: tables, the text FRR was brought to, and what containers read when they started."""
 
 
-class System(Personality):
+class SonicSystem(Personality):
     """What the commands of a switch act on. Its faults are set from outside."""
 
     fail_apply_quietly = False
@@ -49,7 +49,7 @@ class System(Personality):
         assert isinstance(node.device, Switch)  # noqa: S101
         self.switch = node.device
         self.branch = branch_of(self.switch.version)
-        self.flash = Flash(node)
+        self.flash = SonicFlash(node)
         self.running: Tables = {}
         self.frr_conf = ""
         self.cleared = Cleared()
@@ -72,12 +72,12 @@ class System(Personality):
         """Make rendered files the saved configuration."""
         strange = set(files) - TAKEN_FILES - FIRST_BOOT_FILES
         if strange:
-            raise RefusedError(f"SONiC knows no file {', '.join(sorted(strange))}")
+            raise ConfigRefusedError(f"SONiC knows no file {', '.join(sorted(strange))}")
         tables = parse(files.get("config_db.json", "{}"))
         refuse_invalid(tables, self.schema)
         has_own_file = text(tables, "DEVICE_METADATA", "localhost", "docker_routing_config_mode") in OWN_FILE_MODES
         if has_own_file != ("frr.conf" in files):
-            raise RefusedError("frr.conf belongs to split mode, and only there it is needed")
+            raise ConfigRefusedError("frr.conf belongs to split mode, and only there it is needed")
         self.flash.install(files)
 
     def boot(self) -> None:
@@ -131,17 +131,17 @@ class System(Personality):
         """Return a copy of the running tables to edit."""
         return copy.deepcopy(self.running)
 
-    def planned(self, intended: Tables) -> Change:
+    def planned(self, intended: Tables) -> UpdaterChange:
         """Return how the updater would go to tables, or raise RefusedError."""
         return change(self.running, intended, self.schema, self.permissions)
 
-    def apply(self, planned: Change) -> bool:
+    def apply(self, planned: UpdaterChange) -> bool:
         """Do what the updater planned; returns whether it took effect."""
         time.sleep(self.step_delay_s * len(planned.steps))
         if self.fail_after_steps is not None and self.fail_after_steps < len(planned.steps):
             done = [step.as_json() for step in planned.steps[: self.fail_after_steps]]
             self.write(patched(self.running, done))
-            raise RefusedError("After applying patch to config, there are still some parts not updated")
+            raise ConfigRefusedError("After applying patch to config, there are still some parts not updated")
         if self.fail_apply_quietly or not planned.steps:
             return not planned.steps
         if planned.flapping_ports:
@@ -161,13 +161,13 @@ class System(Personality):
         """Become what the switch is told; what cannot be done leaves it as it was, in all of its parts."""
         try:
             self._realise(self._told())
-        except RefusedError:
+        except ConfigRefusedError:
             self.running, self.frr_conf, self._started = before
             if self.running:
                 self._realise(self._told())
             raise
 
-    def _told(self) -> Told:
+    def _told(self) -> SonicDeclaredState:
         metadata = {**self.running.get("DEVICE_METADATA", {}).get("localhost", {})}
         for leaf, value in self._started.items():
             metadata.pop(leaf, None)
@@ -184,7 +184,7 @@ class System(Personality):
         self._realise(_with_ports_down(self._told(), ports, frozenset(ports) - frozenset(stay)))
         time.sleep(DOWN_S)
 
-    def _realise(self, found: Told) -> None:
+    def _realise(self, found: SonicDeclaredState) -> None:
         self.node.realise(found.state)
         settings = {name: name in found.ports_without_ipv6 for name in self.node.kernel_names}
         if self._without_ipv6 is not None:
@@ -197,7 +197,7 @@ class System(Personality):
         self._without_ipv6 = found.ports_without_ipv6
 
 
-def _with_ports_down(found: Told, names: Iterable[str], gone: frozenset[str]) -> Told:
+def _with_ports_down(found: SonicDeclaredState, names: Iterable[str], gone: frozenset[str]) -> SonicDeclaredState:
     shut = frozenset(names)
     lines = found.state.frr.splitlines(keepends=True)
     frr = "".join(line for line in lines if not gone.intersection(line.split()[1:2] if "neighbor" in line else ()))

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 
 Value = str | list[str]
 Row = dict[str, Value]
@@ -26,18 +26,18 @@ def parse_json(text: str, name: str) -> object:
     try:
         found: object = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"{name} is not valid JSON: {error}") from error
+        raise ConfigRefusedError(f"{name} is not valid JSON: {error}") from error
     return found
 
 
 def shaped(found: object, name: str) -> Tables:
     """Return parsed JSON as tables, or refuse what has another shape."""
     if not isinstance(found, dict):
-        raise RefusedError(f"{name}: expected an object of tables")
+        raise ConfigRefusedError(f"{name}: expected an object of tables")
     tables: Tables = {}
     for table, rows in found.items():
         if not isinstance(rows, dict):
-            raise RefusedError(f"{name}: {table}: expected an object of rows")
+            raise ConfigRefusedError(f"{name}: {table}: expected an object of rows")
         tables[table] = {key: _row(f"{name}: {table}{SEPARATOR}{key}", row) for key, row in rows.items()}
     return tables
 
@@ -87,7 +87,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 def _row(where: str, row: object) -> Row:
     if not isinstance(row, dict):
-        raise RefusedError(f"{where}: expected an object of fields")
+        raise ConfigRefusedError(f"{where}: expected an object of fields")
     return {leaf: _value(f"{where}: {leaf}", value) for leaf, value in row.items()}
 
 
@@ -96,4 +96,4 @@ def _value(where: str, value: object) -> Value:
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return [str(item) for item in value]
-    raise RefusedError(f"{where}: every value is a text or a list of texts, and this is neither")
+    raise ConfigRefusedError(f"{where}: every value is a text or a list of texts, and this is neither")

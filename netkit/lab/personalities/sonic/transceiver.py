@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from netkit.lab.personalities.sonic.command_line import Command, Commands, Line, columns
+from netkit.lab.personalities.sonic.command_line import Commands, SonicArguments, SonicCommand, columns
 from netkit.lab.personalities.sonic.show_commands import chosen
-from netkit.lab.personalities.sonic.system import System
+from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import text
 from netkit.lab.personality import Call
-from netkit.lab.reading import Limits, ModuleReading, PortReading
+from netkit.lab.reading import ModuleReading, ModuleThresholds, PortReading
 
 LANES = 8
 NOT_READ = "N/A"
@@ -77,7 +77,7 @@ def _thresholds(module: ModuleReading) -> Iterator[tuple[str, str]]:
             yield f"{name}{suffix}", NOT_READ if limits is None else str(getattr(limits, attribute))
 
 
-def limits_of(module: ModuleReading) -> Mapping[str, Limits | None]:
+def limits_of(module: ModuleReading) -> Mapping[str, ModuleThresholds | None]:
     """Return a module's own limits by what they are on."""
     return {
         "rxpower": module.rx_limits,
@@ -136,7 +136,7 @@ LIMIT_WORDS = {
 }
 
 
-def _eeprom(system: System, call: Call, line: Line) -> None:
+def _eeprom(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     for name, module in _modules(system, line):
         if module is None:
             call.out(f"{name}: SFP EEPROM Not detected\n\n")
@@ -149,12 +149,12 @@ def _eeprom(system: System, call: Call, line: Line) -> None:
         call.out("\n")
 
 
-def _modules(system: System, line: Line) -> Iterator[tuple[str, ModuleReading | None]]:
+def _modules(system: SonicSystem, line: SonicArguments) -> Iterator[tuple[str, ModuleReading | None]]:
     found = {reading.name: module_of(system, reading) for reading in system.node.ports()}
     yield from ((name, found.get(name)) for name in chosen(system, line))
 
 
-def module_of(system: System, reading: PortReading) -> ModuleReading | None:
+def module_of(system: SonicSystem, reading: PortReading) -> ModuleReading | None:
     """Return the module of a port; the daemon finds its cage by the port's index alone."""
     return reading.module if text(system.running, "PORT", reading.name, "index") else None
 
@@ -191,12 +191,12 @@ def _limits(names: dict[str, tuple[str, str]], limits: Fields) -> Iterator[str]:
                 yield f"{INDENT * 2}{title + word:<{len(title) + 11}}: {value}{unit}"
 
 
-def _presence(system: System, call: Call, line: Line) -> None:
+def _presence(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     rows = [(name, "Present" if module else "Not present") for name, module in _modules(system, line)]
     call.out(columns(("Port", "Presence"), rows, right=False))
 
 
-def _status(system: System, call: Call, line: Line) -> None:
+def _status(system: SonicSystem, call: Call, line: SonicArguments) -> None:
     for name, module in _modules(system, line):
         if module is None:
             call.out(f"{name}: Transceiver status info not applicable\n\n")
@@ -213,7 +213,7 @@ def _status(system: System, call: Call, line: Line) -> None:
 
 
 TRANSCEIVER_COMMANDS: Commands = {
-    ("interfaces", "transceiver", "eeprom"): Command(_eeprom, 1, frozenset({"-d", "--dom"})),
-    ("interfaces", "transceiver", "presence"): Command(_presence, 1),
-    ("interfaces", "transceiver", "status"): Command(_status, 1),
+    ("interfaces", "transceiver", "eeprom"): SonicCommand(_eeprom, 1, frozenset({"-d", "--dom"})),
+    ("interfaces", "transceiver", "presence"): SonicCommand(_presence, 1),
+    ("interfaces", "transceiver", "status"): SonicCommand(_status, 1),
 }

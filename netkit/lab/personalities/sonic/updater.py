@@ -12,7 +12,7 @@ import jsonpatch
 import jsonpointer
 import yaml
 
-from netkit.lab.node import RefusedError
+from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.sonic.schema import FOREVER, Schema
 from netkit.lab.personalities.sonic.tables import (
     Row,
@@ -32,7 +32,7 @@ Operation = Literal["add", "remove", "replace"]
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class UpdaterEdit:
     """One operation on a table, a row of it, or a leaf of that; names it does not reach are empty."""
 
     operation: Operation
@@ -58,42 +58,42 @@ class Edit:
         return entry if self.operation == "remove" else {**entry, "value": self.value}
 
 
-def difference(running: View, intended: View) -> list[Edit]:
+def difference(running: View, intended: View) -> list[UpdaterEdit]:
     """Return what turns the one into the other."""
     return [edit for table in sorted({*running, *intended}) for edit in _table_edits(running, intended, table)]
 
 
-def _table_edits(running: View, intended: View, table: str) -> Iterator[Edit]:
+def _table_edits(running: View, intended: View, table: str) -> Iterator[UpdaterEdit]:
     if table not in intended:
-        yield Edit("remove", table)
+        yield UpdaterEdit("remove", table)
     elif table not in running:
-        yield Edit("add", table, value={key: dict(row) for key, row in intended[table].items()})
+        yield UpdaterEdit("add", table, value={key: dict(row) for key, row in intended[table].items()})
     else:
         before, after = running[table], intended[table]
         for key in sorted({*before, *after}, key=natural):
             if key not in after:
-                yield Edit("remove", table, key)
+                yield UpdaterEdit("remove", table, key)
             elif key not in before:
-                yield Edit("add", table, key, value=dict(after[key]))
+                yield UpdaterEdit("add", table, key, value=dict(after[key]))
             else:
                 yield from _leaf_edits(table, key, dict(before[key]), dict(after[key]))
 
 
-def _leaf_edits(table: str, key: str, before: Row, after: Row) -> Iterator[Edit]:
+def _leaf_edits(table: str, key: str, before: Row, after: Row) -> Iterator[UpdaterEdit]:
     for leaf in sorted({*before, *after}):
         if leaf not in after:
-            yield Edit("remove", table, key, leaf)
+            yield UpdaterEdit("remove", table, key, leaf)
         elif leaf not in before:
-            yield Edit("add", table, key, leaf, after[leaf])
+            yield UpdaterEdit("add", table, key, leaf, after[leaf])
         elif before[leaf] != after[leaf]:
-            yield Edit("replace", table, key, leaf, after[leaf])
+            yield UpdaterEdit("replace", table, key, leaf, after[leaf])
 
 
 def read(text: str) -> list[dict[str, object]]:
     """Return the operations of a patch, or say why it is none."""
     found = parse_json(text, "the patch")
     if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
-        raise RefusedError("the patch: expected a list of operations")
+        raise ConfigRefusedError("the patch: expected a list of operations")
     return found
 
 
@@ -102,7 +102,7 @@ def patched(running: View, operations: list[dict[str, object]]) -> Tables:
     try:
         result: object = jsonpatch.JsonPatch(operations).apply(ordered(running), in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, KeyError, TypeError, ValueError) as error:
-        raise RefusedError(f"{type(error).__name__}: {error}") from error
+        raise ConfigRefusedError(f"{type(error).__name__}: {error}") from error
     return shaped(result, "the patched configuration")
 
 
@@ -110,7 +110,7 @@ FILE = Path(__file__).parent / "data" / "updater.yaml"
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class UpdaterRule:
     """Operations on paths of one pattern."""
 
     path: re.Pattern[str]
@@ -119,7 +119,7 @@ class Rule:
     is_for_any: bool = False
     """Whether it holds for models that are not listed, too."""
 
-    def names(self, edit: Edit) -> bool:
+    def names(self, edit: UpdaterEdit) -> bool:
         """Whether an edit is one of those meant."""
         return edit.operation in self.operations and self.path.fullmatch(edit.path) is not None
 
@@ -129,12 +129,12 @@ class Permissions:
     """The updater's rules for one branch and model."""
 
     is_listed: bool
-    guarded: Mapping[str, tuple[Rule, ...]]
-    forbidden: tuple[Rule, ...]
+    guarded: Mapping[str, tuple[UpdaterRule, ...]]
+    forbidden: tuple[UpdaterRule, ...]
     flapping: frozenset[str]
     create_only: tuple[re.Pattern[str], ...]
 
-    def refusals(self, edits: Iterable[Edit]) -> Iterator[str]:
+    def refusals(self, edits: Iterable[UpdaterEdit]) -> Iterator[str]:
         """Yield why edits are not permitted."""
         for edit in edits:
             found = next((rule for rule in self.forbidden if rule.names(edit)), None)
@@ -143,15 +143,15 @@ class Permissions:
             elif edit.table in self.guarded and not self._is_allowed(edit):
                 yield f"Modification of {edit.path} ({edit.operation}) is illegal- validating function returned False"
 
-    def flaps(self, edit: Edit) -> bool:
+    def flaps(self, edit: UpdaterEdit) -> bool:
         """Whether the port of an edit must be down for it."""
         return edit.table in self.flapping and edit.port.startswith("Ethernet")
 
-    def recreates(self, edit: Edit) -> bool:
+    def recreates(self, edit: UpdaterEdit) -> bool:
         """Whether an edit takes its whole row with it."""
         return any(pattern.fullmatch(edit.path) for pattern in self.create_only)
 
-    def _is_allowed(self, edit: Edit) -> bool:
+    def _is_allowed(self, edit: UpdaterEdit) -> bool:
         return any(rule.names(edit) and (self.is_listed or rule.is_for_any) for rule in self.guarded[edit.table])
 
 
@@ -174,17 +174,17 @@ def permissions(branch: int, hwsku: str) -> Permissions:
     )
 
 
-def _rule(entry: Mapping[str, Any]) -> Rule:
+def _rule(entry: Mapping[str, Any]) -> UpdaterRule:
     operations, is_for_any = frozenset(entry["operations"]), bool(entry.get("any"))
-    return Rule(re.compile(entry["path"]), operations, entry.get("reason", ""), is_for_any)
+    return UpdaterRule(re.compile(entry["path"]), operations, entry.get("reason", ""), is_for_any)
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class UpdaterChange:
     """A change the updater makes: to what, step by step, and the ports it shuts on the way."""
 
     intended: Tables
-    steps: tuple[Edit, ...]
+    steps: tuple[UpdaterEdit, ...]
     flapping_ports: tuple[str, ...]
 
     def lines(self) -> Iterator[str]:
@@ -192,14 +192,14 @@ class Change:
         yield from (json.dumps([step.as_json()]) for step in self.steps)
 
 
-def change(running: View, intended: Tables, schema: Schema, permissions: Permissions) -> Change:
+def change(running: View, intended: Tables, schema: Schema, permissions: Permissions) -> UpdaterChange:
     """Return how the updater goes from one state to the other, or raise RefusedError with why it does not."""
     _refuse("The running config is invalid, which blocks every patch:", problems(running, schema))
     _refuse("Given patch will produce invalid config:", _target_problems(intended, schema))
     edits = difference(running, intended)
     _refuse("Given patch is not permitted:", list(permissions.refusals(edits)))
     ports = _ports_to_shut(running, intended, edits, permissions)
-    return Change(intended, tuple(_steps(intended, edits, ports, schema, permissions)), ports)
+    return UpdaterChange(intended, tuple(_steps(intended, edits, ports, schema, permissions)), ports)
 
 
 def _target_problems(intended: Tables, schema: Schema) -> list[str]:
@@ -211,10 +211,12 @@ def _target_problems(intended: Tables, schema: Schema) -> list[str]:
 
 def _refuse(headline: str, found: list[str]) -> None:
     if found:
-        raise RefusedError("\n".join([headline, *found]))
+        raise ConfigRefusedError("\n".join([headline, *found]))
 
 
-def _ports_to_shut(running: View, intended: View, edits: Iterable[Edit], permissions: Permissions) -> tuple[str, ...]:
+def _ports_to_shut(
+    running: View, intended: View, edits: Iterable[UpdaterEdit], permissions: Permissions
+) -> tuple[str, ...]:
     """Return the ports that are up before and after, and have a row that changes only while they are down."""
     found: dict[str, None] = {}
     for edit in edits:
@@ -224,7 +226,7 @@ def _ports_to_shut(running: View, intended: View, edits: Iterable[Edit], permiss
     return tuple(found)
 
 
-def _ports_of(running: View, intended: View, edit: Edit) -> Iterator[str]:
+def _ports_of(running: View, intended: View, edit: UpdaterEdit) -> Iterator[str]:
     if edit.key:
         yield edit.port
     else:
@@ -237,10 +239,10 @@ def _is_up(tables: View, port: str) -> bool:
 
 
 def _steps(
-    intended: View, edits: list[Edit], ports: tuple[str, ...], schema: Schema, permissions: Permissions
-) -> Iterator[Edit]:
+    intended: View, edits: list[UpdaterEdit], ports: tuple[str, ...], schema: Schema, permissions: Permissions
+) -> Iterator[UpdaterEdit]:
     """Yield the steps in order: a row comes before what names it, and goes after it."""
-    yield from (Edit("replace", "PORT", port, "admin_status", "down") for port in ports)
+    yield from (UpdaterEdit("replace", "PORT", port, "admin_status", "down") for port in ports)
     whole = list(_with_recreated_rows(intended, edits, permissions))
     removals = sorted(
         (edit for edit in whole if _takes_rows(edit, intended)), key=lambda edit: -schema.depths[edit.table]
@@ -252,20 +254,22 @@ def _steps(
     yield from (edit for edit in removals if edit.table not in schema.named)
     yield from others
     yield from (edit for edit in removals if edit.table in schema.named)
-    yield from (Edit("replace", "PORT", port, "admin_status", "up") for port in ports)
+    yield from (UpdaterEdit("replace", "PORT", port, "admin_status", "up") for port in ports)
 
 
-def _takes_rows(edit: Edit, intended: View) -> bool:
+def _takes_rows(edit: UpdaterEdit, intended: View) -> bool:
     """Whether rows go for good; one that is created anew stays where its change stands."""
     return edit.operation == "remove" and not edit.leaf and edit.key not in intended.get(edit.table, {})
 
 
-def _with_recreated_rows(intended: View, edits: Iterable[Edit], permissions: Permissions) -> Iterator[Edit]:
+def _with_recreated_rows(
+    intended: View, edits: Iterable[UpdaterEdit], permissions: Permissions
+) -> Iterator[UpdaterEdit]:
     recreated: set[tuple[str, str]] = set()
     found = list(edits)
     for edit in found:
         if permissions.recreates(edit) and (edit.table, edit.key) not in recreated:
             recreated.add((edit.table, edit.key))
-            yield Edit("remove", edit.table, edit.key)
-            yield Edit("add", edit.table, edit.key, value=dict(intended[edit.table][edit.key]))
+            yield UpdaterEdit("remove", edit.table, edit.key)
+            yield UpdaterEdit("add", edit.table, edit.key, value=dict(intended[edit.table][edit.key]))
     yield from (edit for edit in found if (edit.table, edit.key) not in recreated)

@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from netkit.lab.node import RefusedError
-from netkit.lab.personalities.sonic.schema import Form, Kind, Rows, Schema
+from netkit.lab.node import ConfigRefusedError
+from netkit.lab.personalities.sonic.schema import Form, Rows, Schema, SonicValueKind
 from netkit.lab.personalities.sonic.tables import Row, Tables, View, parts, text
 
 COLORS = ("green", "yellow", "red")
@@ -133,7 +133,7 @@ def refuse_invalid(tables: Tables, schema: Schema) -> None:
     found = problems(tables, schema)
     if found:
         left_out = [f"and {len(found) - LONGEST_LIST} more"] if len(found) > LONGEST_LIST else []
-        raise RefusedError("\n".join([*found[:LONGEST_LIST], *left_out]))
+        raise ConfigRefusedError("\n".join([*found[:LONGEST_LIST], *left_out]))
 
 
 def problems(tables: View, schema: Schema) -> list[str]:
@@ -183,7 +183,7 @@ def _row_problems(form: Form, key: str, row: Row, rows: Rows) -> Iterator[str]:
     yield from (f"{name} is missing" for name, leaf in form.leaves.items() if leaf.is_mandatory and name not in row)
 
 
-def _pair_problems(pairs: tuple[Kind, Kind], row: Row, rows: Rows) -> Iterator[str]:
+def _pair_problems(pairs: tuple[SonicValueKind, SonicValueKind], row: Row, rows: Rows) -> Iterator[str]:
     names, values = pairs
     if not row:
         yield "needs at least one pair"

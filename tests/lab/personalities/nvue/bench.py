@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.lab.node import Done, RefusedError
+from netkit.lab.node import ConfigRefusedError, ProgramResult
 from netkit.lab.personalities.nvue.switch import Nvue
 from netkit.lab.reading import (
     BufferReading,
     FecReading,
     LaneReading,
-    Limits,
     ModuleReading,
+    ModuleThresholds,
     NicReading,
     PortReading,
     PriorityReading,
@@ -56,7 +56,7 @@ class RecordingNode:
 
     def realise(self, state: SwitchState) -> None:
         if self.refusal and state.frr != self.told[-1].frr:
-            raise RefusedError(self.refusal)
+            raise ConfigRefusedError(self.refusal)
         self.told.append(state)
 
     def ports(self) -> tuple[PortReading, ...]:
@@ -75,8 +75,8 @@ class RecordingNode:
     def vty(self, command: str, daemon: str = "bgpd") -> str:
         return self.answers.get(f"{daemon}: {command}", "{}")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:  # noqa: ARG002
-        return Done(0, self.answers.get(" ".join(command), ""), "")
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:  # noqa: ARG002
+        return ProgramResult(0, self.answers.get(" ".join(command), ""), "")
 
     def clear_counters(self, port: str = "") -> None:
         self.cleared.append(port)
@@ -137,11 +137,11 @@ def module(first_lane: int = 5) -> ModuleReading:
         temperature_c=45.5,
         voltage_v=3.3,
         lanes=(LaneReading(-2.0, 1.0, 75.25), LaneReading(-8.5, 1.0, 75.25)),
-        temperature_limits=Limits(-5.0, 0.0, 70.0, 75.0),
-        voltage_limits=Limits(3.0, 3.1, 3.5, 3.6),
-        rx_limits=Limits(-10.0, -8.0, 4.0, 5.0),
-        tx_limits=Limits(-10.0, -8.0, 4.0, 5.0),
-        bias_limits=Limits(30.0, 40.0, 100.0, 110.0),
+        temperature_limits=ModuleThresholds(-5.0, 0.0, 70.0, 75.0),
+        voltage_limits=ModuleThresholds(3.0, 3.1, 3.5, 3.6),
+        rx_limits=ModuleThresholds(-10.0, -8.0, 4.0, 5.0),
+        tx_limits=ModuleThresholds(-10.0, -8.0, 4.0, 5.0),
+        bias_limits=ModuleThresholds(30.0, 40.0, 100.0, 110.0),
         first_lane=first_lane,
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from netkit.design import Fabric
 from netkit.design.fabric import Host, Switch
-from netkit.lab.node import Done
+from netkit.lab.node import ProgramResult
 from netkit.lab.personalities.sonic import PERSONALITY
 from netkit.lab.reading import NicReading, PortReading
 from netkit.lab.state import SwitchState
@@ -32,7 +32,7 @@ class Recorder:
     states: list[SwitchState] = field(default_factory=list)
     commands: list[tuple[str, ...]] = field(default_factory=list)
     cleared: list[str] = field(default_factory=list)
-    answers: dict[tuple[str, ...], Done] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], ProgramResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         assert isinstance(self.device, Switch)
@@ -44,9 +44,9 @@ class Recorder:
     def file(self, path: str) -> Path:
         return self.folder / "root" / path.lstrip("/")
 
-    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> Done:  # noqa: ARG002
+    def run(self, *command: str, stdin: str = "", timeout_s: float = 60) -> ProgramResult:  # noqa: ARG002
         self.commands.append(command)
-        return self.answers.get(command, Done(0, "", ""))
+        return self.answers.get(command, ProgramResult(0, "", ""))
 
     def spawn(self, name: str, *command: str) -> None:
         self.commands.append((name, *command))

@@ -5,7 +5,7 @@ from typing import Any
 
 from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.commands import Captured
-from netkit.lab.personalities.eos.reply import CommandError, Data, Reply
+from netkit.lab.personalities.eos.reply import Data, EosCommandError, EosReply
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
 DETAIL, SUMMARY = "show bgp neighbors json", "show bgp ipv4 unicast summary json"
@@ -20,7 +20,7 @@ class Neighbors:
         self.lens = lens
         found = routing.running_bgp(lens.config)
         if found is None:
-            raise CommandError("BGP inactive")
+            raise EosCommandError("BGP inactive")
         self.asn, self.section = found
         self.summary = lens.bgp(SUMMARY)
         self.detail = lens.bgp(DETAIL)
@@ -54,7 +54,7 @@ def _text(peers: Mapping[str, Mapping[str, Any]], asn_key: str) -> str:
     return table(("Neighbor", "AS", "State", "Description"), rows)
 
 
-def summary(lens: Lens, _: Captured) -> Reply:
+def summary(lens: Lens, _: Captured) -> EosReply:
     """Show one entry per neighbour and address family."""
     neighbors = Neighbors(lens)
     peers: dict[str, Any] = {}
@@ -67,10 +67,10 @@ def summary(lens: Lens, _: Captured) -> Reply:
             "peerAsn": str(detail.get("remoteAs", "")),
             "ipv4Unicast": {**family, "nlrisReceived": received, "nlrisAccepted": received},
         }
-    return Reply(_vrf(neighbors, peers), _text(peers, "peerAsn"))
+    return EosReply(_vrf(neighbors, peers), _text(peers, "peerAsn"))
 
 
-def ip_summary(lens: Lens, _: Captured) -> Reply:
+def ip_summary(lens: Lens, _: Captured) -> EosReply:
     """Show the neighbours that carry IPv4, those reached over IPv6 among them."""
     neighbors = Neighbors(lens)
     drained = routing.drained_ports(lens.config, lens.machine.ports)
@@ -91,35 +91,35 @@ def ip_summary(lens: Lens, _: Captured) -> Reply:
             "peerState": detail.get("bgpState", "Idle"),
             "description": _description(neighbors, detail),
         }
-    return Reply(_vrf(neighbors, peers), _text(peers, "asn"))
+    return EosReply(_vrf(neighbors, peers), _text(peers, "asn"))
 
 
-def ipv6_summary(lens: Lens, _: Captured) -> Reply:
+def ipv6_summary(lens: Lens, _: Captured) -> EosReply:
     """Show the neighbours that carry IPv6: none."""
     neighbors = Neighbors(lens)
-    return Reply(_vrf(neighbors, {}), _text({}, "asn"))
+    return EosReply(_vrf(neighbors, {}), _text({}, "asn"))
 
 
-def all_neighbors(lens: Lens, _: Captured) -> Reply:
+def all_neighbors(lens: Lens, _: Captured) -> EosReply:
     """Show the neighbours one by one. Before a neighbour is found it has a port and no address."""
     neighbors = Neighbors(lens)
     peers = [_peer(neighbors, *one) for one in neighbors.each()]
     rows = [(one["ifName"], one.get("peerAddress", ""), one["asn"], one["state"]) for one in peers]
     text = table(("Interface", "Neighbor", "AS", "State"), rows)
-    return Reply({"vrfs": {"default": {"peerList": peers}}}, text)
+    return EosReply({"vrfs": {"default": {"peerList": peers}}}, text)
 
 
-def found_neighbors(lens: Lens, captured: Captured) -> Reply:
+def found_neighbors(lens: Lens, captured: Captured) -> EosReply:
     """Show the neighbours that have an address, as the commands of one address family do."""
     shown = all_neighbors(lens, captured)
     peers = (shown.data or {})["vrfs"]["default"]["peerList"]
-    return Reply({"vrfs": {"default": {"peerList": [one for one in peers if "peerAddress" in one]}}}, shown.text)
+    return EosReply({"vrfs": {"default": {"peerList": [one for one in peers if "peerAddress" in one]}}}, shown.text)
 
 
-def no_neighbors(lens: Lens, _: Captured) -> Reply:
+def no_neighbors(lens: Lens, _: Captured) -> EosReply:
     """Show the neighbours with an IPv4 address: none."""
     Neighbors(lens)
-    return Reply({"vrfs": {"default": {"peerList": []}}})
+    return EosReply({"vrfs": {"default": {"peerList": []}}})
 
 
 def _peer(neighbors: Neighbors, port: str, short: Mapping[str, Any], detail: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _description(neighbors: Neighbors, detail: Mapping[str, Any]) -> str:
     return neighbors.section.word("neighbor", str(detail.get("peerGroup", "")), "description")
 
 
-def bfd(lens: Lens, _: Captured) -> Reply:
+def bfd(lens: Lens, _: Captured) -> EosReply:
     """Show BFD sessions, by the neighbour's address without its port."""
     shown: dict[str, Any] = {}
     for one in lens.bfd():
@@ -181,7 +181,7 @@ def bfd(lens: Lens, _: Captured) -> Reply:
         }
     rows = [(peer, port, at["status"]) for peer, one in shown.items() for port, at in one["peerStats"].items()]
     data = {"vrfs": {"default": {"ipv4Neighbors": {}, "ipv6Neighbors": shown}}}
-    return Reply(data, table(("DstAddr", "Interface", "State"), rows))
+    return EosReply(data, table(("DstAddr", "Interface", "State"), rows))
 
 
 BGP_VIEWS = (
@@ -204,7 +204,7 @@ KINDS = {"bgp": "eBGP", "connected": "connected", "static": "static", "local": "
 LOOPBACKS = {"lo": "Loopback0"}
 
 
-def routes(lens: Lens, _: Captured) -> Reply:
+def routes(lens: Lens, _: Captured) -> EosReply:
     """Show the routes that are chosen; one that only keeps packets from going in circles leads nowhere."""
     shown = {
         prefix: _route(lens, one)
@@ -224,7 +224,7 @@ def routes(lens: Lens, _: Captured) -> Reply:
         for prefix, one in shown.items()
         for via in one["vias"]
     ]
-    return Reply({"vrfs": {"default": vrf}}, table(("Prefix", "Source", "Via", "Interface"), rows))
+    return EosReply({"vrfs": {"default": vrf}}, table(("Prefix", "Source", "Via", "Interface"), rows))
 
 
 def _route(lens: Lens, found: Mapping[str, Any]) -> dict[str, Any]:

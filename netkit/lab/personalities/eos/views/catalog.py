@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from netkit.lab.personalities.eos.commands import Captured, closest
-from netkit.lab.personalities.eos.reply import Reply, invalid
+from netkit.lab.personalities.eos.reply import EosReply, invalid
 from netkit.lab.personalities.eos.views import bgp, interfaces, neighbors, optics, queues, services, system
 from netkit.lab.personalities.eos.views.lens import Lens
 
-Show = Callable[[Lens, Captured], Reply]
+Show = Callable[[Lens, Captured], EosReply]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EosView:
     """One show command."""
 
     form: str
@@ -35,10 +35,10 @@ FORMS: tuple[tuple[str, Show], ...] = tuple(
     sorted((one for table in TABLES for one in table), key=lambda one: one[0].count("<"))
 )
 """Forms that take any word come behind those that say which."""
-VIEWS: tuple[View, ...] = tuple(View(form, show) for form, show in FORMS)
+VIEWS: tuple[EosView, ...] = tuple(EosView(form, show) for form, show in FORMS)
 
 
-def show(lens: Lens, words: Sequence[str]) -> Reply:
+def show(lens: Lens, words: Sequence[str]) -> EosReply:
     """Answer a show command."""
     found = closest(VIEWS, words)
     if isinstance(found, int):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from netkit.lab.personalities.eos.commands import Captured
-from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.switch_state import access_vlan, is_routed, is_vlan
 from netkit.lab.personalities.eos.views.lens import Lens, table
 from netkit.lab.reading import PortReading
@@ -31,7 +31,7 @@ def description(lens: Lens, port: str) -> str:
     return lens.section(port).word("description")
 
 
-def status(lens: Lens, captured: Captured) -> Reply:
+def status(lens: Lens, captured: Captured) -> EosReply:
     """Show one line per port."""
     shown = {port: _status(lens, port, reading) for port, reading in lens.ports(captured)}
     rows = [
@@ -39,7 +39,7 @@ def status(lens: Lens, captured: Captured) -> Reply:
          f"{one['bandwidth'] // GIGABIT}G", one["interfaceType"])
         for port, one in shown.items()
     ]  # fmt: skip
-    return Reply(
+    return EosReply(
         {"interfaceStatuses": shown}, table(("Port", "Name", "Status", "Vlan", "Duplex", "Speed", "Type"), rows)
     )
 
@@ -63,7 +63,7 @@ def _status(lens: Lens, port: str, reading: PortReading) -> dict[str, Any]:
     }
 
 
-def interfaces(lens: Lens, captured: Captured) -> Reply:
+def interfaces(lens: Lens, captured: Captured) -> EosReply:
     """Show everything of every interface."""
     shown = {port: _interface(lens, port, reading) for port, reading in lens.ports(captured)}
     if "ports" not in captured:
@@ -74,7 +74,7 @@ def interfaces(lens: Lens, captured: Captured) -> Reply:
         f"  Description: {one['description']}\n  MTU {one['mtu']} bytes, BW {one['bandwidth'] // 1000} kbit\n"
         for name, one in shown.items()
     )
-    return Reply({"interfaces": shown}, text)
+    return EosReply({"interfaces": shown}, text)
 
 
 def _interface(lens: Lens, port: str, reading: PortReading) -> dict[str, Any]:
@@ -159,15 +159,17 @@ def _counters(reading: PortReading) -> dict[str, int]:
     }
 
 
-def counters(lens: Lens, captured: Captured) -> Reply:
+def counters(lens: Lens, captured: Captured) -> EosReply:
     """Show octets and packets."""
     shown = {port: {**_counters(reading), "lastUpdateTimestamp": lens.now_s} for port, reading in lens.ports(captured)}
     rows = [(port, one["inOctets"], one["inUcastPkts"], one["outOctets"], one["outUcastPkts"])
             for port, one in shown.items()]  # fmt: skip
-    return Reply({"interfaces": shown}, table(("Port", "InOctets", "InUcastPkts", "OutOctets", "OutUcastPkts"), rows))
+    return EosReply(
+        {"interfaces": shown}, table(("Port", "InOctets", "InUcastPkts", "OutOctets", "OutUcastPkts"), rows)
+    )
 
 
-def errors(lens: Lens, captured: Captured) -> Reply:
+def errors(lens: Lens, captured: Captured) -> EosReply:
     """Show errors."""
     shown: Mapping[str, dict[str, int]] = {
         port: {
@@ -183,10 +185,10 @@ def errors(lens: Lens, captured: Captured) -> Reply:
     }
     rows = [(port, *one.values()) for port, one in shown.items()]
     heads = ("Port", "InErrors", "OutErrors", "TooLong", "TooShort", "FCS", "Align", "Symbol")
-    return Reply({"interfaceErrorCounters": shown}, table(heads, rows))
+    return EosReply({"interfaceErrorCounters": shown}, table(heads, rows))
 
 
-def discards(lens: Lens, captured: Captured) -> Reply:
+def discards(lens: Lens, captured: Captured) -> EosReply:
     """Show discards."""
     shown = {
         port: {key: _counters(reading)[key] for key in ("inDiscards", "outDiscards")}
@@ -194,18 +196,18 @@ def discards(lens: Lens, captured: Captured) -> Reply:
     }
     totals = {f"{key}Total": sum(one[key] for one in shown.values()) for key in ("inDiscards", "outDiscards")}
     rows = [(port, *one.values()) for port, one in shown.items()]
-    return Reply({**totals, "interfaces": shown}, table(("Port", "InDiscards", "OutDiscards"), rows))
+    return EosReply({**totals, "interfaces": shown}, table(("Port", "InDiscards", "OutDiscards"), rows))
 
 
-def flow_control(lens: Lens, captured: Captured) -> Reply:
+def flow_control(lens: Lens, captured: Captured) -> EosReply:
     """Show global pause, which is off where priorities are paused one by one."""
     off = {"txAdminState": "off", "txOperState": "off", "rxAdminState": "off", "rxOperState": "off"}
     shown = {port: {**off, "txPause": 0, "rxPause": 0} for port, _ in lens.ports(captured)}
     rows = [(port, "off", "off", 0, 0) for port in shown]
-    return Reply({"interfaceFlowControls": shown}, table(("Port", "Send", "Receive", "RxPause", "TxPause"), rows))
+    return EosReply({"interfaceFlowControls": shown}, table(("Port", "Send", "Receive", "RxPause", "TxPause"), rows))
 
 
-def descriptions(lens: Lens, captured: Captured) -> Reply:
+def descriptions(lens: Lens, captured: Captured) -> EosReply:
     """Show what is said of each port."""
     shown = {
         port: {
@@ -217,7 +219,7 @@ def descriptions(lens: Lens, captured: Captured) -> Reply:
     }
     columns = ("interfaceStatus", "lineProtocolStatus", "description")
     rows = [(port, *(one[key] for key in columns)) for port, one in shown.items()]
-    return Reply({"interfaceDescriptions": shown}, table(("Interface", "Status", "Protocol", "Description"), rows))
+    return EosReply({"interfaceDescriptions": shown}, table(("Interface", "Status", "Protocol", "Description"), rows))
 
 
 VIEWS = (

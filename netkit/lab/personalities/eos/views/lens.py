@@ -8,9 +8,9 @@ from typing import Any
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.grammar import port_list
-from netkit.lab.personalities.eos.machine import Machine
+from netkit.lab.personalities.eos.machine import EosMachine
 from netkit.lab.personalities.eos.reply import InvalidCommandError
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.reading import PortReading
 
 
@@ -28,13 +28,13 @@ LLDP_COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 class Lens:
     """One look; nothing is read before a view asks for it."""
 
-    def __init__(self, machine: Machine, *, is_privileged: bool = True) -> None:
+    def __init__(self, machine: EosMachine, *, is_privileged: bool = True) -> None:
         self.machine = machine
-        self.config: Section = machine.running
+        self.config: EosSection = machine.running
         self.is_privileged = is_privileged
         self.now_s = time.time()
 
-    def section(self, port: str) -> Section:
+    def section(self, port: str) -> EosSection:
         """Return the configuration of an interface."""
         return self.config.section("interface", port)
 
@@ -68,7 +68,7 @@ class Lens:
         found = self._json("show ip route json", "zebra")
         return found if isinstance(found, dict) else {}
 
-    def lldp(self) -> Iterator[tuple[str, lldp_neighbor.Neighbor]]:
+    def lldp(self) -> Iterator[tuple[str, lldp_neighbor.LldpNeighbor]]:
         """Yield what lldpd knows of the neighbours, by port."""
         if self.config.is_off("lldp", "run"):
             return

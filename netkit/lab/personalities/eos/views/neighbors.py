@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from netkit.lab.agents.lldp.neighbor import Chassis
-from netkit.lab.agents.lldp.neighbor import Neighbor as Heard
+from netkit.lab.agents.lldp.neighbor import LldpChassis
+from netkit.lab.agents.lldp.neighbor import LldpNeighbor as Heard
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.grammar import port_list
-from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply
+from netkit.lab.personalities.eos.reply import EosReply, InvalidCommandError
 from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
@@ -24,7 +24,7 @@ def _heard(lens: Lens, captured: Captured) -> Iterator[tuple[str, Heard]]:
     return ((port, one) for port, one in lens.lldp() if port in only)
 
 
-def neighbors(lens: Lens, captured: Captured) -> Reply:
+def neighbors(lens: Lens, captured: Captured) -> EosReply:
     """Show who is at the other end; a NIC without a name shows its MAC address."""
     shown = [
         {"port": port, "neighborDevice": one.chassis.name, "neighborPort": _port_text(one), "ttl": TTL_S}
@@ -39,10 +39,10 @@ def neighbors(lens: Lens, captured: Captured) -> Reply:
         "lldpNeighbors": shown,
     }
     rows = [tuple(one.values()) for one in shown]
-    return Reply(data, table(("Port", "Neighbor Device ID", "Neighbor Port ID", "TTL"), rows))
+    return EosReply(data, table(("Port", "Neighbor Device ID", "Neighbor Port ID", "TTL"), rows))
 
 
-def detail(lens: Lens, captured: Captured) -> Reply:
+def detail(lens: Lens, captured: Captured) -> EosReply:
     """Show everything neighbours say of themselves."""
     shown: dict[str, Any] = {port: {"lldpNeighborInfo": []} for port in lens.machine.ports}
     for port, one in _heard(lens, captured):
@@ -64,14 +64,14 @@ def detail(lens: Lens, captured: Captured) -> Reply:
     text = "".join(
         f"Interface {port} detected {len(one['lldpNeighborInfo'])} LLDP neighbors\n" for port, one in shown.items()
     )
-    return Reply({"lldpNeighbors": shown}, text)
+    return EosReply({"lldpNeighbors": shown}, text)
 
 
 def _port_text(one: Heard) -> str:
     return _dotted(one.port) if one.port_kind == "mac" else one.port
 
 
-def _chassis_text(chassis: Chassis) -> str:
+def _chassis_text(chassis: LldpChassis) -> str:
     return _dotted(chassis.identifier) if chassis.kind == "mac" else chassis.identifier
 
 
@@ -81,14 +81,14 @@ def _dotted(mac: str) -> str:
     return ".".join(digits[index : index + 4] for index in range(0, len(digits), 4))
 
 
-def settings(lens: Lens, _: Captured) -> Reply:
+def settings(lens: Lens, _: Captured) -> EosReply:
     """Show how often the switch announces itself, and with which management address."""
     config = lens.config
     if config.is_off("lldp", "run"):
-        return Reply(None, "LLDP is disabled\n")
+        return EosReply(None, "LLDP is disabled\n")
     vrf = config.word("lldp", "management-address", "vrf") or "default"
     is_known = vrf == management_vrf(config)
-    return Reply(
+    return EosReply(
         None,
         f"LLDP transmit interval : {config.word('lldp', 'timer') or 30} seconds\n"
         f"LLDP transmit holdtime : {config.word('lldp', 'hold-time') or 120} seconds\n"

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from netkit.lab.personalities.eos.commands import Captured
-from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.views.lens import Lens, table
-from netkit.lab.reading import LaneReading, Limits, ModuleReading, PortReading
+from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, PortReading
 
 DARK_DBM = -30.0
 """What EOS shows for no light at all."""
@@ -17,7 +17,7 @@ WHOLE = "-"
 """The channel of what a module has but once."""
 
 
-def transceivers(lens: Lens, captured: Captured) -> Reply:
+def transceivers(lens: Lens, captured: Captured) -> EosReply:
     """Show the first lane of each port; an empty cage shows nothing."""
     shown = {port: _summary(lens, reading) for port, reading in lens.ports(captured) if reading.module}
     rows = [
@@ -25,7 +25,7 @@ def transceivers(lens: Lens, captured: Captured) -> Reply:
          one.get("txPower", "N/A"), one.get("rxPower", "N/A"))
         for port, one in shown.items()
     ]  # fmt: skip
-    return Reply({"interfaces": shown}, table(("Port", "Temp", "Voltage", "Bias", "TxPower", "RxPower"), rows))
+    return EosReply({"interfaces": shown}, table(("Port", "Temp", "Voltage", "Bias", "TxPower", "RxPower"), rows))
 
 
 def _summary(lens: Lens, reading: PortReading) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def _summary(lens: Lens, reading: PortReading) -> dict[str, Any]:
     }
 
 
-def thresholds(lens: Lens, captured: Captured) -> Reply:
+def thresholds(lens: Lens, captured: Captured) -> EosReply:
     """Show every lane beside the module's own limits."""
     shown = {port: _lanes(port, reading) for port, reading in lens.ports(captured) if reading.module}
     rows = [
@@ -62,7 +62,7 @@ def thresholds(lens: Lens, captured: Captured) -> Reply:
         for name, parameter in one.get("parameters", {}).items()
         for channel, value in parameter["channels"].items()
     ]
-    return Reply({"interfaces": shown}, table(("Port", "Parameter", "Channel", "Value"), rows))
+    return EosReply({"interfaces": shown}, table(("Port", "Parameter", "Channel", "Value"), rows))
 
 
 def _lanes(port: str, reading: PortReading) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _lanes(port: str, reading: PortReading) -> dict[str, Any]:
     return {**shown, "parameters": parameters}
 
 
-def _limits(module: ModuleReading) -> Iterator[tuple[str, Limits | None]]:
+def _limits(module: ModuleReading) -> Iterator[tuple[str, ModuleThresholds | None]]:
     yield "rxPower", module.rx_limits
     yield "txPower", module.tx_limits
     yield "txBias", module.bias_limits
@@ -96,7 +96,7 @@ def _limits(module: ModuleReading) -> Iterator[tuple[str, Limits | None]]:
     yield "voltage", module.voltage_limits
 
 
-def _threshold(limits: Limits | None) -> dict[str, float]:
+def _threshold(limits: ModuleThresholds | None) -> dict[str, float]:
     """Return limits as EOS shows them; 0 says that the module has none."""
     if limits is None:
         return {"lowAlarm": 0.0, "lowWarn": 0.0, "highWarn": 0.0, "highAlarm": 0.0}
@@ -112,7 +112,7 @@ def _light(dbm: float) -> float:
     return max(dbm, DARK_DBM)
 
 
-def hardware(lens: Lens, captured: Captured) -> Reply:
+def hardware(lens: Lens, captured: Captured) -> EosReply:
     """Show what is in the cages. That a release tells the firmware here, and in these words, is unverified."""
     rows = [
         f"Name: {port}\nMedia type: {reading.module.media}\nModule presence: detected\n"
@@ -121,17 +121,17 @@ def hardware(lens: Lens, captured: Captured) -> Reply:
         else f"Name: {port}\nModule presence: not detected\nMaximum slot power (W): N/A\n"
         for port, reading in lens.ports(captured)
     ]
-    return Reply(None, "\n".join(rows))
+    return EosReply(None, "\n".join(rows))
 
 
-def phy(lens: Lens, captured: Captured) -> Reply:
+def phy(lens: Lens, captured: Captured) -> EosReply:
     """Show the line side of each port's physical layer."""
     shown = {port: _phy(lens, reading) for port, reading in lens.ports(captured)}
     rows = [
         (port, one["phyStatuses"][0]["phyState"]["value"], one["phyStatuses"][0]["fec"]["encoding"])
         for port, one in shown.items()
     ]
-    return Reply({"interfacePhyStatuses": shown}, table(("Port", "PHY state", "FEC"), rows))
+    return EosReply({"interfacePhyStatuses": shown}, table(("Port", "PHY state", "FEC"), rows))
 
 
 def _phy(lens: Lens, reading: PortReading) -> dict[str, Any]:
@@ -172,14 +172,14 @@ def _symbols(reading: PortReading) -> list[int]:
     return [whole + (lane < rest) for lane in range(FEC_LANES)]
 
 
-def error_correction(lens: Lens, captured: Captured) -> Reply:
+def error_correction(lens: Lens, captured: Captured) -> EosReply:
     """Show which error correction runs."""
     shown = {
         port: {"errCorrEncodingStatus": FEC_WORDS.get(reading.fec.mode, reading.fec.mode)}
         for port, reading in lens.ports(captured)
     }
     rows = [(port, one["errCorrEncodingStatus"]) for port, one in shown.items()]
-    return Reply({"interfaceErrCorrStatuses": shown}, table(("Port", "Encoding"), rows))
+    return EosReply({"interfaceErrCorrStatuses": shown}, table(("Port", "Encoding"), rows))
 
 
 VIEWS = (

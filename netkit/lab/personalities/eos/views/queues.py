@@ -5,15 +5,15 @@ from typing import Any
 
 from netkit.lab.personalities.eos import qos
 from netkit.lab.personalities.eos.commands import Captured
-from netkit.lab.personalities.eos.reply import Reply
+from netkit.lab.personalities.eos.reply import EosReply
 from netkit.lab.personalities.eos.switch_state import is_dynamic, is_routed
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.personalities.eos.views.lens import Lens, table
 from netkit.lab.reading import PortReading
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
 
-def counters(lens: Lens, captured: Captured) -> Reply:
+def counters(lens: Lens, captured: Captured) -> EosReply:
     """Show pause frames per port."""
     shown = {
         port: {
@@ -23,10 +23,10 @@ def counters(lens: Lens, captured: Captured) -> Reply:
         for port, reading in lens.ports(captured)
     }
     rows = [(port, one["rxFrames"], one["txFrames"]) for port, one in shown.items()]
-    return Reply({"interfaceCounters": shown}, table(("Port", "RxPfc", "TxPfc"), rows))
+    return EosReply({"interfaceCounters": shown}, table(("Port", "RxPfc", "TxPfc"), rows))
 
 
-def detail(lens: Lens, captured: Captured) -> Reply:
+def detail(lens: Lens, captured: Captured) -> EosReply:
     """Show pause frames per priority."""
     shown = {
         port: {
@@ -42,10 +42,10 @@ def detail(lens: Lens, captured: Captured) -> Reply:
         for port, one in shown.items()
         for number, frames in one["priorities"].items()
     ]
-    return Reply({"interfaces": shown}, table(("Port", "Priority", "RxPfc", "TxPfc"), rows))
+    return EosReply({"interfaces": shown}, table(("Port", "Priority", "RxPfc", "TxPfc"), rows))
 
 
-def watchdog(lens: Lens, captured: Captured) -> Reply:
+def watchdog(lens: Lens, captured: Captured) -> EosReply:
     """Show storms; a port shows up with its first one. More begun than ended is a storm that goes on."""
     shown: dict[str, Any] = {}
     for port, reading in lens.ports(captured):
@@ -61,10 +61,10 @@ def watchdog(lens: Lens, captured: Captured) -> Reply:
         for port, one in shown.items()
         for number, counts in one["txQueues"].items()
     ]
-    return Reply({"interfaces": shown}, table(("Port", "TxQ", "Total times stuck", "Total times recovered"), rows))
+    return EosReply({"interfaces": shown}, table(("Port", "TxQ", "Total times stuck", "Total times recovered"), rows))
 
 
-def status(lens: Lens, captured: Captured) -> Reply:
+def status(lens: Lens, captured: Captured) -> EosReply:
     """Show where PFC is on. The JSON of this command is not known from a switch; its text is."""
     times = qos.watchdog_times(lens.config)
     head = (
@@ -76,7 +76,7 @@ def status(lens: Lens, captured: Captured) -> Reply:
         f"The PFC watchdog override action drop is {'true' if times.override else 'false'}\n\n"
     )
     rows = [(port, *columns) for port, reading in lens.ports(captured) for columns in [_columns(lens, port, reading)]]
-    return Reply(None, head + table(("Port", "Enabled", "Priorities", "Active", "Watchdog", "Note"), rows))
+    return EosReply(None, head + table(("Port", "Enabled", "Priorities", "Active", "Watchdog", "Note"), rows))
 
 
 def _columns(lens: Lens, port: str, reading: PortReading) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ NOT_COUNTED = "-"
 DISTRIBUTION = ("hash", "dynamic")
 
 
-def ecn_counters(lens: Lens, captured: Captured) -> Reply:
+def ecn_counters(lens: Lens, captured: Captured) -> EosReply:
     """Show marked packets per queue, as words; a dash where counting is not configured, which is not zero."""
     shown = {}
     for port, reading in lens.ports(captured):
@@ -127,10 +127,10 @@ def ecn_counters(lens: Lens, captured: Captured) -> Reply:
             }
         }
     rows = [(port, number, count) for port, one in shown.items() for number, count in one["queueCounters"].items()]
-    return Reply({"intfQueueCounters": shown}, table(("Port", "TxQ", "Marked Packets"), rows))
+    return EosReply({"intfQueueCounters": shown}, table(("Port", "TxQ", "Marked Packets"), rows))
 
 
-def ecn(lens: Lens, captured: Captured) -> Reply:
+def ecn(lens: Lens, captured: Captured) -> EosReply:
     """Show thresholds per port."""
     rows: list[tuple[object, ...]] = []
     for port, _ in lens.ports(captured):
@@ -139,10 +139,10 @@ def ecn(lens: Lens, captured: Captured) -> Reply:
             found = profile.queue(number).ecn
             row = ("bytes", found.min_bytes, found.max_bytes) if found else (NOT_COUNTED,) * 3
             rows.append((port, number, *row))
-    return Reply(None, table(("Port", "Tx-Queue", "Threshold Unit", "ECN Min", "ECN Max"), rows))
+    return EosReply(None, table(("Port", "Tx-Queue", "Threshold Unit", "ECN Min", "ECN Max"), rows))
 
 
-def queue_detail(lens: Lens, captured: Captured) -> Reply:
+def queue_detail(lens: Lens, captured: Captured) -> EosReply:
     """Show drops per queue."""
     shown: dict[str, Any] = {}
     for port, reading in lens.ports(captured):
@@ -166,24 +166,24 @@ def queue_detail(lens: Lens, captured: Captured) -> Reply:
         for number, queue in enumerate(reading.queues)
     ]
     text = table(("Port", "TxQ", "Counter/pkts", "Counter/bytes", "Drop/pkts", "Drop/bytes"), rows)
-    return Reply({"egressQueueCounters": {"interfaces": shown}}, text)
+    return EosReply({"egressQueueCounters": {"interfaces": shown}}, text)
 
 
-def queue_drops(lens: Lens, captured: Captured) -> Reply:
+def queue_drops(lens: Lens, captured: Captured) -> EosReply:
     """Show drops per port."""
     rows = []
     for port, reading in lens.ports(captured):
         inward = sum(group.dropped_packets for group in reading.buffers)
         rows.append((port, inward, sum(queue.dropped_packets for queue in reading.queues), 0))
-    return Reply(None, table(("Port", "InDropped", "OutUcDropped", "OutMcDropped"), rows))
+    return EosReply(None, table(("Port", "InDropped", "OutUcDropped", "OutMcDropped"), rows))
 
 
-def profiles(lens: Lens, _: Captured) -> Reply:
+def profiles(lens: Lens, _: Captured) -> EosReply:
     """Show the QoS profiles. The JSON of this command is not known from a switch; its text is."""
-    return Reply(None, "".join(_profile(one) for one in qos.profiles(lens.config).values()))
+    return EosReply(None, "".join(_profile(one) for one in qos.profiles(lens.config).values()))
 
 
-def _profile(profile: qos.Profile) -> str:
+def _profile(profile: qos.EosQosProfile) -> str:
     trust, pfc = profile.trust or "default", "on" if profile.has_pfc else "off"
     head = f"qos profile {profile.name}\n  trust {trust}\n  priority-flow-control {pfc}"
     no_drop = " ".join(map(str, sorted(profile.no_drop))) or "none"
@@ -198,28 +198,28 @@ def _profile(profile: qos.Profile) -> str:
     return f"{head}, no-drop {no_drop}, watchdog {watchdog}\n{body}\n"
 
 
-def applied(lens: Lens, captured: Captured) -> Reply:
+def applied(lens: Lens, captured: Captured) -> EosReply:
     """Show which profile a port applies, and whether it exists."""
     known = qos.profiles(lens.config)
     rows = []
     for port, _ in lens.ports(captured):
         name = lens.section(port).word("service-profile")
         rows.append((port, name or NOT_COUNTED, "applied" if name in known else "not defined" if name else "none"))
-    return Reply(None, table(("Port", "Profile", "State"), rows))
+    return EosReply(None, table(("Port", "Profile", "State"), rows))
 
 
-def maps(lens: Lens, _: Captured) -> Reply:
+def maps(lens: Lens, _: Captured) -> EosReply:
     """Show the maps."""
     classes = qos.class_of_dscp(lens.config)
     groups, queues = qos.of_class(lens.config, "priority-group"), qos.of_class(lens.config, "tx-queue", "uc-tx-queue")
-    return Reply(
+    return EosReply(
         None,
         table(("DSCP", "TC"), [(dscp, classes[dscp]) for dscp in range(CODE_POINTS)])
         + table(("TC", "PG", "TxQ"), [(number, groups[number], queues[number]) for number in range(PRIORITIES)]),
     )
 
 
-def buffer(lens: Lens, _: Captured) -> Reply:
+def buffer(lens: Lens, _: Captured) -> EosReply:
     """Show the buffer profile that is applied."""
     name = lens.config.word("platform", "trident", "mmu", "queue", "profile")
     section = lens.config.section("platform", "trident", "mmu", "queue", "profile", _applied_profile(lens))
@@ -227,7 +227,7 @@ def buffer(lens: Lens, _: Captured) -> Reply:
     lines = [f"Queue profile: {_applied_profile(lens) or 'default'}" if name else "Queue profile: default"]
     lines += _settings(section)
     lines += [f"Headroom pool limit: {' '.join(reversed(limit))}" if limit else "Headroom pool limit: default"]
-    return Reply(None, "".join(f"{line}\n" for line in lines))
+    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
 def _applied_profile(lens: Lens) -> str:
@@ -235,24 +235,24 @@ def _applied_profile(lens: Lens) -> str:
     return next((rest[0] for rest in lens.config.find(*start) if rest[1:] == ("apply",)), "")
 
 
-def _settings(section: Section) -> Iterator[str]:
+def _settings(section: EosSection) -> Iterator[str]:
     yield from (f"  {line}" for line in section.lines(1))
 
 
-def load_balance(lens: Lens, _: Captured) -> Reply:
+def load_balance(lens: Lens, _: Captured) -> EosReply:
     """Show how flows are spread over equal paths: as configured, and as each port does it."""
     rows = [(port, DISTRIBUTION[reading.adaptive_routing]) for port, reading in lens.ports({})]
     configured = DISTRIBUTION[is_dynamic(lens.config)]
-    return Reply(None, f"Load balance distribution: {configured}\n\n{table(('Port', 'Mode'), rows)}")
+    return EosReply(None, f"Load balance distribution: {configured}\n\n{table(('Port', 'Mode'), rows)}")
 
 
-def storm_control(lens: Lens, captured: Captured) -> Reply:
+def storm_control(lens: Lens, captured: Captured) -> EosReply:
     """Show how much of what is unknown a port floods at most."""
     rows = [
         (port, lens.section(port).word("storm-control", "unknown-unicast", "level") or NOT_COUNTED)
         for port, _ in lens.ports(captured)
     ]
-    return Reply(None, table(("Port", "Unknown unicast level %"), rows))
+    return EosReply(None, table(("Port", "Unknown unicast level %"), rows))
 
 
 QUEUE_VIEWS = (

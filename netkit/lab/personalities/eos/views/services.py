@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from netkit.lab.link_change import link_changes
 from netkit.lab.personalities.eos.commands import Captured
-from netkit.lab.personalities.eos.reply import InvalidCommandError, Reply
+from netkit.lab.personalities.eos.reply import EosReply, InvalidCommandError
 from netkit.lab.personalities.eos.switch_state import (
     FACTORY_HOSTNAME,
     MANAGEMENT,
@@ -16,7 +16,7 @@ from netkit.lab.personalities.eos.switch_state import (
     snmp,
     snmp_vrfs,
 )
-from netkit.lab.personalities.eos.tree import Section
+from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
 DEFAULT = "default"
@@ -29,15 +29,15 @@ def vrf_and(rest: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return (rest[1], rest[2:]) if rest[:1] == ("vrf",) else (DEFAULT, rest)
 
 
-def is_vrf(config: Section, name: str) -> bool:
+def is_vrf(config: EosSection, name: str) -> bool:
     """Whether a VRF exists."""
     return name == DEFAULT or ("vrf", "instance", name) in config.entries
 
 
-def clock(lens: Lens, _: Captured) -> Reply:
+def clock(lens: Lens, _: Captured) -> EosReply:
     """Show the time and its zone."""
     zone = lens.config.word("clock", "timezone") or "UTC"
-    return Reply(None, f"{local(lens, lens.now_s):%a %b %e %H:%M:%S %Y}\nTimezone: {zone}\nClock source: local\n")
+    return EosReply(None, f"{local(lens, lens.now_s):%a %b %e %H:%M:%S %Y}\nTimezone: {zone}\nClock source: local\n")
 
 
 def local(lens: Lens, at_s: float) -> datetime:
@@ -49,7 +49,7 @@ def local(lens: Lens, at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, zone)
 
 
-def ntp(lens: Lens, _: Captured) -> Reply:
+def ntp(lens: Lens, _: Captured) -> EosReply:
     """Show the time servers; none can be reached from a lab."""
     source = next((vrf_and(rest) for rest in lens.config.find("ntp", "local-interface")), (DEFAULT, (DEFAULT,)))
     rows = []
@@ -57,10 +57,10 @@ def ntp(lens: Lens, _: Captured) -> Reply:
         vrf, (address, *options) = vrf_and(rest)
         sender = source[1][0] if source[0] == vrf else DEFAULT
         rows.append((address, vrf, sender, " ".join(options), "unsynchronised"))
-    return Reply(None, table(("remote", "vrf", "source", "options", "state"), rows))
+    return EosReply(None, table(("remote", "vrf", "source", "options", "state"), rows))
 
 
-def logging(lens: Lens, _: Captured) -> Reply:
+def logging(lens: Lens, _: Captured) -> EosReply:
     """Show where logs go."""
     config = lens.config
     sources = {
@@ -76,10 +76,10 @@ def logging(lens: Lens, _: Captured) -> Reply:
         vrf, rest = vrf_and(found)
         if rest[:1] == ("host",):
             lines.append(f"Logging to '{rest[1]}' {' '.join(rest[2:])} in VRF {vrf} from {sources.get(vrf, DEFAULT)}")
-    return Reply(None, "".join(f"{line}\n" for line in lines))
+    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
-def logged(lens: Lens, captured: Captured) -> Reply:
+def logged(lens: Lens, captured: Captured) -> EosReply:
     """Show what was logged lately. All that is logged here is that links went and came, the last time each."""
     seconds = UNITS_S.get(captured["unit"])
     if seconds is None or not captured["count"].isdecimal():
@@ -93,7 +93,7 @@ def logged(lens: Lens, captured: Captured) -> Reply:
     ]
     name = lens.config.word("hostname") or FACTORY_HOSTNAME
     lines = (f"{_stamp(lens, at_s)} {name} Ebra: %LINEPROTO-5-UPDOWN: {text}\n" for at_s, _, text in sorted(changes))
-    return Reply(None, "".join(lines))
+    return EosReply(None, "".join(lines))
 
 
 def _named(lens: Lens, port: str) -> str:
@@ -110,16 +110,16 @@ def _stamp(lens: Lens, at_s: float) -> str:
     return f"{moment:%b %e %H:%M:%S}"
 
 
-def name_servers(lens: Lens, _: Captured) -> Reply:
+def name_servers(lens: Lens, _: Captured) -> EosReply:
     """Show the name servers."""
     rows = [(vrf, rest[0]) for vrf, rest in map(vrf_and, lens.config.find("ip", "name-server"))]
     servers: dict[str, Any] = {}
     for vrf, address in rows:
         servers.setdefault(vrf, {"v4NameServers": []})["v4NameServers"].append(address)
-    return Reply({"nameServerConfigs": servers}, table(("VRF", "Server"), rows))
+    return EosReply({"nameServerConfigs": servers}, table(("VRF", "Server"), rows))
 
 
-def accounts(lens: Lens, _: Captured) -> Reply:
+def accounts(lens: Lens, _: Captured) -> EosReply:
     """Show who may log in."""
     users: dict[str, Any] = {}
     for name, *rest in lens.config.find("username"):
@@ -127,16 +127,16 @@ def accounts(lens: Lens, _: Captured) -> Reply:
         users[name] = {"username": name, "role": words.get("role", ""), "privLevel": int(words.get("privilege", 1)),
                        "sshAuthorizedKey": "", "hasSecret": "sha512" in rest}  # fmt: skip
     rows = [(one["username"], one["privLevel"], one["role"], one["hasSecret"]) for one in users.values()]
-    return Reply({"users": users}, table(("User", "Privilege", "Role", "Secret"), rows))
+    return EosReply({"users": users}, table(("User", "Privilege", "Role", "Secret"), rows))
 
 
-def privilege(lens: Lens, _: Captured) -> Reply:
+def privilege(lens: Lens, _: Captured) -> EosReply:
     """Show what one may do at this moment."""
     level = 15 if lens.is_privileged else 1
-    return Reply({"privilegeLevel": level}, f"Current privilege level is {level}\n")
+    return EosReply({"privilegeLevel": level}, f"Current privilege level is {level}\n")
 
 
-def snmp_state(lens: Lens, _: Captured) -> Reply:
+def snmp_state(lens: Lens, _: Captured) -> EosReply:
     """Show whom the SNMP agent answers, where, and from which address."""
     state = snmp(lens.config)
     source = [
@@ -147,10 +147,10 @@ def snmp_state(lens: Lens, _: Captured) -> Reply:
     users = [f"User {user.name}" for user in state.users] if state else []
     place = [f"Location: {state.location}", f"Contact: {state.contact}"] if state else ["SNMP agent disabled"]
     lines = [*place, *users, *source, f"SNMP agent enabled in VRFs: {', '.join(snmp_vrfs(lens.config))}"]
-    return Reply(None, "".join(f"{line}\n" for line in lines))
+    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
-def api(lens: Lens, _: Captured) -> Reply:
+def api(lens: Lens, _: Captured) -> EosReply:
     """Show which ways eAPI is open."""
     section = lens.config.section("management", "api", "http-commands")
     enabled = section.is_off("shutdown")
@@ -163,20 +163,22 @@ def api(lens: Lens, _: Captured) -> Reply:
         "httpServer": {"configured": http, "running": http and enabled, "port": 80},
         "vrfs": servers,
     }
-    return Reply(data, f"Enabled: {enabled}\nHTTPS server: {https}\nHTTP server: {http}\nVRFs: {', '.join(servers)}\n")
+    return EosReply(
+        data, f"Enabled: {enabled}\nHTTPS server: {https}\nHTTP server: {http}\nVRFs: {', '.join(servers)}\n"
+    )
 
 
-def ssh(lens: Lens, _: Captured) -> Reply:
+def ssh(lens: Lens, _: Captured) -> EosReply:
     """Show where SSH is open; in the default VRF it is from the start."""
     section = lens.config.section("management", "ssh")
-    return Reply(None, f"SSH is open in VRFs: {', '.join((DEFAULT, *_open_vrfs(lens.config, section)))}\n")
+    return EosReply(None, f"SSH is open in VRFs: {', '.join((DEFAULT, *_open_vrfs(lens.config, section)))}\n")
 
 
-def _open_vrfs(config: Section, section: Section) -> list[str]:
+def _open_vrfs(config: EosSection, section: EosSection) -> list[str]:
     return [name for (name,), vrf in section.sections("vrf") if vrf.is_off("shutdown") and is_vrf(config, name)]
 
 
-def vrfs(lens: Lens, _: Captured) -> Reply:
+def vrfs(lens: Lens, _: Captured) -> EosReply:
     """Show the VRFs, and which of them route."""
     names = [DEFAULT, *(rest[0] for rest in lens.config.find("vrf", "instance"))]
     members: dict[str, list[str]] = {name: [] for name in names}
@@ -190,16 +192,18 @@ def vrfs(lens: Lens, _: Captured) -> Reply:
             for name in names
         }
     }  # fmt: skip
-    return Reply(data, table(("VRF", "Routing", "Interfaces"), [(n, routed[n], ", ".join(members[n])) for n in names]))
+    return EosReply(
+        data, table(("VRF", "Routing", "Interfaces"), [(n, routed[n], ", ".join(members[n])) for n in names])
+    )
 
 
-def _routes(config: Section, vrf: str) -> Iterator[bool]:
+def _routes(config: EosSection, vrf: str) -> Iterator[bool]:
     if vrf == DEFAULT:
         yield config.one("ip", "routing") is not None
     yield config.has("ip", "routing", "vrf", vrf)
 
 
-def management(lens: Lens, _: Captured) -> Reply:
+def management(lens: Lens, _: Captured) -> EosReply:
     """Show the management interface and its way out; a VRF that does not exist leads nowhere."""
     section, vrf = lens.section(MANAGEMENT), management_vrf(lens.config)
     routes = [vrf_and(rest) for rest in lens.config.find("ip", "route")]
@@ -208,10 +212,10 @@ def management(lens: Lens, _: Captured) -> Reply:
         f"{MANAGEMENT} in VRF {vrf}{state}: {section.word('ip', 'address') or 'no address'}",
         *(f"{name}: {' via '.join(rest[:2])}" for name, rest in routes),
     ]
-    return Reply(None, "".join(f"{line}\n" for line in lines))
+    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
-def vlans(lens: Lens, _: Captured) -> Reply:
+def vlans(lens: Lens, _: Captured) -> EosReply:
     """Show the VLANs with their ports."""
     found = {}
     for (number,), section in lens.config.sections("vlan"):
@@ -225,26 +229,26 @@ def vlans(lens: Lens, _: Captured) -> Reply:
             "interfaces": {port: {"privatePromoted": False} for port in ports},
         }
     rows = [(number, one["name"], one["status"]) for number, one in found.items()]
-    return Reply({"sourceDetail": "", "vlans": found}, table(("VLAN", "Name", "Status"), rows))
+    return EosReply({"sourceDetail": "", "vlans": found}, table(("VLAN", "Name", "Status"), rows))
 
 
-def ageing(lens: Lens, _: Captured) -> Reply:
+def ageing(lens: Lens, _: Captured) -> EosReply:
     """Show how long addresses are remembered: MAC addresses on the switch, ARP entries on each gateway."""
     mac = lens.config.word("mac", "address-table", "aging-time") or DEFAULT_AGEING_S
     lines = [f"Global aging time: {mac}"]
     for (name,), section in lens.config.sections("interface"):
         if name.startswith("Vlan"):
             lines.append(f"{name} ARP timeout: {section.word('arp', 'aging', 'timeout') or DEFAULT_ARP_S}")
-    return Reply(None, "".join(f"{line}\n" for line in lines))
+    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
-def spanning_tree(lens: Lens, _: Captured) -> Reply:
+def spanning_tree(lens: Lens, _: Captured) -> EosReply:
     """Show which ports forward at once."""
     rows = [
         (port, "edge" if lens.section(port).one("spanning-tree", "portfast") is not None else "normal")
         for port in lens.machine.ports
     ]
-    return Reply(None, table(("Port", "Type"), rows))
+    return EosReply(None, table(("Port", "Type"), rows))
 
 
 VIEWS = (

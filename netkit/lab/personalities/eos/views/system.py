@@ -9,7 +9,7 @@ from netkit.lab.personalities.eos import reply, routing
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.configuration import as_commands, body
 from netkit.lab.personalities.eos.machine import HIGHEST_OPEN, HIGHEST_SAVED, ConfigSession
-from netkit.lab.personalities.eos.reply import Data, Reply
+from netkit.lab.personalities.eos.reply import Data, EosReply
 from netkit.lab.personalities.eos.switch_state import FACTORY_HOSTNAME
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
@@ -17,27 +17,27 @@ TIMER_AT_TOP = (4, 32)
 """From this release a session reads completed at once, and the timer stands beside the sessions."""
 
 
-def running(lens: Lens, _: Captured) -> Reply:
+def running(lens: Lens, _: Captured) -> EosReply:
     """Show the running configuration."""
     switch = lens.machine.switch
     head = f"! Command: show running-config\n! device: {switch.name} ({switch.model.name}, EOS-{switch.version})\n!\n"
     header = [line.removeprefix("! ") for line in head.splitlines()[:2]]
-    return Reply({"cmds": as_commands(lens.config), "header": header}, head + body(lens.config))
+    return EosReply({"cmds": as_commands(lens.config), "header": header}, head + body(lens.config))
 
 
-def running_section(lens: Lens, captured: Captured) -> Reply:
+def running_section(lens: Lens, captured: Captured) -> EosReply:
     """Show the sections that match."""
-    return reply.through(Reply(None, body(lens.config)), [f"section {captured['rest']}"])
+    return reply.through(EosReply(None, body(lens.config)), [f"section {captured['rest']}"])
 
 
-def startup(lens: Lens, _: Captured) -> Reply:
+def startup(lens: Lens, _: Captured) -> EosReply:
     """Show the startup configuration."""
     text = lens.machine.flash.startup
     data = {"cmds": as_commands(lens.machine.parse(text)), "header": ["Command: show startup-config"]}
-    return Reply(data, f"! Command: show startup-config\n{text}")
+    return EosReply(data, f"! Command: show startup-config\n{text}")
 
 
-def sessions(lens: Lens, _: Captured) -> Reply:
+def sessions(lens: Lens, _: Captured) -> EosReply:
     """Show the sessions, and the commit that waits for its confirmation."""
     machine, timer = lens.machine, lens.machine.timer
     is_at_top = machine.release >= TIMER_AT_TOP
@@ -54,7 +54,7 @@ def sessions(lens: Lens, _: Captured) -> Reply:
     text = (
         f"Maximum number of completed sessions: {HIGHEST_SAVED}\nMaximum number of pending sessions: {HIGHEST_OPEN}\n"
     )
-    return Reply(data, text + "\n".join(("", "  Name                     State                User", *rows, "")))
+    return EosReply(data, text + "\n".join(("", "  Name                     State                User", *rows, "")))
 
 
 def _session(lens: Lens, session: ConfigSession, *, is_at_top: bool) -> Data:
@@ -70,12 +70,12 @@ def _session(lens: Lens, session: ConfigSession, *, is_at_top: bool) -> Data:
     }
 
 
-def checkpoints(lens: Lens, _: Captured) -> Reply:
+def checkpoints(lens: Lens, _: Captured) -> EosReply:
     """Show the checkpoints. Their JSON is not known from a switch; the text is."""
     found = lens.machine.flash.checkpoints()
     rows = [f"{name:32} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(made_s))}" for name, made_s in found]
     data = {"checkpoints": {name: {"fileDate": made_s, "fileUser": ""} for name, made_s in found}}
-    return Reply(data, "\n".join((f"{'Filename':32} Date", *rows, "")))
+    return EosReply(data, "\n".join((f"{'Filename':32} Date", *rows, "")))
 
 
 CONFIG_VIEWS = (
@@ -96,7 +96,7 @@ NOT_PRESENT = "Not Present"
 KB = 1024
 
 
-def version(lens: Lens, _: Captured) -> Reply:
+def version(lens: Lens, _: Captured) -> EosReply:
     """Show model and release."""
     switch, mac = lens.machine.switch, lens.machine.switch.system_mac or NO_MAC
     data = {
@@ -123,7 +123,7 @@ def version(lens: Lens, _: Captured) -> Reply:
         f"{switch.model.vendor} {switch.model.name}\nSerial number: {serial(lens)}\nSystem MAC address: {mac}\n\n"
         f"Software image version: {switch.version}\nUptime: {lens.machine.uptime_s:.0f} seconds\n"
     )
-    return Reply(data, text)
+    return EosReply(data, text)
 
 
 def serial(lens: Lens) -> str:
@@ -131,15 +131,15 @@ def serial(lens: Lens) -> str:
     return f"LAB-{lens.machine.node.name}"
 
 
-def hostname(lens: Lens, _: Captured) -> Reply:
+def hostname(lens: Lens, _: Captured) -> EosReply:
     """Show the name."""
     name = lens.config.word("hostname") or FACTORY_HOSTNAME
     domain = lens.config.word("dns", "domain")
     fqdn = f"{name}.{domain}" if domain else name
-    return Reply({"hostname": name, "fqdn": fqdn}, f"Hostname: {name}\nFQDN:     {fqdn}\n")
+    return EosReply({"hostname": name, "fqdn": fqdn}, f"Hostname: {name}\nFQDN:     {fqdn}\n")
 
 
-def file_systems(lens: Lens, _: Captured) -> Reply:
+def file_systems(lens: Lens, _: Captured) -> EosReply:
     """Show what there is to write to: what outlives a boot, and what EOS has in memory."""
     node = lens.machine.node
     found = [
@@ -148,7 +148,7 @@ def file_systems(lens: Lens, _: Captured) -> Reply:
     ]
     rows = [(one["size"], one["free"], one["fsType"], one["permission"], one["prefix"]) for one in found]
     text = "File Systems:\n\n" + table(("Size (kb)", "Free (kb)", "Type", "Flags", "Prefixes"), rows)
-    return Reply({"fileSystems": found}, text)
+    return EosReply({"fileSystems": found}, text)
 
 
 def _file_system(prefix: str, folder: Path, kind: str, *, is_current: bool) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def _file_system(prefix: str, folder: Path, kind: str, *, is_current: bool) -> d
     }
 
 
-def inventory(lens: Lens, captured: Captured) -> Reply:
+def inventory(lens: Lens, captured: Captured) -> EosReply:
     """Show the switch and what is in its cages; ports of one cage share the module."""
     switch = lens.machine.switch
     empty = {"mfgName": NOT_PRESENT, "modelName": "", "serialNum": "", "hardwareRev": ""}
@@ -193,10 +193,10 @@ def inventory(lens: Lens, captured: Captured) -> Reply:
         "portCount": len(lens.machine.ports),
     }
     rows = [(number, one["mfgName"], one["modelName"], one["serialNum"]) for number, one in slots.items()]
-    return Reply(data, table(("Port", "Manufacturer", "Model", "Serial Number"), rows))
+    return EosReply(data, table(("Port", "Manufacturer", "Model", "Serial Number"), rows))
 
 
-def maintenance(lens: Lens, _: Captured) -> Reply:
+def maintenance(lens: Lens, _: Captured) -> EosReply:
     """Show what is out of traffic. The lab takes a unit out at once."""
     units = {}
     rows = []
@@ -219,7 +219,7 @@ def maintenance(lens: Lens, _: Captured) -> Reply:
         data["warnings"] = ["Maintenance Mode is disabled."]
     profiles = sorted({f"{drain.profile} {drain.route_map}".strip() for drain in drained.values()})
     text = table(("Unit", "State", "Groups"), rows) + "".join(f"BGP profile in use: {name}\n" for name in profiles)
-    return Reply(data, text)
+    return EosReply(data, text)
 
 
 SYSTEM_VIEWS = (

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.state import POLL_MS, ROBUSTNESS, port_qos
 from netkit.lab.personalities.nvue.tree import child, is_on, number, text
 from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
 from netkit.lab.state import QosState, SchedulerState
 
 
-def queues(look: Look) -> Shown:
+def queues(look: NvueShowContext) -> Shown:
     """Return the egress queues of a port."""
     return {
         str(at): {
@@ -23,7 +23,7 @@ def queues(look: Look) -> Shown:
     }
 
 
-def ingress(look: Look) -> Shown:
+def ingress(look: NvueShowContext) -> Shown:
     """Return what the priority groups of a port dropped."""
     return {
         str(at): {"rx-buffer-discards": group.dropped_packets, "rx-shared-buffer-discards": 0}
@@ -31,7 +31,7 @@ def ingress(look: Look) -> Shown:
     }
 
 
-def pauses(look: Look) -> Shown:
+def pauses(look: NvueShowContext) -> Shown:
     """Return the pause frames of a port by priority."""
     return {
         str(at): {
@@ -44,7 +44,7 @@ def pauses(look: Look) -> Shown:
     }
 
 
-def port_totals(look: Look) -> Shown:
+def port_totals(look: NvueShowContext) -> Shown:
     """Return the totals of a port."""
     marked = sum(queue.ecn_marked_packets for queue in look.port.queues)
     return {
@@ -54,7 +54,7 @@ def port_totals(look: Look) -> Shown:
     }
 
 
-def qos_counters(look: Look) -> Shown:
+def qos_counters(look: NvueShowContext) -> Shown:
     """Return all that a port counts per queue and priority."""
     return {
         "egress-queue-stats": queues(look),
@@ -64,7 +64,7 @@ def qos_counters(look: Look) -> Shown:
     }
 
 
-def roce_counters(look: Look) -> Shown:
+def roce_counters(look: NvueShowContext) -> Shown:
     """Return what a port counts of RoCE and its congestion notifications."""
     port, qos = look.port, look.port_state.qos
     lossless = sorted(qos.pfc_priorities)
@@ -115,7 +115,7 @@ def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], 
     }
 
 
-def watchdog(look: Look) -> Shown:
+def watchdog(look: NvueShowContext) -> Shown:
     """Return the PFC watchdog of a port."""
     qos = look.port_state.qos
     if qos.watchdog is None:
@@ -123,7 +123,7 @@ def watchdog(look: Look) -> Shown:
     return {"state": "enabled", "status": watchdog_status(look)}
 
 
-def watchdog_status(look: Look) -> Shown:
+def watchdog_status(look: NvueShowContext) -> Shown:
     """Return the watchdog of each lossless traffic class."""
     port, qos = look.port, look.port_state.qos
     classes = sorted({qos.class_of_priority[priority] for priority in qos.pfc_priorities}) if qos.watchdog else []
@@ -137,7 +137,7 @@ def watchdog_status(look: Look) -> Shown:
     }
 
 
-def priority_groups(look: Look) -> Shown:
+def priority_groups(look: NvueShowContext) -> Shown:
     """Return the ingress buffers of a port."""
     qos = look.port_state.qos
     return {
@@ -152,7 +152,7 @@ def priority_groups(look: Look) -> Shown:
     }
 
 
-def traffic_classes(look: Look) -> Shown:
+def traffic_classes(look: NvueShowContext) -> Shown:
     """Return the egress buffers of a port."""
     return {
         str(at): {"current-usage": queue.occupancy_bytes, "max-usage": queue.peak_bytes}
@@ -160,7 +160,7 @@ def traffic_classes(look: Look) -> Shown:
     }
 
 
-def buffers(look: Look) -> Shown:
+def buffers(look: NvueShowContext) -> Shown:
     """Return both."""
     return {"ingress-priority-group": priority_groups(look), "egress-traffic-class": traffic_classes(look)}
 
@@ -179,7 +179,7 @@ def _listed(numbers: object) -> str:
     return ",".join(map(str, sorted(numbers))) if isinstance(numbers, list) else ""
 
 
-def roce(look: Look) -> Shown:
+def roce(look: NvueShowContext) -> Shown:
     """Return the RoCE mode and all that follows from it."""
     qos = port_qos(look.tree, {})
     configured = child(look.tree, "qos", "roce")
@@ -230,7 +230,7 @@ def _ecn(qos: QosState) -> Shown:
     }
 
 
-def _pools(look: Look) -> Shown:
+def _pools(look: NvueShowContext) -> Shown:
     pools = child(look.tree, "qos", "traffic-pool")
     lossy = number(pools, "default-lossy", "memory-percent", default=50)
     lossless = number(pools, "roce-lossless", "memory-percent", default=100 - lossy)
@@ -243,7 +243,7 @@ def _pools(look: Look) -> Shown:
     return {str(at): {"name": name, "mode": "Dynamic", "size": size} for at, (name, size) in enumerate(rows)}
 
 
-def port_roce(look: Look) -> Shown:
+def port_roce(look: NvueShowContext) -> Shown:
     """Return how one port does RoCE."""
     qos = look.port_state.qos
     ecn = dict(_ecn(qos))
@@ -254,7 +254,7 @@ def port_roce(look: Look) -> Shown:
     return shown
 
 
-def port_pfc(look: Look) -> Shown:
+def port_pfc(look: NvueShowContext) -> Shown:
     """Return the PFC of one port."""
     qos = look.port_state.qos
     word = "enable" if qos.pfc_priorities else "disable"
@@ -262,7 +262,7 @@ def port_pfc(look: Look) -> Shown:
     return {"rx": word, "tx": word, "switch-priority": priorities, "cable-length": qos.cable_length_m}
 
 
-def port_ecn(look: Look) -> Shown:
+def port_ecn(look: NvueShowContext) -> Shown:
     """Return the ECN of one port."""
     on, off = ("enabled", "disabled") if look.is_since(5, 17) else ("enable", "disable")
     rows = {
@@ -278,12 +278,12 @@ def port_ecn(look: Look) -> Shown:
     return {"traffic-class": rows}
 
 
-def port_scheduler(look: Look) -> Shown:
+def port_scheduler(look: NvueShowContext) -> Shown:
     """Return how one port serves its traffic classes."""
     return _scheduled(look.port_state.qos)
 
 
-def scheduler(look: Look) -> Shown:
+def scheduler(look: NvueShowContext) -> Shown:
     """Return how ports without a profile of their own serve their traffic classes."""
     return _scheduled(port_qos(look.tree, {}))
 
@@ -298,29 +298,29 @@ def _scheduled(qos: QosState) -> Shown:
     return {"traffic-class": rows}
 
 
-def port_mapping(look: Look) -> Shown:
+def port_mapping(look: NvueShowContext) -> Shown:
     """Return which priority each DSCP gets on one port."""
     return _mapped(look, look.port_state.qos)
 
 
-def mapping(look: Look) -> Shown:
+def mapping(look: NvueShowContext) -> Shown:
     """Return which priority each DSCP gets on ports without a profile of their own."""
     return _mapped(look, port_qos(look.tree, {}))
 
 
-def _mapped(look: Look, qos: QosState) -> Shown:
+def _mapped(look: NvueShowContext, qos: QosState) -> Shown:
     priorities = qos.priority_of_dscp
     trust = "both" if priorities and is_on(look.tree, "qos", "roce") else "l3" if priorities else "l2"
     return {"trust": trust, "dscp": {str(dscp): {"switch-priority": owner} for dscp, owner in enumerate(priorities)}}
 
 
-def queue_mapping(look: Look) -> Shown:
+def queue_mapping(look: NvueShowContext) -> Shown:
     """Return which traffic class each priority is in."""
     classes = port_qos(look.tree, {}).class_of_priority
     return {"switch-priority": {str(at): {"traffic-class": chosen} for at, chosen in enumerate(classes)}}
 
 
-def whole(look: Look) -> Shown:
+def whole(look: NvueShowContext) -> Shown:
     """Return all of QoS: what is configured, and what works for ports without profiles of their own."""
     configured = child(look.tree, "qos")
     timing = {"polling-interval": POLL_MS, "robustness": ROBUSTNESS, **child(configured, "pfc-watchdog")}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from netkit.lab.personalities.nvue.rules import is_negotiating
 from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.show import counters
-from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
 from netkit.lab.reading import PortReading
 
@@ -15,7 +15,7 @@ COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
 
 
-def neighbors(look: Look) -> Mapping[str, Mapping[str, Shown]]:
+def neighbors(look: NvueShowContext) -> Mapping[str, Mapping[str, Shown]]:
     """Return the neighbours of each interface, by system name."""
     done = look.system.node.run(*COMMAND)
     try:
@@ -80,17 +80,17 @@ def _seconds(age: str) -> int:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def port(look: Look) -> Shown:
+def port(look: NvueShowContext) -> Shown:
     """Return the neighbours of one interface."""
     return {"neighbor": neighbors(look).get(look.name, {})}
 
 
-def port_neighbors(look: Look) -> Shown:
+def port_neighbors(look: NvueShowContext) -> Shown:
     """Return the same without the word."""
     return neighbors(look).get(look.name, {})
 
 
-def all_ports(look: Look) -> Shown:
+def all_ports(look: NvueShowContext) -> Shown:
     """Return the interfaces that have neighbours."""
     return {name: {"lldp": {"neighbor": found}} for name, found in neighbors(look).items()}
 
@@ -98,7 +98,7 @@ def all_ports(look: Look) -> Shown:
 STATUS_SINCE = (5, 11)
 
 
-def interfaces(look: Look) -> Shown:
+def interfaces(look: NvueShowContext) -> Shown:
     """Return all interfaces, or one aspect of the ports."""
     if look.view == "lldp":
         return all_ports(look)
@@ -107,12 +107,12 @@ def interfaces(look: Look) -> Shown:
     return {name: interface(look.at(name)) for name in look.interfaces}
 
 
-def aspect(name: str) -> Callable[[Look], Shown]:
+def aspect(name: str) -> Callable[[NvueShowContext], Shown]:
     """Return the view of one aspect of the ports."""
     return lambda look: {port: PER_PORT[name](look.at(port)) for port in look.ports if port in look.readings}
 
 
-def interface(look: Look) -> Shown:
+def interface(look: NvueShowContext) -> Shown:
     """Return one interface: its configuration, with what the link shows and whether it routes adaptively over it."""
     name = look.name
     shown: dict[str, object] = dict(hidden(child(look.tree, "interface", name)))
@@ -126,7 +126,7 @@ def interface(look: Look) -> Shown:
     return shown
 
 
-def link(look: Look) -> Shown:
+def link(look: NvueShowContext) -> Shown:
     """Return the link of one interface."""
     configured: Tree = child(look.tree, "interface", look.name, "link")
     reading = look.readings.get(look.name)
@@ -147,7 +147,7 @@ def link(look: Look) -> Shown:
     return shown
 
 
-def _unread(look: Look, configured: Tree) -> Shown:
+def _unread(look: NvueShowContext, configured: Tree) -> Shown:
     """Return the link of what has no cable: the management port, the loopback, VLANs, free ports, split cages."""
     if PORT.fullmatch(look.name) and look.name not in look.ports:
         return dict(configured)
@@ -161,7 +161,7 @@ def _unread(look: Look, configured: Tree) -> Shown:
     return shown
 
 
-def stats(look: Look) -> Shown:
+def stats(look: NvueShowContext) -> Shown:
     """Return the counters of a port's link."""
     reading = look.port
     traffic, changes = reading.traffic, reading.carrier_changes
@@ -181,7 +181,7 @@ def stats(look: Look) -> Shown:
     return shown
 
 
-def port_counters(look: Look) -> Shown:
+def port_counters(look: NvueShowContext) -> Shown:
     """Return what the counters view of one port has."""
     return _columns(look.port)
 
@@ -201,7 +201,7 @@ def _columns(reading: PortReading) -> Shown:
     }
 
 
-def brief(look: Look) -> Shown:
+def brief(look: NvueShowContext) -> Shown:
     """Return the state of one port in a few words."""
     reading = look.port
     return {
@@ -215,14 +215,14 @@ def brief(look: Look) -> Shown:
     }
 
 
-def adaptive_routing(look: Look) -> Shown:
+def adaptive_routing(look: NvueShowContext) -> Shown:
     """Return whether a port takes part in adaptive routing."""
     configured = child(look.tree, "interface", look.name, "router", "adaptive-routing")
     key = "state" if look.is_since(5, 15) else "enable"
     return {**configured, key: look.word(is_on=look.port.adaptive_routing)}
 
 
-PER_PORT: Mapping[str, Callable[[Look], Shown]] = {
+PER_PORT: Mapping[str, Callable[[NvueShowContext], Shown]] = {
     "brief": brief,
     "counters": port_counters,
     "qos-congestion-control": counters.port_ecn,

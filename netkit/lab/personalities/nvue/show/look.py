@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from netkit.lab.personalities.nvue.schema import BREAK, SVI, port_ways
-from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child
 from netkit.lab.reading import PortReading
 from netkit.lab.state import PortState, SwitchState
@@ -15,13 +15,13 @@ MISSING = "Error: The requested item does not exist.\n"
 
 
 @dataclass(frozen=True)
-class Look:
+class NvueShowContext:
     """What one command sees. Nothing is read before a view needs it."""
 
-    system: System
+    system: NvueSystem
     names: tuple[str, ...] = ()
     view: str = ""
-    whole: "Look | None" = None
+    whole: "NvueShowContext | None" = None
     """The look at all names that this one is a part of; what was read for one is read for all."""
 
     @cached_property
@@ -62,7 +62,7 @@ class Look:
     def name(self) -> str:
         """Return the name the path holds; it must be an interface."""
         if self.names[0] not in self.interfaces:
-            raise CommandError(MISSING)
+            raise NvueCommandError(MISSING)
         return self.names[0]
 
     @property
@@ -70,19 +70,19 @@ class Look:
         """Return what the port the path names shows."""
         found = self.readings.get(self.name)
         if found is None:
-            raise CommandError(MISSING)
+            raise NvueCommandError(MISSING)
         return found
 
     @property
     def port_state(self) -> PortState:
         """Return what the port the path names is told to be; an unconfigured one is down."""
         if self.name not in self.ports:
-            raise CommandError(MISSING)
+            raise NvueCommandError(MISSING)
         return self.states.get(self.name, PortState(self.name, is_enabled=False))
 
-    def at(self, name: str) -> "Look":
+    def at(self, name: str) -> "NvueShowContext":
         """Return the same look at another name."""
-        return Look(self.system, (name,), self.view, self.whole or self)
+        return NvueShowContext(self.system, (name,), self.view, self.whole or self)
 
     def is_since(self, *version: int) -> bool:
         """Whether the switch runs a release or a later one."""

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 
 from netkit.design.fabric import Switch
-from netkit.lab.personalities.nvue.show.look import Look, Shown
+from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import child, hidden
-from netkit.lab.reading import LaneReading, Limits, ModuleReading, PortReading
+from netkit.lab.reading import LaneReading, ModuleReading, ModuleThresholds, PortReading
 
 
 def serial_number(name: str) -> str:
@@ -17,7 +17,7 @@ def serial_number(name: str) -> str:
     return "MT" + hashlib.sha256(name.encode()).hexdigest()[:10].upper()
 
 
-def platform(look: Look) -> Shown:
+def platform(look: NvueShowContext) -> Shown:
     """Return what the switch is made of."""
     model, device = look.system.chassis.model, look.system.node.device
     return {
@@ -30,14 +30,14 @@ def platform(look: Look) -> Shown:
     }
 
 
-def inventory(look: Look) -> Shown:
+def inventory(look: NvueShowContext) -> Shown:
     """Return the parts of the switch."""
     model = look.system.chassis.model
     part = {"hardware-version": "A1", "model": model.name, "serial": serial_number(look.system.node.name)}
     return {"SWITCH": {**part, "state": "ok", "type": "switch"}}
 
 
-def firmware(look: Look) -> Shown:
+def firmware(look: NvueShowContext) -> Shown:
     """Return the firmware of the optics, by port."""
     readings = look.readings.values()
     modules = {port.name: port.module for port in readings if port.module}
@@ -47,7 +47,7 @@ def firmware(look: Look) -> Shown:
     }
 
 
-def system(look: Look) -> Shown:
+def system(look: NvueShowContext) -> Shown:
     """Return the system: its configuration, release and uptime."""
     release = look.system.chassis.release
     shown: dict[str, object] = dict(hidden(child(look.tree, "system")))
@@ -61,12 +61,12 @@ def system(look: Look) -> Shown:
     return shown | ({"version": {"product-release": release}} if look.is_since(5, 14) else {"product-release": release})
 
 
-def uptime_s(look: Look) -> int:
+def uptime_s(look: NvueShowContext) -> int:
     """Return the seconds since the switch booted."""
     return int(time.monotonic() - look.system.applier.booted_s)
 
 
-def version(look: Look) -> Shown:
+def version(look: NvueShowContext) -> Shown:
     """Return the release."""
     release = look.system.chassis.release
     return {
@@ -76,7 +76,7 @@ def version(look: Look) -> Shown:
     }
 
 
-def platform_health(_look: Look) -> Shown:
+def platform_health(_look: NvueShowContext) -> Shown:
     """Return the health: the lab models no fans, supplies or disks that could fail."""
     return {"status": "OK", "issues": {}}
 
@@ -94,7 +94,7 @@ def ber(rate: float) -> str:
     return f"{round(rate * 10**magnitude)}E-{magnitude}"
 
 
-def health(look: Look) -> Shown:
+def health(look: NvueShowContext) -> Shown:
     """Return the bit errors of a port, and how many symbols were wrong in its codewords; lanes are not modelled."""
     fec = look.port.fec
     codewords = sum(fec.histogram) + fec.uncorrectable_codewords
@@ -109,7 +109,7 @@ def health(look: Look) -> Shown:
     }
 
 
-def transceiver(look: Look) -> Shown:
+def transceiver(look: NvueShowContext) -> Shown:
     """Return the module of a port."""
     reading = look.port
     module = reading.module
@@ -144,12 +144,12 @@ def _identity(reading: PortReading, module: ModuleReading) -> dict[str, object]:
     }
 
 
-def all_modules(look: Look) -> Shown:
+def all_modules(look: NvueShowContext) -> Shown:
     """Return every module with its limits."""
     return {name: with_limits(look.at(name)) for name in look.ports if name in look.readings}
 
 
-def with_limits(look: Look) -> Shown:
+def with_limits(look: NvueShowContext) -> Shown:
     """Return a module with its own limits, and which of them are passed."""
     reading = look.port
     module = reading.module
@@ -174,7 +174,7 @@ def _lane(module: ModuleReading, lane: LaneReading) -> Shown:
     }
 
 
-def thresholds(look: Look) -> Shown:
+def thresholds(look: NvueShowContext) -> Shown:
     """Return the limits of a port's module."""
     module = look.port.module
     if module is None:
@@ -193,7 +193,7 @@ def thresholds(look: Look) -> Shown:
     }
 
 
-def _named(limits: Limits) -> tuple[tuple[str, float], ...]:
+def _named(limits: ModuleThresholds) -> tuple[tuple[str, float], ...]:
     return (
         ("high-alarm", limits.alarm_high),
         ("high-warning", limits.warning_high),
@@ -202,7 +202,7 @@ def _named(limits: Limits) -> tuple[tuple[str, float], ...]:
     )
 
 
-def _judged(name: str, value: float, limits: Limits | None, form: Form) -> Shown:
+def _judged(name: str, value: float, limits: ModuleThresholds | None, form: Form) -> Shown:
     shown: dict[str, object] = {name: form(value)}
     if limits:
         shown |= {f"{label}-threshold": form(limit) for label, limit in _named(limits)}
@@ -210,7 +210,7 @@ def _judged(name: str, value: float, limits: Limits | None, form: Form) -> Shown
     return shown
 
 
-def _alarm(value: float, limits: Limits) -> str:
+def _alarm(value: float, limits: ModuleThresholds) -> str:
     checks = (
         ("High Alarm", value > limits.alarm_high),
         ("Low Alarm", value < limits.alarm_low),

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from netkit.lab.personalities.nvue.show.look import MISSING, Look, Shown
-from netkit.lab.personalities.nvue.system import CommandError
+from netkit.lab.personalities.nvue.show.look import MISSING, NvueShowContext, Shown
+from netkit.lab.personalities.nvue.system import NvueCommandError
 from netkit.lab.personalities.nvue.tree import child, is_set, text
 
 DETAIL_UNTIL = (5, 12)
 
 
-def _asked(look: Look, command: str, daemon: str = "bgpd") -> object:
+def _asked(look: NvueShowContext, command: str, daemon: str = "bgpd") -> object:
     try:
         found: object = json.loads(look.system.node.vty(command, daemon) or "{}")
     except (OSError, json.JSONDecodeError):
@@ -26,7 +26,7 @@ def _int(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def neighbors(look: Look) -> Shown:
+def neighbors(look: NvueShowContext) -> Shown:
     """Return the neighbours; up to 5.11 in detail, later in brief unless asked otherwise."""
     is_detailed = look.view == "detail" or not look.is_since(*DETAIL_UNTIL)
     one = _detail if is_detailed else _brief
@@ -34,11 +34,11 @@ def neighbors(look: Look) -> Shown:
     return {name: one(look, name, _object(value)) for name, value in found.items() if isinstance(value, dict)}
 
 
-def neighbor(look: Look) -> Shown:
+def neighbor(look: NvueShowContext) -> Shown:
     """Return one neighbour in detail."""
     found = _object(_object(_asked(look, "show bgp neighbors json")).get(look.names[0]))
     if not found:
-        raise CommandError(MISSING)
+        raise NvueCommandError(MISSING)
     return _detail(look, look.names[0], found)
 
 
@@ -50,7 +50,7 @@ def _family(found: Mapping[str, object]) -> Shown:
     }
 
 
-def _brief(look: Look, name: str, found: Mapping[str, object]) -> Shown:
+def _brief(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
     stats = _object(found.get("messageStats"))
     shown: dict[str, object] = {
         "address-family": _family(found),
@@ -63,7 +63,7 @@ def _brief(look: Look, name: str, found: Mapping[str, object]) -> Shown:
     return {**shown, "peer-group": group} if group else shown
 
 
-def _detail(look: Look, name: str, found: Mapping[str, object]) -> Shown:
+def _detail(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Shown:
     configured = child(look.tree, "vrf", "default", "router", "bgp", "neighbor", name)
     return {
         **_brief(look, name, found),
@@ -85,7 +85,7 @@ def _detail(look: Look, name: str, found: Mapping[str, object]) -> Shown:
     }
 
 
-def bgp(look: Look) -> Shown:
+def bgp(look: NvueShowContext) -> Shown:
     """Return BGP of the VRF: its configuration, and how many neighbours there are."""
     configured = child(look.tree, "vrf", "default", "router", "bgp")
     found = _object(_object(_asked(look, "show bgp ipv4 unicast summary json")).get("peers"))
@@ -93,7 +93,7 @@ def bgp(look: Look) -> Shown:
     return {**configured, "configured-neighbors": len(found), "established-neighbors": len(up)}
 
 
-def bfd_peers(look: Look) -> Shown:
+def bfd_peers(look: NvueShowContext) -> Shown:
     """Return the BFD sessions by local discriminator."""
     found = _asked(look, "show bfd peers json", "bfdd")
     peers = [_object(peer) for peer in found] if isinstance(found, list) else []
@@ -112,7 +112,7 @@ def bfd_peers(look: Look) -> Shown:
     }
 
 
-def table(look: Look) -> Shown:
+def table(look: NvueShowContext) -> Shown:
     """Return every route to each prefix."""
     try:
         found = json.loads(look.system.node.vty("show ip route json", "zebra") or "{}")

@@ -5,10 +5,10 @@ from contextlib import suppress
 
 from netkit.lab.personalities.nvue.schema import is_within
 from netkit.lab.personalities.nvue.show import counters, interface, phy, routing
-from netkit.lab.personalities.nvue.show.look import Look, Shown
-from netkit.lab.personalities.nvue.system import CommandError, System
+from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
+from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 
-View = Callable[[Look], Shown]
+View = Callable[[NvueShowContext], Shown]
 VIEWS: tuple[tuple[str, View], ...] = (
     ("interface", interface.interfaces),
     ("interface lldp", interface.all_ports),
@@ -87,20 +87,20 @@ def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[st
 Steps = tuple[str, ...]
 
 
-def included(system: System, path: Sequence[str], patterns: Sequence[str], whole: Callable[[], object]) -> object:
+def included(system: NvueSystem, path: Sequence[str], patterns: Sequence[str], whole: Callable[[], object]) -> object:
     """Return the parts of an object that some patterns name; a part of ports that has a view is told by that view."""
-    look, result = Look(system), dict[str, object]()
+    look, result = NvueShowContext(system), dict[str, object]()
     for steps in _steps(patterns):
         own = dict(_parts(look, steps[1:])) if tuple(path) == ("interface",) and steps[:1] == ("*",) else {}
         _add(result, own or _only(whole(), [steps]))
     return result
 
 
-def _parts(look: Look, steps: Steps) -> Iterator[tuple[str, object]]:
+def _parts(look: NvueShowContext, steps: Steps) -> Iterator[tuple[str, object]]:
     """Yield what each port tells by the view of one part, in its place in the tree."""
     found = find(("interface", "*", *steps), look.system.chassis.version)
     for name in look.interfaces if found else ():
-        with suppress(CommandError):  # of what has no such part
+        with suppress(NvueCommandError):  # of what has no such part
             part: object = found[0](look.at(name)) if found else {}
             for word in reversed(steps):
                 part = {word: part}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from netkit.lab.entry.wire import HungUpError, WireCall
-from netkit.lab.faults import Fault, Faults
+from netkit.lab.faults import Faults, InjectedFault
 from netkit.lab.live import LiveNode
 from netkit.lab.personality import Personality
 from netkit.lab.system.namespace_holder import OWN
@@ -34,7 +34,7 @@ PRIVATE = ("/etc", "/tmp", "/var/tmp", "/home", "/root", "/var/log")  # noqa: S1
 
 
 @dataclass
-class Patient:
+class ManagedNode:
     """A node, and what is wrong with its management."""
 
     node: LiveNode
@@ -67,12 +67,12 @@ class BufferedCall(WireCall):
     err = out
 
 
-class Trouble:
+class Incidents:
     """Management faults of a lab: which are active is asked anew at every command."""
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
-        self._patients: dict[str, Patient] = {}
+        self._nodes: dict[str, ManagedNode] = {}
 
     def keep_fresh(self) -> None:
         """Bring the files of hosts somebody looks at up to date, for as long as the lab runs.
@@ -83,46 +83,46 @@ class Trouble:
         while True:
             time.sleep(max(1.0, REST * took_s))
             began_s = time.monotonic()
-            for patient in tuple(self._patients.values()):
-                if time.monotonic() - patient.visited_s < VISIT_S:
-                    self._refresh(patient)
+            for managed in tuple(self._nodes.values()):
+                if time.monotonic() - managed.visited_s < VISIT_S:
+                    self._refresh(managed)
             took_s = time.monotonic() - began_s
 
     @staticmethod
-    def _refresh(patient: Patient) -> None:
-        with patient.node.lock:
+    def _refresh(managed: ManagedNode) -> None:
+        with managed.node.lock:
             try:
-                patient.personality.refresh()
-                patient.settle(patient.node)
+                managed.personality.refresh()
+                managed.settle(managed.node)
             except (OSError, RuntimeError) as error:
-                patient.node.log(f"files below /sys: {error}")
+                managed.node.log(f"files below /sys: {error}")
 
-    def add(self, patient: Patient) -> None:
+    def add(self, managed: ManagedNode) -> None:
         """Take a node in."""
-        self._patients[patient.node.name] = patient
-        self._welcome(patient)
+        self._nodes[managed.node.name] = managed
+        self._welcome(managed)
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: InjectedFault) -> None:
         """Act out a fault that has just become active."""
-        patient = self._patients[fault.device]
-        self._turn(patient, fault, is_on=True)
+        managed = self._nodes[fault.device]
+        self._turn(managed, fault, is_on=True)
 
-    def end(self, fault: Fault) -> None:
+    def end(self, fault: InjectedFault) -> None:
         """Undo what `begin` did."""
-        self._turn(self._patients[fault.device], fault, is_on=False)
+        self._turn(self._nodes[fault.device], fault, is_on=False)
 
     def answer(self, node: LiveNode, personality: Personality, call: WireCall) -> int:
         """Answer a command as far as the device's faults let it."""
-        patient = self._patients[node.name]
+        managed = self._nodes[node.name]
         if call.program == REFRESH:
-            patient.visited_s = time.monotonic()
-            self._refresh(patient)
+            managed.visited_s = time.monotonic()
+            self._refresh(managed)
             return 0
-        patient.answered += 1
+        managed.answered += 1
         if slow := self._faults.of("slow", node.name):
             time.sleep(slow.number("seconds"))
         hangs = self._faults.of("hangs", node.name)
-        if hangs and patient.answered > hangs.number("after"):
+        if hangs and managed.answered > hangs.number("after"):
             self._hang(node, call)
         if self._faults.of("garbage", node.name):
             kept = BufferedCall(call)
@@ -132,9 +132,9 @@ class Trouble:
         before = node.changes
         code = self._run(node, personality, call)
         changes, now_s = personality.nic_changes, time.monotonic()
-        if changes != patient.settled_changes or now_s - patient.settled_s >= UNSETTLED_S:
-            patient.settled_changes, patient.settled_s = changes, now_s
-            patient.settle(node)
+        if changes != managed.settled_changes or now_s - managed.settled_s >= UNSETTLED_S:
+            managed.settled_changes, managed.settled_s = changes, now_s
+            managed.settle(node)
         if self.cut(node, before):
             raise HungUpError
         return code
@@ -144,15 +144,15 @@ class Trouble:
         dropping = self._faults.of("drops-after-commit", node.name)
         if dropping is None or node.changes == before:
             return False
-        self._go_away(self._patients[node.name], dropping.number("seconds"))
+        self._go_away(self._nodes[node.name], dropping.number("seconds"))
         return True
 
     def gate(self, device: str) -> float:
         """Return how long a request waits; raises ConnectionError, with the fault's name, when it gets no answer."""
-        patient = self._patients[device]
+        managed = self._nodes[device]
         faulty = ("unreachable", "hangs", "garbage", "refuses-auth")
         fault = next((name for name in faulty if self._faults.of(name, device)), "")
-        if fault or time.monotonic() < patient.away_until_s:
+        if fault or time.monotonic() < managed.away_until_s:
             raise ConnectionError(fault)
         slow = self._faults.of("slow", device)
         return slow.number("seconds") if slow else 0.0
@@ -178,33 +178,33 @@ class Trouble:
                 break
         raise HungUpError
 
-    def _turn(self, patient: Patient, fault: Fault, *, is_on: bool) -> None:
-        node = patient.node
+    def _turn(self, managed: ManagedNode, fault: InjectedFault, *, is_on: bool) -> None:
+        node = managed.node
         if fault.name == "unreachable":
             if fault.text("manner") == "silently":
                 node.signal("sshd", signal.SIGSTOP if is_on else signal.SIGCONT)
                 self._cut_sessions(node)
             elif is_on:
-                self._close(patient)
+                self._close(managed)
             else:
-                with patient.door:
-                    patient.restart_sshd(node)
+                with managed.door:
+                    managed.restart_sshd(node)
         elif fault.name == "refuses-auth":
             keys = node.file(f"{OWN}/authorized_keys")
             here, there = (keys, keys.with_suffix(".away")) if is_on else (keys.with_suffix(".away"), keys)
             if here.exists():
                 here.replace(there)
         elif fault.name == "disk-full":
-            self._fill(patient) if is_on else self._empty(patient)
-        elif fault.name == "apply-fails-quietly" and hasattr(patient.personality, "fail_apply_quietly"):
-            patient.personality.fail_apply_quietly = is_on
+            self._fill(managed) if is_on else self._empty(managed)
+        elif fault.name == "apply-fails-quietly" and hasattr(managed.personality, "fail_apply_quietly"):
+            managed.personality.fail_apply_quietly = is_on
         elif fault.name == "hangs":
-            patient.answered = 0
-        self._welcome(patient)
+            managed.answered = 0
+        self._welcome(managed)
 
-    def _welcome(self, patient: Patient) -> None:
+    def _welcome(self, managed: ManagedNode) -> None:
         """Write what every login goes through first: real programs are slow, hang or babble only there."""
-        node, lines = patient.node, ""
+        node, lines = managed.node, ""
         if slow := self._faults.of("slow", node.name):
             lines += f"sleep {slow.number('seconds')}\n"
         hangs = self._faults.of("hangs", node.name)
@@ -212,7 +212,7 @@ class Trouble:
             lines += "[ $# -eq 0 ] || exec sleep 86400\n"
         if self._faults.of("garbage", node.name):
             lines += BABBLE
-        if patient.personality.refreshes:
+        if managed.personality.refreshes:
             lines += REFRESHES
         file = node.holder.root / WELCOME
         if lines:
@@ -220,25 +220,25 @@ class Trouble:
         else:
             file.unlink(missing_ok=True)
 
-    def _go_away(self, patient: Patient, seconds: float) -> None:
+    def _go_away(self, managed: ManagedNode, seconds: float) -> None:
         """Cut every connection and take none for a while."""
-        patient.away_until_s = time.monotonic() + seconds
-        self._close(patient)
+        managed.away_until_s = time.monotonic() + seconds
+        self._close(managed)
 
         def return_() -> None:
-            with patient.door:
-                is_cut_again = time.monotonic() < patient.away_until_s
-                if not is_cut_again and not self._faults.of("unreachable", patient.node.name):
-                    patient.restart_sshd(patient.node)
+            with managed.door:
+                is_cut_again = time.monotonic() < managed.away_until_s
+                if not is_cut_again and not self._faults.of("unreachable", managed.node.name):
+                    managed.restart_sshd(managed.node)
 
         timer = threading.Timer(seconds, return_)
         timer.daemon = True
         timer.start()
 
-    def _close(self, patient: Patient) -> None:
-        with patient.door:
-            patient.node.end("sshd")
-            self._cut_sessions(patient.node)
+    def _close(self, managed: ManagedNode) -> None:
+        with managed.door:
+            managed.node.end("sshd")
+            self._cut_sessions(managed.node)
 
     @staticmethod
     def _cut_sessions(node: LiveNode) -> None:
@@ -253,19 +253,19 @@ class Trouble:
                 os.kill(pid, signal.SIGKILL)
 
     @staticmethod
-    def _fill(patient: Patient) -> None:
+    def _fill(managed: ManagedNode) -> None:
         """Leave no room in any folder the device may write to."""
         for folder in PRIVATE:
-            place = str(patient.node.file(folder))
+            place = str(managed.node.file(folder))
             held = os.statvfs(place)
-            patient.sizes[folder] = held.f_blocks * held.f_frsize
+            managed.sizes[folder] = held.f_blocks * held.f_frsize
             used = max((held.f_blocks - held.f_bfree) * held.f_frsize, held.f_frsize)
-            patient.node.run("mount", "-o", f"remount,size={used}", folder)
-        patient.node.fill_flash(is_full=True)
+            managed.node.run("mount", "-o", f"remount,size={used}", folder)
+        managed.node.fill_flash(is_full=True)
 
     @staticmethod
-    def _empty(patient: Patient) -> None:
-        for folder, size in patient.sizes.items():
-            patient.node.run("mount", "-o", f"remount,size={size}", folder)
-        patient.sizes.clear()
-        patient.node.fill_flash(is_full=False)
+    def _empty(managed: ManagedNode) -> None:
+        for folder, size in managed.sizes.items():
+            managed.node.run("mount", "-o", f"remount,size={size}", folder)
+        managed.sizes.clear()
+        managed.node.fill_flash(is_full=False)

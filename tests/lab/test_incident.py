@@ -6,8 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from netkit.lab.faults import Fault, Faults
-from netkit.lab.faults.trouble import Patient, Trouble
+from netkit.lab.faults import Faults, InjectedFault
+from netkit.lab.faults.incident import Incidents, ManagedNode
 from tests.lab.running import until
 
 AWAY_S = 0.2
@@ -36,21 +36,24 @@ class Door:
         self._starting.release()
 
 
-def cut_off(folder: Path) -> tuple[Trouble, Any]:
+def cut_off(folder: Path) -> tuple[Incidents, Any]:
     """Return a device that goes away for a while whenever it changes."""
-    door, trouble = Door(folder), Trouble(Faults([Fault("drops-after-commit", "leaf01", options={"seconds": AWAY_S})]))
+    door, incidents = (
+        Door(folder),
+        Incidents(Faults([InjectedFault("drops-after-commit", "leaf01", options={"seconds": AWAY_S})])),
+    )
     personality: Any = SimpleNamespace(refreshes=False)
     (folder / "run/netkit").mkdir(parents=True)
     node: Any = door
-    trouble.add(Patient(node, personality, door.start, lambda _node: None))
-    return trouble, node
+    incidents.add(ManagedNode(node, personality, door.start, lambda _node: None))
+    return incidents, node
 
 
 def test_a_device_that_is_cut_off_twice_comes_back_once(tmp_path: Path) -> None:
-    trouble, door = cut_off(tmp_path)
+    incidents, door = cut_off(tmp_path)
     for _ in range(3):
         door.changes += 1
-        assert trouble.cut(door, door.changes - 1)
+        assert incidents.cut(door, door.changes - 1)
         assert door.listening == 0
         time.sleep(AWAY_S / 4)
     until(lambda: door.listening > 0, "it comes back", 10)
@@ -59,6 +62,6 @@ def test_a_device_that_is_cut_off_twice_comes_back_once(tmp_path: Path) -> None:
 
 
 def test_a_device_that_did_not_change_is_not_cut_off(tmp_path: Path) -> None:
-    trouble, door = cut_off(tmp_path)
-    assert not trouble.cut(door, door.changes)
+    incidents, door = cut_off(tmp_path)
+    assert not incidents.cut(door, door.changes)
     assert door.listening == 1
