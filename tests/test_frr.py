@@ -258,7 +258,7 @@ def test_dialects_change_where_frr_did() -> None:
 def test_a_rail_only_leaf_routes_without_bgp() -> None:
     fabric = designed("rail-only")
     files = rendered(fabric, "leaf01")
-    assert frr_routing.routing(fabric, fabric.switch("leaf01"), dialect("8.4.4")) == frr_routing.Routing()
+    assert frr_routing.routing(fabric, fabric.switch("leaf01"), dialect("8.4.4")) == frr_routing.FrrRouting()
     assert [line for line in files["daemons"].splitlines() if line.endswith("=yes")] == ["vtysh_enable=yes"]
 
 

@@ -14,7 +14,7 @@ from netkit.platforms.ownership import declared
 from netkit.platforms.sonic.dialects import DIALECTS, dialect
 from netkit.render import Engine, render
 from netkit.render.views import sonic as sonic_view
-from netkit.render.views.frr_routing import Routing
+from netkit.render.views.frr_routing import FrrRouting
 from tests import intents
 from tests.conftest import Golden
 from tests.schema import sonic
@@ -251,7 +251,7 @@ def test_headroom_nobody_tells_is_refused_where_it_must_be_written_out() -> None
     leaf = designed.switch("leaf01")
     ports = tuple(replace(port, profile=replace(port.profile, headroom=None)) for port in leaf.ports)
     with pytest.raises(RenderError) as caught:
-        sonic_view.build(designed, replace(leaf, ports=ports), Routing(), dialect("202505"))
+        sonic_view.build(designed, replace(leaf, ports=ports), FrrRouting(), dialect("202505"))
     assert str(caught.value) == (
         "nothing tells the headroom of DCS-7060X6-64PE at 400G and 30 m; give lossless.headroom for 400"
     )

@@ -44,10 +44,10 @@ def text(found: Mapping[str, object]) -> str:
     return yaml.dump(dict(found), Dumper=yaml.CSafeDumper, sort_keys=False, width=4096)
 
 
-def _wanted(plan: RoutePlan, host: Host) -> Iterator[rails.Wanted]:
+def _wanted(plan: RoutePlan, host: Host) -> Iterator[rails.ConfiguredRail]:
     for nic in host.nics:
         routes = (
-            rails.Route(ipaddress.IPv4Network(one.prefix), one.via, one.table, one.kind == "unreachable")
+            rails.NetplanRoute(ipaddress.IPv4Network(one.prefix), one.via, one.table, one.kind == "unreachable")
             for one in plan.routes(nic)
         )
-        yield rails.Wanted(nic.interface, f"{nic.address}/{nic.prefix_length}", host.mtu_bytes, tuple(routes))
+        yield rails.ConfiguredRail(nic.interface, f"{nic.address}/{nic.prefix_length}", host.mtu_bytes, tuple(routes))

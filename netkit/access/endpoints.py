@@ -8,7 +8,7 @@ from typing import Any
 from netkit.access.certificate import known_certificates
 from netkit.access.endpoint import Endpoint, GnmiEndpoint
 from netkit.access.secrets import read
-from netkit.access.settings import AccessSettings, GnmiAccess, PlatformAccess, Source
+from netkit.access.settings import AccessSettings, GnmiAccess, PlatformAccess, SecretSource
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.environment import PASSWORD
 from netkit.errors import AccessError, Problem
@@ -115,7 +115,7 @@ class _Passwords:
     """Asks each source once, however many devices share it."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[Source, str], str] = {}
+        self._known: dict[tuple[SecretSource, str], str] = {}
 
     def of(self, account: PlatformAccess, user: str) -> str:
         """Return the password of an account; empty when none is named."""

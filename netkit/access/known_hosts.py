@@ -18,7 +18,7 @@ CERTIFICATE = "certificate"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundKey:
     """What a device shows, for a person to compare before it is trusted."""
 
     device: str
@@ -32,17 +32,17 @@ class Found:
     """How it is written down."""
 
 
-def scan(endpoint: Endpoint) -> Found:
+def scan(endpoint: Endpoint) -> FoundKey:
     """Ask a device for its host key or certificate, without logging in. AccessError when it shows none."""
     return _key(endpoint) if endpoint.transport == "ssh" else _certificate(endpoint)
 
 
-def scan_gnmi(endpoint: Endpoint) -> Found:
+def scan_gnmi(endpoint: Endpoint) -> FoundKey:
     """Ask a device for the certificate of its gNMI server."""
     return _certificate(replace(endpoint, port=endpoint.gnmi.port, certificate=endpoint.gnmi.certificate))
 
 
-def _key(endpoint: Endpoint) -> Found:
+def _key(endpoint: Endpoint) -> FoundKey:
     host, port = endpoint.host, endpoint.port
     target = SshTarget(
         endpoint.device, host, endpoint.user, port, ssh_config=endpoint.ssh_config, timeout_s=endpoint.timeout_s
@@ -52,10 +52,10 @@ def _key(endpoint: Endpoint) -> Found:
     known = list(known_keys(_file(endpoint), place))
     status: Status = "known" if key in known else "changed" if known else "new"
     line = f"{place} {key.get_name()} {key.get_base64()}"
-    return Found(endpoint.device, host, port, key.get_name(), key.fingerprint, status, line)
+    return FoundKey(endpoint.device, host, port, key.get_name(), key.fingerprint, status, line)
 
 
-def _certificate(endpoint: Endpoint) -> Found:
+def _certificate(endpoint: Endpoint) -> FoundKey:
     host, port = endpoint.host, endpoint.port
     try:
         shown = certificate.shown_by(host, port, endpoint.timeout_s)
@@ -64,7 +64,7 @@ def _certificate(endpoint: Endpoint) -> Found:
         raise AccessError(Problem(what, "check that TLS is on and the address is right")) from None
     known = endpoint.certificate
     status: Status = "known" if known == shown else "changed" if known else "new"
-    return Found(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")
+    return FoundKey(endpoint.device, host, port, CERTIFICATE, f"SHA256:{shown}", status, f"{host} {port} {shown}")
 
 
 def _file(endpoint: Endpoint) -> Path:
@@ -78,7 +78,7 @@ def _place(host: str, port: int) -> str:
     return host if port == 22 else f"[{host}]:{port}"
 
 
-def remember(found: Iterable[Found], known_hosts: Path, *, replace_changed: bool = False) -> None:
+def remember(found: Iterable[FoundKey], known_hosts: Path, *, replace_changed: bool = False) -> None:
     """Trust what devices showed. What differs from what was trusted is replaced only on request, else AccessError."""
     new = [one for one in found if one.status != "known"]
     changed = [one for one in new if one.status == "changed"]
@@ -94,7 +94,7 @@ def remember(found: Iterable[Found], known_hosts: Path, *, replace_changed: bool
         _write(certificate.file_beside(known_hosts), certificate.written({**known, **shown}))
 
 
-def _with_keys(text: str, keys: Iterable[Found]) -> str:
+def _with_keys(text: str, keys: Iterable[FoundKey]) -> str:
     """Return a known_hosts with some keys in place of what it had for their hosts."""
     lines = {_place(one.host, one.port): one.line for one in keys}
     kept = [without for line in text.splitlines() if (without := _without(line, frozenset(lines)))]

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import threading
 
-from netkit.access.settings import Source
+from netkit.access.settings import SecretSource
 from netkit.environment import SECRET_PREFIX, without_secrets
 from netkit.errors import AccessError, Problem
 
@@ -16,10 +16,10 @@ PATIENCE_S = 120
 class SecretStore:
     """Hands out secrets by name; each is fetched once. May be called from any thread."""
 
-    def __init__(self, source: Source | None = None) -> None:
+    def __init__(self, source: SecretSource | None = None) -> None:
         self._source = source
         self._values: dict[str, str] = {}
-        self._read: dict[tuple[Source, str], str] = {}
+        self._read: dict[tuple[SecretSource, str], str] = {}
         self._lock = threading.Lock()
 
     def __call__(self, name: str) -> str:
@@ -36,7 +36,7 @@ class SecretStore:
         except AccessError:
             return ""
 
-    def read(self, source: Source, what: str, name: str) -> str:
+    def read(self, source: SecretSource, what: str, name: str) -> str:
         """Return what another source has for a name; it too is asked once, however many devices share it."""
         with self._lock:
             if (source, name) not in self._read:
@@ -55,7 +55,7 @@ class SecretStore:
         return read(self._source, f"the secret {name}", name)
 
 
-def read(source: Source, what: str, name: str) -> str:
+def read(source: SecretSource, what: str, name: str) -> str:
     """Return what a source has for a name."""
     if source.env:
         value = os.environ.get(source.env.replace("{name}", name), "")

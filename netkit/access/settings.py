@@ -22,13 +22,13 @@ FactSource = Literal["native", "snmp", "napalm", "gnmi"]
 PlatformName = Annotated[str, OneOf(ACCESS)]
 
 
-class Strict(BaseModel):
+class AccessModel(BaseModel):
     """Frozen, and refusing keys it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
 
-class Source(Strict):
+class SecretSource(AccessModel):
     """Where a secret comes from: one of these."""
 
     env: str | None = Field(None, min_length=1, description="name of an environment variable")
@@ -36,21 +36,23 @@ class Source(Strict):
     keyring: str | None = Field(None, min_length=1, description="a service of the keyring")
 
     @model_validator(mode="after")
-    def _one(self) -> "Source":
+    def _one(self) -> "SecretSource":
         if sum(bool(value) for value in (self.env, self.command, self.keyring)) != 1:
             raise ValueError("names no single source; use one of env, command and keyring")
         return self
 
 
-class SnmpAccess(Strict):
+class SnmpAccess(AccessModel):
     """By what SNMP agents let in; without it, the user of the intent's services.snmp."""
 
     port: int = Field(161, ge=1, le=65535, description="where the agents listen")
-    community: Source | None = Field(None, description="version 2c: where the community comes from; it travels openly")
+    community: SecretSource | None = Field(
+        None, description="version 2c: where the community comes from; sent in clear text"
+    )
     user: str | None = Field(None, min_length=1, description="version 3: the user")
-    auth: Source | None = Field(None, description="where the secret comes from that the user proves itself by")
+    auth: SecretSource | None = Field(None, description="where the secret comes from that the user proves itself by")
     auth_protocol: AuthProtocol = Field("sha1", description="how it does")
-    priv: Source | None = Field(None, description="where the secret comes from that hides questions and answers")
+    priv: SecretSource | None = Field(None, description="where the secret comes from that hides questions and answers")
     priv_protocol: PrivProtocol = Field("aes128", description="how it does")
 
     @model_validator(mode="after")
@@ -64,13 +66,13 @@ class SnmpAccess(Strict):
         return self
 
 
-class GnmiAccess(Strict):
+class GnmiAccess(AccessModel):
     """Where gNMI servers listen, and by what they let in; without it, as the platform's account."""
 
     port: int | None = Field(None, ge=1, le=65535, description="where they listen; default the platform's")
     shield: Shield = Field("pinned", description="pinned certificate, authorities, or none: then all travels openly")
     user: str | None = Field(None, min_length=1, description="the account; default the platform's")
-    password: Source | None = Field(None, description="where its password comes from; default the platform's")
+    password: SecretSource | None = Field(None, description="where its password comes from; default the platform's")
     paths: tuple[str, ...] = Field((), description="what is streamed in place of the platform's paths")
 
     @field_validator("paths")
@@ -85,12 +87,12 @@ class GnmiAccess(Strict):
         return paths
 
 
-class Account(Strict):
+class Account(AccessModel):
     """How to get in; what is not said here is taken from the level above."""
 
     user: str | None = Field(None, min_length=1, description="the account to log in with")
     key_file: str | None = Field(None, min_length=1, description="private SSH key; without one, the SSH agent is asked")
-    password: Source | None = Field(None, description="where the password comes from")
+    password: SecretSource | None = Field(None, description="where the password comes from")
     timeout_s: float | None = Field(None, gt=0, le=3600, description="how long to wait for a device")
     facts: FactSource | None = Field(None, description="what checks look at switches through; hosts are always native")
     snmp: SnmpAccess | None = Field(None, description="how SNMP agents are asked")
@@ -112,7 +114,9 @@ class AccessSettings(Account):
     ssh_config: str | None = Field(None, min_length=1, description="OpenSSH configuration, for jump hosts")
     platforms: dict[PlatformName, PlatformAccess] = Field({}, description="what differs by platform")
     addresses: dict[str, str] = Field({}, description="device → address or name; else the intent's, or the DNS name")
-    secrets: Source | None = Field(None, description="where @secret:NAME@ comes from, when not from NETKIT_SECRET_NAME")
+    secrets: SecretSource | None = Field(
+        None, description="where @secret:NAME@ comes from, when not from NETKIT_SECRET_NAME"
+    )
 
     @field_validator("platforms")
     @classmethod
@@ -173,8 +177,8 @@ def _unknown(detail: ErrorDetails) -> Problem | None:
         return None
     path = detail["loc"]
     parent = path[-2:-1]
-    sections: dict[Any, type[Strict]] = {("snmp",): SnmpAccess, ("gnmi",): GnmiAccess}
-    model = Source if parent in SOURCES else sections.get(parent, PlatformAccess) if parent else None
+    sections: dict[Any, type[AccessModel]] = {("snmp",): SnmpAccess, ("gnmi",): GnmiAccess}
+    model = SecretSource if parent in SOURCES else sections.get(parent, PlatformAccess) if parent else None
     known = ", ".join(sorted((model or AccessSettings).model_fields))
     return Problem(f"unknown key {complaint.shown(str(path[-1]))}", f"known keys here: {known}", tuple(path))
 

@@ -12,7 +12,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Snmp
 from netkit.errors import AccessError, Problem
 from netkit.platforms import HOSTS
-from netkit.platforms.gnmi.credential import Login, Place, Shield
+from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer, Shield
 from netkit.platforms.registry import ACCESS
 from netkit.platforms.snmp.transport import Community, Credential, User
 from netkit.platforms.view import Viewer
@@ -62,7 +62,7 @@ def viewer(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
 
 def _snmp(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     driver = importlib.import_module("netkit.platforms.snmp.driver")
-    place = importlib.import_module("netkit.platforms.snmp.transport").Place(
+    place = importlib.import_module("netkit.platforms.snmp.transport").SnmpTarget(
         endpoint.host, endpoint.snmp_port, endpoint.timeout_s
     )
     found: Viewer = driver.SnmpViewer(endpoint.device, place, credentials(endpoint.device, secrets, origin))
@@ -78,11 +78,11 @@ def _gnmi(endpoint: Endpoint, secrets: SecretStore, origin: Origin) -> Viewer:
     shield: Shield = stated.shield
     if origin.is_lab and not endpoint.gnmi.certificate:
         shield = "none"  # the lab has given it no certificate, as its configuration wants none
-    place = Place(endpoint.host, endpoint.gnmi.port, shield, endpoint.gnmi.certificate, endpoint.timeout_s)
+    place = GnmiServer(endpoint.host, endpoint.gnmi.port, shield, endpoint.gnmi.certificate, endpoint.timeout_s)
     user = stated.user or endpoint.user
     what = f"the password of {user} for gNMI"
     password = secrets.read(stated.password, what, user) if stated.password else endpoint.gnmi.password
-    login = Login(user, password or endpoint.password, is_basic=ACCESS[endpoint.platform].is_gnmi_login_basic)
+    login = GnmiLogin(user, password or endpoint.password, is_basic=ACCESS[endpoint.platform].is_gnmi_login_basic)
     found: Viewer = driver.GnmiViewer(endpoint.device, place, login, stated.paths)
     return found
 

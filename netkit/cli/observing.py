@@ -13,7 +13,7 @@ from netkit.cli.terminal.progress import counter
 from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.facts import Snapshot
-from netkit.observe import NATIVE, Collected, Options, Target, collect, subject, target
+from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
 
@@ -38,7 +38,7 @@ class Looking:
     """How a run looks at its devices."""
 
     devices: Sequence[Device]
-    options: Options
+    options: CollectOptions
     is_light: bool = False
     has_probes: bool = True
     """Whether hosts send packets to each other."""
@@ -79,13 +79,13 @@ def looked_at(
     return target(_platform(device), wanted, source=source, is_light=is_light)
 
 
-def _paced(options: Options, fleet: Fleet) -> Options:
+def _paced(options: CollectOptions, fleet: Fleet) -> CollectOptions:
     """Return options under which devices meet their deadlines: answers of SNMP cost this machine's time to read."""
     is_slow = any(origin.source == "snmp" for origin in fleet.origins.values())
     return replace(options, parallel=min(options.parallel, SNMP_AT_ONCE)) if is_slow else options
 
 
-def _in_time(options: Options, deadline: Deadline) -> Options:
+def _in_time(options: CollectOptions, deadline: Deadline) -> CollectOptions:
     return replace(options, deadline_s=min(options.deadline_s, deadline.share_s(options.window_s)))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from netkit.access.settings import Strict
+from netkit.access.settings import AccessModel
 from netkit.deploy.policy import ApprovalSettings
 from netkit.deploy.provenance import Approval
 from netkit.environment import without_secrets
@@ -37,7 +37,7 @@ PATTERN = re.compile(r"[*?!]")
 AGAIN = "have it approved again with netkit approve"
 
 
-class Statement(Strict):
+class Statement(AccessModel):
     """What an approver signs."""
 
     format: Literal[1] = 1

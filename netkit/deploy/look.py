@@ -9,7 +9,7 @@ from netkit.errors import AccessError, ConfigError, DeviceError, PlanError, Prob
 from netkit.plan import DevicePlan, Plan, Running, keeping
 from netkit.plan.blast import words
 from netkit.platforms.change import Change
-from netkit.platforms.compare import Comparison, compare, diff
+from netkit.platforms.compare import ConfigComparison, compare, diff
 from netkit.platforms.compare import Situation as Choice
 from netkit.platforms.config import Config, Files
 from netkit.platforms.driver import Reader
@@ -43,7 +43,7 @@ class Seen:
     """What a device runs, and how that compares to what is intended."""
 
     running: Running
-    comparison: Comparison
+    comparison: ConfigComparison
     apart: tuple[Change, ...] = ()
     """Changes that are not made, and hinder no other."""
 

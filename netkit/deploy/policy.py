@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from netkit.access.settings import Strict
+from netkit.access.settings import AccessModel
 from netkit.errors import DeployError, IntentError, Problem
 from netkit.intent import complaint, document
 from netkit.plan import Plan
@@ -20,7 +20,7 @@ Verb = Literal["deploy", "rollback", "resume"]
 Word = Annotated[str, Field(min_length=1)]
 
 
-class HookSettings(Strict):
+class HookSettings(AccessModel):
     """What is asked before a deploy: a program or a web service."""
 
     command: tuple[Word, ...] | None = Field(
@@ -63,7 +63,7 @@ class HookSettings(Strict):
         return self
 
 
-class ApprovalSettings(Strict):
+class ApprovalSettings(AccessModel):
     """When a deploy needs the signature of a second person, and whose counts."""
 
     required: str = Field("always", description="for which plans: always, never, or those of this risk and above")
@@ -91,7 +91,7 @@ class ApprovalSettings(Strict):
         return plan.risk >= risk_of(self.required)
 
 
-class DeployPolicy(Strict):
+class DeployPolicy(AccessModel):
     """The whole file."""
 
     hook: HookSettings | None = Field(None, description="who is asked before the first write")
@@ -102,7 +102,7 @@ class DeployPolicy(Strict):
     on_lab: bool = Field(False, description="whether all this holds for labs too")
 
 
-MODELS: dict[tuple[int | str, ...], type[Strict]] = {
+MODELS: dict[tuple[int | str, ...], type[AccessModel]] = {
     (): DeployPolicy,
     ("hook",): HookSettings,
     ("approval",): ApprovalSettings,

@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
-from netkit.access.settings import Strict
+from netkit.access.settings import AccessModel
 from netkit.judge import Verdict
 from netkit.notify.damping import Limits
 from netkit.notify.event import Event
@@ -18,7 +18,7 @@ Globs = tuple[Annotated[str, Field(min_length=1)], ...]
 SLACK = "hooks.slack.com"
 
 
-class Receiver(Strict):
+class Receiver(AccessModel):
     """Who is told, and of what."""
 
     name: Name = Field(description="what the receiver is called; another name is another receiver")
@@ -119,7 +119,7 @@ class Email(Receiver):
         return self
 
 
-class Flapping(Strict):
+class Flapping(AccessModel):
     """When a state that comes and goes is told no more until it is calm."""
 
     changes: int = Field(4, ge=1, le=1000, description="more changes than this within the window are flapping")
@@ -141,7 +141,7 @@ KINDS: dict[str, type[AnyReceiver]] = {
 }
 
 
-class NotifySettings(Strict):
+class NotifySettings(AccessModel):
     """The whole file."""
 
     model_config = ConfigDict(json_schema_extra={"required": ["receivers"]})

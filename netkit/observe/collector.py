@@ -13,7 +13,7 @@ from netkit.errors import NetkitError
 from netkit.facts import Observation, Sample, Snapshot
 from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.platforms import registry
-from netkit.platforms.view import Reply, Subject, View, Viewer
+from netkit.platforms.view import Reply, View, Viewer, ViewSubject
 
 HANG_UP_S = 2.0
 """How long is waited at most for all connections to end; one that does not end by then is left to itself."""
@@ -39,7 +39,7 @@ class Target:
 
 
 @dataclass(slots=True)
-class Look:
+class DeviceRead:
     """One device while it is looked at."""
 
     target: Target
@@ -67,7 +67,7 @@ class Look:
             self.viewer.close()
 
 
-def hang_up(looks: Sequence[Look]) -> None:
+def hang_up(looks: Sequence[DeviceRead]) -> None:
     """Hang up on all at once, and wait a moment until that is done."""
     for look in looks:
         look.hang_up()
@@ -86,7 +86,7 @@ STEP_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CollectOptions:
     """How to look."""
 
     window_s: float = 0.0
@@ -106,7 +106,7 @@ class Collected:
     configs: Mapping[str, Config]
 
 
-def target(platform: str, subject: Subject, *, source: str = NATIVE, is_light: bool = False) -> Target:
+def target(platform: str, subject: ViewSubject, *, source: str = NATIVE, is_light: bool = False) -> Target:
     """Return a device with the views of its platform, or of another source of facts."""
     views_of = f"netkit.platforms.{source}.facts.views"
     module = registry.part(platform, "facts.views") if source == NATIVE else importlib.import_module(views_of)
@@ -119,7 +119,7 @@ def collect(
     fabric: str,
     targets: Sequence[Target],
     connect: Connect,
-    options: Options,
+    options: CollectOptions,
     count: Callable[[], None] = lambda: None,
 ) -> Collected:
     """Return what was seen of each device. Counters are read at both ends of the window, all devices at one time."""
@@ -136,11 +136,11 @@ class _Collection:
     """Devices being read. Each connects once, and all connections end with this."""
 
     def __init__(
-        self, targets: Sequence[Target], connect: Connect, options: Options, count: Callable[[], None]
+        self, targets: Sequence[Target], connect: Connect, options: CollectOptions, count: Callable[[], None]
     ) -> None:
         self._targets = {target.device: target for target in targets}
         self._connect, self._options, self._count = connect, options, count
-        self._looks: dict[str, Look] = {}
+        self._looks: dict[str, DeviceRead] = {}
         self._failures: dict[str, str] = {}
         self._window_began_s = time.monotonic()
         self._is_ended = False
@@ -155,7 +155,7 @@ class _Collection:
             self._is_ended, looks = True, tuple(self._looks.values())
         hang_up(looks)
 
-    def all(self, step: Callable[[Look], None]) -> None:
+    def all(self, step: Callable[[DeviceRead], None]) -> None:
         """Do a step on every device that can still be read; this thread keeps the time meanwhile."""
         names = [name for name in self._targets if name not in self._failures]
         failure: list[BaseException] = []
@@ -187,12 +187,12 @@ class _Collection:
             look.is_late = True
             look.hang_up()
 
-    def _is_over(self, look: Look, now_s: float) -> bool:
+    def _is_over(self, look: DeviceRead, now_s: float) -> bool:
         if look.began_s is None or look.is_late:
             return False
         return look.busy_s + now_s - look.began_s > self._options.deadline_s
 
-    def _one(self, name: str, step: Callable[[Look], None]) -> None:
+    def _one(self, name: str, step: Callable[[DeviceRead], None]) -> None:
         try:
             look = self._opened(name)
             look.began_s = time.monotonic()
@@ -217,12 +217,12 @@ class _Collection:
         is_late = look is not None and look.is_late
         self._failures[name] = f"no answer within {self._options.deadline_s:g} s" if is_late else reason
 
-    def _opened(self, name: str) -> Look:
+    def _opened(self, name: str) -> DeviceRead:
         look = self._looks.get(name)
         if look is not None:
             return look
         target = self._targets[name]
-        look = Look(target, self._connect(name), target.views)
+        look = DeviceRead(target, self._connect(name), target.views)
         with self._lock:
             if self._is_ended:
                 raise InterruptedError
@@ -231,12 +231,12 @@ class _Collection:
         look.viewer.open()
         return look
 
-    def first_sample(self, look: Look) -> None:
+    def first_sample(self, look: DeviceRead) -> None:
         """Read the counters at the beginning of the window."""
         self._sample(look)
         self._count()
 
-    def _sample(self, look: Look, *, and_the_rest: bool = False) -> None:
+    def _sample(self, look: DeviceRead, *, and_the_rest: bool = False) -> None:
         """Read the counters, and at the end of the same breath whatever else is to be read."""
         counting = [view for view in look.views if view.counts]
         _ask(look, _commands((*counting, *look.views) if and_the_rest else counting))
@@ -253,11 +253,11 @@ class _Collection:
             for look in self._looks.values():
                 look.samples = [replace(one, at_s=one.at_s + moved_s) for one in look.samples]
 
-    def last_sample(self, look: Look) -> None:
+    def last_sample(self, look: DeviceRead) -> None:
         """Read the counters at the end of the window."""
         self._sample(look)
 
-    def rest(self, look: Look) -> None:
+    def rest(self, look: DeviceRead) -> None:
         """Read everything else, and the counters too where there was no window."""
         if not self._options.window_s:
             self._sample(look, and_the_rest=True)
@@ -291,7 +291,7 @@ def _commands(views: Sequence[View]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(command for view in views for command in view.commands))
 
 
-def _ask(look: Look, commands: Sequence[str]) -> None:
+def _ask(look: DeviceRead, commands: Sequence[str]) -> None:
     """Ask, and what is to be asked instead where that tells nothing."""
     if not commands:
         return
@@ -301,5 +301,5 @@ def _ask(look: Look, commands: Sequence[str]) -> None:
     _ask(look, _unanswered(look, fresh))
 
 
-def _unanswered(look: Look, views: Sequence[View]) -> tuple[str, ...]:
+def _unanswered(look: DeviceRead, views: Sequence[View]) -> tuple[str, ...]:
     return tuple(command for command in _commands(views) if command not in look.replies)

@@ -7,7 +7,7 @@ from typing import Self
 
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import NetkitError
-from netkit.observe.trial_plan import Round
+from netkit.observe.trial_plan import TrialRound
 from netkit.platforms.linux.acceptance.command import TOOLS, programs
 from netkit.platforms.linux.acceptance.result import MARK
 from netkit.platforms.view import Reply, Viewer
@@ -37,7 +37,7 @@ class Bench:
         self.failures |= {name: reply.failure for name, reply in found.items() if reply.failure}
         return {name: programs(reply.text) for name, reply in found.items() if not reply.failure}
 
-    def measure(self, rounds: Sequence[Round], count: Callable[[], None] = lambda: None) -> str:
+    def measure(self, rounds: Sequence[TrialRound], count: Callable[[], None] = lambda: None) -> str:
         """Return what the senders of all rounds printed."""
         parts = []
         for one in rounds:
@@ -74,7 +74,7 @@ class Bench:
             self.failures[name] = f"{type(error).__name__}: {error}"
 
 
-def _whole(one: Round, name: str, text: str) -> str:
+def _whole(one: TrialRound, name: str, text: str) -> str:
     """Return what a sender printed; one that did not get as far as telling what it runs did not end well."""
     if MARK in text:
         return f"{text.rstrip()}\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from netkit.design import Fabric, Host, Nic, Switch
 from netkit.design.scope import is_joined
-from netkit.platforms.view import Subject, SubjectNic
+from netkit.platforms.view import SubjectNic, ViewSubject
 
 SMALL_BYTES, USUAL_BYTES = 64, 1500
 
@@ -51,13 +51,15 @@ def _nic(fabric: Fabric, name: str, interface: str) -> Nic | None:
     return next((nic for nic in nics if nic.interface == interface), None)
 
 
-def subject(fabric: Fabric, device: Switch | Host) -> Subject:
+def subject(fabric: Fabric, device: Switch | Host) -> ViewSubject:
     """Return a device as its views need to know it."""
     lossless = fabric.lossless.lossless_priorities
     if isinstance(device, Switch):
         ports = tuple(port.name for port in device.ports)
-        return Subject(device.name, platform=device.platform, version=device.version, ports=ports, lossless=lossless)
-    return Subject(
+        return ViewSubject(
+            device.name, platform=device.platform, version=device.version, ports=ports, lossless=lossless
+        )
+    return ViewSubject(
         device.name,
         nics=tuple(SubjectNic(nic.interface, nic.pci, nic.rdma) for nic in device.nics),
         lookups=tuple(_lookups(fabric, device)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
-from netkit.platforms.linux.acceptance.command import Side
+from netkit.platforms.linux.acceptance.command import TrialEnd
 from netkit.render.job import COUNTS
 from netkit.render.views.host import nccl_settings
 
@@ -15,7 +15,7 @@ MOST_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class TrialRound:
     """What hosts run at one time."""
 
     tool: str
@@ -31,7 +31,7 @@ class Round:
 class TrialPlan:
     """What is to be run, and what cannot be."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[TrialRound, ...]
     absent: tuple[str, ...]
     """Why tools are left out, or hosts of one."""
 
@@ -45,7 +45,7 @@ def trial_plan(
     fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]], tools: Sequence[str], seconds: int
 ) -> TrialPlan:
     """Return the runs of some tools on those hosts that have them."""
-    rounds: list[Round] = []
+    rounds: list[TrialRound] = []
     absent: list[str] = []
     for tool in tools:
         able = [host for host in hosts if set(command.PROGRAMS[tool]) <= programs.get(host.name, frozenset())]
@@ -60,7 +60,7 @@ def trial_plan(
     return TrialPlan(tuple(rounds), tuple(absent))
 
 
-def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> Iterator[Round]:
+def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> Iterator[TrialRound]:
     if tool == nccl_tests.TOOL:
         yield from _collectives(fabric, hosts)
         return
@@ -73,10 +73,13 @@ def _rounds(fabric: Fabric, hosts: Sequence[Host], tool: str, seconds: int) -> I
                 yield from (transfers(fabric, test, title, pairs, seconds) for test, title in titles)
 
 
-def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[Side, Side], ...]]:
+def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[TrialEnd, TrialEnd], ...]]:
     """Yield pairs of NICs of a rail, as far apart as there are; an odd one has a round of its own."""
     sides = [
-        Side(host.name, nic.interface, nic.rdma, nic.address) for host in hosts for nic in host.nics if nic.rail == rail
+        TrialEnd(host.name, nic.interface, nic.rdma, nic.address)
+        for host in hosts
+        for nic in host.nics
+        if nic.rail == rail
     ]
     half = len(sides) // 2
     if half:
@@ -85,10 +88,12 @@ def _pairs(hosts: Sequence[Host], rail: int) -> Iterator[tuple[tuple[Side, Side]
         yield ((sides[-1], sides[0]),)
 
 
-def transfers(fabric: Fabric, test: str, title: str, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+def transfers(
+    fabric: Fabric, test: str, title: str, pairs: Sequence[tuple[TrialEnd, TrialEnd]], seconds: int
+) -> TrialRound:
     """Return a round of perftest between pairs, none of which shares a host with another."""
     tos = fabric.lossless.tos
-    return Round(
+    return TrialRound(
         perftest.TOOL,
         title,
         {near.host: command.rdma_send(test, near, far, seconds, tos) for near, far in pairs},
@@ -97,9 +102,9 @@ def transfers(fabric: Fabric, test: str, title: str, pairs: Sequence[tuple[Side,
     )
 
 
-def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[Side, Side]], seconds: int) -> Round:
+def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[TrialEnd, TrialEnd]], seconds: int) -> TrialRound:
     dscps = (fabric.lossless.data_dscp, 0)
-    return Round(
+    return TrialRound(
         iperf3.TOOL,
         f"iperf3 along rail {rail}, lossless and best effort together: {_listed(pairs)}",
         {near.host: command.tcp_send(near, far, seconds, dscps) for near, far in pairs},
@@ -108,23 +113,23 @@ def _streams(fabric: Fabric, rail: int, pairs: Sequence[tuple[Side, Side]], seco
     )
 
 
-def _listed(pairs: Sequence[tuple[Side, Side]]) -> str:
+def _listed(pairs: Sequence[tuple[TrialEnd, TrialEnd]]) -> str:
     shown = ", ".join(f"{near.host} → {far.host}" for near, far in pairs[:MOST_SHOWN])
     return shown if len(pairs) <= MOST_SHOWN else f"{shown} and {len(pairs) - MOST_SHOWN} pairs more at once"
 
 
-def _collectives(fabric: Fabric, hosts: Sequence[Host]) -> Iterator[Round]:
+def _collectives(fabric: Fabric, hosts: Sequence[Host]) -> Iterator[TrialRound]:
     names, gpus = [host.name for host in hosts], min(len(host.nics) for host in hosts)
     settings = [(one.key, one.value) for one in nccl_settings(fabric, hosts[0])] + [("NCCL_ALGO", "Ring")]
     for count in sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}):
         run = command.collective(names[:count], gpus, settings, "all_reduce_perf")
         title = f"all_reduce_perf over {count} hosts"
-        yield Round(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
+        yield TrialRound(nccl_tests.TOOL, title, {names[0]: run}, {}, command.COLLECTIVE_S)
 
 
 TOOL = "ib_read_lat"
 LIMIT_S = 2
-Pair = tuple[Side, Side]
+Pair = tuple[TrialEnd, TrialEnd]
 
 
 def rdma_mesh(fabric: Fabric, hosts: Sequence[Host], programs: Mapping[str, frozenset[str]]) -> TrialPlan:
@@ -152,8 +157,8 @@ def _of_host(fabric: Fabric, host: Host, number: int) -> Iterator[tuple[Nic, Nic
         yield from (pair for pair in probe_pairs(fabric, host) if pair[0] is turn)
 
 
-def _side(owners: Mapping[str, str], nic: Nic) -> Side:
-    return Side(owners[nic.address], nic.interface, nic.rdma, nic.address)
+def _side(owners: Mapping[str, str], nic: Nic) -> TrialEnd:
+    return TrialEnd(owners[nic.address], nic.interface, nic.rdma, nic.address)
 
 
 def _scheduled(pairs: Iterable[Pair]) -> list[list[Pair]]:

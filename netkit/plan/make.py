@@ -12,11 +12,11 @@ from netkit.plan import blast
 from netkit.plan.group import grouped
 from netkit.plan.order import Order
 from netkit.plan.shape import Blast, Bridge, DevicePlan, Missed, Plan, Routing, Running, Unreachable
-from netkit.platforms.change import NOTHING, Change, Risk, Way
-from netkit.platforms.compare import Comparison, ConfigModel, Situation, apply, compare
+from netkit.platforms.change import NOTHING, Change, Risk, Strategy
+from netkit.platforms.compare import ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
-from netkit.platforms.routing import Kept
+from netkit.platforms.routing import RetainedRouting
 
 Known = MutableMapping[str, str]
 """Pairs of texts already seen to be equal, and the digest of what they say: see netkit.plan.cache."""
@@ -135,7 +135,7 @@ def limited(fabric: Fabric, plan: Plan, names: Collection[str], sides: Callable[
     return ordered(fabric, part, sides, others=lambda: rest)
 
 
-def keeping(fabric: Fabric, name: str, intended: Files, kept: Kept) -> Files:
+def keeping(fabric: Fabric, name: str, intended: Files, kept: RetainedRouting) -> Files:
     """Return the files of a device that say what is intended, and what is kept beside it."""
     device = fabric.device(name)
     keep = MODELS[device.platform].keeping if isinstance(device, Switch) else None
@@ -144,7 +144,7 @@ def keeping(fabric: Fabric, name: str, intended: Files, kept: Kept) -> Files:
     return keep(intended, kept)
 
 
-def _bridge(fabric: Fabric, name: str, kept: Kept, sides: Sides) -> Bridge:
+def _bridge(fabric: Fabric, name: str, kept: RetainedRouting, sides: Sides) -> Bridge:
     both = keeping(fabric, name, sides.intended, kept)
     between = Running({file: both.get(file) for file in sides.running.files}, sides.running.version)
     first = _device(fabric, name, sides.running, both, sides.owner, None)
@@ -197,10 +197,14 @@ def _planned(
     device: Switch | Host,
     model: ConfigModel,
     version: str,
-    found: Comparison,
+    found: ConfigComparison,
     warnings: tuple[str, ...],
 ) -> DevicePlan:
-    way = model.way(Situation(found.changes, found.running, found.intended, version)) if found.changes else Way(NOTHING)
+    way = (
+        model.way(Situation(found.changes, found.running, found.intended, version))
+        if found.changes
+        else Strategy(NOTHING)
+    )
     if isinstance(device, Switch):
         touched = blast.of_switch(fabric, device, found.changes, found.running, model.risks, way.risk)
     else:
@@ -222,7 +226,7 @@ def _planned(
     )
 
 
-def _routing(model: ConfigModel, found: Comparison, touched: Blast) -> Routing | None:
+def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Routing | None:
     """Return what a change does to routing; None when it does nothing."""
     if not (touched.ports or any(map(_is_about_routing, found.changes))):
         return None
@@ -243,7 +247,7 @@ def _unchanged(
 ) -> DevicePlan:
     role = device.role if isinstance(device, Switch) else "host"
     return DevicePlan(
-        device.name, role, platform, version, (), Risk.NONE, Way(NOTHING), Blast(), digest, digest, (), warnings
+        device.name, role, platform, version, (), Risk.NONE, Strategy(NOTHING), Blast(), digest, digest, (), warnings
     )
 
 

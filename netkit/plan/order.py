@@ -18,7 +18,7 @@ from netkit.design.hosts import RoutePlan
 from netkit.plan.shape import Bridge, DevicePlan, Loss, Partial, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
-from netkit.platforms.routing import Clause, HostRoutes, Kept, Neighbor, PrefixRule, Router
+from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, PrefixListEntry, RetainedRouting, Router
 from netkit.routing import Cabling, Network, Outlook, State
 from netkit.routing.cabling import End
 from netkit.routing.designed import host_of, router_of
@@ -158,7 +158,7 @@ class Order:
                 (side.remote_asn for side in running if side.interface == port), default=0
             )
         for peer, asns in sides.items():
-            neighbors = tuple(Neighbor(port, 0) for port in asns)
+            neighbors = tuple(BgpNeighbor(port, 0) for port in asns)
             asn = max(asns.values()) or UNKNOWN_ASN
             yield peer, (Router(asn, peer, neighbors=neighbors, max_paths=len(neighbors), requires_policy=False),)
 
@@ -192,7 +192,7 @@ class Order:
             if not self._before or device.name in self.devices or is_known:
                 yield device
 
-    def _all_kept(self) -> Iterator[tuple[str, Kept]]:
+    def _all_kept(self) -> Iterator[tuple[str, RetainedRouting]]:
         for name, found in self._routing.items():
             if isinstance(found.running, Router) and isinstance(found.intended, Router):
                 kept = to_keep(found.running, found.intended)
@@ -417,9 +417,9 @@ def _has_another_way(switch: Switch, without: str) -> bool:
     return any(port.role == "up" and port.peer != without for port in switch.ports)
 
 
-def to_keep(running: Router, intended: Router) -> Kept:
+def to_keep(running: Router, intended: Router) -> RetainedRouting:
     """Return what an intended configuration needs beside it to accept and announce what the running one does."""
-    rules: dict[str, list[PrefixRule]] = {}
+    rules: dict[str, list[PrefixListEntry]] = {}
     for was, now in _filters(running, intended):
         names = _plain_lists(intended.route_maps.get(now, ()))
         old = [
@@ -437,10 +437,10 @@ def to_keep(running: Router, intended: Router) -> Kept:
             into += _numbered_after((*known, *into), missing)
     known_prefixes = {one.prefix for one in intended.aggregates}
     aggregates = tuple(one for one in running.aggregates if one.prefix not in known_prefixes)
-    return Kept(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
+    return RetainedRouting(tuple((name, rule) for name, found in rules.items() for rule in found), aggregates)
 
 
-def holding(intended: Router, kept: Kept) -> Router:
+def holding(intended: Router, kept: RetainedRouting) -> Router:
     """Return an intended router with what is kept."""
     lists = dict(intended.prefix_lists)
     for name, rule in kept.rules:
@@ -472,7 +472,7 @@ def _plain_lists(clauses: Iterable[Clause]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _apart(rule: PrefixRule, known: Iterable[PrefixRule]) -> tuple[PrefixRule, ...]:
+def _apart(rule: PrefixListEntry, known: Iterable[PrefixListEntry]) -> tuple[PrefixListEntry, ...]:
     """Return rules that permit the same, none with a prefix that another rule has.
 
     Of two entries with one prefix, FRR's route maps lose both when either is deleted (seen with 8.4.4; its prefix
@@ -483,12 +483,12 @@ def _apart(rule: PrefixRule, known: Iterable[PrefixRule]) -> tuple[PrefixRule, .
     return tuple(replace(rule, prefix=half) for half in rule.prefix.subnets())
 
 
-def _numbered_after(known: Iterable[PrefixRule], rules: Iterable[PrefixRule]) -> list[PrefixRule]:
+def _numbered_after(known: Iterable[PrefixListEntry], rules: Iterable[PrefixListEntry]) -> list[PrefixListEntry]:
     last = max((one.number for one in known), default=0)
     return [replace(rule, number=last + 10 * place) for place, rule in enumerate(rules, 1)]
 
 
-def _allows(one: PrefixRule, other: PrefixRule) -> bool:
+def _allows(one: PrefixListEntry, other: PrefixListEntry) -> bool:
     """Whether a rule permits all that another one does."""
     is_wide = one.shortest <= other.shortest and other.longest <= one.longest
     return one.is_permit and is_wide and other.prefix.subnet_of(one.prefix)

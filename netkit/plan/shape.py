@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from netkit.platforms.change import Change, Risk, Way
-from netkit.platforms.routing import HostRoutes, Kept, Router
+from netkit.platforms.change import Change, Risk, Strategy
+from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 
 SCHEMA = 2
 """Raised when a field changes meaning; a plan of a newer netkit is refused."""
@@ -97,7 +97,7 @@ class Bridge:
     """A device that is changed in two stages: first to both, then to what is intended alone."""
 
     device: str
-    kept: Kept
+    kept: RetainedRouting
     first: "DevicePlan"
     then: "DevicePlan"
 
@@ -112,7 +112,7 @@ class DevicePlan:
     version: str
     changes: tuple[Change, ...]
     risk: Risk
-    way: Way
+    way: Strategy
     blast: Blast
     running_digest: str
     intended_digest: str

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from netkit.errors import ConfigError, Problem
 from netkit.platforms.config import Path
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, Neighbor, PrefixRule
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, BgpNeighbor, Clause, PrefixListEntry
 
 ANY = IPv4Network("0.0.0.0/0")
 EXTERNAL = 0
@@ -66,7 +66,7 @@ def whole_number(text: str) -> int | None:
 
 
 @lru_cache(CACHED)
-def prefix_rule(number: int, words: str) -> PrefixRule | None:
+def prefix_rule(number: int, words: str) -> PrefixListEntry | None:
     """Return `permit|deny PREFIX [ge N] [le N] [eq N]`, as FRR and EOS write it; None when it says something else."""
     action, _, rest = words.partition(" ")
     prefix, *bounds = rest.split() or [""]
@@ -76,23 +76,23 @@ def prefix_rule(number: int, words: str) -> PrefixRule | None:
     if lengths.keys() - {"ge", "le", "eq"} or not all(map(str.isdecimal, lengths.values())):
         return None
     if prefix == "any":
-        return PrefixRule(number, action == "permit", ANY, 0, LARGEST_LENGTH)
+        return PrefixListEntry(number, action == "permit", ANY, 0, LARGEST_LENGTH)
     inside = network(prefix)
     if inside is None:
         return None
     if "eq" in lengths:
-        return PrefixRule(number, action == "permit", inside, int(lengths["eq"]), int(lengths["eq"]))
+        return PrefixListEntry(number, action == "permit", inside, int(lengths["eq"]), int(lengths["eq"]))
     return bounded(number, inside, lengths.get("ge", ""), lengths.get("le", ""), is_permit=action == "permit")
 
 
-def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is_permit: bool) -> PrefixRule:
+def bounded(number: int, inside: IPv4Network, shortest: str, longest: str, *, is_permit: bool) -> PrefixListEntry:
     """Return a rule with bounds of length that may be missing: without any, the prefix itself."""
     low = int(shortest) if shortest else inside.prefixlen
     high = int(longest) if longest else LARGEST_LENGTH if shortest else inside.prefixlen
-    return PrefixRule(number, is_permit, inside, low, high)
+    return PrefixListEntry(number, is_permit, inside, low, high)
 
 
-def rule_words(rule: PrefixRule) -> str:
+def rule_words(rule: PrefixListEntry) -> str:
     """Return a rule as FRR and EOS read it, without its number."""
     own = rule.prefix.prefixlen
     longer = f" ge {rule.shortest}" if rule.shortest != own else ""
@@ -124,7 +124,7 @@ def leaving_lists(lines: Iterable[str]) -> frozenset[str]:
     return frozenset(match[1] for match in found if match[1] not in others)
 
 
-def in_order(lists: Mapping[str, Iterable[PrefixRule]]) -> Mapping[str, tuple[PrefixRule, ...]]:
+def in_order(lists: Mapping[str, Iterable[PrefixListEntry]]) -> Mapping[str, tuple[PrefixListEntry, ...]]:
     """Return prefix lists with their rules in the order in which they are tried."""
     return {name: tuple(sorted(rules, key=_number)) for name, rules in lists.items()}
 
@@ -134,7 +134,7 @@ def clauses_in_order(maps: Mapping[str, Iterable[Clause]]) -> Mapping[str, tuple
     return {name: tuple(sorted(clauses, key=_number)) for name, clauses in maps.items()}
 
 
-def _number(item: PrefixRule | Clause) -> int:
+def _number(item: PrefixListEntry | Clause) -> int:
     return item.number
 
 
@@ -236,7 +236,7 @@ class Peers:
         """Yield the neighbours that are not interfaces."""
         return (f"neighbor {peer.name}" for peer in self._found.values() if not peer.is_group and not peer.is_interface)
 
-    def neighbors(self, asn: int, *, is_active: bool) -> tuple[Neighbor, ...]:
+    def neighbors(self, asn: int, *, is_active: bool) -> tuple[BgpNeighbor, ...]:
         """Return the neighbours, with what their groups say; `is_active`: activated without being told so."""
         nobody = Peer("")
         found = []
@@ -249,7 +249,7 @@ class Peers:
             is_activated = _first(peer.is_activated, group.is_activated)
             is_up = (is_active if is_activated is None else is_activated) and number is not None
             found.append(
-                Neighbor(
+                BgpNeighbor(
                     peer.name,
                     number or EXTERNAL,
                     _first(peer.inbound, group.inbound) or NO_MAP,
@@ -278,7 +278,7 @@ class RouterReader:
         """Begin with the lines of the top level, of which those that other lines refer to are read."""
         lines = tuple(lines)
         self.unknown: list[str] = []
-        self.lists: dict[str, list[PrefixRule]] = {}
+        self.lists: dict[str, list[PrefixListEntry]] = {}
         self.maps: dict[str, list[Clause]] = {}
         self.peers = Peers()
         self.router_id = ""

@@ -55,7 +55,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Strategy:
     """How a set of changes gets onto a device, and what that costs whatever the changes are."""
 
     method: str
@@ -75,7 +75,7 @@ NOTHING, REFUSED = "nothing", "refused"
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class Constraint:
     """What a part of a configuration costs beside the change itself, or what refuses it: for people."""
 
     what: str

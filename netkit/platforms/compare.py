@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from netkit.platforms.change import Change, Limit, Way
+from netkit.platforms.change import Change, Constraint, Strategy
 from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
 from netkit.platforms.risk import RiskTable
-from netkit.platforms.routing import HostRoutes, Kept, Router
+from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
 from netkit.platforms.secret import has_placeholder, holds_secret, settled, without_placeholders
 
 LONGEST_SORTED = 200  # an int() of thousands of digits is refused; what follows so much text sorts as it came
@@ -40,12 +40,12 @@ class ConfigModel:
     """Configuration → files that parse to it again."""
     ownership: Ownership
     risks: RiskTable
-    way: Callable[[Situation], Way]
-    limits: tuple[Limit, ...]
+    way: Callable[[Situation], Strategy]
+    limits: tuple[Constraint, ...]
     router: Callable[[Config], Router] | None = None
     """Configuration → what it says about routing; None for hosts."""
     host_routes: Callable[[Config], HostRoutes] | None = None
-    keeping: Callable[[Files, Kept], Files] | None = None
+    keeping: Callable[[Files, RetainedRouting], Files] | None = None
     """Intended files, and routing that is to be kept for a while → files that say both."""
     is_apart: Callable[[Path], bool] = lambda _path: False
     """Whether a device may refuse a change and keep all others: nothing depends on it, and its form is not certain."""
@@ -61,7 +61,7 @@ class ConfigModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ConfigComparison:
     """A running and an intended configuration side by side, as far as they are netkit's."""
 
     running: Config
@@ -81,7 +81,7 @@ def compare(
     *,
     owner: Files | None = None,
     parse: Callable[[Files], Config] | None = None,
-) -> Comparison:
+) -> ConfigComparison:
     """Compare what a device runs with what it should.
 
     A running file of None is not on the device; one that is missing was not read, and is left out of the comparison.
@@ -101,7 +101,7 @@ def compare(
     changes = () if have == wanted else diff(model, have, wanted)
     running_digest = digest(have)
     intended_digest = digest(wanted) if changes else running_digest
-    return Comparison(have, wanted, changes, running_digest, intended_digest, not_read, whole)
+    return ConfigComparison(have, wanted, changes, running_digest, intended_digest, not_read, whole)
 
 
 def diff(model: ConfigModel, running: Config, intended: Config) -> tuple[Change, ...]:

@@ -21,18 +21,18 @@ WORDS = re.compile(
 SLASHED = re.compile(r"(\d{4})/(\d\d)/(\d\d) (\d\d):(\d\d):(\d\d(?:\.\d{1,9})?)", re.ASCII)
 
 
-class Outage(NamedTuple):
+class LinkOutage(NamedTuple):
     """How long a link was gone, and how long ago it came back; 0 and nothing when it was not gone."""
 
     lasted_s: float
     ended_ago_s: float | None = None
 
 
-NEVER = Outage(0.0)
+NEVER = LinkOutage(0.0)
 
 
 def told(
-    interfaces: Mapping[str, Interface] | Absent, outages: Mapping[str, Outage]
+    interfaces: Mapping[str, Interface] | Absent, outages: Mapping[str, LinkOutage]
 ) -> Mapping[str, Interface] | Absent:
     """Return ports with their outages."""
     if isinstance(interfaces, Absent):
@@ -40,15 +40,15 @@ def told(
     return {name: _told(one, outages[name]) if name in outages else one for name, one in interfaces.items()}
 
 
-def _told(one: Interface, last: Outage) -> Interface:
+def _told(one: Interface, last: LinkOutage) -> Interface:
     return replace(one, outage_s=last.lasted_s, outage_ended_ago_s=last.ended_ago_s)
 
 
-def outage(went_s: float | None, came_s: float | None, now_s: float | None) -> Outage | None:
+def outage(went_s: float | None, came_s: float | None, now_s: float | None) -> LinkOutage | None:
     """Return the last outage; None when one moment is not known, it is not over, or the clock was set meanwhile."""
     if went_s is None or came_s is None or now_s is None or came_s < went_s or came_s > now_s + SKEW_S:
         return None
-    return Outage(round(came_s - went_s, 2), round(max(0.0, now_s - came_s), 2))
+    return LinkOutage(round(came_s - went_s, 2), round(max(0.0, now_s - came_s), 2))
 
 
 def moment(year: int, month: int, day: int, hour: int, minute: int, second: float) -> float | None:
@@ -76,7 +76,7 @@ def in_digits(shown: str) -> float | None:
     return moment(year, month, day, hour, minute, float(found[6]))
 
 
-def of_zebra(printed: str) -> Mapping[str, Outage]:
+def of_zebra(printed: str) -> Mapping[str, LinkOutage]:
     """Return the outages by interface of what `date` prints in zebra's form, and then FRR's `show interface json`."""
     now_s = in_digits(printed.partition("{")[0])
     found = next((one for one in documents(printed) if isinstance(one, dict)), None)

@@ -1,7 +1,8 @@
 """What a configuration says about routing, in one shape for every NOS: the input of `netkit.routing`.
 
 Each platform reads its own configuration into a `Router`, so that what runs counts whoever wrote it, and writes a
-`Kept` into its own files. What a platform cannot express in this shape it lists in `unknown`; nothing is guessed.
+`RetainedRouting` into its own files. What a platform cannot express in this shape it lists in `unknown`; nothing is
+guessed.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ LARGEST_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixRule:
+class PrefixListEntry:
     """One line of a prefix list: prefixes inside `prefix` whose length is from `shortest` to `longest`."""
 
     number: int
@@ -44,7 +45,7 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class BgpNeighbor:
     """A BGP session by interface. `remote_asn` 0 means any other AS (`external`)."""
 
     interface: str
@@ -79,9 +80,9 @@ class Router:
     """(port, SVI): access ports and the SVI whose subnet they are in."""
     down: frozenset[str] = frozenset()
     """Interfaces that are shut down."""
-    prefix_lists: Mapping[str, tuple[PrefixRule, ...]] = field(default_factory=dict)
+    prefix_lists: Mapping[str, tuple[PrefixListEntry, ...]] = field(default_factory=dict)
     route_maps: Mapping[str, tuple[Clause, ...]] = field(default_factory=dict)
-    neighbors: tuple[Neighbor, ...] = ()
+    neighbors: tuple[BgpNeighbor, ...] = ()
     redistributed: str | None = None
     """The route map of `redistribute connected`; None: connected routes are not redistributed."""
     networks: tuple[IPv4Network, ...] = ()
@@ -98,7 +99,7 @@ class Router:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class HostRoute:
     """A route of a host. Without a gateway it is on-link; `is_unreachable` drops."""
 
     prefix: IPv4Network
@@ -108,12 +109,12 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Rail:
+class HostRail:
     """An interface of a host with its addresses, its routes, and the table each source address looks up."""
 
     interface: str
     addresses: tuple[IPv4Interface, ...]
-    routes: tuple[Route, ...]
+    routes: tuple[HostRoute, ...]
     tables: tuple[tuple[IPv4Network, int], ...] = ()
     """Policy rules by source: (source, table)."""
     bound_table: int | None = None
@@ -124,19 +125,19 @@ class Rail:
 class HostRoutes:
     """A GPU host as its routing tables see the world."""
 
-    rails: tuple[Rail, ...] = ()
+    rails: tuple[HostRail, ...] = ()
     unknown: tuple[str, ...] = ()
     """Routes and rules that do not fit this shape."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RetainedRouting:
     """Routing of the running configuration that an intended one is to keep for a while, so that both hold.
 
     Lists are named as the intended configuration names them.
     """
 
-    rules: tuple[tuple[str, PrefixRule], ...] = ()
+    rules: tuple[tuple[str, PrefixListEntry], ...] = ()
     """(prefix list, line); the numbers are free in the intended list."""
     aggregates: tuple[Aggregate, ...] = ()
 

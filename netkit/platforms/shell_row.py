@@ -12,14 +12,14 @@ from netkit.platforms.ssh import Done, SshLine
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ShellStep:
     """A command, and how long it may take."""
 
     command: str
     timeout_s: float
 
 
-def run(line: SshLine, steps: Sequence[Step]) -> tuple[Done, ...]:
+def run(line: SshLine, steps: Sequence[ShellStep]) -> tuple[Done, ...]:
     """Return what became of each command that was begun. AccessError as of one command."""
     mark = f"@{secrets.token_hex(12)}@"
     first, *others = steps
@@ -28,7 +28,7 @@ def run(line: SshLine, steps: Sequence[Step]) -> tuple[Done, ...]:
     return parts(line.run(script(steps, mark), first.timeout_s, heard=heard, name=name), mark)
 
 
-def script(steps: Sequence[Step], mark: str) -> str:
+def script(steps: Sequence[ShellStep], mark: str) -> str:
     """Return what runs commands until one fails; a mark nobody can foresee stands between what they print."""
     between = f" || exit $?; printf '\\n%s\\n' {mark}; printf '\\n%s\\n' {mark} >&2; "
     return between.join(f"( {step.command} )" for step in steps)

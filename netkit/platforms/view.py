@@ -44,7 +44,7 @@ class SubjectNic:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class ViewSubject:
     """The device that is to be looked at, as far as its views depend on it."""
 
     device: str

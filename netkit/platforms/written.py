@@ -12,7 +12,7 @@ Headers = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ConfigLine:
     """One line as it is written, what it stands below, and the entries it stands for."""
 
     text: str
@@ -20,7 +20,7 @@ class Line:
     paths: tuple[Path, ...]
 
 
-def lines(text: str, grammar: Grammar, root: Path = ()) -> Iterator[Line]:
+def lines(text: str, grammar: Grammar, root: Path = ()) -> Iterator[ConfigLine]:
     """Yield the lines of a configuration, in their order."""
     entries: dict[Path, str] = {}
     above: list[tuple[int, Path, str]] = []
@@ -36,7 +36,7 @@ def lines(text: str, grammar: Grammar, root: Path = ()) -> Iterator[Line]:
             above.pop()
         parent = above[-1][1] if above else root
         paths = tuple(_placed(written, parent, entries, grammar))
-        yield Line(written, tuple(header for _, _, header in above), paths)
+        yield ConfigLine(written, tuple(header for _, _, header in above), paths)
         above.append((depth, paths[-1] if paths else parent, written))
 
 

@@ -21,7 +21,7 @@ POD_INTERFACE = "eth0"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """One collective over some hosts."""
 
     test: str
@@ -42,14 +42,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class AcceptanceJob:
     """A job as its template needs it."""
 
     fabric: str
     hosts: tuple[str, ...]
     gpus: int
     counts: tuple[int, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[JobStep, ...]
     settings: tuple[Setting, ...]
     networks: tuple[str, ...]
     image: str
@@ -69,20 +69,20 @@ def render_job(kind: str, fabric: Fabric, hosts: Sequence[Host], engine: Engine,
     return engine.render(TEMPLATES[kind], {"job": job(fabric, hosts, interface, image)}, "")
 
 
-def job(fabric: Fabric, hosts: Sequence[Host], interface: str, image: str = IMAGE) -> Job:
+def job(fabric: Fabric, hosts: Sequence[Host], interface: str, image: str = IMAGE) -> AcceptanceJob:
     """Return what a job runs on some hosts, and with which settings; its processes meet over an interface."""
     names, gpus = tuple(host.name for host in hosts), min(len(host.nics) for host in hosts)
     counts = tuple(sorted({count for count in (*COUNTS, len(names)) if count <= len(names)}))
     steps = tuple(_steps(names, gpus, counts))
     networks = tuple(f"rail{rail.number}" for rail in fabric.rails)
     settings = tuple(_settings(fabric, hosts[0], interface))
-    return Job(fabric.name, names, gpus, counts, steps, settings, networks, image)
+    return AcceptanceJob(fabric.name, names, gpus, counts, steps, settings, networks, image)
 
 
-def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator[Step]:
+def _steps(names: tuple[str, ...], gpus: int, counts: Sequence[int]) -> Iterator[JobStep]:
     for test in TESTS:
-        yield from (Step(test, names[:count], count * gpus, "AND 0x0") for count in counts)
-    yield Step(TESTS[0], names, len(names) * gpus, f"MOD {gpus}")
+        yield from (JobStep(test, names[:count], count * gpus, "AND 0x0") for count in counts)
+    yield JobStep(TESTS[0], names, len(names) * gpus, f"MOD {gpus}")
 
 
 def _settings(fabric: Fabric, host: Host, interface: str) -> Iterator[Setting]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 
 from netkit.plan.shape import Blast, DevicePlan, Plan
-from netkit.platforms.change import Change, Risk, Way
+from netkit.platforms.change import Change, Risk, Strategy
 from netkit.report.section import Line, Section, sections
 
 MOST_NAMES = 6
@@ -77,7 +77,7 @@ def touched(blast: Blast) -> str:
     return ", ".join(part for part in parts if not part.startswith("0 "))
 
 
-def why_not(way: Way) -> str:
+def why_not(way: Strategy) -> str:
     """Return what the reasons of a way are reasons for."""
     return "cannot be done" if way.is_refused else "not a gentler way"
 

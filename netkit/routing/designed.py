@@ -9,16 +9,25 @@ from ipaddress import IPv4Interface, IPv4Network
 from netkit.design.fabric import Fabric, Host, Nic, Switch
 from netkit.design.hosts import RoutePlan
 from netkit.design.policy import announced, prefix_lists
-from netkit.platforms.routing import Aggregate, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+from netkit.platforms.routing import (
+    Aggregate,
+    BgpNeighbor,
+    Clause,
+    HostRail,
+    HostRoute,
+    HostRoutes,
+    PrefixListEntry,
+    Router,
+)
 
 IN, OUT, CONNECTED, LOOPBACK, VLAN = "IN", "OUT", "CONNECTED", "loopback", "vlan"
 
 
 def router_of(fabric: Fabric, switch: Switch) -> Router:
     """Return the routing of a switch."""
-    lists: dict[str, tuple[PrefixRule, ...]] = {
+    lists: dict[str, tuple[PrefixListEntry, ...]] = {
         found.name: tuple(
-            PrefixRule(rule.number, True, _network(rule.prefix), rule.length, rule.length) for rule in found.rules
+            PrefixListEntry(rule.number, True, _network(rule.prefix), rule.length, rule.length) for rule in found.rules
         )
         for found in prefix_lists(fabric, switch)
     }
@@ -35,7 +44,7 @@ def router_of(fabric: Fabric, switch: Switch) -> Router:
             OUT: (Clause(10, is_permit=True, prefix_lists=(outbound,)),),
         },
         neighbors=tuple(
-            Neighbor(
+            BgpNeighbor(
                 port.name,
                 port.peer_asn,
                 IN,
@@ -57,13 +66,13 @@ def host_of(plan: RoutePlan, host: Host) -> HostRoutes:
     return HostRoutes(tuple(_rail(plan, nic) for nic in host.nics))
 
 
-def _rail(plan: RoutePlan, nic: Nic) -> Rail:
+def _rail(plan: RoutePlan, nic: Nic) -> HostRail:
     address = _interface(f"{nic.address}/{nic.prefix_length}")
     routes = tuple(
-        Route(_network(route.prefix), route.via, route.table, is_unreachable=route.kind == "unreachable")
+        HostRoute(_network(route.prefix), route.via, route.table, is_unreachable=route.kind == "unreachable")
         for route in plan.routes(nic)
     )
-    return Rail(nic.interface, (address,), routes, ((_network(nic.address), nic.table),))
+    return HostRail(nic.interface, (address,), routes, ((_network(nic.address), nic.table),))
 
 
 def _addresses(switch: Switch) -> list[tuple[str, IPv4Interface]]:

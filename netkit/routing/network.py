@@ -14,7 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
-from netkit.platforms.routing import NO_MAP, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+from netkit.platforms.routing import (
+    NO_MAP,
+    BgpNeighbor,
+    Clause,
+    HostRail,
+    HostRoute,
+    HostRoutes,
+    PrefixListEntry,
+    Router,
+)
 from netkit.routing.cabling import Cabling, End
 
 MAIN_TABLE = 254
@@ -30,7 +39,7 @@ Table = tuple[tuple[tuple[Prefix, str], ...], ...]
 """The routing tables a host looks up one after another. `leaf` sends to the leaf, `link` is on-link, `drop` loses."""
 Quality = tuple[int, int]
 """Minus the local preference, and the length of the AS path: the lowest wins."""
-Link = tuple[str, Neighbor, Neighbor]
+Link = tuple[str, BgpNeighbor, BgpNeighbor]
 """A session as its receiver sees it: the sender, its side of the session, and the receiver's."""
 
 
@@ -198,7 +207,7 @@ class Network:
             if self._is_passed((peer, far), (name, near), state) and self._is_passed((name, near), (peer, far), state)
         )
 
-    def _is_passed(self, sender: tuple[str, Neighbor], receiver: tuple[str, Neighbor], state: State) -> bool:
+    def _is_passed(self, sender: tuple[str, BgpNeighbor], receiver: tuple[str, BgpNeighbor], state: State) -> bool:
         """Whether the filters at the ends of a session have a prefix in common, the sender's own or any other."""
         (name, far), (taker, near) = sender, receiver
         ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
@@ -362,7 +371,7 @@ class Network:
                         is_flagged = advert.is_drained or clause.has_graceful_shutdown
                         yield (-preference, length), sender, _Advert(mask, length, advert.asns, is_flagged)
 
-    def _announced(self, tables: _Tables, rib: _Rib, sender: str, far: Neighbor, number: int) -> Iterator[_Advert]:
+    def _announced(self, tables: _Tables, rib: _Rib, sender: str, far: BgpNeighbor, number: int) -> Iterator[_Advert]:
         """Yield what a router announces over one of its sessions."""
         state = tables.state
         router = self.router(state, sender)
@@ -455,7 +464,7 @@ class Network:
         return to_leaf, on_link
 
 
-def _is_up(router: Router, side: Neighbor, peer: Router) -> bool:
+def _is_up(router: Router, side: BgpNeighbor, peer: Router) -> bool:
     """Whether one end of a session takes the other for what it is."""
     is_expected = side.remote_asn == peer.asn if side.remote_asn else router.asn != peer.asn
     return bool(router.asn and peer.asn and is_expected and side.is_active and side.interface not in router.down)
@@ -499,7 +508,7 @@ def _clauses(router: Router, route_map: str) -> tuple[Clause, ...]:
     return tuple(router.route_maps.get(route_map, ()))
 
 
-def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixRule]], network: IPv4Network) -> bool:
+def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixListEntry]], network: IPv4Network) -> bool:
     """Whether a route of the router's own passes a route map; with none, everything does."""
     for clause in clauses:
         if clause.matches_graceful_shutdown:
@@ -509,12 +518,15 @@ def _permits(clauses: Iterable[Clause], lists: Mapping[str, Sequence[PrefixRule]
     return False
 
 
-def _is_listed(rules: Iterable[PrefixRule], network: IPv4Network) -> bool:
+def _is_listed(rules: Iterable[PrefixListEntry], network: IPv4Network) -> bool:
     return next((rule.is_permit for rule in rules if rule.matches(network)), False)
 
 
 def _permitted(
-    clauses: Sequence[Clause], lists: Mapping[str, Sequence[PrefixRule]], index: Mapping[Prefix, int], is_drained: bool
+    clauses: Sequence[Clause],
+    lists: Mapping[str, Sequence[PrefixListEntry]],
+    index: Mapping[Prefix, int],
+    is_drained: bool,
 ) -> tuple[tuple[int, Clause], ...]:
     """Return the destinations of a layer that a route map permits, by the entry that does."""
     masks: dict[int, int] = defaultdict(int)
@@ -650,7 +662,7 @@ def _table(routes: HostRoutes, interface: str, ip: IPv4Address, gateways: set[st
     return tuple(tuple(sorted(_rows(routes, rail, table, gateways).items())) for table in looked_up)
 
 
-def _rows(routes: HostRoutes, rail: Rail, table: int, gateways: set[str]) -> dict[Prefix, str]:
+def _rows(routes: HostRoutes, rail: HostRail, table: int, gateways: set[str]) -> dict[Prefix, str]:
     """Return one routing table: what leads over another rail is lost to this one."""
     rows: dict[Prefix, str] = {}
     for other in sorted(routes.rails, key=lambda one: one is not rail):
@@ -664,7 +676,7 @@ def _rows(routes: HostRoutes, rail: Rail, table: int, gateways: set[str]) -> dic
     return rows
 
 
-def _verdict(route: Route, gateways: set[str]) -> str:
+def _verdict(route: HostRoute, gateways: set[str]) -> str:
     if route.is_unreachable or (route.gateway and route.gateway not in gateways):
         return "drop"
     return "leaf" if route.gateway else "link"

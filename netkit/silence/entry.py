@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from netkit.access.settings import Strict
+from netkit.access.settings import AccessModel
 from netkit.judge import Verdict
 from netkit.judge.silence import Fault, Silence, Subject
 
@@ -49,7 +49,7 @@ Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(_listed), Field(min_length=1), WithJsonSchema(ONE_OR_MORE)]
 
 
-class Entry(Strict):
+class Entry(AccessModel):
     """What a silence and an acknowledgement have in common."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -121,7 +121,7 @@ class AcknowledgementEntry(Entry):
         )
 
 
-class SilenceFile(Strict):
+class SilenceFile(AccessModel):
     """All of silences.yaml."""
 
     silences: tuple[SilenceEntry, ...] | None = Field(None, description="what is not to be heard of until a time")

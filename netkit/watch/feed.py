@@ -13,7 +13,7 @@ from netkit.facts import Sample
 from netkit.facts.counter import COUNTERS, parts
 from netkit.judge.delta import Delta
 from netkit.observe.assemble import sample
-from netkit.platforms.view import Reply, Subject, View, Viewer
+from netkit.platforms.view import Reply, View, Viewer, ViewSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +339,7 @@ class Streamer(Protocol):
         """Hang up; every stream ends."""
 
     def stream(
-        self, subject: Subject, interval_s: float, deliver: Callable[[Sample], None], stop: threading.Event
+        self, subject: ViewSubject, interval_s: float, deliver: Callable[[Sample], None], stop: threading.Event
     ) -> None:
         """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
 
@@ -347,7 +347,7 @@ class Streamer(Protocol):
 class Stream:
     """What is listened to of one device."""
 
-    def __init__(self, subject: Subject, interval_s: float = 1.0) -> None:
+    def __init__(self, subject: ViewSubject, interval_s: float = 1.0) -> None:
         self.device, self._subject, self._interval_s = subject.device, subject, max(interval_s, SHORTEST_S)
 
     def over(self, line: Streamer, listener: Listener, stopped: threading.Event) -> None:

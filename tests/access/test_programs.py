@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netkit.access.secrets import SecretStore
-from netkit.access.settings import Source
+from netkit.access.settings import SecretSource
 from netkit.environment import without_secrets
 from tests.command import start
 
@@ -20,7 +20,7 @@ def test_a_command_that_prints_a_secret_does_not_get_the_others(monkeypatch: pyt
     monkeypatch.setenv("NETKIT_PASSWORD", "theirs too")
     monkeypatch.setenv("VAULT_TOKEN", "kept")
     command = "sh -c 'echo \"[$NETKIT_SECRET_OTHER$NETKIT_PASSWORD$VAULT_TOKEN]\"'"
-    assert SecretStore(Source(command=command))("NAME") == "[kept]"
+    assert SecretStore(SecretSource(command=command))("NAME") == "[kept]"
 
 
 def test_git_does_not_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

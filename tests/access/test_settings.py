@@ -7,7 +7,7 @@ import pytest
 
 from netkit.access import settings
 from netkit.access.secrets import SecretStore, read
-from netkit.access.settings import AccessSettings, SnmpAccess, Source
+from netkit.access.settings import AccessSettings, SecretSource, SnmpAccess
 from netkit.errors import AccessError
 from tests.command import ROOT
 
@@ -99,7 +99,7 @@ def test_a_platform_may_be_looked_at_in_its_own_way(tmp_path: Path) -> None:
     found = settings.load(written(tmp_path, text))
     assert (found.platform("eos").facts, found.platform("nvue").facts) == ("napalm", "snmp")
     assert found.platform("eos").snmp == SnmpAccess(user="b", port=1161)
-    assert found.platform("nvue").snmp == SnmpAccess(community=Source(env="A"))
+    assert found.platform("nvue").snmp == SnmpAccess(community=SecretSource(env="A"))
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_a_transport_a_platform_does_not_speak_is_refused(tmp_path: Path) -> Non
 
 def test_a_secret_comes_from_the_environment_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETKIT_SECRET_SNMP_AUTH", "from here")
-    assert SecretStore(Source(command="false"))("SNMP_AUTH") == "from here"
+    assert SecretStore(SecretSource(command="false"))("SNMP_AUTH") == "from here"
 
 
 def test_a_secret_comes_from_a_command_which_runs_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     command = f"sh -c 'echo ran >> {log}; echo \"value of $1\"' sh {{name}}"
-    store = SecretStore(Source(command=command))
+    store = SecretStore(SecretSource(command=command))
     assert [store("SNMP_AUTH"), store("SNMP_AUTH")] == ["value of SNMP_AUTH"] * 2
     assert log.read_text(encoding="utf-8") == "ran\n"
     assert repr(store) == "SecretStore()"
@@ -140,16 +140,16 @@ def test_a_secret_comes_from_a_command_which_runs_once(tmp_path: Path) -> None:
     ("source", "why"),
     [
         (None, r"set NETKIT_SECRET_X, or name a source in access\.yaml"),
-        (Source(command="false"), r"`false` ends with 1; run it by hand"),
-        (Source(command="true"), "its command prints nothing"),
-        (Source(command="no-such-program-anywhere"), "cannot be run"),
-        (Source(command="sh -c 'unclosed"), "cannot be run"),
-        (Source(command="printf 'a\\nb'"), "holds a line break"),
-        (Source(env="NOT_SET_{name}"), "NOT_SET_{name} is not set"),
+        (SecretSource(command="false"), r"`false` ends with 1; run it by hand"),
+        (SecretSource(command="true"), "its command prints nothing"),
+        (SecretSource(command="no-such-program-anywhere"), "cannot be run"),
+        (SecretSource(command="sh -c 'unclosed"), "cannot be run"),
+        (SecretSource(command="printf 'a\\nb'"), "holds a line break"),
+        (SecretSource(env="NOT_SET_{name}"), "NOT_SET_{name} is not set"),
     ],
 )
 def test_a_secret_that_is_not_to_be_had_is_named(
-    source: Source | None, why: str, monkeypatch: pytest.MonkeyPatch
+    source: SecretSource | None, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NETKIT_SECRET_X", raising=False)
     with pytest.raises(AccessError, match=f"the secret X .*{why}"):
@@ -158,7 +158,7 @@ def test_a_secret_that_is_not_to_be_had_is_named(
 
 def test_what_a_failing_command_prints_is_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(AccessError) as caught:
-        read(Source(command="sh -c 'printf hidden-; echo word; exit 3'"), "the password of ops", "ops")
+        read(SecretSource(command="sh -c 'printf hidden-; echo word; exit 3'"), "the password of ops", "ops")
     assert "hidden-word" not in str(caught.value) + "".join(capfd.readouterr())
     assert str(caught.value).startswith("the password of ops is not to be had: `sh -c")
 
@@ -167,15 +167,17 @@ def test_a_keyring_is_asked_when_one_is_installed(tmp_path: Path, monkeypatch: p
     code = "def get_password(service, name):\n    return {('fabric', 'X'): 'kept'}.get((service, name))\n"
     (tmp_path / "keyring.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    assert SecretStore(Source(keyring="fabric"))("X") == "kept"
+    assert SecretStore(SecretSource(keyring="fabric"))("X") == "kept"
     with pytest.raises(AccessError, match="the keyring has no Y"):
-        SecretStore(Source(keyring="fabric"))("Y")
+        SecretStore(SecretSource(keyring="fabric"))("Y")
 
 
 def test_the_command_line_of_a_command_holds_no_secret(tmp_path: Path) -> None:
     """Only the name of the secret is handed over; the value comes back through a pipe."""
     shown = tmp_path / "arguments"
-    store = SecretStore(Source(command=f'sh -c \'tr "\\0" " " < /proc/$$/cmdline > {shown}; echo word\' sh {{name}}'))
+    store = SecretStore(
+        SecretSource(command=f'sh -c \'tr "\\0" " " < /proc/$$/cmdline > {shown}; echo word\' sh {{name}}')
+    )
     assert store("NAME") == "word"
     assert "NAME" in shown.read_text(encoding="utf-8")
     assert os.environ.get("NETKIT_SECRET_NAME") is None

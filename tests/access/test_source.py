@@ -7,7 +7,7 @@ import pytest
 
 from netkit.access.endpoint import Endpoint
 from netkit.access.secrets import SecretStore
-from netkit.access.settings import AccessSettings, FactSource, Source
+from netkit.access.settings import AccessSettings, FactSource, SecretSource
 from netkit.access.source import NATIVE, Origin, credentials, origin, viewer
 from netkit.errors import AccessError
 from netkit.platforms.napalm.driver import GetterViewer
@@ -110,4 +110,4 @@ def test_without_any_community_or_user_the_remedy_is_told() -> None:
 def test_no_secret_is_in_the_text_of_an_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     known(monkeypatch)
     where = origin(FABRIC, settings(snmp={"community": {"env": "A"}}), "nvue", "snmp")
-    assert "word" not in repr((where, Source(env="A"), SecretStore())) + json.dumps(SWITCH.snmp_port)
+    assert "word" not in repr((where, SecretSource(env="A"), SecretStore())) + json.dumps(SWITCH.snmp_port)

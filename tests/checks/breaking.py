@@ -22,7 +22,7 @@ from netkit.judge.check import Check
 from netkit.judge.run import Judgement, run
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
-from netkit.observe import Options
+from netkit.observe import CollectOptions
 from tests.checks.deploying import failed, taken_back
 from tests.checks.fault_table import Found, Row, place_of, rows_on
 from tests.facts import untold
@@ -76,7 +76,7 @@ class Ward:
 
     def look(self, window_s: float, *, has_config: bool = True) -> Snapshot:
         """Look once, or at both ends of a window."""
-        options = Options(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
+        options = CollectOptions(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
         return look(self.project, fleet(self.project, self.lab.name), Looking(devices, options))
 

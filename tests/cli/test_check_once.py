@@ -8,7 +8,7 @@ import pytest
 
 from netkit.cli.deadline import NEVER, Deadline
 from netkit.errors import UsageError
-from netkit.observe import Options, Target, collect
+from netkit.observe import CollectOptions, Target, collect
 from tests.cli.checked import VALUES
 from tests.cli.test_check_store import BEGAN_S, check, seen, stored
 from tests.command import assert_refused, run
@@ -44,8 +44,8 @@ def test_at_the_deadline_devices_are_hung_up_on() -> None:
     devices = {name: Answering(name, answers, hangs=name == "leaf02") for name in ("leaf01", "leaf02")}
     targets = [Target(name, "frr", (COUNTING, NAMING)) for name in devices]
     with Deadline("1s") as deadline:
-        found = collect("ai1", targets[1:], lambda name: deadline.bound(devices[name]), Options(window_s=0.01))
-        late = collect("ai1", targets[:1], lambda name: deadline.bound(devices[name]), Options())
+        found = collect("ai1", targets[1:], lambda name: deadline.bound(devices[name]), CollectOptions(window_s=0.01))
+        late = collect("ai1", targets[:1], lambda name: deadline.bound(devices[name]), CollectOptions())
     why = "not looked at to the end before the deadline of 1s"
     assert (found.snapshot.devices["leaf02"].failure, late.snapshot.devices["leaf01"].failure) == (why, why)
     assert len(found.snapshot.devices["leaf02"].samples) == 1

@@ -12,7 +12,7 @@ from netkit.errors import DeviceError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import RailState
 from netkit.platforms.linux import health
-from netkit.platforms.linux.rails import Lookup, Rail
+from netkit.platforms.linux.rails import ExpectedRail, RouteLookup
 from tests import intents
 from tests.deploy.fake import FakeDevice, FakeHostDriver, Time
 
@@ -112,7 +112,12 @@ def test_other_devices_are_left_to_the_other_gate() -> None:
 
 
 RAILS = (
-    Rail("rail0", "10.0.0.1/31", 9000, (Lookup("10.0.1.6", "10.0.0.0", unbound=True), Lookup("10.1.0.6", "", False))),
+    ExpectedRail(
+        "rail0",
+        "10.0.0.1/31",
+        9000,
+        (RouteLookup("10.0.1.6", "10.0.0.0", unbound=True), RouteLookup("10.1.0.6", "", False)),
+    ),
 )
 ADDRESS = '{"family":"inet","local":"10.0.0.1","prefixlen":31}'
 LINK = f'{{"ifname":"rail0","flags":["UP","LOWER_UP"],"mtu":9000,"addr_info":[{ADDRESS}]}}'

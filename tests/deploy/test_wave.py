@@ -14,7 +14,7 @@ from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.shape import Step
-from netkit.platforms.change import Change, Risk, Way
+from netkit.platforms.change import Change, Risk, Strategy
 from tests import intents, random_intents
 
 SMALL = intents.fabric(intents.values())
@@ -31,7 +31,7 @@ def planned(fabric: Fabric, names: tuple[str, ...], blasts: Mapping[str, Blast] 
 def device(fabric: Fabric, name: str, blast: Blast) -> DevicePlan:
     found = fabric.device(name)
     role = found.role if isinstance(found, Switch) else "host"
-    return DevicePlan(name, role, "nvue", "1", (CHANGE,), Risk.LOW, Way("patch"), blast, "a", "b")
+    return DevicePlan(name, role, "nvue", "1", (CHANGE,), Risk.LOW, Strategy("patch"), blast, "a", "b")
 
 
 def names(found: tuple[Wave, ...]) -> list[tuple[str, ...]]:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from netkit.facts import Facts
-from netkit.platforms.view import Subject, SubjectNic, View
+from netkit.platforms.view import SubjectNic, View, ViewSubject
 
 EXAMPLES = int(os.environ.get("NETKIT_FUZZ_EXAMPLES", "150"))
 SOURCES = ("nvue", "sonic", "eos", "frr", "linux", "snmp", "napalm")
 SEEDS = sorted(file for file in Path(__file__).parent.glob("*/cases/**/*") if file.suffix in {".txt", ".json"})
 STRANGE = ("", "null", "NaN", "-1e999", "9" * 400, "[[]]", "{}", '"', "\x00", "\x1b[31m", "\ufffd", "|", ":", "0x", "²")
-SUBJECT = Subject(
+SUBJECT = ViewSubject(
     "gpu01",
     platform="nvue",
     ports=("swp1s0", "Ethernet0", "Ethernet1/1"),

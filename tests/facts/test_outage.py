@@ -10,7 +10,7 @@ from netkit.facts import Absent
 from netkit.facts.device import Interface
 from netkit.platforms import outage
 from netkit.platforms.eos.facts.interface import last_outages
-from netkit.platforms.outage import NEVER, Outage
+from netkit.platforms.outage import NEVER, LinkOutage
 
 MOMENTS = st.datetimes(datetime(1971, 1, 1), datetime(9998, 12, 31)).map(lambda one: one.replace(microsecond=0))
 SPANS = st.integers(0, 86_000)
@@ -65,9 +65,9 @@ def test_any_text_is_taken(any_: str, alike: str) -> None:
 @pytest.mark.parametrize(
     ("went_s", "came_s", "now_s", "found"),
     [
-        (100.0, 145.25, 200.0, Outage(45.25, 54.75)),
-        (100.0, 100.0, 100.0, Outage(0.0, 0.0)),
-        (100.0, 145.0, 130.0, Outage(45.0, 0.0)),  # asked for the time first
+        (100.0, 145.25, 200.0, LinkOutage(45.25, 54.75)),
+        (100.0, 100.0, 100.0, LinkOutage(0.0, 0.0)),
+        (100.0, 145.0, 130.0, LinkOutage(45.0, 0.0)),  # asked for the time first
         (100.0, 145.0, 40.0, None),  # the clock was set
         (145.0, 100.0, 200.0, None),  # it is gone now
         (None, 100.0, 200.0, None),
@@ -76,7 +76,7 @@ def test_any_text_is_taken(any_: str, alike: str) -> None:
     ],
 )
 def test_an_outage_is_over_and_was_before_now(
-    went_s: float | None, came_s: float | None, now_s: float | None, found: Outage | None
+    went_s: float | None, came_s: float | None, now_s: float | None, found: LinkOutage | None
 ) -> None:
     assert outage.outage(went_s, came_s, now_s) == found
 
@@ -107,7 +107,7 @@ def test_an_outage_lasts_from_its_first_going_to_its_coming() -> None:
     ]  # fmt: skip
     clock = "Mon Nov 23 08:01:00 2026\nTimezone: UTC\n"
     assert last_outages("\n".join(lines), clock, [PORT, "Ethernet2/1", "Ethernet3/1"]) == {
-        PORT: Outage(30.0, 20.0),
+        PORT: LinkOutage(30.0, 20.0),
         "Ethernet3/1": NEVER,
     }
     assert last_outages("\n".join(lines), "", [PORT]) == last_outages("", clock, [PORT]) == {}
@@ -116,7 +116,7 @@ def test_an_outage_lasts_from_its_first_going_to_its_coming() -> None:
 def test_ports_keep_what_they_are() -> None:
     up, away = Interface(is_up=True), Absent("not told")
     assert outage.told(away, {PORT: NEVER}) == away
-    assert outage.told({PORT: up, "x": up}, {PORT: Outage(45.0, 5.0), "y": NEVER}) == {
+    assert outage.told({PORT: up, "x": up}, {PORT: LinkOutage(45.0, 5.0), "y": NEVER}) == {
         PORT: Interface(is_up=True, outage_s=45.0, outage_ended_ago_s=5.0),
         "x": up,
     }

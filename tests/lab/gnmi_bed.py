@@ -15,9 +15,9 @@ import pytest
 from netkit.lab.agents.gnmi.server import GnmiAgent, GnmiEndpoint
 from netkit.lab.personality import Personality
 from netkit.lab.state import GnmiState, SwitchState
-from netkit.platforms.gnmi.credential import Login, Place
+from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
 from netkit.platforms.gnmi.driver import GnmiViewer
-from netkit.platforms.view import Subject
+from netkit.platforms.view import ViewSubject
 from tests.lab.personalities.eos_node import switch_on
 from tests.lab.personalities.nvue.bench import desk
 from tests.lab.personalities.sonic.bench import Bench, fabric
@@ -47,15 +47,15 @@ class Served:
     node: Any
     gate: Gate
     fingerprint: str
-    subject: Subject
+    subject: ViewSubject
 
-    def place(self, **changes: Any) -> Place:
+    def place(self, **changes: Any) -> GnmiServer:
         """Return where it is, as a user would have it in access.yaml."""
-        return replace(Place(ADDRESS, self.agent.port, certificate=self.fingerprint, patience_s=20), **changes)
+        return replace(GnmiServer(ADDRESS, self.agent.port, certificate=self.fingerprint, patience_s=20), **changes)
 
     def viewer(self, user: str = "admin", password: str = PASSWORD, **changes: Any) -> GnmiViewer:
         """Return what asks it."""
-        login = Login(user, password, is_basic=self.subject.platform == "nvue")
+        login = GnmiLogin(user, password, is_basic=self.subject.platform == "nvue")
         return GnmiViewer(self.subject.device, self.place(**changes), login)
 
 
@@ -68,7 +68,7 @@ def served(platform: str, folder: Path, state: GnmiState | None = None) -> Itera
     agent = GnmiAgent(node, GnmiEndpoint(ADDRESS, PASSWORD, gate, lambda: files), mind.gnmi)
     agent.apply(SwitchState("leaf01", gnmi=state or GnmiState(0, is_cumulus=platform == "nvue")))
     shown = hashlib.sha256(ssl.PEM_cert_to_DER_cert(files[0].read_text(encoding="ascii"))).hexdigest()
-    subject = Subject("leaf01", platform=platform, ports=tuple(node.kernel_names))
+    subject = ViewSubject("leaf01", platform=platform, ports=tuple(node.kernel_names))
     try:
         yield Served(agent, mind, node, gate, shown, subject)
     finally:

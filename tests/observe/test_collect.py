@@ -9,7 +9,7 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.device import Interface, System
-from netkit.observe import Options, Target, collect, collector
+from netkit.observe import CollectOptions, Target, collect, collector
 from netkit.observe.assemble import Readings, facts, instead, sample
 from netkit.observe.collector import _Collection
 from netkit.platforms.view import Reply, View
@@ -76,7 +76,7 @@ AT_ONCE = View(("at once",), frozenset({"counters"}), counters, otherwise=EACH)
 def test_what_tells_nothing_at_once_is_asked_one_by_one(window_s: float) -> None:
     device = Answering("a", {"at once": "", "each": "7", "name": "a"})
     target = Target("a", "frr", (AT_ONCE, NAMING))
-    found = collect("f", [target], lambda _: device, Options(window_s=window_s)).snapshot.devices["a"]
+    found = collect("f", [target], lambda _: device, CollectOptions(window_s=window_s)).snapshot.devices["a"]
     assert found.facts.counters == {"rx_bytes": {"p": 7}}
     assert [one.counters for one in found.samples] == [{"rx_bytes": {"p": 7}}] * (2 if window_s else 1)
     assert device.asked == (
@@ -159,7 +159,7 @@ def test_one_connection_each_counters_first_and_the_others_are_none_the_worse() 
         return devices[name]
 
     targets = [Target(name, "frr", (COUNTING, NAMING)) for name in ("leaf01", "leaf02", "spine01")]
-    found = collect("ai1", targets, connect, Options(window_s=0.01, deadline_s=0.5, has_config=True))
+    found = collect("ai1", targets, connect, CollectOptions(window_s=0.01, deadline_s=0.5, has_config=True))
     seen = found.snapshot.devices
     assert devices["leaf01"].opened == devices["leaf02"].opened == 1
     assert devices["leaf01"].asked == [("count",), ("count",), ("name", "ports")]
@@ -183,7 +183,7 @@ def test_a_clock_that_is_set_within_the_window_changes_no_rate(monkeypatch: pyte
     monkeypatch.setattr(time, "time", lambda: real() + moved_s[0])
     monkeypatch.setattr(time, "sleep", slept)
     device = Answering("leaf01", {"count": "7"})
-    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, Options(window_s=0.05))
+    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, CollectOptions(window_s=0.05))
     first, last = found.snapshot.devices["leaf01"].samples
     assert 0.05 <= last.at_s - first.at_s <= time.monotonic() - began_s
     assert last.at_s <= found.snapshot.taken_s
@@ -198,7 +198,7 @@ def test_what_a_device_told_before_it_was_hung_up_on_is_kept_and_it_counts_as_no
             return tuple(Reply(self.answers.get(command, "")) for command in commands)
 
     device = Patient("leaf01", {"name": "leaf", "ports": "p"})
-    found = collect("ai1", [Target("leaf01", "frr", (NAMING,))], lambda _: device, Options(deadline_s=0.5))
+    found = collect("ai1", [Target("leaf01", "frr", (NAMING,))], lambda _: device, CollectOptions(deadline_s=0.5))
     seen = found.snapshot.devices["leaf01"]
     assert (seen.failure, seen.facts.system) == ("no answer within 0.5 s", System("leaf"))
 
@@ -218,7 +218,7 @@ def test_a_device_that_cannot_be_hung_up_on_delays_no_other_one(monkeypatch: pyt
 
     devices = {name: Sticking(name, {"count": "7"}, hangs=True) for name in ("leaf01", "leaf02")}
     targets = [Target(name, "frr", (COUNTING, NAMING)) for name in devices]
-    found = collect("ai1", targets, devices.__getitem__, Options(window_s=0.01, deadline_s=0.3)).snapshot.devices
+    found = collect("ai1", targets, devices.__getitem__, CollectOptions(window_s=0.01, deadline_s=0.3)).snapshot.devices
     assert {name: one.failure for name, one in found.items()} == dict.fromkeys(devices, "no answer within 0.3 s")
     assert all(waits)
 
@@ -235,7 +235,7 @@ def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.Mon
             super().close()
 
     device = Clinging("leaf01", {"count": "7"})
-    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, Options()).snapshot
+    found = collect("ai1", [Target("leaf01", "frr", (COUNTING,))], lambda _: device, CollectOptions()).snapshot
     assert (found.devices["leaf01"].failure, device.gone.is_set()) == ("", False)
     seen.set()
 
@@ -243,7 +243,7 @@ def test_what_never_lets_go_at_the_end_is_left_to_itself(monkeypatch: pytest.Mon
 def test_a_source_that_knows_no_configuration_is_not_asked_for_it() -> None:
     device = Answering("leaf01", {"name": "leaf", "ports": "p"})
     where = Target("leaf01", "frr", (NAMING,), has_config=False)
-    found = collect("ai1", [where], lambda _: device, Options(has_config=True))
+    found = collect("ai1", [where], lambda _: device, CollectOptions(has_config=True))
     assert (found.configs, found.snapshot.devices["leaf01"].failure) == ({}, "")
 
 
@@ -266,6 +266,8 @@ def test_after_an_interrupt_no_device_is_connected_to(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Answering, "open", hung)
     monkeypatch.setattr(_Collection, "_hang_up_late", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        collect("f", [Target(name, "frr", (COUNTING,)) for name in devices], devices.__getitem__, Options(parallel=1))
+        collect(
+            "f", [Target(name, "frr", (COUNTING,)) for name in devices], devices.__getitem__, CollectOptions(parallel=1)
+        )
     workers[0].join(30)
     assert opened == ["leaf01"]

@@ -21,13 +21,13 @@ from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
 from netkit.platforms.routing import (
     Aggregate,
+    BgpNeighbor,
     Clause,
+    HostRail,
+    HostRoute,
     HostRoutes,
-    Kept,
-    Neighbor,
-    PrefixRule,
-    Rail,
-    Route,
+    PrefixListEntry,
+    RetainedRouting,
     Router,
 )
 from netkit.render import Engine, render
@@ -72,13 +72,13 @@ def router_of(platform: str, files: Files) -> Router:
     return model.router(model.parse(files))
 
 
-def rules(found: policy.PrefixList) -> tuple[PrefixRule, ...]:
+def rules(found: policy.PrefixList) -> tuple[PrefixListEntry, ...]:
     return tuple(
-        PrefixRule(rule.number, True, IPv4Network(rule.prefix), rule.length, rule.length) for rule in found.rules
+        PrefixListEntry(rule.number, True, IPv4Network(rule.prefix), rule.length, rule.length) for rule in found.rules
     )
 
 
-def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[PrefixRule, ...], ...]], ...]]:
+def with_rules(router: Router) -> dict[str, tuple[tuple[Clause, tuple[tuple[PrefixListEntry, ...], ...]], ...]]:
     """Each route map with the rules of the lists it names, so that names of lists are no matter."""
     return {
         name: tuple(
@@ -133,7 +133,7 @@ def check(fabric: Fabric, switch: Switch, files: Files) -> None:
         prefix_lists={},
         route_maps={},
         neighbors=tuple(
-            Neighbor(
+            BgpNeighbor(
                 port.name,
                 port.peer_asn,
                 next(one.inbound for one in found.neighbors if one.interface == port.name),
@@ -162,13 +162,13 @@ def check_host(fabric: Fabric, host: Host, files: Files) -> None:
     plan, read = RoutePlan(fabric), MODELS["linux"].host_routes
     assert read is not None
     rails = [
-        Rail(
+        HostRail(
             nic.interface,
             (IPv4Interface(f"{nic.address}/{nic.prefix_length}"),),
             tuple(
                 sorted(
                     (
-                        Route(IPv4Network(route.prefix), route.via, route.table, route.kind == "unreachable")
+                        HostRoute(IPv4Network(route.prefix), route.via, route.table, route.kind == "unreachable")
                         for route in plan.routes(nic)
                     ),
                     key=lambda route: (route.table, route.prefix, route.gateway),
@@ -254,7 +254,7 @@ EVERY_WRITTEN = [(platform, version) for platform in SWITCHES for version in VER
 
 
 @st.composite
-def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> Kept:
+def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> RetainedRouting:
     """Rules with numbers and prefixes nobody has, and aggregates."""
     numbers = st.lists(st.integers(21, 900), unique=True, max_size=4)
     found = []
@@ -263,15 +263,17 @@ def kept_routing(draw: st.DrawFn, lists: tuple[str, ...]) -> Kept:
         shortest = draw(st.integers(length, 32))
         longest = draw(st.integers(shortest, 32))
         prefix = IPv4Network((draw(st.integers(0, 2**32 - 1)), length), strict=False)
-        found.append((draw(st.sampled_from(lists)), PrefixRule(number, draw(st.booleans()), prefix, shortest, longest)))
+        found.append(
+            (draw(st.sampled_from(lists)), PrefixListEntry(number, draw(st.booleans()), prefix, shortest, longest))
+        )
     prefixes = draw(st.sets(st.integers(0, 255), max_size=3))
-    return Kept(
+    return RetainedRouting(
         tuple(found),
         tuple(Aggregate(IPv4Network(f"172.16.{third}.0/28"), draw(st.booleans())) for third in sorted(prefixes)),
     )
 
 
-def entries_of(platform: str, kept: Kept) -> int:
+def entries_of(platform: str, kept: RetainedRouting) -> int:
     """How many entries a platform needs for what is kept."""
     if platform == "nvue":  # an action and two bounds
         return 3 * len(kept.rules) + len(kept.aggregates)

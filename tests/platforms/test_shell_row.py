@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from netkit.platforms import shell_row
-from netkit.platforms.shell_row import Step
+from netkit.platforms.shell_row import ShellStep
 from netkit.platforms.ssh import Done, Heard, SshLine, SshTarget
 
 TARGET = SshTarget("leaf01", "127.0.0.1", "root")
@@ -40,7 +40,7 @@ class Here(SshLine):
 
 
 def ran(line: Here, *commands: str) -> list[tuple[int, str, str]]:
-    found = shell_row.run(line, [Step(command, 10.0 + at) for at, command in enumerate(commands)])
+    found = shell_row.run(line, [ShellStep(command, 10.0 + at) for at, command in enumerate(commands)])
     return [(done.exit_code, done.stdout, done.stderr) for done in found]
 
 

@@ -22,7 +22,7 @@ import yaml
 
 from netkit.design import Fabric
 from netkit.errors import NetkitError
-from netkit.platforms.compare import Comparison, Situation, compare
+from netkit.platforms.compare import ConfigComparison, Situation, compare
 from netkit.platforms.config import Config, Files
 from netkit.platforms.config import Path as Place
 from netkit.platforms.driver import Candidate
@@ -159,7 +159,7 @@ def test_a_case_changes_its_branch_alone_and_as_it_says(platform: str, kind: str
             assert [change.path for change in changes if not is_below(change.path, case.branch)] == [], case.branch
 
 
-def difference(platform: str, before: Files, after: Files) -> Comparison:
+def difference(platform: str, before: Files, after: Files) -> ConfigComparison:
     """Return what changes, whichever of the two says that a claimed branch is netkit's."""
     found = (compare(MODELS[platform], before, after, owner=owner) for owner in (before, after))
     return max(found, key=lambda one: len(one.changes))
@@ -178,7 +178,7 @@ def batches(platform: str, kind: str) -> tuple[tuple[Case, ...], ...]:
     return tuple(map(tuple, found.values()))
 
 
-def way(platform: str, found: Comparison) -> str:
+def way(platform: str, found: ConfigComparison) -> str:
     version = fabric(platform).switch("leaf01").version
     return MODELS[platform].way(Situation(found.changes, found.running, found.intended, version)).method
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from netkit.platforms.change import NOTHING, REFUSED, Risk, Way
+from netkit.platforms.change import NOTHING, REFUSED, Risk, Strategy
 from netkit.platforms.compare import ConfigModel, Situation, compare
 from netkit.platforms.eos.model import MODEL as EOS
 from netkit.platforms.frr.model import MODEL as FRR
@@ -19,12 +19,12 @@ from tests.platforms.samples import samples
 Tables = dict[str, dict[str, dict[str, Any]]]
 
 
-def chosen(model: ConfigModel, running: dict[str, str], intended: dict[str, str], version: str = "") -> Way:
+def chosen(model: ConfigModel, running: dict[str, str], intended: dict[str, str], version: str = "") -> Strategy:
     found = compare(model, dict(running), intended)
     return model.way(Situation(found.changes, found.running, found.intended, version))
 
 
-def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str = "Mellanox-SN5600-O128") -> Way:
+def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str = "Mellanox-SN5600-O128") -> Strategy:
     """Return how SONiC gets from its sample to an edited one."""
     text = samples("sonic")["202411/plain/leaf01"]["config_db.json"].replace("Mellanox-SN5600-O128", hwsku)
     tables = json.loads(text)
@@ -35,7 +35,7 @@ def sonic(edit: Callable[[Tables], object], version: str = "202411", hwsku: str 
 def test_without_changes_there_is_nothing_to_do() -> None:
     for model, name in ((NVUE, "nvue"), (SONIC, "sonic"), (EOS, "eos"), (FRR, "frr"), (LINUX, "linux")):
         files = dict(next(iter(samples(name).values())))
-        assert chosen(model, files, files) == Way(NOTHING)
+        assert chosen(model, files, files) == Strategy(NOTHING)
 
 
 TAKEN: list[tuple[str, Callable[[Tables], object]]] = [
@@ -242,7 +242,7 @@ def test_sonic_routing_alone_needs_no_patch() -> None:
     assert way.steps[0].startswith("frr-reload.py")
 
 
-def nvue(before: str, after: str, version: str = "5.16.1") -> Way:
+def nvue(before: str, after: str, version: str = "5.16.1") -> Strategy:
     files = dict(samples("nvue")["5.16.1/full/leaf01"])
     assert before in files["startup.yaml"]
     return chosen(NVUE, {"startup.yaml": files["startup.yaml"].replace(before, after)}, files, version)

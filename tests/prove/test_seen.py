@@ -3,7 +3,7 @@
 from netkit.lab.proof.calling import Gap, Heard, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
 from netkit.plan.shape import Loss, Step
-from netkit.platforms.change import Risk, Way
+from netkit.platforms.change import Risk, Strategy
 from netkit.prove.proof import (
     ACROSS,
     BEFORE,
@@ -55,7 +55,7 @@ def test_a_call_that_could_not_be_made_is_no_success() -> None:
 
 def plan(risk: Risk, lost: Loss | None = None, *gpus: str) -> Plan:
     blast = Blast(gpus=gpus, is_disruptive=bool(gpus))
-    device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Way("files"), blast, "", "")
+    device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Strategy("files"), blast, "", "")
     return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or Loss()),))
 
 

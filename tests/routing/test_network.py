@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric, Host
 from netkit.design.hosts import RoutePlan
-from netkit.platforms.routing import Aggregate, Clause, HostRoutes, Neighbor, PrefixRule, Rail, Route, Router
+from netkit.platforms.routing import (
+    Aggregate,
+    BgpNeighbor,
+    Clause,
+    HostRail,
+    HostRoute,
+    HostRoutes,
+    PrefixListEntry,
+    Router,
+)
 from netkit.routing import Cabling, Network, State
 from netkit.routing.designed import host_of, router_of
 from tests import intents as small
@@ -37,7 +46,7 @@ def leaf(number: int, **changes: Any) -> Router:
             router_id=f"10.9.0.{number}",
             addresses=(("h1", IPv4Interface(f"10.{number}.0.0/31")),),
             route_maps=ALL,
-            neighbors=tuple(Neighbor(port(number, spine), 200, "ALL", "ALL") for spine in (1, 2)),
+            neighbors=tuple(BgpNeighbor(port(number, spine), 200, "ALL", "ALL") for spine in (1, 2)),
             redistributed="ALL",
             max_paths=8,
         ),
@@ -47,17 +56,17 @@ def leaf(number: int, **changes: Any) -> Router:
 
 def spine(number: int, **changes: Any) -> Router:
     """Return a spine with three leaves."""
-    neighbors = tuple(Neighbor(port(one, number), 100 + one, "ALL", "ALL") for one in (1, 2, 3))
+    neighbors = tuple(BgpNeighbor(port(one, number), 100 + one, "ALL", "ALL") for one in (1, 2, 3))
     return replace(
         Router(asn=200, router_id=f"10.9.1.{number}", route_maps=ALL, neighbors=neighbors, max_paths=8), **changes
     )
 
 
-def host(number: int, *routes: Route, **changes: Any) -> HostRoutes:
+def host(number: int, *routes: HostRoute, **changes: Any) -> HostRoutes:
     """Return a host with one address, and a default route to its leaf."""
     address = IPv4Interface(f"10.{number}.0.1/31")
-    found = routes or (Route(EVERYWHERE, f"10.{number}.0.0"),)
-    return HostRoutes((replace(Rail("rail0", (address,), found), **changes),))
+    found = routes or (HostRoute(EVERYWHERE, f"10.{number}.0.0"),)
+    return HostRoutes((replace(HostRail("rail0", (address,), found), **changes),))
 
 
 @dataclass
@@ -113,7 +122,7 @@ WITHOUT_1 = {"23", "32"}
 
 def listed(prefix: str, shortest: int, longest: int, **changes: Any) -> dict[str, Any]:
     """Return what a spine accepts when it filters inbound by one rule."""
-    rule = PrefixRule(10, is_permit=True, prefix=IPv4Network(prefix), shortest=shortest, longest=longest)
+    rule = PrefixListEntry(10, is_permit=True, prefix=IPv4Network(prefix), shortest=shortest, longest=longest)
     return {
         "prefix_lists": {"PL": (rule,)},
         "route_maps": {**ALL, "IN": (Clause(10, is_permit=True, prefix_lists=("PL",), **changes),)},
@@ -243,23 +252,25 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
     "a host without a route": (
-        Scene({"host1": host(1, Route(IPv4Network("10.2.0.0/16"), "10.1.0.0"))}),
+        Scene({"host1": host(1, HostRoute(IPv4Network("10.2.0.0/16"), "10.1.0.0"))}),
         EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a host that drops": (
         Scene({
-            "host1": host(1, Route(EVERYWHERE, "10.1.0.0"), Route(IPv4Network("10.3.0.0/16"), is_unreachable=True))
+            "host1": host(
+                1, HostRoute(EVERYWHERE, "10.1.0.0"), HostRoute(IPv4Network("10.3.0.0/16"), is_unreachable=True)
+            )
         }),
         EVERYONE - {"13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a host with a gateway that is not its leaf": (
-        Scene({"host1": host(1, Route(EVERYWHERE, "10.1.0.9"))}),
+        Scene({"host1": host(1, HostRoute(EVERYWHERE, "10.1.0.9"))}),
         EVERYONE - {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a table for its source": (
         Scene({
             "host1": host(
-                1, Route(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.1/32"), 7),)
+                1, HostRoute(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.1/32"), 7),)
             )
         }),
         EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
@@ -267,7 +278,7 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "a table for another source": (
         Scene({
             "host1": host(
-                1, Route(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.5/32"), 7),)
+                1, HostRoute(EVERYWHERE, "10.1.0.0", table=7), tables=((IPv4Network("10.1.0.5/32"), 7),)
             )
         }),
         EVERYONE - {"12", "13"}, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
@@ -276,8 +287,8 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         Scene({
             "host1": host(
                 1,
-                Route(EVERYWHERE, "10.1.0.0"),
-                Route(EVERYWHERE, table=7, is_unreachable=True),
+                HostRoute(EVERYWHERE, "10.1.0.0"),
+                HostRoute(EVERYWHERE, table=7, is_unreachable=True),
                 tables=((IPv4Network("10.1.0.1/32"), 7),),
             )
         }),
@@ -349,7 +360,7 @@ def open_host(host: Host, routes: HostRoutes) -> HostRoutes:
         rails=tuple(
             replace(
                 rail,
-                routes=tuple(Route(everything, gateways[rail.interface], table) for _, table in rail.tables),
+                routes=tuple(HostRoute(everything, gateways[rail.interface], table) for _, table in rail.tables),
             )
             for rail in routes.rails
         ),
@@ -394,9 +405,9 @@ def variants() -> tuple[dict[str, Sequence[Router]], dict[str, Sequence[HostRout
     hosts: dict[str, Sequence[HostRoutes]] = {
         f"host{one}": (
             host(one),
-            host(one, Route(IPv4Network("10.2.0.0/16"), f"10.{one}.0.0")),
+            host(one, HostRoute(IPv4Network("10.2.0.0/16"), f"10.{one}.0.0")),
             HostRoutes(),
-            host(one, Route(EVERYWHERE, is_unreachable=True)),
+            host(one, HostRoute(EVERYWHERE, is_unreachable=True)),
         )
         for one in (1, 2, 3)
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from netkit.access import known_hosts
 from netkit.access.endpoint import Endpoint
-from netkit.access.known_hosts import Found
+from netkit.access.known_hosts import FoundKey
 from netkit.cli.fabric import open_project
 from netkit.cli.fleet import Fleet, fleet
 from netkit.cli.terminal.consent import is_agreed
@@ -27,9 +27,9 @@ def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     devices = fleet(project, lab)
     names = [device.name for device in select(project.fabric, limit)]
     found = _scanned(devices, names)
-    shown = [one for one in found.values() if isinstance(one, Found)]
+    shown = [one for one in found.values() if isinstance(one, FoundKey)]
     for name, one in found.items():
-        if not isinstance(one, Found):
+        if not isinstance(one, FoundKey):
             sys.stderr.write(f"error: {name}: {one.removeprefix(f'{name}: ')}\n")
     code = UNREACHED if len(shown) < len(found) else 0
     fresh = [one for one in shown if one.status != "known"]
@@ -46,13 +46,13 @@ def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     return code
 
 
-def _scanned(devices: Fleet, names: Sequence[str]) -> dict[str, Found | str]:
+def _scanned(devices: Fleet, names: Sequence[str]) -> dict[str, FoundKey | str]:
     """Return what each device shows, or why it shows nothing."""
     wanted = {name: name for name in names}
     wanted |= {f"{name} gNMI": name for name in names if _has_gnmi(devices, name)}
     with counter("asking", len(wanted)) as count:
 
-        def scan(place: str) -> Found | str:
+        def scan(place: str) -> FoundKey | str:
             try:
                 endpoint = devices.endpoint(wanted[place])
                 return known_hosts.scan(endpoint) if place in names else known_hosts.scan_gnmi(endpoint)
@@ -68,14 +68,14 @@ def _has_gnmi(devices: Fleet, name: str) -> bool:
     return name in devices.endpoints and devices.endpoints[name].gnmi.is_wanted
 
 
-def _refuse_changed(found: Sequence[Found], *, replace: bool) -> None:
+def _refuse_changed(found: Sequence[FoundKey], *, replace: bool) -> None:
     changed = [one for one in found if one.status == "changed"]
     if changed and not replace:
         remedy = "somebody may be listening in: find out why, then netkit trust --replace --limit with its name"
         raise AccessError(Problem(f"{one.device}: its {one.kind} is not the trusted one", remedy) for one in changed)
 
 
-def _remember(endpoint: Endpoint, found: Sequence[Found], *, replace: bool) -> None:
+def _remember(endpoint: Endpoint, found: Sequence[FoundKey], *, replace: bool) -> None:
     if endpoint.known_hosts is None:
         raise AccessError(Problem("no file is named to keep keys in", "set known_hosts in access.yaml"))
     known_hosts.remember(found, endpoint.known_hosts, replace_changed=replace)

@@ -14,7 +14,7 @@ from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
 from netkit.judge import Check, Scene
-from netkit.observe import Options
+from netkit.observe import CollectOptions
 from netkit.plan import Plan
 
 DRIFT = "drift"
@@ -80,7 +80,7 @@ class Checking:
         has_drift = checks is None or any(check.name.startswith(f"{DRIFT}.") for check in checks)
         has_window = checks is None or any(check.has_window for check in checks)
         window_s = past.window_s(self.devices, self.window_s) if has_window else 0.0
-        options = Options(window_s=window_s, has_config=has_drift)
+        options = CollectOptions(window_s=window_s, has_config=has_drift)
         has_probes = checks is None or any(PROBES in check.needs for check in checks)
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
         return look(self.project, fleet(self.project, self.lab, self.source), looking)

@@ -14,7 +14,7 @@ from netkit.errors import Problem, UsageError
 from netkit.facts import Absent
 from netkit.facts.snapshot import Trial
 from netkit.observe.measure import Bench
-from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, Round, rdma_mesh
+from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, TrialRound, rdma_mesh
 from netkit.platforms.linux.acceptance import perftest, results
 from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
 from netkit.report.plan_view import counted
@@ -48,7 +48,9 @@ def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
     return (*unreached, *_left_out(plan.rounds, left), *(() if isinstance(found, Absent) else found))
 
 
-def _measured(bench: Bench, rounds: Sequence[Round], deadline: Deadline, count: Callable[[], None]) -> Iterator[str]:
+def _measured(
+    bench: Bench, rounds: Sequence[TrialRound], deadline: Deadline, count: Callable[[], None]
+) -> Iterator[str]:
     """Yield what the senders of rounds printed, for as long as the next one would end in time."""
     for one in rounds:
         if deadline.left_s < START_S + one.seconds:
@@ -67,7 +69,7 @@ def _unreached(failures: Mapping[str, str]) -> Iterator[Trial]:
         yield _failed(name, f"not reached: {why}")
 
 
-def _left_out(rounds: Sequence[Round], left: Sequence[Round]) -> Iterator[Trial]:
+def _left_out(rounds: Sequence[TrialRound], left: Sequence[TrialRound]) -> Iterator[Trial]:
     """Yield runs of the hosts that took part in no round that was begun."""
     begun = {name for one in rounds[: len(rounds) - len(left)] for name in (*one.senders, *one.receivers)}
     for name in dict.fromkeys(name for one in left for name in one.senders if name not in begun):

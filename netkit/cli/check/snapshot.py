@@ -14,7 +14,7 @@ from netkit.cli.terminal.whole_file import write_named
 from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
-from netkit.observe import Options
+from netkit.observe import CollectOptions
 from netkit.report.plan_view import counted
 
 UNREACHED = 4
@@ -36,7 +36,7 @@ def run(
     project = open_project(folder)
     warn(project)
     measured = trials.read(files)
-    options = Options(window_s=window_s, has_config=True)
+    options = CollectOptions(window_s=window_s, has_config=True)
     looking = Looking(select(project.fabric, limit), options, is_light=light)
     found = look(project, fleet(project, lab, source), looking)
     found = trials.added(found, measured)

@@ -24,7 +24,7 @@ from netkit.design.select import Device, select
 from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
 from netkit.observe import subject
-from netkit.platforms.view import Subject
+from netkit.platforms.view import ViewSubject
 from netkit.watch.board import Board, Limits, Outline, wires
 from netkit.watch.feed import Feed, Kept, Poll, Stream
 from netkit.watch.frame import unbounded
@@ -35,7 +35,7 @@ from netkit.watch.span import glyphs_for, plain
 
 STREAMS = "gnmi"
 """The source by which devices tell counters by themselves."""
-Listen = Callable[[Subject, float, Callable[[Sample], None], threading.Event], None]
+Listen = Callable[[ViewSubject, float, Callable[[Sample], None], threading.Event], None]
 UNREACHED = 4
 FORMATS = ("text", "json")
 LENGTH = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh]?)")

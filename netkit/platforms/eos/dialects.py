@@ -6,7 +6,7 @@ from netkit.platforms.platform import version_key
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class EosDialect:
     """The words one range of releases uses."""
 
     since: str
@@ -17,7 +17,7 @@ class Dialect:
     pfc_is_own_section: bool = True
 
 
-_4_32 = Dialect(since="4.32")
+_4_32 = EosDialect(since="4.32")
 # 4.33 takes both words and stores the new one; 4.35.1 deprecates the old one; 4.32 refuses the new one.
 _4_33 = replace(_4_32, since="4.33", syslog_source="local-interface", syslog_source_takes_tcp=True)
 _4_33_2 = replace(_4_33, since="4.33.2", portfast="spanning-tree portfast edge")
@@ -26,7 +26,7 @@ _4_35 = replace(_4_33_2, since="4.35", pfc_is_own_section=False)
 DIALECTS = (_4_32, _4_33, _4_33_2, _4_35)
 
 
-def dialect(version: str) -> Dialect:
+def dialect(version: str) -> EosDialect:
     """Return the dialect of a release."""
     key = version_key(version)
     return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))

@@ -20,7 +20,7 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import Kept, PrefixRule, Router
+from netkit.platforms.routing import PrefixListEntry, RetainedRouting, Router
 
 FILE = "eos.cfg"
 DEFAULT_PATHS = 1
@@ -58,7 +58,7 @@ def router(config: Config) -> Router:
     return _Reader(top, sections).done()
 
 
-def keeping(files: Files, kept: Kept) -> Files:
+def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Return intended files in which eos.cfg also says what is to be kept; all else stays as it is written."""
     lines = files[FILE].splitlines(keepends=True)
     for name, rule in kept.rules:
@@ -85,7 +85,7 @@ def _after(lines: list[str], header: str) -> int:
     return place
 
 
-def _rule_words(rule: PrefixRule) -> str:
+def _rule_words(rule: PrefixListEntry) -> str:
     """Return a rule as EOS prints it: one length has a word of its own."""
     words = rule_words(rule)
     if rule.shortest != rule.longest:

@@ -8,7 +8,7 @@ from netkit.platforms.change import Change
 from netkit.platforms.config import Path
 from netkit.platforms.eos.model import GRAMMAR
 from netkit.platforms.secret import SECRET
-from netkit.platforms.written import Headers, Line, lines
+from netkit.platforms.written import ConfigLine, Headers, lines
 
 NEGATION = "no "
 EXIT = "exit"
@@ -37,7 +37,7 @@ class _Renewed:
     sent: frozenset[Path]
 
 
-def _renewed(changes: dict[Path, Change], want: Iterable[Line]) -> _Renewed:
+def _renewed(changes: dict[Path, Change], want: Iterable[ConfigLine]) -> _Renewed:
     paths = [path for line in want for path in line.paths]
     headers = {path[:length] for path in paths for length in range(1, len(path))}
     changed = {path for path, change in changes.items() if None not in (change.running, change.intended)}
@@ -47,7 +47,7 @@ def _renewed(changes: dict[Path, Change], want: Iterable[Line]) -> _Renewed:
     return _Renewed(frozenset(replaced), frozenset(sent))
 
 
-def _removals(gone: set[Path], have: tuple[Line, ...]) -> Iterator[tuple[Headers, str]]:
+def _removals(gone: set[Path], have: tuple[ConfigLine, ...]) -> Iterator[tuple[Headers, str]]:
     tops = {path for path in gone if not any(path[:length] in gone for length in range(1, len(path)))}
     groups = {(*path[:-1], path[-1].split(" ")[1]) for path in tops if path[-1].endswith(PEER_GROUP)}
     for line in reversed(have):
@@ -75,7 +75,7 @@ def _negated(text: str, path: Path, *, is_secret: bool) -> str:
     return f"{NEGATION}{text}"
 
 
-def _additions(came: set[Path], want: tuple[Line, ...]) -> Iterator[tuple[Headers, str]]:
+def _additions(came: set[Path], want: tuple[ConfigLine, ...]) -> Iterator[tuple[Headers, str]]:
     for line in want:
         if any(path in came for path in line.paths):
             yield line.headers, line.text

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.platforms.change import NOTHING, Limit, Way
+from netkit.platforms.change import NOTHING, Constraint, Strategy
 from netkit.platforms.compare import Situation
 
 # First word or words of a section → what applying it does beside the change itself. Unverified on a switch.
@@ -12,18 +12,18 @@ COSTS = {
 }
 
 
-def way(situation: Situation) -> Way:
+def way(situation: Situation) -> Strategy:
     """Return how the changes are made: one session, committed with a timer."""
     if not situation.changes:
-        return Way(NOTHING)
+        return Strategy(NOTHING)
     heads = {change.path[0] for change in situation.changes}
     costs = tuple(cost for begin, cost in COSTS.items() if any(head.startswith(begin) for head in heads))
-    return Way("session", ("a configuration session, committed with a timer, confirmed",), costs)
+    return Strategy("session", ("a configuration session, committed with a timer, confirmed",), costs)
 
 
-def limits() -> Iterator[Limit]:
+def limits() -> Iterator[Constraint]:
     """Yield what changes cost, and what is refused."""
     for section, cost in COSTS.items():
-        yield Limit(section, cost)
+        yield Constraint(section, cost)
     for form in ("no seq N permit", "no maintenance"):
-        yield Limit(form, "a form of patches that no public source shows; try it on one switch first")
+        yield Constraint(form, "a form of patches that no public source shows; try it on one switch first")

@@ -7,7 +7,7 @@ from netkit.platforms.platform import version_key
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class FrrDialect:
     """What one range of releases understands."""
 
     since: str
@@ -17,14 +17,14 @@ class Dialect:
 
 # 8.4 has no `neighbor … graceful-shutdown`. 8.5 to 10.5 have it, but it only lowers the preference of what comes in:
 # until 10.6 nothing sent to the neighbour carries the community. A route map drains both directions everywhere.
-_8_4 = Dialect(since="8.4")
+_8_4 = FrrDialect(since="8.4")
 _9_0 = replace(_8_4, since="9.0", managed_daemons=("mgmtd",))
 _10_6 = replace(_9_0, since="10.6", neighbor_drain="command")
 
 DIALECTS = (_8_4, _9_0, _10_6)
 
 
-def dialect(version: str) -> Dialect:
+def dialect(version: str) -> FrrDialect:
     """Return the dialect of a release."""
     key = version_key(version)
     return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))

@@ -8,7 +8,7 @@ RELOAD = "/usr/lib/frr/frr-reload.py"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileTarget:
     """Where a file stands, who may read it, and what has its program read it again."""
 
     path: str
@@ -18,14 +18,14 @@ class Place:
 
 
 PLACES = {
-    NETPLAN: Place("/etc/netplan/60-netkit.yaml", 0o600),
-    SYSCTL: Place("/etc/sysctl.d/90-netkit.conf"),
-    DAEMONS: Place("/etc/frr/daemons", 0o640, "frr:frr"),
-    FRR_CONF: Place("/etc/frr/frr.conf", 0o640, "frr:frr"),
-    "lldpd.conf": Place("/etc/lldpd.d/netkit.conf", restart="lldpd"),
-    "chrony.conf": Place("/etc/chrony/chrony.conf", restart="chrony"),
-    "rsyslog.conf": Place("/etc/rsyslog.conf", restart="rsyslog"),
-    "snmpd.conf": Place("/etc/snmp/snmpd.conf", 0o600, restart="snmpd"),
+    NETPLAN: FileTarget("/etc/netplan/60-netkit.yaml", 0o600),
+    SYSCTL: FileTarget("/etc/sysctl.d/90-netkit.conf"),
+    DAEMONS: FileTarget("/etc/frr/daemons", 0o640, "frr:frr"),
+    FRR_CONF: FileTarget("/etc/frr/frr.conf", 0o640, "frr:frr"),
+    "lldpd.conf": FileTarget("/etc/lldpd.d/netkit.conf", restart="lldpd"),
+    "chrony.conf": FileTarget("/etc/chrony/chrony.conf", restart="chrony"),
+    "rsyslog.conf": FileTarget("/etc/rsyslog.conf", restart="rsyslog"),
+    "snmpd.conf": FileTarget("/etc/snmp/snmpd.conf", 0o600, restart="snmpd"),
 }
 """In the order in which they take effect: the interfaces before the routing."""
 

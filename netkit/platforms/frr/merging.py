@@ -7,7 +7,7 @@ from netkit.platforms.compare import apply
 from netkit.platforms.config import Files
 from netkit.platforms.frr.files import DAEMONS, FRR_CONF
 from netkit.platforms.frr.model import GRAMMAR, MODEL
-from netkit.platforms.written import Line, lines
+from netkit.platforms.written import ConfigLine, lines
 
 # What FRR prints of itself and of the kernel: nobody's configuration.
 STATE = ("frr version", "frr defaults", "ip forwarding", "ipv6 forwarding", "no ip forwarding", "no ipv6 forwarding")
@@ -53,7 +53,7 @@ def _foreign(running: str, intended: str) -> Iterator[str]:
     yield from _moved(above, ())
 
 
-def _is_foreign(line: Line, wanted: set[tuple[str, ...]]) -> bool:
+def _is_foreign(line: ConfigLine, wanted: set[tuple[str, ...]]) -> bool:
     is_ours = any(MODEL.ownership.standing(path) >= 0 or path in wanted for path in line.paths)
     return bool(line.paths) and not is_ours and not line.text.startswith(STATE)
 

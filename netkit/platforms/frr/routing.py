@@ -22,7 +22,7 @@ from netkit.platforms.bgp_reader import (
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN
 from netkit.platforms.linux.netplan import ITEM, read_item
-from netkit.platforms.routing import Clause, Kept, Router
+from netkit.platforms.routing import Clause, RetainedRouting, Router
 
 MAIN_TABLE = frozenset({"", "254", "main"})
 IPV4_UNICAST = ("address-family ipv4 unicast", "address-family ipv4")
@@ -136,7 +136,7 @@ def read(lines: Iterable[str], sections: Mapping[str, Section], wired: Wiring) -
     return reader.done()
 
 
-def keeping(files: Files, kept: Kept) -> Files:
+def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Return intended files in which frr.conf also says what is to be kept; all else stays as it is written."""
     lines = files[FRR_CONF].splitlines(keepends=True)
     for name, rule in kept.rules:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.platforms.change import NOTHING, Limit, Way
+from netkit.platforms.change import NOTHING, Constraint, Strategy
 from netkit.platforms.compare import Situation
 
 # File → how it takes effect, and what that costs beside the change itself.
@@ -19,20 +19,20 @@ STEPS = {
 KEPT = "sysctl.conf: the kernel keeps what is no longer in it until the switch restarts"
 
 
-def way(situation: Situation) -> Way:
+def way(situation: Situation) -> Strategy:
     """Return how the changes are made: file by file, the interfaces before the routing."""
     if not situation.changes:
-        return Way(NOTHING)
+        return Strategy(NOTHING)
     changed = {change.path[0] for change in situation.changes}
     order = ("netplan.yaml", "sysctl.conf", "daemons", "frr.conf", *STEPS)
     files = [file for file in dict.fromkeys(order) if file in changed]
     costs = [STEPS[file][1] for file in files if STEPS[file][1]]
     if any(change.is_removal and change.path[0] == "sysctl.conf" for change in situation.changes):
         costs.append(KEPT)
-    return Way("files", tuple(STEPS[file][0] for file in files), tuple(costs))
+    return Strategy("files", tuple(STEPS[file][0] for file in files), tuple(costs))
 
 
-def limits() -> Iterator[Limit]:
+def limits() -> Iterator[Constraint]:
     """Yield what changes cost, and what is refused."""
     for file, (step, cost) in STEPS.items():
-        yield Limit(file, cost.partition(": ")[2] or step)
+        yield Constraint(file, cost.partition(": ")[2] or step)

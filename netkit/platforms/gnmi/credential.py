@@ -8,7 +8,7 @@ Shield = Literal["pinned", "authorities", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class GnmiLogin:
     """An account of the switch."""
 
     user: str
@@ -18,7 +18,7 @@ class Login:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class GnmiServer:
     """Where a server listens, by what it is known, and how long one answer may take."""
 
     host: str

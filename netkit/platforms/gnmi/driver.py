@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from netkit.errors import AccessError, Problem
-from netkit.platforms.gnmi.credential import Login, Place
+from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
 from netkit.platforms.gnmi.facts import sonic
 from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
-from netkit.platforms.gnmi.message import CAPABILITIES, Question, asked, question, written
+from netkit.platforms.gnmi.message import CAPABILITIES, GnmiQuery, asked, question, written
 from netkit.platforms.gnmi.transport import (
     SHORTEST_S,
     SILENT,
     Deliver,
-    Line,
+    GnmiConnection,
+    GnmiStreamReader,
     MissingLibraryError,
-    Reader,
     RefusedStreamError,
     Samples,
     library,
 )
-from netkit.platforms.view import Reply, Subject
+from netkit.platforms.view import Reply, ViewSubject
 
 INSTALL = "install netkit with its extra gnmi: pip install '.[gnmi]' in its checkout"
 REMEDY = "see gnmi in access.yaml, and whether the switch offers gNMI where netkit asks it"
@@ -42,16 +42,16 @@ def _no_library(device: str, error: MissingLibraryError) -> AccessError:
 class GnmiViewer:
     """Asks a gNMI server for what is below paths, or has it stream them."""
 
-    def __init__(self, device: str, place: Place, login: Login, paths: Sequence[str] = ()) -> None:
+    def __init__(self, device: str, place: GnmiServer, login: GnmiLogin, paths: Sequence[str] = ()) -> None:
         self._device, self._place, self._login, self._paths = device, place, login, tuple(paths)
-        self._line: Line | None = None
+        self._line: GnmiConnection | None = None
         self._version = ""
 
     def open(self) -> None:
         """See that the server answers; AccessError says why it does not."""
         try:
             self._login_sent()
-            self._line = Line(self._place, self._login)
+            self._line = GnmiConnection(self._place, self._login)
             self._version = self._line.begin()
         except MissingLibraryError as error:
             raise _no_library(self._device, error) from None
@@ -90,14 +90,14 @@ class GnmiViewer:
         except RefusedStreamError as error:
             return Reply("", str(error))
 
-    def stream(self, subject: Subject, interval_s: float, deliver: Deliver, stop: threading.Event) -> None:
+    def stream(self, subject: ViewSubject, interval_s: float, deliver: Deliver, stop: threading.Event) -> None:
         """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
         questions = _questions(self._paths or STREAMED.get(subject.platform, ()))
         if not questions:
             self._fail("netkit knows no counters to be streamed by it; name paths in access.yaml")
         try:
             names, interval_s = self._names(subject.platform), max(interval_s, SHORTEST_S)
-            with Reader(self._connected(), questions, interval_s) as reader:
+            with GnmiStreamReader(self._connected(), questions, interval_s) as reader:
                 Samples(subject, names, deliver, interval_s).fill(reader.told, stop, self._place.patience_s)
         except RefusedStreamError as error:
             if not stop.is_set():
@@ -118,7 +118,7 @@ class GnmiViewer:
         """Refuse, as it is only asked for with the configuration."""
         self._fail("netkit reads no configuration by gNMI")
 
-    def _connected(self) -> Line:
+    def _connected(self) -> GnmiConnection:
         if self._line is None:
             self._fail("the connection is closed")
         return self._line
@@ -128,5 +128,5 @@ class GnmiViewer:
         raise AccessError(Problem(f"{self._device}: gNMI at {where}: {what}", REMEDY))
 
 
-def _questions(places: Sequence[str]) -> tuple[Question, ...]:
+def _questions(places: Sequence[str]) -> tuple[GnmiQuery, ...]:
     return tuple(found for place in places if (found := question(place)) is not None)

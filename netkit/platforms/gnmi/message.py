@@ -13,14 +13,14 @@ KEY = re.compile(r"\[([^\[\]=]+)=([^\[\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathElement:
     """One step of a path: a name, and by which keys one of a list is meant."""
 
     name: str
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-Path = tuple[Step, ...]
+Path = tuple[PathElement, ...]
 
 
 def path(text: str) -> Path:
@@ -28,9 +28,9 @@ def path(text: str) -> Path:
     return tuple(_steps(text)) if re.fullmatch(f"(?:{STEP.pattern})+", text) else ()
 
 
-def _steps(text: str) -> Iterator[Step]:
+def _steps(text: str) -> Iterator[PathElement]:
     for found in STEP.finditer(text):
-        yield Step(found[1], dict(KEY.findall(found[2])))
+        yield PathElement(found[1], dict(KEY.findall(found[2])))
 
 
 def spelled(steps: Path) -> str:
@@ -45,7 +45,7 @@ CAPABILITIES = "capabilities"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class GnmiQuery:
     """Something to be told: a path, and on SONiC the database it is in."""
 
     path: Path
@@ -62,14 +62,14 @@ class Question:
         return f"{ONCE}{self.place}"
 
 
-def question(place: str) -> Question | None:
+def question(place: str) -> GnmiQuery | None:
     """Return what is asked at a place; None when it is none."""
     found = PLACE.fullmatch(place)
     steps = path(found[2]) if found else ()
-    return Question(steps, found[1] or "") if found and steps else None
+    return GnmiQuery(steps, found[1] or "") if found and steps else None
 
 
-def asked(command: str) -> Question | None:
+def asked(command: str) -> GnmiQuery | None:
     """Return what a command asks; None when it is none of gNMI's."""
     return question(command.removeprefix(ONCE)) if command.startswith(ONCE) else None
 
@@ -116,11 +116,11 @@ def _leaves(path: Path, value: object, deeper: int) -> Iterator[tuple[Path, obje
 
 def _below(path: Path, name: str, value: object, deeper: int) -> Iterator[tuple[Path, object]]:
     if not isinstance(value, list):
-        yield from _leaves((*path, Step(name)), value, deeper)
+        yield from _leaves((*path, PathElement(name)), value, deeper)
         return
     for entry in value:
         if isinstance(entry, dict):
-            yield from _leaves((*path, Step(name, _keys(entry))), entry, deeper)
+            yield from _leaves((*path, PathElement(name, _keys(entry))), entry, deeper)
 
 
 def _keys(entry: Mapping[str, object]) -> Mapping[str, str]:
@@ -131,12 +131,12 @@ def _shown(path: Path) -> list[object]:
     return [[one.name, dict(one.keys)] if one.keys else one.name for one in path]
 
 
-def _update_steps(shown: list[object]) -> Iterator[Step]:
+def _update_steps(shown: list[object]) -> Iterator[PathElement]:
     for one in shown:
         if isinstance(one, str):
-            yield Step(one)
+            yield PathElement(one)
         elif isinstance(one, list) and len(one) == 2 and isinstance(one[0], str):
-            yield Step(one[0], {key: value for key, value in table(one[1]).items() if isinstance(value, str)})
+            yield PathElement(one[0], {key: value for key, value in table(one[1]).items() if isinstance(value, str)})
 
 
 NANO = 1_000_000_000
@@ -147,7 +147,7 @@ TREES = ("json_val", "json_ietf_val")
 PLAIN = ("int_val", "uint_val", "string_val", "bool_val")
 
 
-def request(messages: Any, questions: Sequence[Question], interval_s: float = 0.0) -> Any:
+def request(messages: Any, questions: Sequence[GnmiQuery], interval_s: float = 0.0) -> Any:
     """Return a subscription: to samples, or to one answer. One has one target, which is its first question's."""
     samples = {"mode": messages.SubscriptionMode.SAMPLE, "sample_interval": round(interval_s * NANO)}
     wanted = samples if interval_s else {}
@@ -186,7 +186,7 @@ class Paths:
 
 
 def _message_steps(path: Any) -> Path:
-    return tuple(Step(one.name, dict(one.key)) for one in path.elem)
+    return tuple(PathElement(one.name, dict(one.key)) for one in path.elem)
 
 
 def _value(told: Any) -> object:

@@ -22,10 +22,10 @@ from typing import Any, Self
 
 from netkit.facts import Sample
 from netkit.platforms.gnmi import message
-from netkit.platforms.gnmi.credential import Login, Place
+from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
 from netkit.platforms.gnmi.facts import count
-from netkit.platforms.gnmi.message import Question, Update
-from netkit.platforms.view import Subject
+from netkit.platforms.gnmi.message import GnmiQuery, Update
+from netkit.platforms.view import ViewSubject
 
 
 class UntrustedError(Exception):
@@ -33,14 +33,14 @@ class UntrustedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ServerCertificate:
     """What is trusted: a certificate, and the name in it that gRPC compares."""
 
     certificate: bytes
     name: str
 
 
-def shown(place: Place) -> Shown:
+def shown(place: GnmiServer) -> ServerCertificate:
     """Return the pinned certificate as the server shows it. UntrustedError for another, OSError when none comes."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])  # some servers hang up on those who do not speak it
@@ -55,7 +55,7 @@ def shown(place: Place) -> Shown:
         raise UntrustedError("its certificate is not trusted yet")
     if not hmac.compare_digest(hashlib.sha256(found).hexdigest(), place.certificate.lower()):
         raise UntrustedError("its certificate is not the trusted one")
-    return Shown(ssl.DER_cert_to_PEM_cert(found).encode("ascii"), _name(found))
+    return ServerCertificate(ssl.DER_cert_to_PEM_cert(found).encode("ascii"), _name(found))
 
 
 def _name(certificate: bytes) -> str:
@@ -111,10 +111,10 @@ class RefusedStreamError(Exception):
     """A server did not answer; the text says why."""
 
 
-class Line:
+class GnmiConnection:
     """A connection to a server. It may be closed from any thread; what is being asked ends then."""
 
-    def __init__(self, place: Place, login: Login) -> None:
+    def __init__(self, place: GnmiServer, login: GnmiLogin) -> None:
         self._place, self._login = place, login
         self._grpc, self._messages, self._stubs = library()
         self._channel: Any = None
@@ -133,7 +133,7 @@ class Line:
             call = self._begun(self._stub.Capabilities.future(asked, **self._who(), timeout=self._place.patience_s))
             return str(call.result().gNMI_version)
 
-    def once(self, question: Question) -> tuple[Update, ...]:
+    def once(self, question: GnmiQuery) -> tuple[Update, ...]:
         """Return all that is below a path; raises RefusedStreamError."""
         found: list[Update] = []
         paths = message.Paths()
@@ -143,7 +143,7 @@ class Line:
             found += paths.updates(notification)
         return tuple(found)
 
-    def stream(self, questions: Sequence[Question], interval_s: float) -> Iterator[tuple[Update, ...]]:
+    def stream(self, questions: Sequence[GnmiQuery], interval_s: float) -> Iterator[tuple[Update, ...]]:
         """Yield what the server tells, for as long as it does; raises RefusedStreamError when that ends."""
         paths = message.Paths()
         for notification in self._told(message.request(self._messages, questions, interval_s), None):
@@ -240,7 +240,7 @@ def library() -> tuple[Any, Any, Any]:
     return grpc, messages, stubs
 
 
-def _target(place: Place) -> str:
+def _target(place: GnmiServer) -> str:
     """Return an address for gRPC, which would look names up by its own lights."""
     host = place.host
     with suppress(ValueError):
@@ -282,10 +282,10 @@ Told = Callable[[float], Piece | None]
 """Patience → what came within it; None when nothing did."""
 
 
-class Reader:
+class GnmiStreamReader:
     """Reads a stream on a thread of its own, so that whoever waits for it can look at the clock meanwhile."""
 
-    def __init__(self, line: Line, questions: Sequence[Question], interval_s: float) -> None:
+    def __init__(self, line: GnmiConnection, questions: Sequence[GnmiQuery], interval_s: float) -> None:
         self._line, self._questions, self._interval_s = line, questions, interval_s
         self._come: queue.Queue[Piece | RefusedStreamError] = queue.Queue(MOST_WAITING)
         self._is_over = False
@@ -328,7 +328,7 @@ class Reader:
 class Samples:
     """Puts samples together from what a stream tells piece by piece."""
 
-    def __init__(self, subject: Subject, names: Mapping[str, str], deliver: Deliver, interval_s: float) -> None:
+    def __init__(self, subject: ViewSubject, names: Mapping[str, str], deliver: Deliver, interval_s: float) -> None:
         self._platform, self._deliver, self._interval_s = subject.platform, deliver, interval_s
         self._counting = count.Counting(subject.platform, names, subject.ports)
         self._quiet_s = min(interval_s * QUIET_PART, LONGEST_QUIET_S)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import RailState
-from netkit.platforms.linux.rails import Rail
+from netkit.platforms.linux.rails import ExpectedRail
 
 Far = Mapping[str, Sequence[str]]
 """Interface → addresses that should answer on it."""
@@ -15,7 +15,7 @@ WAYS, REFUSED, ANSWERS, END = "ways", "refused", "answers", "end"
 FAILED = re.compile(r"^Command failed .*:(\d+)$", re.MULTILINE)
 
 
-def script(rails: Iterable[Rail], far: Far) -> str:
+def script(rails: Iterable[ExpectedRail], far: Far) -> str:
     """Return what a shell is told to ask a host; it ends well whatever the answers are, and changes nothing."""
     questions = [f"route get {words}" for _, words, _ in _questions(rails)]
     calls = [
@@ -37,7 +37,7 @@ def script(rails: Iterable[Rail], far: Far) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def states(printed: str, rails: Sequence[Rail], far: Far, device: str) -> tuple[RailState, ...]:
+def states(printed: str, rails: Sequence[ExpectedRail], far: Far, device: str) -> tuple[RailState, ...]:
     """Return what the script printed, rail by rail; DeviceError when it makes no sense."""
     try:
         lines = printed.splitlines()
@@ -58,7 +58,7 @@ def states(printed: str, rails: Sequence[Rail], far: Far, device: str) -> tuple[
         raise DeviceError(Problem(f"{device}: what it says of its rails cannot be read", "look at `ip -j`")) from None
 
 
-def _questions(rails: Iterable[Rail]) -> Iterator[tuple[str, str, str]]:
+def _questions(rails: Iterable[ExpectedRail]) -> Iterator[tuple[str, str, str]]:
     """Yield what to ask for each route: the rail, the words, and the gateway the answer must have."""
     for rail in rails:
         source = rail.address.partition("/")[0]
@@ -68,7 +68,7 @@ def _questions(rails: Iterable[Rail]) -> Iterator[tuple[str, str, str]]:
             yield rail.interface, f"{lookup.to} from {source}{bound}", lookup.via
 
 
-def _wrong_ways(rails: Sequence[Rail], ways: str, refused: frozenset[int]) -> dict[str, list[str]]:
+def _wrong_ways(rails: Sequence[ExpectedRail], ways: str, refused: frozenset[int]) -> dict[str, list[str]]:
     """Return what is wrong with the answers: one JSON list after the other, none for what is refused."""
     found: dict[str, list[str]] = {}
     documents = _documents(ways)
@@ -90,7 +90,11 @@ def _documents(text: str) -> Iterator[Mapping[str, object]]:
 
 
 def _state(
-    name: str, link: Mapping[str, object] | None, rail: Rail | None, wrong: Sequence[str], answers: Sequence[str]
+    name: str,
+    link: Mapping[str, object] | None,
+    rail: ExpectedRail | None,
+    wrong: Sequence[str],
+    answers: Sequence[str],
 ) -> RailState:
     flags = link["flags"] if link is not None else ()
     is_dark = not isinstance(flags, list) or "LOWER_UP" not in flags
@@ -100,7 +104,7 @@ def _state(
     return RailState(name, rail is not None, is_dark, tuple(problems), tuple(answers), address)
 
 
-def _link_problems(link: Mapping[str, object], rail: Rail) -> Iterator[str]:
+def _link_problems(link: Mapping[str, object], rail: ExpectedRail) -> Iterator[str]:
     if link["mtu"] != rail.mtu_bytes:
         yield f"its MTU is {link['mtu']}, not {rail.mtu_bytes}"
     have = [f"{one['local']}/{one['prefixlen']}" for one in _addresses(link)]

@@ -15,7 +15,7 @@ Network = ipaddress.IPv4Network
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class NetplanRoute:
     """A static route of a rail; without a gateway it is on the wire, or refused."""
 
     prefix: Network
@@ -25,7 +25,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class RouteLookup:
     """A destination, and the gateway that leads there; without one it must be refused."""
 
     to: str
@@ -35,33 +35,35 @@ class Lookup:
 
 
 @dataclass(frozen=True, slots=True)
-class Rail:
+class ExpectedRail:
     """A rail as it should be."""
 
     interface: str
     address: str
     mtu_bytes: int
-    lookups: tuple[Lookup, ...]
+    lookups: tuple[RouteLookup, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConfiguredRail:
     """A rail as it is configured."""
 
     interface: str
     address: str
     mtu_bytes: int
-    routes: tuple[Route, ...]
+    routes: tuple[NetplanRoute, ...]
 
 
-def rails(wanted: Iterable[Wanted]) -> tuple[Rail, ...]:
+def rails(wanted: Iterable[ConfiguredRail]) -> tuple[ExpectedRail, ...]:
     """Return what to ask for each rail of one host."""
     every = tuple(wanted)
     wires = {ipaddress.ip_interface(one.address).network for one in every}
-    return tuple(Rail(one.interface, one.address, one.mtu_bytes, tuple(_lookups(one, wires))) for one in every)
+    return tuple(ExpectedRail(one.interface, one.address, one.mtu_bytes, tuple(_lookups(one, wires))) for one in every)
 
 
-def _lookups(rail: Wanted, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> Iterator[Lookup]:
+def _lookups(
+    rail: ConfiguredRail, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv6Network]
+) -> Iterator[RouteLookup]:
     own = [route for route in rail.routes if route.table != MAIN]
     main = {route.prefix for route in rail.routes if route.table == MAIN}
     nets = sorted({*(route.prefix for route in own), *(wire for wire in wires if isinstance(wire, Network))})
@@ -69,7 +71,7 @@ def _lookups(rail: Wanted, wires: Iterable[ipaddress.IPv4Network | ipaddress.IPv
         if route.gateway or route.is_refused:
             to = _inside(route.prefix, nets)
             if to:
-                yield Lookup(to, route.gateway, route.prefix in main)
+                yield RouteLookup(to, route.gateway, route.prefix in main)
 
 
 def _inside(prefix: Network, nets: Iterable[Network]) -> str:
@@ -88,7 +90,7 @@ def _last(net: Network) -> int:
     return int(net.broadcast_address)
 
 
-def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
+def as_variables(found: Iterable[ExpectedRail]) -> list[dict[str, object]]:
     """Return rails as a playbook takes them."""
     return [
         {
@@ -101,7 +103,7 @@ def as_variables(found: Iterable[Rail]) -> list[dict[str, object]]:
     ]
 
 
-def configured(files: Files) -> tuple[Rail, ...]:
+def configured(files: Files) -> tuple[ExpectedRail, ...]:
     """Return what to ask for each rail that rendered files describe; ConfigError when they describe none."""
     found = described(files)
     if not found:
@@ -115,7 +117,7 @@ def has_rails(files: Files) -> bool:
     return bool(_names(files))
 
 
-def described(files: Files) -> tuple[Rail, ...]:
+def described(files: Files) -> tuple[ExpectedRail, ...]:
     """Return what to ask for each rail that files describe, if they describe any."""
     try:
         return rails([rail for name in _names(files) for rail in _of(name, files[name])])
@@ -128,23 +130,23 @@ def _names(files: Files) -> list[str]:
     return [NETPLAN] if NETPLAN in files else names
 
 
-def _of(name: str, text: str) -> Iterable[Wanted]:
+def _of(name: str, text: str) -> Iterable[ConfiguredRail]:
     return _of_netplan(text) if name == NETPLAN else [_of_unit(text)]
 
 
-def _of_netplan(text: str) -> Iterator[Wanted]:
+def _of_netplan(text: str) -> Iterator[ConfiguredRail]:
     for name, rail in yaml.load(text, Loader=yaml.CSafeLoader)["network"]["ethernets"].items():
         routes = tuple(map(_route, rail.get("routes", ())))
-        yield Wanted(name, rail["addresses"][0], int(rail["mtu"]), routes)
+        yield ConfiguredRail(name, rail["addresses"][0], int(rail["mtu"]), routes)
 
 
-def _route(route: Mapping[str, object]) -> Route:
+def _route(route: Mapping[str, object]) -> NetplanRoute:
     prefix = Network(str(route["to"]))
     is_refused = route.get("type") == "unreachable"
-    return Route(prefix, str(route.get("via", "")), int(str(route.get("table", MAIN))), is_refused)
+    return NetplanRoute(prefix, str(route.get("via", "")), int(str(route.get("table", MAIN))), is_refused)
 
 
-def _of_unit(text: str) -> Wanted:
+def _of_unit(text: str) -> ConfiguredRail:
     sections: list[tuple[str, dict[str, str]]] = [("", {})]
     for line in map(str.strip, text.splitlines()):
         if line.startswith("["):
@@ -154,9 +156,11 @@ def _of_unit(text: str) -> Wanted:
             sections[-1][1][key] = value
     one = {f"{head}{key}": value for head, settings in sections for key, value in settings.items()}
     routes = tuple(_unit_route(settings) for head, settings in sections if head == "[Route]")
-    return Wanted(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
+    return ConfiguredRail(one["[Match]Name"], one["[Network]Address"], int(one["[Link]MTUBytes"]), routes)
 
 
-def _unit_route(route: Mapping[str, str]) -> Route:
+def _unit_route(route: Mapping[str, str]) -> NetplanRoute:
     table = int(route.get("Table", MAIN))
-    return Route(Network(route["Destination"]), route.get("Gateway", ""), table, route.get("Type") == "unreachable")
+    return NetplanRoute(
+        Network(route["Destination"]), route.get("Gateway", ""), table, route.get("Type") == "unreachable"
+    )

@@ -9,7 +9,7 @@ from netkit.platforms.bgp_reader import ANY, interface_address, network
 from netkit.platforms.config import Config
 from netkit.platforms.linux.netplan import ITEM, read_item
 from netkit.platforms.linux.unit import JOIN
-from netkit.platforms.routing import HostRoutes, Rail, Route
+from netkit.platforms.routing import HostRail, HostRoute, HostRoutes
 
 NETPLAN = "netplan.yaml"
 MAIN_TABLE = 254
@@ -31,7 +31,7 @@ class _Draft:
     """A rail while it is being read."""
 
     addresses: list[IPv4Interface] = field(default_factory=list)
-    routes: list[Route] = field(default_factory=list)
+    routes: list[HostRoute] = field(default_factory=list)
     tables: list[tuple[IPv4Network, int]] = field(default_factory=list)
 
 
@@ -106,7 +106,7 @@ class _Reader:
             if ":" not in settings.get("Destination", ""):
                 self.unknown.add(said)
             return
-        self.rail(name).routes.append(Route(prefix, settings.get("Gateway", ""), table, kind in DROPPING))
+        self.rail(name).routes.append(HostRoute(prefix, settings.get("Gateway", ""), table, kind in DROPPING))
 
     def rule(self, name: str, settings: Settings, said: str) -> None:
         """Read a rule: by source, or by the interface a socket is bound to."""
@@ -124,7 +124,7 @@ class _Reader:
     def done(self) -> HostRoutes:
         """Return what was read, in an order that does not depend on the files'."""
         rails = (
-            Rail(
+            HostRail(
                 name,
                 tuple(sorted(draft.addresses)),
                 tuple(sorted(draft.routes, key=lambda route: (route.table, route.prefix, route.gateway))),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.platforms.change import NOTHING, Limit, Way
+from netkit.platforms.change import NOTHING, Constraint, Strategy
 from netkit.platforms.compare import Situation
 
 # File → what remains to be done once Ansible has put it in place.
@@ -15,10 +15,10 @@ COSTS = {
 }
 
 
-def way(situation: Situation) -> Way:
+def way(situation: Situation) -> Strategy:
     """Return how the changes are made: by the playbooks, in check mode first, in batches of hosts."""
     if not situation.changes:
-        return Way(NOTHING)
+        return Strategy(NOTHING)
     changed = dict.fromkeys(change.path[0] for change in situation.changes)
     has_rails = any(path[0] == "netplan.yaml" or path[0].endswith(".network") for path in situation.running)
     order = (
@@ -31,10 +31,10 @@ def way(situation: Situation) -> Way:
         f"hosts-apply under a timer, {order}",
         "links, addresses and routes verified",
     )
-    return Way("ansible", steps, tuple(COSTS[file] for file in changed if file in COSTS))
+    return Strategy("ansible", steps, tuple(COSTS[file] for file in changed if file in COSTS))
 
 
-def limits() -> Iterator[Limit]:
+def limits() -> Iterator[Constraint]:
     """Yield what changes cost, and what is refused."""
     for file, cost in COSTS.items():
-        yield Limit(file, cost)
+        yield Constraint(file, cost)

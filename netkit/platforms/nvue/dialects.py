@@ -6,7 +6,7 @@ from netkit.platforms.platform import version_key
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class NvueDialect:
     """The words and places one range of releases uses."""
 
     since: str
@@ -25,10 +25,10 @@ class Dialect:
     """The time zone is `system date-time timezone`; before, `system timezone`."""
 
 
-_5_9 = Dialect(since="5.9")
+_5_9 = NvueDialect(since="5.9")
 _5_11 = replace(_5_9, since="5.11", service_snmp=False)
 _5_13 = replace(_5_11, since="5.13", service_syslog=False)
-_5_15 = Dialect(
+_5_15 = NvueDialect(
     since="5.15",
     state="state",
     on="enabled",
@@ -47,7 +47,7 @@ _5_17 = replace(_5_15, since="5.17", ecn_on="enabled", ecn_off="disabled")
 DIALECTS = (_5_9, _5_11, _5_13, _5_15, _5_17)
 
 
-def dialect(version: str) -> Dialect:
+def dialect(version: str) -> NvueDialect:
     """Return the dialect of a release."""
     key = version_key(version)
     return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))

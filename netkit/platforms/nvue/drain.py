@@ -8,8 +8,8 @@ very revision it applies is not documented; unverified on a switch.
 import json
 from typing import Any
 
-from netkit.platforms.nvue.dialects import Dialect
-from netkit.platforms.nvue.patch import Document, Tree, Value
+from netkit.platforms.nvue.dialects import NvueDialect
+from netkit.platforms.nvue.patch import NvuePatch, Tree, Value
 
 SHUTDOWN = ("router", "bgp", "graceful-shutdown")
 AUTO_SAVE = ("system", "config", "auto-save")
@@ -56,17 +56,17 @@ def _is_unsaved(tree: Tree) -> bool:
     return isinstance(saves, dict) and any(value in OFF for value in saves.values())
 
 
-def unsaved(words: Dialect) -> Document:
+def unsaved(words: NvueDialect) -> NvuePatch:
     """Return the document that turns auto-save off."""
-    return Document(set=_at(AUTO_SAVE, {words.state: words.off}))
+    return NvuePatch(set=_at(AUTO_SAVE, {words.state: words.off}))
 
 
-def begun(words: Dialect) -> Document:
+def begun(words: NvueDialect) -> NvuePatch:
     """Return the document that drains."""
-    return Document(set=_at(SHUTDOWN, words.on)).joined(unsaved(words))
+    return NvuePatch(set=_at(SHUTDOWN, words.on)).joined(unsaved(words))
 
 
-def ended(startup: Tree, applied: Tree) -> Document:
+def ended(startup: Tree, applied: Tree) -> NvuePatch:
     """Return the document that makes both what they were."""
     return back(startup, applied, SHUTDOWN, AUTO_SAVE)
 
@@ -80,7 +80,7 @@ def _alone(tree: Tree, path: tuple[str, ...]) -> tuple[str, ...]:
     return path
 
 
-def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> Document:
+def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> NvuePatch:
     """Return the document that makes some places what startup says; an object in which nothing else is left goes too.
 
     Such an object is what remains when a change takes away all of BGP while the switch is drained.
@@ -93,7 +93,7 @@ def back(startup: Tree, applied: Tree, *paths: tuple[str, ...]) -> Document:
             unset.update(_at(_alone(applied, path), None))
         else:
             intended.update(_at(path, found))
-    return Document(unset, intended)
+    return NvuePatch(unset, intended)
 
 
 def unseen(text: str, startup: Tree, *paths: tuple[str, ...]) -> str:

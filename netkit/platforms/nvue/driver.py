@@ -11,11 +11,11 @@ from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
-from netkit.platforms.nvue.patch import Document, Tree, asks_what_runs, documents, entries, users, whole
+from netkit.platforms.nvue.patch import NvuePatch, Tree, asks_what_runs, documents, entries, users, whole
 from netkit.platforms.nvue.reader import NvueReader
 from netkit.platforms.nvue.resolver import Resolver
 from netkit.platforms.nvue.shell import ShellTransport
-from netkit.platforms.nvue.transport import Kept
+from netkit.platforms.nvue.transport import ConfirmedState
 
 # Without these, a whole-tree replace deletes the account netkit logs in with, or the way to it (Cumulus Linux guide).
 LIFELINES = (("system", "aaa", "user"), ("system", "api"), ("system", "ssh-server"), ("interface", "eth0"))
@@ -35,7 +35,7 @@ class NvueDriver(NvueReader):
     ) -> None:
         super().__init__(hostname, username, password, timeout, optional_args)
         self._resolver = Resolver((optional_args or {}).get("secrets"))
-        self._steps: list[Document] = []
+        self._steps: list[NvuePatch] = []
         """All documents of a change that takes several applies."""
         self._users: tuple[str, ...] = ()
         """How SNMPv3 users are set, in the forms to be tried."""
@@ -77,12 +77,12 @@ class NvueDriver(NvueReader):
     def _is_drained(self) -> bool:
         return drain.is_own(*self._applied_and_startup())
 
-    def _intended_drain(self, text: str) -> Document:
+    def _intended_drain(self, text: str) -> NvuePatch:
         """Return what makes netkit's drain, if there is one, no longer netkit's: whether it ends is intended now."""
         applied, startup = drain.tree_of(text), drain.tree_of(self._transport.config("startup"))
-        return drain.back(startup, applied, drain.AUTO_SAVE) if drain.is_own(applied, startup) else Document()
+        return drain.back(startup, applied, drain.AUTO_SAVE) if drain.is_own(applied, startup) else NvuePatch()
 
-    def _stage(self, document: Document, *, replaces: bool = False) -> None:
+    def _stage(self, document: NvuePatch, *, replaces: bool = False) -> None:
         self._revision, self._steps = "", []
         if not document.items() and not replaces:
             return
@@ -193,7 +193,7 @@ class NvueDriver(NvueReader):
                 self._transport.abort()
             raise
 
-    def _stage_step(self, document: Document, *, is_last: bool) -> None:
+    def _stage_step(self, document: NvuePatch, *, is_last: bool) -> None:
         self._stage(document)
         if is_last:
             self._stage_users(self._users)
@@ -211,12 +211,12 @@ class NvueDriver(NvueReader):
     def confirm_commit(self) -> None:
         """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
         kept = self._transport.confirm()
-        if kept is Kept.SAVED:
+        if kept is ConfirmedState.SAVED:
             return
         applied, startup = self._applied_and_startup()
         if drain.is_own(applied, startup):
             return
-        if kept is Kept.UNSAVED_ON_PURPOSE:
+        if kept is ConfirmedState.UNSAVED_ON_PURPOSE:
             self._change(drain.back(startup, applied, drain.AUTO_SAVE), UNDRAINING)
         self._transport.save()
 
@@ -257,7 +257,7 @@ class NvueDriver(NvueReader):
             self._change(drain.ended(startup, applied), UNDRAINING)
             self._transport.save()
 
-    def _change(self, document: Document, message: str) -> None:
+    def _change(self, document: NvuePatch, message: str) -> None:
         self._stage(document)
         self._forget()
         if isinstance(self._transport, ShellTransport) and self._transport.is_waiting():

@@ -31,7 +31,7 @@ SHORTEST_UNSET = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class NvuePatch:
     """What is taken away, and what is then set."""
 
     unset: Tree = field(default_factory=dict)
@@ -41,9 +41,9 @@ class Document:
         """Return it as the list `nv config patch` takes."""
         return [{verb: tree} for verb, tree in (("unset", self.unset), ("set", self.set)) if tree]
 
-    def joined(self, other: "Document") -> "Document":
+    def joined(self, other: "NvuePatch") -> "NvuePatch":
         """Return both in one; where they disagree, the other holds."""
-        return Document(_joined(self.unset, other.unset), _joined(self.set, other.set))
+        return NvuePatch(_joined(self.unset, other.unset), _joined(self.set, other.set))
 
 
 def _joined(left: Tree, right: Tree) -> Tree:
@@ -73,14 +73,14 @@ def typed(text: str) -> Any:
         raise ConfigError(Problem("cannot be read", "write it as YAML", file=FILE)) from None
 
 
-def document_in(text: str) -> Document:
+def document_in(text: str) -> NvuePatch:
     """Return what a file with `set` and `unset` says."""
-    found = Document()
+    found = NvuePatch()
     items = typed(text)
     for item in items if isinstance(items, list) else ():
         if not isinstance(item, dict) or item.keys() - {"set", "unset", "header"}:
             raise ConfigError(Problem("is no NVUE configuration", "expected `- set:` and `- unset:`", file=FILE))
-        found = found.joined(Document(_ends(item.get("unset") or {}), item.get("set") or {}))
+        found = found.joined(NvuePatch(_ends(item.get("unset") or {}), item.get("set") or {}))
     return found
 
 
@@ -98,9 +98,9 @@ def entries(files: Files) -> dict[Path, str | int | None]:
     return found
 
 
-def whole(files: Files) -> Document:
+def whole(files: Files) -> NvuePatch:
     """Return the document that makes intended files all there is, but for SNMPv3 users."""
-    return Document(set=_tree({path: value for path, value in entries(files).items() if not user_of(path)}, empty={}))
+    return NvuePatch(set=_tree({path: value for path, value in entries(files).items() if not user_of(path)}, empty={}))
 
 
 def users(files: Files, changes: Iterable[Change] | None = None) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ def users(files: Files, changes: Iterable[Change] | None = None) -> tuple[str, .
     wanted = {path: value for path, value in entries(files).items() if user_of(path)}
     wanted = {path: value for path, value in wanted.items() if changed is None or user_of(path) in changed}
     lines = (shlex.join(["nv", "set", *path, *([] if end is None else [str(end)])]) for path, end in wanted.items())
-    document = Document(set=_tree(wanted, empty={})).items()
+    document = NvuePatch(set=_tree(wanted, empty={})).items()
     return ("".join(f"{line}\n" for line in lines), json.dumps(document)) if wanted else ()
 
 
@@ -127,7 +127,7 @@ def _flatten(node: Any, path: Path, found: dict[Path, str | int | None]) -> None
                 _flatten(value, (*path, name), found)
 
 
-def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tuple[Document, ...]:
+def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tuple[NvuePatch, ...]:
     """Return the documents that make some changes, in order; each is to be applied before the next.
 
     A cage whose breakout changes loses its ports first, whatever stays of them: NVUE wants them gone before.
@@ -137,7 +137,7 @@ def documents(files: Files, changes: tuple[Change, ...], running: Config) -> tup
     if not ports:
         return (_document(changes, wanted, running),)
     gone = {path: value for path, value in running.items() if ports.isdisjoint(path)}
-    first = Document(unset=_tree({_up_to(path, ports): None for path in running if not ports.isdisjoint(path)}))
+    first = NvuePatch(unset=_tree({_up_to(path, ports): None for path in running if not ports.isdisjoint(path)}))
     again = [Change(path, None, "") for path in wanted if not ports.isdisjoint(path)]
     others = [change for change in changes if ports.isdisjoint(change.path)]
     return first, _document((*others, *again), wanted, gone)
@@ -158,7 +158,7 @@ def _up_to(path: Path, ports: frozenset[str]) -> Path:
     return path[: next(at for at, key in enumerate(path) if key in ports) + 1]
 
 
-def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> Document:
+def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> NvuePatch:
     changes = tuple(changes)
     remaining = _prefixes(apply(running, changes)) if any(change.is_removal for change in changes) else set()
     taken: dict[Path, str | int | None] = {}
@@ -181,7 +181,7 @@ def _document(changes: Iterable[Change], wanted: Entries, running: Config) -> Do
         else:
             where = ".".join(change.path)
             raise ConfigError(Problem(f"the plan sets {where}, which is not intended", "plan again", file=FILE))
-    return Document(_tree(taken), _tree(made, empty={}))
+    return NvuePatch(_tree(taken), _tree(made, empty={}))
 
 
 def _prefixes(paths: Iterable[Path]) -> set[Path]:

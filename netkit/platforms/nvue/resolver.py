@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from netkit.errors import AccessError, NetkitError, Problem
-from netkit.platforms.nvue.patch import COMMANDS, PLACEHOLDER, Document, Tree, Value, typed
+from netkit.platforms.nvue.patch import COMMANDS, PLACEHOLDER, NvuePatch, Tree, Value, typed
 from netkit.platforms.secret import SECRET
 
 
@@ -21,9 +21,9 @@ class Resolver:
     def __repr__(self) -> str:
         return "Resolver()"
 
-    def document(self, document: Document) -> Document:
+    def document(self, document: NvuePatch) -> NvuePatch:
         """Return a document with its secrets."""
-        return Document(document.unset, self._tree(document.set))
+        return NvuePatch(document.unset, self._tree(document.set))
 
     def text(self, text: str) -> str:
         """Return a file as a person writes it with its secrets, quoted as its form wants it."""

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms.nvue import reply, rest_ask
-from netkit.platforms.nvue.patch import COMMANDS, Document, Tree, document_in
+from netkit.platforms.nvue.patch import COMMANDS, NvuePatch, Tree, document_in
 from netkit.platforms.nvue.rest_line import RestLine
-from netkit.platforms.nvue.transport import Kept
+from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.ssh import SshTarget
 from netkit.platforms.view import Reply
 
@@ -70,7 +70,7 @@ class RestTransport:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
         return rest_ask.ask(self.line, commands, lambda: self._is_wanted)
 
-    def stage(self, document: Document, *, replaces: bool = False) -> str:
+    def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""
         revision = self._begin(replaces=replaces)
         # One request may not both set and unset an object.
@@ -146,7 +146,7 @@ class RestTransport:
         found = self._get("/revision")
         return next((name for name, one in found.items() if isinstance(one, dict) and one.get("state") == WAITING), "")
 
-    def confirm(self) -> Kept:
+    def confirm(self) -> ConfirmedState:
         """Keep what waits; return what became of it."""
         revision = self._waiting()
         if not revision:
@@ -156,7 +156,7 @@ class RestTransport:
         state, why = self._ended(revision)
         if state not in {*reply.APPLIED, "saved"}:
             raise DeviceError(Problem(f"{self.device}: was not confirmed: {why or state}", "look at its revisions"))
-        return Kept.SAVED if reply.SAVED.fullmatch(state) else Kept.UNSAVED
+        return ConfirmedState.SAVED if reply.SAVED.fullmatch(state) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
         """Wait until it goes back: no request to end the wait is documented."""

@@ -24,7 +24,7 @@ from netkit.platforms.bgp_reader import (
     whole_number,
 )
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, Kept, PrefixRule, Router
+from netkit.platforms.routing import LARGEST_LENGTH, NO_MAP, Aggregate, Clause, PrefixListEntry, RetainedRouting, Router
 
 ON = frozenset({"on", "enabled", "enable", "true"})
 SWITCH = frozenset({"state", "enable"})
@@ -59,7 +59,7 @@ def router(config: Config) -> Router:
     return reader.done()
 
 
-def keeping(files: Files, kept: Kept) -> Files:
+def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Return intended files in which the tree also says what is to be kept; all else stays as it is written."""
     text = files[FILE]
     root = _root(yaml.compose(text, Loader=yaml.CSafeLoader))
@@ -397,8 +397,8 @@ class _Reader:
             unknown=tuple(sorted(self.unknown)),
         )
 
-    def _prefix_lists(self) -> dict[str, list[PrefixRule]]:
-        lists: dict[str, list[PrefixRule]] = {}
+    def _prefix_lists(self) -> dict[str, list[PrefixListEntry]]:
+        lists: dict[str, list[PrefixListEntry]] = {}
         for (name, number), matches in self.rules.items():
             is_permit = self.actions.get((name, number)) == "permit"
             for text, bounds in matches.items():

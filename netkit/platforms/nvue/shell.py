@@ -8,9 +8,9 @@ from typing import Any
 from netkit.errors import AccessError, DeviceError, Problem
 from netkit.platforms import shell_row
 from netkit.platforms.nvue import reply, shell_ask
-from netkit.platforms.nvue.patch import Document
-from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, Guard
-from netkit.platforms.nvue.transport import Kept
+from netkit.platforms.nvue.patch import NvuePatch
+from netkit.platforms.nvue.shell_guard import LATE, TAKEN, UNLESS_ARMED, RevertTimer
+from netkit.platforms.nvue.transport import ConfirmedState
 from netkit.platforms.ssh import Done, SshLine, SshTarget
 from netkit.platforms.view import Reply
 
@@ -32,7 +32,7 @@ class ShellTransport:
         self.device = target.device
         self.timeout_s = target.timeout_s
         self.line = SshLine(target)
-        self.guard = Guard(target.device, self.line)
+        self.guard = RevertTimer(target.device, self.line)
 
     def open(self) -> None:
         """Connect."""
@@ -60,7 +60,7 @@ class ShellTransport:
     def config_and(self, path: str, view: str = "") -> tuple[str, dict[str, Any] | None]:
         """Return what is applied, and an object of the running switch beside it; None where that cannot be told."""
         commands = "nv config show -o json", _show_command(path, view)
-        first, *others = shell_row.run(self.line, [shell_row.Step(one, self.timeout_s) for one in commands])
+        first, *others = shell_row.run(self.line, [shell_row.ShellStep(one, self.timeout_s) for one in commands])
         text = self._config_in(self._checked(first))
         try:
             return text, self._object_in(others[0]) if others else None
@@ -83,7 +83,7 @@ class ShellTransport:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
         return shell_ask.ask(self.line, commands)
 
-    def stage(self, document: Document, *, replaces: bool = False) -> str:
+    def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""
         # JSON is YAML, and leaves no doubt about what is text.
         return self.stage_text(json.dumps(document.items()), replaces=replaces)
@@ -130,8 +130,8 @@ class ShellTransport:
         return self._apply(self.guard.within(_apply_command(revision, message, None)), revision)
 
     def _apply(self, command: str, revision: str) -> Any:
-        applying = shell_row.Step(command, max(self.timeout_s, APPLYING_S))
-        comparing = shell_row.Step(_diff_command("applied", revision), self.timeout_s)
+        applying = shell_row.ShellStep(command, max(self.timeout_s, APPLYING_S))
+        comparing = shell_row.ShellStep(_diff_command("applied", revision), self.timeout_s)
         done, *compared = shell_row.run(self.line, (applying, comparing))
         if done.exit_code == LATE:
             what = f"{self.device}: the time was up before all of the change was applied, and it was taken back"
@@ -149,15 +149,15 @@ class ShellTransport:
             return True
         return done.exit_code == 0 and bool(done.said) and not reply.NOT_WAITING.search(done.said)
 
-    def confirm(self) -> Kept:
+    def confirm(self) -> ConfirmedState:
         """Keep what waits; return what became of it."""
         done = self.line.run(UNLESS_ARMED + "nv config apply --confirm-yes", max(self.timeout_s, APPLYING_S))
         if done.exit_code == TAKEN:
             self.guard.disarm()
-            return Kept.UNSAVED_ON_PURPOSE
+            return ConfirmedState.UNSAVED_ON_PURPOSE
         if done.exit_code != 0 or reply.FAILED.search(done.said):
             raise self._refused("the change was not confirmed", done, "it goes back by itself, if it has not already")
-        return Kept.SAVED if reply.SAVED.search(done.said) else Kept.UNSAVED
+        return ConfirmedState.SAVED if reply.SAVED.search(done.said) else ConfirmedState.UNSAVED
 
     def abort(self) -> None:
         """Take back what waits."""

@@ -19,7 +19,7 @@ UNLESS_ARMED = f"if {IS_ARMED}; then exit {TAKEN}; fi; "
 DISARM = f"mv {FILE} {FILE}.taken 2>/dev/null || exit 1; read -r group revision < {FILE}.taken; rm -f {FILE}.taken"
 
 
-class Guard:
+class RevertTimer:
     """The timer of one switch."""
 
     def __init__(self, device: str, line: SshLine) -> None:

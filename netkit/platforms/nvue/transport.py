@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from netkit.platforms.nvue.patch import Document
+from netkit.platforms.nvue.patch import NvuePatch
 from netkit.platforms.view import Reply
 
 
-class Kept(Enum):
+class ConfirmedState(Enum):
     """What became of a change that was confirmed."""
 
     SAVED = "saved"
@@ -42,7 +42,7 @@ class Transport(Protocol):
     def ask(self, commands: Sequence[str]) -> tuple[Reply, ...]:
         """Return the answer to each command, in order; one that fails is an answer with a failure."""
 
-    def stage(self, document: Document, *, replaces: bool = False) -> str:
+    def stage(self, document: NvuePatch, *, replaces: bool = False) -> str:
         """Make a revision of what is applied and a document, or of the document alone; return its name."""
 
     def stage_text(self, text: str, *, replaces: bool = False) -> str:
@@ -63,7 +63,7 @@ class Transport(Protocol):
     def is_waiting(self) -> bool:
         """Whether an applied revision waits to be confirmed."""
 
-    def confirm(self) -> Kept:
+    def confirm(self) -> ConfirmedState:
         """Keep what waits; return what became of it."""
 
     def abort(self) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from netkit.platforms.change import NOTHING, Change, Limit, Way
+from netkit.platforms.change import NOTHING, Change, Constraint, Strategy
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config, Path
 from netkit.platforms.platform import version_key
@@ -22,10 +22,10 @@ RESTARTING_SWITCHD = "adaptive routing: up to 5.12 switchd restarts, and traffic
 LAST_RESTARTING = (5, 12)
 
 
-def way(situation: Situation) -> Way:
+def way(situation: Situation) -> Strategy:
     """Return how the changes are made: one patch, or two where ports of a cage go away."""
     if not situation.changes:
-        return Way(NOTHING)
+        return Strategy(NOTHING)
     cages = sorted(joined_cages(situation.changes, situation.running))
     patch = "nv config patch, nv config apply with a timed revert, confirm"
     steps: tuple[str, ...] = (patch,)
@@ -33,7 +33,7 @@ def way(situation: Situation) -> Way:
         named = ", ".join(cages)
         first = f"remove the ports of {named} and apply"
         steps = (first, f"change the breakout of {named} with all the rest: {patch}")
-    return Way("patch", steps, tuple(_costs(situation)))
+    return Strategy("patch", steps, tuple(_costs(situation)))
 
 
 def joined_cages(changes: Iterable[Change], running: Config) -> set[str]:
@@ -61,8 +61,8 @@ def _device_wide(path: Path) -> Path:
     return path[2:] if path[0] == "interface" else path
 
 
-def limits() -> Iterator[Limit]:
+def limits() -> Iterator[Constraint]:
     """Yield what changes cost, and what is refused."""
     for path, cost in COSTS.items():
-        yield Limit(" ".join(path), cost.partition(": ")[2])
-    yield Limit("interface * link breakout", "two applies when ports of the cage are configured")
+        yield Constraint(" ".join(path), cost.partition(": ")[2])
+    yield Constraint("interface * link breakout", "two applies when ports of the cage are configured")

@@ -8,9 +8,9 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms.snmp.transport import (
     Community,
     Credential,
-    Line,
-    Place,
     RefusedQuestionError,
+    SnmpConnection,
+    SnmpTarget,
     WalkError,
     line,
     question,
@@ -23,13 +23,13 @@ SAME_ADDRESS = "see the community or the user in access.yaml, and from which add
 class SnmpViewer:
     """Asks an agent for its tables. Of several credentials the first that is let in is used."""
 
-    def __init__(self, device: str, place: Place, credentials: Sequence[Credential]) -> None:
+    def __init__(self, device: str, place: SnmpTarget, credentials: Sequence[Credential]) -> None:
         self._device, self._place, self._credentials = device, place, tuple(credentials)
-        self._line: Line | None = None
+        self._line: SnmpConnection | None = None
 
     def open(self) -> None:
         """See that the agent answers; AccessError says why it does not."""
-        self._line = Line(self._place)
+        self._line = SnmpConnection(self._place)
         refused: list[str] = []
         for credential in self._credentials:
             try:

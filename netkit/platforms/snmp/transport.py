@@ -203,7 +203,7 @@ COMMAND = re.compile(rf"walk (\S+) ({ARCS}) (\d{{1,5}}(?:,\d{{1,5}})*)", re.ASCI
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SnmpQuery:
     """Columns of a table."""
 
     name: str
@@ -216,10 +216,10 @@ class Question:
         return f"walk {self.name} {spelled(self.root)} {','.join(map(str, self.columns))}"
 
 
-def question(command: str) -> Question | None:
+def question(command: str) -> SnmpQuery | None:
     """Return what a command asks; None when it is none of SNMP's."""
     found = COMMAND.fullmatch(command)
-    return Question(found[1], oid(found[2]), tuple(map(int, found[3].split(",")))) if found else None
+    return SnmpQuery(found[1], oid(found[2]), tuple(map(int, found[3].split(",")))) if found else None
 
 
 Answered = TypeVar("Answered")
@@ -254,7 +254,7 @@ class RefusedQuestionError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SnmpTarget:
     """Where an agent listens, and how long one answer may take."""
 
     host: str
@@ -262,10 +262,10 @@ class Place:
     patience_s: float = 30.0
 
 
-class Line:
+class SnmpConnection:
     """A connection to an agent."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: SnmpTarget) -> None:
         self._place = place
         self._api: Any = importlib.import_module("pysnmp.hlapi.v3arch.asyncio")
         self._library_error: type[Exception] = importlib.import_module("pysnmp.error").PySnmpError

@@ -21,7 +21,7 @@ RELOAD_S, PATCH_S = 900, 120
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SonicState:
     """What a switch runs; no FRR text where SONiC makes FRR's configuration itself."""
 
     tables: Tables
@@ -36,8 +36,8 @@ class State:
 class Intended:
     """What is staged: what the switch is to become, and what that takes."""
 
-    before: State
-    after: State
+    before: SonicState
+    after: SonicState
     """Without an FRR text where FRR stays as it is."""
     procedure: Procedure
     operations: tuple[Operation, ...]
@@ -49,7 +49,7 @@ class Intended:
         """Whether the switch is that already."""
         return not self.procedure.method and not self.procedure.has_routing
 
-    def undone(self, found: State) -> Iterator[str]:
+    def undone(self, found: SonicState) -> Iterator[str]:
         """Yield what a switch does not run although it says that the change is made."""
         yield from tables.undone(self.operations, found.tables)
         if self.after.frr is not None:
@@ -57,7 +57,7 @@ class Intended:
             yield from (" ".join(path) for path in sorted(left & self.routes))
 
 
-def intended(before: State, after: State, method: str, *, reloads_back: bool = False) -> Intended:
+def intended(before: SonicState, after: SonicState, method: str, *, reloads_back: bool = False) -> Intended:
     """Return how a switch gets from one state to another."""
     operations = tuple(tables.operations(before.tables, after.tables))
     is_reload = method == "reload" and bool(operations)
@@ -73,7 +73,7 @@ def intended(before: State, after: State, method: str, *, reloads_back: bool = F
     return Intended(before, after, procedure, operations, routes)
 
 
-def planned(before: State, candidate: Candidate, version: str, resolver: Resolver) -> Intended:
+def planned(before: SonicState, candidate: Candidate, version: str, resolver: Resolver) -> Intended:
     """Return what a plan's candidate makes of a switch; secrets are put in their places."""
     wanted = tables.read(candidate.files.get(CONFIG_DB, "{}"))
     after = resolver.tables(tables.changed(before.tables, candidate.changes, wanted))
@@ -83,10 +83,10 @@ def planned(before: State, candidate: Candidate, version: str, resolver: Resolve
     is_due = candidate.method == "reload" or any(change.path[0] == FRR_CONF for change in candidate.changes)
     frr = routing.whole(before.frr or "", text) if is_split and is_due else None
     reloads_back = not _is_patch_back(before, candidate.changes, version)
-    return intended(before, State(after, frr), candidate.method, reloads_back=reloads_back)
+    return intended(before, SonicState(after, frr), candidate.method, reloads_back=reloads_back)
 
 
-def _is_patch_back(before: State, changes: tuple[Change, ...], version: str) -> bool:
+def _is_patch_back(before: SonicState, changes: tuple[Change, ...], version: str) -> bool:
     """Whether the updater takes the way back: there are some it refuses whose way there it takes."""
     have = MODEL.parse({name: text for name, text in before.files().items() if text is not None})
     back = tuple(Change(change.path, change.intended, change.running, change.risk) for change in changes)

@@ -9,7 +9,7 @@ KERNEL_NEXTHOP_LINES = ("no zebra nexthop kernel enable",)
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class SonicDialect:
     """What one branch knows beyond, or other than, the one before."""
 
     since: str
@@ -33,7 +33,7 @@ class Dialect:
     """What the container appends to frr.conf in split mode when it is missing."""
 
 
-_202305 = Dialect(since="202305", frr_version="8.5.1")
+_202305 = SonicDialect(since="202305", frr_version="8.5.1")
 _202311 = replace(_202305, since="202311", has_hash_algorithm=True, has_ntp_options=True, has_snmp_address=True)
 _202405 = replace(_202311, since="202405", frr_version="8.5.4", has_router_id=True, has_pool_percentage=True)
 _202411 = replace(_202405, since="202411", frr_version="10.0.1", has_wcmp=True)
@@ -43,7 +43,7 @@ _202511 = replace(_202505, since="202511", frr_version="10.4.1", zebra_lines=FPM
 DIALECTS = (_202305, _202311, _202405, _202411, _202505, _202511)
 
 
-def dialect(version: str) -> Dialect:
+def dialect(version: str) -> SonicDialect:
     """Return the dialect of a release: the newest branch that is not newer than it."""
     key = version_key(version)
     return next(found for found in reversed(DIALECTS) if key >= version_key(found.since))

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import Candidate
 from netkit.platforms.sonic import procedure, tables
-from netkit.platforms.sonic.candidate import Intended, State, intended, planned
+from netkit.platforms.sonic.candidate import Intended, SonicState, intended, planned
 from netkit.platforms.sonic.reader import SonicReader
 from netkit.platforms.sonic.resolver import Resolver
 
@@ -56,9 +56,9 @@ class SonicDriver(SonicReader):
         with self._resolver.hiding():
             given = self._resolver.tables(given)
             after = given if replaces else tables.merged(before.tables, given)
-            self._stage(intended(before, State(after, None), "patch"))
+            self._stage(intended(before, SonicState(after, None), "patch"))
 
-    def _before(self) -> State:
+    def _before(self) -> SonicState:
         """Return what runs, unless a change is under way."""
         self._staged, self._tried = None, ""
         if self.has_pending_commit():
@@ -156,7 +156,7 @@ class SonicDriver(SonicReader):
             was, self._previous = self._previous, None
             frr = was.before.frr if was.procedure.has_routing else None
             method = "reload" if was.procedure.reloads_back else "patch"
-            self._stage(intended(self._before(), State(was.before.tables, frr), method))
+            self._stage(intended(self._before(), SonicState(was.before.tables, frr), method))
             self.commit_config()
             self._previous = None
             return

@@ -24,7 +24,7 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Pools:
+class BufferPools:
     """The buffer pools of a model. Where it has no lossy ones, lossy traffic lives in the lossless ones."""
 
     ingress_lossless: Pool
@@ -45,7 +45,7 @@ class SonicHardware:
     lanes: tuple[tuple[str, ...], ...]
     port_index_base: int
     breakout_modes: Mapping[str, str]
-    pools: Pools
+    pools: BufferPools
 
     def port_alias(self, split: Split, cage: int, port: int) -> str:
         """Return the front-panel name, which is also what LLDP sends as port ID."""
@@ -111,8 +111,8 @@ def _lanes(cages: int, count: int, given: str | tuple[str, ...]) -> tuple[tuple[
     return tuple(tuple(cage.split(",")) for cage in given)
 
 
-def _pools(data: Mapping[str, Any]) -> Pools:
-    return Pools(
+def _pools(data: Mapping[str, Any]) -> BufferPools:
+    return BufferPools(
         ingress_lossless=_pool(data["ingress_lossless"]),
         egress_lossless=_pool(data["egress_lossless"]),
         lossy_static_th=data.get("lossless_static_th") or 0,

@@ -10,7 +10,7 @@ from netkit.errors import AccessError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.driver import SessionState
 from netkit.platforms.sonic import getters, procedure, reply, routing, tables
-from netkit.platforms.sonic.candidate import State
+from netkit.platforms.sonic.candidate import SonicState
 from netkit.platforms.sonic.shell import ROOT, SonicShell
 from netkit.platforms.ssh import SshTarget
 from netkit.platforms.view import Reply
@@ -73,14 +73,14 @@ class SonicReader(NetworkDriver):  # type: ignore[misc]
         """Return the running configuration; a drain of netkit's own is no part of it."""
         return self._state().files()
 
-    def _state(self) -> State:
+    def _state(self) -> SonicState:
         found = self._running()
         have = self._tables(found)
         if tables.routing_mode(have) not in routing.SPLIT_MODES:
-            return State(have, None)
-        return State(have, routing.running(found.frr, found.forwarding, is_draining=found.is_draining))
+            return SonicState(have, None)
+        return SonicState(have, routing.running(found.frr, found.forwarding, is_draining=found.is_draining))
 
-    def _running(self) -> reply.Running:
+    def _running(self) -> reply.SonicRunning:
         text = self._shell.read(READ + (VERSION if not self._version else ""))
         found = reply.running(text)
         if found is None:
@@ -88,7 +88,7 @@ class SonicReader(NetworkDriver):  # type: ignore[misc]
         self._version = self._version or reply.version_in(found.version)
         return found
 
-    def _tables(self, found: reply.Running) -> tables.Tables:
+    def _tables(self, found: reply.SonicRunning) -> tables.Tables:
         try:
             return tables.read(found.config)
         except tables.ShapeError as error:

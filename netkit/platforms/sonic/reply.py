@@ -16,7 +16,7 @@ FIELD = re.compile(r"^([A-Z][A-Za-z ]+): (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class SonicRunning:
     """The parts of one reading."""
 
     config: str
@@ -32,7 +32,7 @@ class Running:
         return text if isinstance(text, str) else ""
 
 
-def running(text: str) -> Running | None:
+def running(text: str) -> SonicRunning | None:
     """Return a reading by its parts; nothing when some are missing."""
     parts = text.split(f"\n{MARK}\n")
     if len(parts) != 4:
@@ -42,7 +42,7 @@ def running(text: str) -> Running | None:
         json.loads(config)
     except (ValueError, RecursionError):
         return None
-    return Running(config, bool(drained.strip()), forwarding, version)
+    return SonicRunning(config, bool(drained.strip()), forwarding, version)
 
 
 def version_in(text: str) -> str:

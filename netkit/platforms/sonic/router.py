@@ -11,7 +11,7 @@ from netkit.platforms.bgp_reader import interface_address, is_address
 from netkit.platforms.config import Config, Files
 from netkit.platforms.frr import routing as frr
 from netkit.platforms.frr.files import FRR_CONF
-from netkit.platforms.routing import Kept, Router
+from netkit.platforms.routing import RetainedRouting, Router
 
 DEFAULT_VRF = "default"
 MANAGEMENT_VRF = "mgmt"
@@ -112,7 +112,7 @@ def router(config: Config) -> Router:
     return _unified(tables, wired)
 
 
-def keeping(files: Files, kept: Kept) -> Files:
+def keeping(files: Files, kept: RetainedRouting) -> Files:
     """Return intended files that also say what is to be kept; all else stays as it is written."""
     if FRR_CONF in files:
         return frr.keeping(files, kept)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 
-from netkit.platforms.change import NOTHING, REFUSED, Change, Limit, Risk, Way
+from netkit.platforms.change import NOTHING, REFUSED, Change, Constraint, Risk, Strategy
 from netkit.platforms.compare import Situation
 from netkit.platforms.config import Config
 from netkit.platforms.platform import version_key
@@ -39,16 +39,16 @@ ROUTING = "frr-reload.py in the bgp container brings FRR to frr.conf, line by li
 OUTAGE = "config reload: every container stops and starts; the switch forwards nothing for minutes"
 
 
-def way(situation: Situation) -> Way:
+def way(situation: Situation) -> Strategy:
     """Return the gentlest way the switch takes."""
     if not situation.changes:
-        return Way(NOTHING)
+        return Strategy(NOTHING)
     tables = [change for change in situation.changes if change.path[0] != "frr.conf"]
     routing = (ROUTING,) if len(tables) < len(situation.changes) else ()
     installed = [change for change in tables if change.path[0] == "DEVICE_METADATA" and change.path[-1] in INSTALLED]
     if any(not change.is_addition for change in installed):
         names = ", ".join(change.path[-1] for change in installed)
-        return Way(REFUSED, reasons=(f"{names}: the switch is installed with another one; install it anew",))
+        return Strategy(REFUSED, reasons=(f"{names}: the switch is installed with another one; install it anew",))
     reasons = tuple(dict.fromkeys(_refusals(tables, situation)))
     flapping = sorted({port for change in tables if (port := _flapped(change))})
     seconds = patch_s(len(flapping))
@@ -57,10 +57,10 @@ def way(situation: Situation) -> Way:
     if reasons:
         # The bgp container reads frr.conf when it starts, so it has to be there before.
         files = "config_db.json and frr.conf" if routing else "config_db.json"
-        return Way("reload", (RELOAD.format(files),), (OUTAGE,), reasons, Risk.REBOOT)
+        return Strategy("reload", (RELOAD.format(files),), (OUTAGE,), reasons, Risk.REBOOT)
     if not tables:
-        return Way("patch", routing)
-    return Way("patch", (PATCH, *routing), (*_costs(tables, flapping), *_costs_of_going_back(tables, situation)))
+        return Strategy("patch", routing)
+    return Strategy("patch", (PATCH, *routing), (*_costs(tables, flapping), *_costs_of_going_back(tables, situation)))
 
 
 def _costs(changes: list[Change], flapping: list[str]) -> Iterator[str]:
@@ -198,21 +198,21 @@ def _takes_profile(edit: Edit) -> bool:
     return _is_free_row(edit) or (edit.is_change and edit.field in PROFILE_FIELDS and is_known)
 
 
-def limits() -> Iterator[Limit]:
+def limits() -> Iterator[Constraint]:
     """Yield what changes cost, and what is refused."""
     for table in FLAPPING:
-        yield Limit(table, "by patch: the updater shuts the port and opens it again")
+        yield Constraint(table, "by patch: the updater shuts the port and opens it again")
     listed = ", ".join(LISTED)
     for table in BY_ASIC:
-        yield Limit(table, f"config reload on a hwsku the updater does not list; it lists {listed}")
-    yield Limit("WRED_PROFILE", "config reload before 202511, but for green thresholds of AZURE_LOSSLESS")
-    yield Limit("BUFFER_POOL", f"config reload, but for sizes of {', '.join(POOLS)} before 202511")
-    yield Limit("BUFFER_PROFILE", f"config reload, but for {' and '.join(PROFILE_FIELDS)}; rows from 202511")
+        yield Constraint(table, f"config reload on a hwsku the updater does not list; it lists {listed}")
+    yield Constraint("WRED_PROFILE", "config reload before 202511, but for green thresholds of AZURE_LOSSLESS")
+    yield Constraint("BUFFER_POOL", f"config reload, but for sizes of {', '.join(POOLS)} before 202511")
+    yield Constraint("BUFFER_PROFILE", f"config reload, but for {' and '.join(PROFILE_FIELDS)}; rows from 202511")
     for table, key in NEVER_REMOVED:
-        yield Limit(f"{table}|{key}", "config reload to remove it: the updater never does")
+        yield Constraint(f"{table}|{key}", "config reload to remove it: the updater never does")
     for table, names in FIXED_AT_CREATION.items():
-        yield Limit(f"{table}: {', '.join(names)}", "config reload: fixed when the row is made")
-    yield Limit("BREAKOUT_CFG", "config reload: ports become other ports")
-    yield Limit(f"DEVICE_METADATA: {', '.join(STARTS_ANEW)}", "config reload: read when the containers start")
-    yield Limit(f"DEVICE_METADATA: {', '.join(INSTALLED)}", "refused: the switch is installed with it")
-    yield Limit("any patch", f"config reload when the updater would take longer than {LONGEST_PATCH_S:g} s")
+        yield Constraint(f"{table}: {', '.join(names)}", "config reload: fixed when the row is made")
+    yield Constraint("BREAKOUT_CFG", "config reload: ports become other ports")
+    yield Constraint(f"DEVICE_METADATA: {', '.join(STARTS_ANEW)}", "config reload: read when the containers start")
+    yield Constraint(f"DEVICE_METADATA: {', '.join(INSTALLED)}", "refused: the switch is installed with it")
+    yield Constraint("any patch", f"config reload when the updater would take longer than {LONGEST_PATCH_S:g} s")

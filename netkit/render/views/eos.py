@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.platforms.eos import INTERNAL_VLANS
-from netkit.platforms.eos.dialects import Dialect, dialect
+from netkit.platforms.eos.dialects import EosDialect, dialect
 from netkit.platforms.eos.hardware import EosHardware, hardware
 from netkit.render.artifact import Artifact
 from netkit.render.views import eos_qos
@@ -30,7 +30,7 @@ EOS_TIMEZONES = {"Etc/UTC": "UTC"}
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class EosInterface:
     """A fabric or host port: unnumbered, routed with an address, or in the host VLAN."""
 
     name: str
@@ -45,7 +45,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class EosNeighbor:
     """A BGP neighbour on an unnumbered port."""
 
     port: str
@@ -58,7 +58,7 @@ class Bgp:
     """The BGP process; a switch without neighbours has none."""
 
     groups: tuple[str, ...]
-    neighbors: tuple[Neighbor, ...]
+    neighbors: tuple[EosNeighbor, ...]
     inbound: str
     outbound: str
     allowas_in: bool
@@ -108,10 +108,10 @@ class SnmpUser:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EosView:
     """All of one switch."""
 
-    words: Dialect
+    words: EosDialect
     notes: tuple[str, ...]
     logins: tuple[Login, ...]
     management: ManagementAddress | None
@@ -123,8 +123,8 @@ class View:
     snmp: tuple[SnmpUser, ...]
     timezone: str
     vlans: tuple[Vlan, ...]
-    interfaces: tuple[Interface, ...]
-    qos: eos_qos.Qos
+    interfaces: tuple[EosInterface, ...]
+    qos: eos_qos.EosQos
     adaptive_routing: bool
     bgp: Bgp | None
     maintenance: Maintenance | None
@@ -146,11 +146,11 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
         yield Artifact("startup-config", "eos/startup-config.j2", {"view": build(fabric, switch), "switch": switch})
 
 
-def build(fabric: Fabric, switch: Switch) -> View:
+def build(fabric: Fabric, switch: Switch) -> EosView:
     """Return the view of a switch."""
     words, chip, services = dialect(switch.version), hardware(switch.model), fabric.services
     qos = eos_qos.build(fabric.lossless, switch, chip)
-    return View(
+    return EosView(
         words=words,
         notes=(*_lockout_notes(fabric, switch), *_chip_notes(switch, chip, qos)),
         logins=tuple(login for login in services.login if login.password_hash_secret),
@@ -184,7 +184,7 @@ def _lockout_notes(fabric: Fabric, switch: Switch) -> Iterator[str]:
         yield "no management address in the intent: replacing the configuration removes Management1"
 
 
-def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.Qos) -> Iterator[str]:
+def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.EosQos) -> Iterator[str]:
     """Yield what an engineer should check on the first switch of a kind before trusting the file."""
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
@@ -201,7 +201,7 @@ def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.Qos) -> Iterator
         yield f"unverified on {switch.model.name}: storm-control unknown-unicast"
 
 
-def _syslog_source(fabric: Fabric, switch: Switch, words: Dialect) -> str | None:
+def _syslog_source(fabric: Fabric, switch: Switch, words: EosDialect) -> str | None:
     """Return the source line's keyword; 4.32 refuses it beside a TCP collector, and the VRF has but one interface."""
     servers = fabric.services.syslog
     has_tcp = any(server.protocol == "tcp" for server in servers)
@@ -214,7 +214,7 @@ def _ntp_servers(addresses: tuple[str, ...]) -> Iterator[NtpServer]:
         yield NtpServer(address, "iburst" if index else "prefer iburst")
 
 
-def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[Interface]:
+def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
     vlan = switch.vlan.number if switch.vlan else None
     shared: dict[PortProfile, tuple[str, str, str]] = {}
     last, words = None, ("", "", "")
@@ -223,7 +223,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[Interface]:
             last = port.profile
             words = shared.get(last) or shared.setdefault(last, _profile_words(last, chip))
         access = vlan if port.role == "host" else None
-        yield Interface(
+        yield EosInterface(
             name=port.name,
             description=port.description,
             speed=words[0],
@@ -247,7 +247,7 @@ def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
     }
     return Bgp(
         groups=tuple(sorted(names.values())),
-        neighbors=tuple(Neighbor(port.name, names[port.role], port.peer_asn) for port in ports),
+        neighbors=tuple(EosNeighbor(port.name, names[port.role], port.peer_asn) for port in ports),
         inbound="RM-FABRIC",
         outbound=f"RM-{announced(fabric, switch)}",
         allowas_in=fabric.routing.allowas_in,

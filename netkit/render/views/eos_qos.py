@@ -22,7 +22,7 @@ LOSSLESS_INGRESS_ALPHA, LOSSLESS_EGRESS_ALPHA = "1", "8"
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class EosQueue:
     """One transmit queue of a QoS profile: weighted or strict."""
 
     number: int
@@ -39,7 +39,7 @@ class QosProfile:
     """What ports of one speed apply as service-profile."""
 
     name: str
-    queues: tuple[Queue, ...]
+    queues: tuple[EosQueue, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class DscpMap:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchdogTimes:
+class EosWatchdogTimes:
     """The PFC watchdog in EOS's unit, seconds."""
 
     timeout_s: str
@@ -72,7 +72,7 @@ class Mmu:
 
 
 @dataclass(frozen=True, slots=True)
-class Qos:
+class EosQos:
     """Everything about queues and buffers of one switch."""
 
     queue_keyword: str
@@ -80,18 +80,18 @@ class Qos:
     profiles: tuple[QosProfile, ...]
     dscp_maps: tuple[DscpMap, ...]
     traffic_classes: tuple[int, ...]
-    watchdog: WatchdogTimes
+    watchdog: EosWatchdogTimes
     mmu: Mmu | None
 
 
-def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> Qos:
+def build(lossless: LosslessProfile, switch: Switch, hardware: EosHardware) -> EosQos:
     """Return the QoS of a switch.
 
     All 64 DSCPs are mapped, also where EOS's default agrees: the intended state must not hang on a release's
     defaults. A running-config may omit such lines, so compare through a config session, never line by line.
     """
     classes = lossless.classes
-    return Qos(
+    return EosQos(
         queue_keyword=hardware.queue_keyword,
         overshadowed=tuple(_overshadowed(classes)),
         profiles=tuple(_profiles(classes, switch)),
@@ -121,9 +121,9 @@ def _overshadowed(classes: tuple[TrafficClass, ...]) -> Iterator[int]:
     return (traffic.priority for traffic in classes if traffic.is_strict and traffic.priority < highest_weighted)
 
 
-def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> Queue:
+def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> EosQueue:
     shape = traffic.shape_percent
-    return Queue(
+    return EosQueue(
         number=traffic.priority,
         weighted=not traffic.is_strict,
         weight=None if traffic.is_strict else traffic.weight or None,
@@ -134,13 +134,13 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> Queue:
     )
 
 
-def watchdog_times(watchdog: Watchdog) -> WatchdogTimes:
+def watchdog_times(watchdog: Watchdog) -> EosWatchdogTimes:
     """Return the watchdog in seconds: times to 0.01 s and at most a minute, polling at most half of the shorter."""
     timeout = _hundredths_up(watchdog.detection_ms)
     recovery = _hundredths_up(watchdog.restoration_ms)
     polling = min(watchdog.poll_ms / 1000, timeout / 2, recovery / 2, WATCHDOG_POLL_LONGEST_S)
     polling = max(polling, WATCHDOG_POLL_SHORTEST_S)
-    return WatchdogTimes(f"{timeout:g}", f"{recovery:g}", f"{polling:g}", WATCHDOG_ACTIONS[watchdog.action])
+    return EosWatchdogTimes(f"{timeout:g}", f"{recovery:g}", f"{polling:g}", WATCHDOG_ACTIONS[watchdog.action])
 
 
 def _hundredths_up(milliseconds: int) -> float:

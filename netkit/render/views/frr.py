@@ -26,7 +26,7 @@ ALWAYS_RUNNING = ("zebra", "staticd")
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class FrrInterface:
     """A port as netplan sees it."""
 
     name: str
@@ -37,7 +37,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
+class FrrBridge:
     """The host VLAN: a bridge of all host ports, untagged, with the gateway on it."""
 
     name: str
@@ -48,7 +48,7 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True)
-class Daemon:
+class FrrDaemon:
     """An FRR daemon and whether it runs."""
 
     name: str
@@ -66,7 +66,7 @@ def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
         "routing": plan,
         "ports": tuple(_interfaces(switch)),
         "bridge": _bridge(switch),
-        "daemons": tuple(Daemon(name, "yes" if name in running else "no") for name in DAEMONS),
+        "daemons": tuple(FrrDaemon(name, "yes" if name in running else "no") for name in DAEMONS),
         "options": (*ALWAYS_RUNNING, *words.managed_daemons, *(name for name in DAEMONS if name in running)),
         "reachable_ms": REACHABLE_MS,
     }
@@ -104,18 +104,18 @@ def _given(fabric: Fabric, switch: Switch) -> dict[str, object]:
     }
 
 
-def _interfaces(switch: Switch) -> Iterator[Interface]:
+def _interfaces(switch: Switch) -> Iterator[FrrInterface]:
     for port in switch.ports:
         # BGP unnumbered needs link-local addresses, a host port an address of its own.
         is_host = port.role == "host"
         link_local, address = ("[]", port.address or None) if is_host else ("[ipv6]", None)
-        yield Interface(port.name, port.description, port.profile.mtu_bytes, link_local, address)
+        yield FrrInterface(port.name, port.description, port.profile.mtu_bytes, link_local, address)
 
 
-def _bridge(switch: Switch) -> Bridge | None:
+def _bridge(switch: Switch) -> FrrBridge | None:
     if switch.vlan is None:
         return None
     members = switch.host_ports
     mtu_bytes = min((port.profile.mtu_bytes for port in members), default=switch.mtu_bytes)
     names = tuple(port.name for port in members)
-    return Bridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)
+    return FrrBridge(f"vlan{switch.vlan.number}", mtu_bytes, switch.vlan.gateway, names, MAC_AGEING_S)

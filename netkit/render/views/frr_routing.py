@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
-from netkit.platforms.frr.dialects import Dialect
+from netkit.platforms.frr.dialects import FrrDialect
 
 PEER_TIERS = {
     ("leaf", "up"): "SPINES",
@@ -35,7 +35,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class FrrNeighbor:
     """A BGP neighbour on an unnumbered port."""
 
     interface: str
@@ -45,32 +45,32 @@ class Neighbor:
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class FrrRouting:
     """What routing needs beside the design. A switch without fabric ports has no BGP, and all parts are empty."""
 
     prefix_lists: tuple[PrefixList, ...] = ()
     route_maps: tuple[RouteMap, ...] = ()
     groups: tuple[Policy, ...] = ()
-    neighbors: tuple[Neighbor, ...] = ()
+    neighbors: tuple[FrrNeighbor, ...] = ()
     drained_interfaces: tuple[str, ...] = ()
     neighbor_policies: tuple[Policy, ...] = ()
 
 
-def routing(fabric: Fabric, switch: Switch, dialect: Dialect) -> Routing:
+def routing(fabric: Fabric, switch: Switch, dialect: FrrDialect) -> FrrRouting:
     """Return the routing of a switch as FRR needs it, neighbours in FRR's own order: by group, then by port."""
     roles = sorted({port.role for port in switch.fabric_ports}, key=lambda role: PEER_TIERS[switch.role, role])
     if not roles:
-        return Routing()
+        return FrrRouting()
     tiers: dict[str, str] = {role: PEER_TIERS[switch.role, role] for role in roles}
     ports = [port for role in roles for port in switch.fabric_ports if port.role == role]
     drained = [port for port in ports if port.peer in switch.drain_neighbors]
     by_route_map = drained if dialect.neighbor_drain == "route-map" else []
     by_command = drained if dialect.neighbor_drain == "command" else []
-    return Routing(
+    return FrrRouting(
         prefix_lists=tuple(prefix_lists(fabric, switch)),
         route_maps=tuple(_route_maps(fabric, switch, tiers, frozenset(port.role for port in by_route_map))),
         groups=tuple(Policy(tier, f"FROM-{tier}", f"TO-{tier}") for tier in tiers.values()),
-        neighbors=tuple(Neighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in ports),
+        neighbors=tuple(FrrNeighbor(port.name, tiers[port.role], port.peer_asn, port.description) for port in ports),
         drained_interfaces=tuple(port.name for port in by_command),
         neighbor_policies=tuple(
             Policy(port.name, f"FROM-{tiers[port.role]}-DRAINED", f"TO-{tiers[port.role]}-DRAINED")

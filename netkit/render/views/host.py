@@ -15,7 +15,7 @@ UNIT = "netkit-nic-qos@{interface}.service"
 
 
 @dataclass(frozen=True, slots=True)
-class Rail:
+class HostRailView:
     """A rail NIC of one host as the templates need it. Route prefixes are shared between NICs alike."""
 
     interface: str
@@ -148,9 +148,9 @@ class _Views:
         installs = tuple(_installs(host))
         yield Artifact("install.txt", "host/install.txt.j2", {**context, "installs": installs, "steps": steps})
 
-    def _rail(self, nic: Nic) -> Rail:
+    def _rail(self, nic: Nic) -> HostRailView:
         plan = self._plan
-        return Rail(
+        return HostRailView(
             interface=nic.interface,
             pci=nic.pci,
             mac=nic.mac,
@@ -167,12 +167,12 @@ class _Views:
         )
 
 
-def _netplan(_rails: tuple[Rail, ...], context: Context) -> Iterator[Artifact]:
+def _netplan(_rails: tuple[HostRailView, ...], context: Context) -> Iterator[Artifact]:
     yield Artifact("netplan.yaml", "host/netplan.yaml.j2", context)
     yield Artifact("oif.conf", "host/oif.conf.j2", context)
 
 
-def _networkd(rails: tuple[Rail, ...], context: Context) -> Iterator[Artifact]:
+def _networkd(rails: tuple[HostRailView, ...], context: Context) -> Iterator[Artifact]:
     for rail in rails:
         for kind in ("network", "link"):
             yield Artifact(f"10-{rail.interface}.{kind}", f"host/rail.{kind}.j2", {**context, "rail": rail})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from netkit.design.fabric import Fabric, Port, Snmp, Switch
 from netkit.design.policy import PrefixList, announced, prefix_lists
 from netkit.design.traffic import EcnThresholds, LosslessProfile
-from netkit.platforms.nvue.dialects import Dialect, dialect
+from netkit.platforms.nvue.dialects import NvueDialect, dialect
 from netkit.render.artifact import Artifact
 
 # What `qos roce mode lossless` sets by itself (Cumulus Linux user guide, RDMA over Converged Ethernet); only
@@ -30,7 +30,7 @@ class BrokenOutCage:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class NvueInterface:
     """One port."""
 
     name: str
@@ -43,7 +43,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class EcnProfile:
+class NvueEcnProfile:
     """ECN thresholds other than the RoCE mode's own."""
 
     name: str
@@ -51,7 +51,7 @@ class EcnProfile:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbor:
+class NvueNeighbor:
     """A BGP neighbour on an unnumbered port."""
 
     port: str
@@ -68,7 +68,7 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
-class Qos:
+class NvueQos:
     """The device-wide QoS that differs from the RoCE mode."""
 
     cable_m: int
@@ -78,22 +78,22 @@ class Qos:
     priority_to_class: tuple[tuple[int, int], ...]
     dscps: tuple[tuple[int, int], ...]
     pfc_priority: int | None
-    ecn_profiles: tuple[EcnProfile, ...]
+    ecn_profiles: tuple[NvueEcnProfile, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class NvueView:
     """What of one switch is neither in the design nor a word of the release."""
 
-    words: Dialect
+    words: NvueDialect
     ageing_s: int
     flood_pps: int
     cages: tuple[BrokenOutCage, ...]
-    interfaces: tuple[Interface, ...]
-    qos: Qos
+    interfaces: tuple[NvueInterface, ...]
+    qos: NvueQos
     prefix_lists: tuple[PrefixList, ...]
     announced: str
-    neighbors: tuple[Neighbor, ...]
+    neighbors: tuple[NvueNeighbor, ...]
     snmp: tuple[Snmp, ...]
 
 
@@ -112,10 +112,10 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
         yield Artifact("ztp.sh", "nvue/ztp.sh.j2", context)
 
 
-def build(fabric: Fabric, switch: Switch) -> View:
+def build(fabric: Fabric, switch: Switch) -> NvueView:
     """Return the view of a switch."""
     profiles = _ecn_profiles(switch)
-    return View(
+    return NvueView(
         words=dialect(switch.version),
         ageing_s=MAC_AGEING_S,
         flood_pps=FLOOD_PPS,
@@ -127,16 +127,16 @@ def build(fabric: Fabric, switch: Switch) -> View:
         prefix_lists=tuple(prefix_lists(fabric, switch)),
         announced=announced(fabric, switch),
         neighbors=tuple(
-            Neighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
+            NvueNeighbor(port.name, port.peer_asn, port.peer in switch.drain_neighbors) for port in switch.fabric_ports
         ),
         snmp=tuple(snmp for snmp in fabric.services.snmp if snmp.auth_secret and snmp.priv_secret),
     )
 
 
-def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[Interface]:
+def _interfaces(switch: Switch, profiles: dict[EcnThresholds, str]) -> Iterator[NvueInterface]:
     for port in switch.ports:
         is_host = port.role == "host"
-        yield Interface(
+        yield NvueInterface(
             name=port.name,
             description=port.description,
             access=switch.vlan.number if switch.vlan and is_host else None,
@@ -156,14 +156,15 @@ def _forced_speed(switch: Switch, port: Port) -> int | None:
     return split.speed_gbps if must_force or not follows else None
 
 
-def _ecn_profiles(switch: Switch) -> tuple[EcnProfile, ...]:
+def _ecn_profiles(switch: Switch) -> tuple[NvueEcnProfile, ...]:
     found = {port.profile.ecn: port.speed_gbps for port in switch.ports if port.profile.ecn != MODE_ECN}
     return tuple(
-        EcnProfile(f"ecn-{speed}g", thresholds) for thresholds, speed in sorted(found.items(), key=lambda item: item[1])
+        NvueEcnProfile(f"ecn-{speed}g", thresholds)
+        for thresholds, speed in sorted(found.items(), key=lambda item: item[1])
     )
 
 
-def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, ...]) -> Qos:
+def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[NvueEcnProfile, ...]) -> NvueQos:
     longest = max((port.profile.cable.length_m for port in switch.ports), default=1)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
     classes = {roce.priority: MODE_ROCE_CLASS, cnp.priority: MODE_CNP_CLASS}
@@ -173,7 +174,7 @@ def _qos(lossless: LosslessProfile, switch: Switch, profiles: tuple[EcnProfile, 
         Scheduler(MODE_ROCE_CLASS, roce.weight),
         Scheduler(MODE_CNP_CLASS, None),
     )
-    return Qos(
+    return NvueQos(
         cable_m=math.ceil(longest),
         roce_class=MODE_ROCE_CLASS,
         lossy_percent=100 - lossless.pool_percent,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from netkit.design.fabric import Bfd, Fabric, Snmp, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms.frr import dialects as frr_dialects
-from netkit.platforms.sonic.dialects import Dialect, dialect
+from netkit.platforms.sonic.dialects import SonicDialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
 from netkit.render.artifact import Artifact
 from netkit.render.views import sonic_qos
-from netkit.render.views.frr_routing import Routing, routing
+from netkit.render.views.frr_routing import FrrRouting, routing
 
 # Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only beside it. In split mode it
 # finds no BGP tables and leaves FRR alone. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), is then not started: a drain
@@ -51,7 +51,7 @@ class PortRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class SonicInterface:
     """A routed port: unnumbered towards switches, with an address towards a host."""
 
     name: str
@@ -60,7 +60,7 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SonicView:
     """What of one switch is neither in the design nor a word of the release."""
 
     hardware: SonicHardware
@@ -71,9 +71,9 @@ class View:
     snmp_users: tuple[Snmp, ...]
     cages: tuple[CageRow, ...]
     ports: tuple[PortRow, ...]
-    interfaces: tuple[Interface, ...]
+    interfaces: tuple[SonicInterface, ...]
     flood_kbps: int
-    qos: sonic_qos.Qos | None
+    qos: sonic_qos.SonicQos | None
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -98,7 +98,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     yield Artifact("ztp.sh", "sonic/ztp.sh.j2", context)
 
 
-def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View:
+def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect) -> SonicView:
     """Return the view of a switch."""
     model = hardware(switch.model, switch.version)
     if switch.routing_mode == "unified" and plan.groups and fabric.routing.bfd != FRR_BFD:
@@ -109,7 +109,7 @@ def build(fabric: Fabric, switch: Switch, plan: Routing, words: Dialect) -> View
                 ("routing", "bfd"),
             )
         )
-    return View(
+    return SonicView(
         hardware=model,
         device_type=DEVICE_TYPES[switch.role],
         buffer_model="dynamic" if model.is_dynamic else "traditional",
@@ -157,11 +157,11 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
             )
 
 
-def _interfaces(switch: Switch) -> Iterator[Interface]:
+def _interfaces(switch: Switch) -> Iterator[SonicInterface]:
     """Yield the routed ports; with a host VLAN its members are not among them."""
     for port in switch.ports:
         # Without link-local only, SONiC keeps IPv6 off on a port that has no address, and the BGP session never starts.
         if port.role != "host":
-            yield Interface(port.name, "enable", None)
+            yield SonicInterface(port.name, "enable", None)
         elif port.address:
-            yield Interface(port.name, "disable", port.address)
+            yield SonicInterface(port.name, "disable", port.address)

@@ -8,8 +8,8 @@ from netkit.design.fabric import Port, PortProfile, Switch
 from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile, Watchdog
 from netkit.errors import Problem, RenderError
 from netkit.hardware import pfc
-from netkit.platforms.sonic.dialects import Dialect
-from netkit.platforms.sonic.hardware import Pools, SonicHardware
+from netkit.platforms.sonic.dialects import SonicDialect
+from netkit.platforms.sonic.hardware import BufferPools, SonicHardware
 
 # What the CPU sends (BGP, BFD, LLDP) leaves through this queue whatever its DSCP.
 CONTROL_QUEUE = 7
@@ -32,7 +32,7 @@ class StrictScheduler:
 
 
 @dataclass(frozen=True, slots=True)
-class EcnProfile:
+class SonicEcnProfile:
     """A WRED profile that marks and does not drop."""
 
     name: str
@@ -58,7 +58,7 @@ class LosslessPort:
 
 
 @dataclass(frozen=True, slots=True)
-class WatchdogTimes:
+class SonicWatchdogTimes:
     """The watchdog's times within what PFC_WD takes."""
 
     poll_ms: int
@@ -68,7 +68,7 @@ class WatchdogTimes:
 
 
 @dataclass(frozen=True, slots=True)
-class Qos:
+class SonicQos:
     """All of a switch's QoS."""
 
     roce: int
@@ -81,10 +81,10 @@ class Qos:
     pfc_to_queue: Numbers
     control_queue: int | None
     strict_schedulers: tuple[StrictScheduler, ...]
-    ecn_profiles: tuple[EcnProfile, ...]
+    ecn_profiles: tuple[SonicEcnProfile, ...]
     ports: tuple[LosslessPort, ...]
-    watchdog: WatchdogTimes
-    pools: Pools
+    watchdog: SonicWatchdogTimes
+    pools: BufferPools
     has_pool_shares: bool
     lossless_percent: int
     lossy_percent: int
@@ -93,13 +93,13 @@ class Qos:
     lossless_frame_bytes: int
 
 
-def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, words: Dialect) -> Qos:
+def build(lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, words: SonicDialect) -> SonicQos:
     """Return the QoS of a switch."""
     profiles = _distinct(switch.ports)
     ecn_profiles = _ecn_profiles(profiles)
     roce, cnp, rest = lossless.roce, lossless.cnp, lossless.best_effort
     has_control = CONTROL_QUEUE not in {roce.priority, cnp.priority, rest.priority}
-    return Qos(
+    return SonicQos(
         roce=roce.priority,
         cnp=cnp.priority,
         best_effort=rest.priority,
@@ -130,7 +130,7 @@ def _distinct(ports: Iterable[Port]) -> tuple[PortProfile, ...]:
 
 
 def _ports(
-    lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, ecn_profiles: tuple[EcnProfile, ...]
+    lossless: LosslessProfile, switch: Switch, hardware: SonicHardware, ecn_profiles: tuple[SonicEcnProfile, ...]
 ) -> Iterator[LosslessPort]:
     ecn_names = {profile.thresholds: profile.name for profile in ecn_profiles}
     takes = {
@@ -174,22 +174,22 @@ def _strict_schedulers(
         yield StrictScheduler(_cnp_scheduler(lossless, speed), speed * BYTES_PER_S_PER_GBPS * percent // 100)
 
 
-def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[EcnProfile, ...]:
+def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[SonicEcnProfile, ...]:
     """Return one profile per set of thresholds; the fastest ports have the one that can be patched."""
     speeds: dict[EcnThresholds, int] = {}
     for profile in profiles:
         speeds[profile.ecn] = max(profile.speed_gbps, speeds.get(profile.ecn, 0))
     fastest_first = sorted(speeds.items(), key=lambda item: -item[1])
     return tuple(
-        EcnProfile(f"{ECN_PROFILE}_{speed}G" if number else ECN_PROFILE, thresholds)
+        SonicEcnProfile(f"{ECN_PROFILE}_{speed}G" if number else ECN_PROFILE, thresholds)
         for number, (thresholds, speed) in enumerate(fastest_first)
     )
 
 
-def _watchdog(watchdog: Watchdog) -> WatchdogTimes:
+def _watchdog(watchdog: Watchdog) -> SonicWatchdogTimes:
     """Return the times, none below the shortest poll there is; what is too long the design has refused."""
     poll = max(WATCHDOG_MIN_MS, watchdog.poll_ms)
-    return WatchdogTimes(
+    return SonicWatchdogTimes(
         poll_ms=poll,
         detection_ms=max(poll, watchdog.detection_ms),
         restoration_ms=max(poll, watchdog.restoration_ms),

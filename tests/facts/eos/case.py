@@ -7,7 +7,7 @@ from typing import Any
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
 from netkit.platforms.eos.facts.views import views
-from netkit.platforms.view import Reply, Subject, View
+from netkit.platforms.view import Reply, View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = tuple(sorted(path.stem for path in FOLDER.glob("*.json") if not path.name.endswith(".facts.json")))
@@ -18,7 +18,7 @@ def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     """Return the views of a case, and its answers as text."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     told = found["subject"]
-    subject = Subject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    subject = ViewSubject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
     return views(subject), {command: _text(answer) for command, answer in found["answers"].items()}
 
 

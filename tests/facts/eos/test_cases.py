@@ -15,7 +15,7 @@ from netkit.observe.assemble import facts
 from netkit.platforms.eos.facts import interface
 from netkit.platforms.eos.facts.interface import IN_WORDS, REVISIONS, lanes, own
 from netkit.platforms.eos.facts.views import system, views
-from netkit.platforms.view import Reply, Subject, View
+from netkit.platforms.view import Reply, View, ViewSubject
 from tests.facts.eos.case import CASES, FOLDER, read, seen
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.live_switch import misplaced
@@ -98,7 +98,7 @@ def test_a_whole_running_configuration_ends_with_end() -> None:
 
 
 def test_ports_that_are_not_in_use_are_left_out_where_they_only_cost() -> None:
-    few = views(Subject("leaf01", ports=("Ethernet33/1",), lossless=(3,)))
+    few = views(ViewSubject("leaf01", ports=("Ethernet33/1",), lossless=(3,)))
     found = facts(few, {command: Reply(text) for command, text in ANSWERS.items()})
     assert not isinstance(found.qos, Absent)
     assert not isinstance(found.lines, Absent)

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
 from netkit.platforms.frr.facts import views
-from netkit.platforms.view import Reply, Subject, View
+from netkit.platforms.view import Reply, View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
 NOT_FOUND = "exit code 127: not found"
@@ -18,7 +18,7 @@ def read(case: str) -> tuple[tuple[View, ...], dict[str, str]]:
     """Return the views of a case, and what was printed, by command."""
     found = json.loads((FOLDER / f"{case}.json").read_text(encoding="utf-8"))
     told = found["subject"]
-    subject = Subject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
+    subject = ViewSubject(told["device"], ports=tuple(told["ports"]), lossless=tuple(told["lossless"]))
     return views.views(subject), {getattr(views, name): _text(shown) for name, shown in found["answers"].items()}
 
 

@@ -15,10 +15,10 @@ from netkit.facts.counter import COUNTERS
 from netkit.facts.optic import Lane, Module
 from netkit.platforms.linux.facts import interface, optic, qos, views
 from netkit.platforms.linux.facts.optic import in_use
-from netkit.platforms.view import Subject, SubjectNic
+from netkit.platforms.view import SubjectNic, ViewSubject
 from tests.facts.linux.case import ASKED, CASES, PCIS, READERS, SENT, read
 
-SUBJECT = Subject(
+SUBJECT = ViewSubject(
     "gpu01",
     nics=tuple(SubjectNic(name, pci, f"mlx5_{pci[5:7]}") for name, pci in PCIS.items()),
     lookups=ASKED,

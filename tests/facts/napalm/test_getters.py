@@ -17,15 +17,15 @@ from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
-from netkit.observe import Options, Target, assemble, collect
+from netkit.observe import CollectOptions, Target, assemble, collect
 from netkit.platforms.napalm.driver import GetterViewer
 from netkit.platforms.napalm.facts import views as napalm_views
 from netkit.platforms.napalm.facts.views import GETTERS, NEIGHBORS, OPTICS, SESSIONS, views
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 from tests.facts.hostile import STRANGE, changed
 
 PORTS = ("Ethernet1/1", "swp1s0")
-VIEWS = views(Subject("leaf01", ports=PORTS))
+VIEWS = views(ViewSubject("leaf01", ports=PORTS))
 UNTOLD = {"routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems"}
 NOT_ASKED = {one.name for one in fields(Facts)} - {kind for view in VIEWS for kind in view.yields}
 PACKETS = {f"{way}_{kind}_packets": 1 for way in ("rx", "tx") for kind in ("unicast", "multicast", "broadcast")}
@@ -256,7 +256,7 @@ class Endless(Driver):
 def test_a_driver_without_end_is_left_behind_and_what_it_told_is_kept() -> None:
     driver = Endless({name: told for name, told in TOLD.items() if name != OPTICS})
     looked = Target("leaf01", "eos", VIEWS, has_config=False)
-    found = collect("f", [looked], lambda name: GetterViewer(name, driver), Options(deadline_s=3.0))
+    found = collect("f", [looked], lambda name: GetterViewer(name, driver), CollectOptions(deadline_s=3.0))
     was_waited_for = driver.let_go.is_set()
     driver.let_go.set()
     seen = found.snapshot.devices["leaf01"]

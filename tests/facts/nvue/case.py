@@ -10,18 +10,18 @@ from typing import Any
 from netkit.facts import Facts
 from netkit.observe.assemble import facts
 from netkit.platforms.nvue.facts.views import views
-from netkit.platforms.view import Reply, Subject
+from netkit.platforms.view import Reply, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(file.name.removesuffix(".answers.json") for file in FOLDER.glob("*.answers.json"))
 
 
-def answers(case: str) -> tuple[Subject, dict[str, str]]:
+def answers(case: str) -> tuple[ViewSubject, dict[str, str]]:
     """Return the switch of a case, and command → what it printed."""
     found = json.loads((FOLDER / f"{case}.answers.json").read_text(encoding="utf-8"))
     told: dict[str, Any] = found["answers"]
     texts = {command: text if isinstance(text, str) else json.dumps(text, indent=2) for command, text in told.items()}
-    subject = Subject("leaf01", found["version"], tuple(found["ports"]), lossless=tuple(found["lossless"]))
+    subject = ViewSubject("leaf01", found["version"], tuple(found["ports"]), lossless=tuple(found["lossless"]))
     return subject, texts
 
 

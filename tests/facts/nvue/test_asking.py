@@ -18,7 +18,7 @@ from netkit.platforms.nvue.rest_ask import ask as ask_by_rest
 from netkit.platforms.nvue.rest_ask import request
 from netkit.platforms.nvue.shell_ask import MOST_STREAMS, WORTH, ask
 from netkit.platforms.ssh import SshLine, SshTarget
-from netkit.platforms.view import Reply, Subject
+from netkit.platforms.view import Reply, ViewSubject
 
 LINE = SshLine(SshTarget("leaf01", "192.0.2.1", "cumulus"))
 
@@ -54,7 +54,7 @@ def test_a_command_is_a_request(command: str, place: str, query: dict[str, str])
 
 
 def test_every_command_of_nvue_has_a_request() -> None:
-    subject = Subject("leaf01", "5.16.1", ("swp1s0",), lossless=(3,))
+    subject = ViewSubject("leaf01", "5.16.1", ("swp1s0",), lossless=(3,))
     commands = {command for view in views(subject) for command in view.commands}
     assert {command for command in commands if not request(command)[0]} == {
         command for command in commands if not command.startswith("nv ")
@@ -180,7 +180,7 @@ def test_over_rest_what_is_not_told_of_all_ports_at_once_is_asked_port_by_port(
 ) -> None:
     monkeypatch.setattr(rest_line, "PAUSE_S", 0)
     monkeypatch.setattr(rest_ask, "LEAST_S", 0.1)
-    found = views(Subject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
+    found = views(ViewSubject("leaf01", "5.16.1", ("swp1",), lossless=(3,)))
     whole = next(view for view in found if view.otherwise and len(view.commands) == 1)
     with switch(answers) as line:
         replies = ask_by_rest(line, whole.commands, lambda: True)

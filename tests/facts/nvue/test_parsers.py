@@ -17,7 +17,7 @@ from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
 from netkit.platforms.nvue.facts.shown import duration_s
 from netkit.platforms.nvue.facts.views import DISK, views
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 from tests.facts.nvue.case import CASES, FOLDER, answers, read
 from tests.facts.written import check_written, told
 
@@ -91,7 +91,7 @@ def test_parts_tell_the_same_at_once_and_port_by_port() -> None:
 
 
 def test_a_switch_without_ports_is_asked_for_itself_alone() -> None:
-    assert [view for view in views(Subject("leaf01")) if view.is_costly] == []
+    assert [view for view in views(ViewSubject("leaf01")) if view.is_costly] == []
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "Error: nvued is not running", "{", "[1, 2", '{"a": ', "[]", "7", "null"])

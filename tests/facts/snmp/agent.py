@@ -15,7 +15,7 @@ from netkit.lab.state import PortState, SnmpState, SnmpV3User, SwitchState
 from netkit.observe import assemble
 from netkit.platforms.snmp.driver import SnmpViewer
 from netkit.platforms.snmp.facts.views import views
-from netkit.platforms.snmp.transport import Community, Credential, Place, User
+from netkit.platforms.snmp.transport import Community, Credential, SnmpTarget, User
 from tests import intents
 from tests.facts.snmp.case import ALIAS, NAMES, VERSIONS, subject
 from tests.lab.agent_node import ScratchNode, needs_namespaces, port, scratch_node
@@ -58,7 +58,7 @@ def state(platform: str) -> SwitchState:
 
 
 def viewer(agent: SnmpAgent, *credentials: Credential, patience_s: float = PATIENCE_S) -> SnmpViewer:
-    return SnmpViewer("leaf-7", Place(ADDRESS, agent.port, patience_s), credentials)
+    return SnmpViewer("leaf-7", SnmpTarget(ADDRESS, agent.port, patience_s), credentials)
 
 
 def look(opened: SnmpViewer, platform: str) -> Facts:

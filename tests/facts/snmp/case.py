@@ -8,7 +8,7 @@ from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.observe import assemble
 from netkit.platforms.snmp.facts.views import views
-from netkit.platforms.view import Reply, Subject
+from netkit.platforms.view import Reply, ViewSubject
 
 CASES = Path(__file__).parent / "cases"
 PLATFORMS = ("eos", "frr", "nvue", "sonic")
@@ -28,8 +28,8 @@ OWN_LIMITS = {
 NEIGHBOR = Neighbor("gpu01", "02:00:00:00:00:0a", "rail0")
 
 
-def subject(platform: str) -> Subject:
-    return Subject("leaf-7", VERSIONS[platform], NAMES[platform], lossless=(3,), platform=platform)
+def subject(platform: str) -> ViewSubject:
+    return ViewSubject("leaf-7", VERSIONS[platform], NAMES[platform], lossless=(3,), platform=platform)
 
 
 def answers(platform: str) -> dict[str, str]:

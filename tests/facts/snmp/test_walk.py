@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.platforms.snmp.transport import Oid, Question, Value, Walk, WalkError, line, question, table
+from netkit.platforms.snmp.transport import Oid, SnmpQuery, Value, Walk, WalkError, line, question, table
 from tests.facts.hostile import STRANGE
 
 ROOT: Oid = (1, 3, 9)
@@ -55,7 +55,7 @@ def test_what_is_no_value_says_nothing(text: str) -> None:
 
 
 def test_a_question_is_read_back_from_its_command() -> None:
-    asked = Question("ifXTable", (1, 3, 6, 1, 2, 1, 31, 1, 1, 1), (1, 6))
+    asked = SnmpQuery("ifXTable", (1, 3, 6, 1, 2, 1, 31, 1, 1, 1), (1, 6))
     assert asked.command == "walk ifXTable 1.3.6.1.2.1.31.1.1.1 1,6"
     assert question(asked.command) == asked
     assert question("walk everything") is None

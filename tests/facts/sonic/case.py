@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from netkit.facts import Facts
 from netkit.platforms.sonic.facts import routing, system, views
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(folder.name for folder in FOLDER.iterdir())
@@ -23,7 +23,7 @@ FILES = {
     system.IDENTITY: "identity.txt",
     views.DISK.commands[0]: "disk.txt",
 }
-SUBJECT = Subject("leaf01", lossless=(3,))
+SUBJECT = ViewSubject("leaf01", lossless=(3,))
 ADAPTER = TypeAdapter(Facts)
 
 

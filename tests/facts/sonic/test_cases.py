@@ -14,12 +14,12 @@ from netkit.facts.device import KINDS, Neighbor
 from netkit.facts.optic import Lane, Module
 from netkit.platforms.sonic.facts import routing
 from netkit.platforms.sonic.facts.views import CONFIG, views
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 from tests.conftest import UPDATE
 from tests.facts.hostile import STRANGE, changed
 from tests.facts.sonic.case import CASES, FILES, FOLDER, SUBJECT, texts, told
 
-VIEWS = views(Subject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
+VIEWS = views(ViewSubject("leaf01", ports=("Ethernet0", "Ethernet8"), lossless=(3,)))
 OF_HOSTS = {"lookups", "probes", "nics", "host"}
 STEP = 41
 
@@ -30,7 +30,7 @@ def of(view: View, case: str) -> Facts:
 
 def whole(case: str, ports: tuple[str, ...] = ()) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for view in views(Subject("leaf01", ports=ports, lossless=SUBJECT.lossless)):
+    for view in views(ViewSubject("leaf01", ports=ports, lossless=SUBJECT.lossless)):
         found |= {kind: fact for kind, fact in told(of(view, case)).items() if kind in view.yields}
     return dict(sorted(found.items()))
 

@@ -8,7 +8,7 @@ import pytest
 from netkit.facts import Sample
 from netkit.platforms.gnmi.message import Update, path
 from netkit.platforms.gnmi.transport import Piece, Samples
-from netkit.platforms.view import Subject
+from netkit.platforms.view import ViewSubject
 
 PORT = "/interfaces/interface[name=Ethernet1/1]/state/counters/in-octets"
 QUEUE = "/qos/interfaces/interface[interface-id=Ethernet1/1]/output/queues/queue[name=3]/state/transmit-pkts"
@@ -29,7 +29,7 @@ def samples(*pieces: tuple[float, str, int] | None) -> list[tuple[float, dict[st
             stop.set()
             return None
 
-    Samples(Subject("leaf01", platform="eos"), {}, found.append, 1.0).fill(told, stop, 60)
+    Samples(ViewSubject("leaf01", platform="eos"), {}, found.append, 1.0).fill(told, stop, 60)
     return [(one.at_s, {name: list(places.values()) for name, places in one.counters.items()}) for one in found]
 
 

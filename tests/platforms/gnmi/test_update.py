@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.platforms.gnmi.facts import count, openconfig, sonic
 from netkit.platforms.gnmi.facts.views import STREAMED, counters, counters_of_sonic, interfaces, views
-from netkit.platforms.gnmi.message import Step, Update, asked, leaves, path, question, read, spelled, written
-from netkit.platforms.view import Subject
+from netkit.platforms.gnmi.message import PathElement, Update, asked, leaves, path, question, read, spelled, written
+from netkit.platforms.view import ViewSubject
 
 QUEUE = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/state"
 JSON = st.recursive(
@@ -23,7 +23,9 @@ WORDS = (
     "COUNTERS Ethernet* etp1 etp1:3 SAI_PORT_STAT_IF_IN_OCTETS SAI_QUEUE_STAT_PACKETS"
 )
 NAMES = st.sampled_from(WORDS.split()) | st.text(max_size=9)
-STEPS = st.builds(Step, NAMES, st.dictionaries(st.sampled_from(["name", "interface-id", "x"]), st.text(max_size=9)))
+STEPS = st.builds(
+    PathElement, NAMES, st.dictionaries(st.sampled_from(["name", "interface-id", "x"]), st.text(max_size=9))
+)
 UPDATES = st.lists(st.builds(Update, st.lists(STEPS, max_size=9).map(tuple), JSON), max_size=4)
 UNHURRIED = settings(max_examples=60)
 PLATFORMS = st.sampled_from(["eos", "sonic", "nvue", "frr"])
@@ -146,14 +148,14 @@ def test_answers_are_facts() -> None:
 
 @pytest.mark.parametrize("platform", ["nvue", "frr"])
 def test_what_cannot_be_asked_says_why(platform: str) -> None:
-    (view,) = views(Subject("leaf01", platform=platform))
+    (view,) = views(ViewSubject("leaf01", platform=platform))
     found = view.parse("0.8.0\n")
     assert isinstance(found.counters, Absent)
     assert isinstance(found.qos, Absent)
 
 
 def test_what_is_asked_is_written_as_commands() -> None:
-    for subject in (Subject("leaf01", platform="eos"), Subject("leaf01", platform="sonic")):
+    for subject in (ViewSubject("leaf01", platform="eos"), ViewSubject("leaf01", platform="sonic")):
         for command in (command for view in views(subject) if view.counts for command in view.commands):
             found = asked(command)
             assert found is not None

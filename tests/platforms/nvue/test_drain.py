@@ -8,7 +8,7 @@ import pytest
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.nvue import drain
 from netkit.platforms.nvue.dialects import dialect
-from netkit.platforms.nvue.patch import Document
+from netkit.platforms.nvue.patch import NvuePatch
 from netkit.platforms.nvue.resolver import Resolver
 
 SECRETS = {"ONE": "a'b: #c", "TWO": "a'b"}
@@ -58,7 +58,7 @@ def test_without_its_drain_a_switch_runs_what_it_would_boot(startup: dict[str, A
 
 
 def test_the_end_of_a_drain_sets_what_was_and_unsets_what_was_not() -> None:
-    assert drain.ended(tree("", "enabled"), tree("enabled", "disabled")) == Document(
+    assert drain.ended(tree("", "enabled"), tree("enabled", "disabled")) == NvuePatch(
         unset={"router": {"bgp": {"graceful-shutdown": None}}},
         set={"system": {"config": {"auto-save": {"state": "enabled"}}}},
     )
@@ -66,13 +66,13 @@ def test_the_end_of_a_drain_sets_what_was_and_unsets_what_was_not() -> None:
 
 def test_an_object_that_only_the_drain_has_left_goes_with_it() -> None:
     applied = {"router": {"bgp": {"graceful-shutdown": "enabled"}}, "system": tree("", "disabled")["system"]}
-    assert drain.ended(tree(), applied) == Document(unset={"router": {"bgp": None}, "system": {"config": None}})
-    assert drain.back(tree(), applied, drain.SHUTDOWN) == Document(unset={"router": {"bgp": None}})
+    assert drain.ended(tree(), applied) == NvuePatch(unset={"router": {"bgp": None}, "system": {"config": None}})
+    assert drain.back(tree(), applied, drain.SHUTDOWN) == NvuePatch(unset={"router": {"bgp": None}})
 
 
 def test_secrets_go_into_values_and_names() -> None:
     resolver = Resolver(SECRETS.__getitem__)
-    intended = Document(set={"a": {"@secret:ONE@": {"b": "x@secret:TWO@y", "mtu": 9216}}})
+    intended = NvuePatch(set={"a": {"@secret:ONE@": {"b": "x@secret:TWO@y", "mtu": 9216}}})
     assert resolver.document(intended).set == {"a": {"a'b: #c": {"b": "xa'by", "mtu": 9216}}}
     assert repr(resolver) == "Resolver()"
 
@@ -89,7 +89,7 @@ def test_secrets_are_quoted_in_yaml() -> None:
 
 def test_an_error_hides_every_secret_that_was_resolved() -> None:
     resolver = Resolver(SECRETS.__getitem__)
-    resolver.document(Document(set={"a": "@secret:ONE@", "b": "@secret:TWO@"}))
+    resolver.document(NvuePatch(set={"a": "@secret:ONE@", "b": "@secret:TWO@"}))
 
     def refuse() -> None:
         with resolver.hiding():

@@ -13,13 +13,13 @@ from netkit.platforms.change import Change
 from netkit.platforms.compare import apply, diff
 from netkit.platforms.config import Config, nested
 from netkit.platforms.nvue.model import MODEL
-from netkit.platforms.nvue.patch import Document, document_in, documents, entries, users, whole
+from netkit.platforms.nvue.patch import NvuePatch, document_in, documents, entries, users, whole
 from netkit.platforms.secret import SECRET
 
 Tree = dict[str, Any]
 
 
-def patched(running: Tree, document: Document) -> Tree:
+def patched(running: Tree, document: NvuePatch) -> Tree:
     """Return what a switch makes of a document."""
     result: Tree = json.loads(json.dumps(running))
     _unset(result, document.unset)
@@ -49,7 +49,7 @@ def config_of(tree: Tree) -> Config:
     return MODEL.parse({"startup.yaml": json.dumps([{"set": tree}])})
 
 
-def made(running: Tree, intended: Tree) -> tuple[Document, ...]:
+def made(running: Tree, intended: Tree) -> tuple[NvuePatch, ...]:
     have, want = config_of(running), config_of(intended)
     return documents({"startup.yaml": json.dumps([{"set": intended}])}, diff(MODEL, have, want), have)
 
@@ -99,7 +99,7 @@ def test_a_change_is_set_and_nothing_else() -> None:
     running = {"interface": {"swp1": port(description="old", link={"mtu": 9216})}}
     intended = {"interface": {"swp1": port(description="new", link={"mtu": 9000})}}
     (document,) = made(running, intended)
-    assert document == Document(set={"interface": {"swp1": {"description": "new", "link": {"mtu": 9000}}}})
+    assert document == NvuePatch(set={"interface": {"swp1": {"description": "new", "link": {"mtu": 9000}}}})
 
 
 def agent(**users: Any) -> Tree:
@@ -150,7 +150,7 @@ def test_a_user_that_changes_is_taken_away_and_set_again() -> None:
     files = {"startup.yaml": json.dumps([{"set": agent(u=RENDERED)}])}
     (document,) = documents(files, diff(MODEL, have, want), have)
 
-    assert document == Document(unset={"system": {"snmp-server": {"username": {"u": None, "gone": None}}}})
+    assert document == NvuePatch(unset={"system": {"snmp-server": {"username": {"u": None, "gone": None}}}})
     assert users(files, diff(MODEL, have, want))[0].startswith("nv set system snmp-server username u auth-sha ")
 
 
@@ -161,19 +161,19 @@ def test_an_object_goes_as_a_whole() -> None:
         return {"vrf": {"default": {"router": {"bgp": bgp}}}}
 
     (document,) = made(vrf(**bgp), vrf(state="enabled"))
-    assert document == Document(unset=vrf(neighbor=None))
+    assert document == NvuePatch(unset=vrf(neighbor=None))
 
 
 def test_no_branch_is_unset_at_its_root() -> None:
     (document,) = made({"qos": {"roce": {"mode": "lossless", "state": "enabled"}}}, {})
-    assert document == Document(unset={"qos": {"roce": None}})
+    assert document == NvuePatch(unset={"qos": {"roce": None}})
 
 
 def test_a_range_on_the_switch_is_told_apart() -> None:
     running = {"interface": {"swp1-3": port(link={"mtu": 9216})}}
     intended = {"interface": {f"swp{number}": port(link={"mtu": 9216}) for number in (1, 3)}}
     (document,) = made(running, intended)
-    assert document == Document(unset={"interface": {"swp2": None}})
+    assert document == NvuePatch(unset={"interface": {"swp2": None}})
 
 
 def test_numbers_stay_numbers_and_quoted_ones_text() -> None:
@@ -194,7 +194,7 @@ def test_a_name_that_is_a_secret_is_told_with_what_holds_it() -> None:
     community: Tree = {"@secret:READ@": {"access": {"10.0.0.0/8": {}, "10.1.0.0/16": {}}}}
     intended: Tree = {"system": {"snmp-server": {"readonly-community": community}}}
     (document,) = made(running, intended)
-    assert document == Document(set=intended)
+    assert document == NvuePatch(set=intended)
 
 
 def test_a_cage_is_split_anew_in_two_steps() -> None:
@@ -203,7 +203,7 @@ def test_a_cage_is_split_anew_in_two_steps() -> None:
     running = {"interface": {"swp1": BREAKOUT_2, "swp2": port(), **ports}, "vrf": sessions}
     intended = {"interface": {"swp1": BREAKOUT_4, "swp2": port(description="x"), **ports}, "vrf": sessions}
     first, second = made(running, intended)
-    assert first == Document(
+    assert first == NvuePatch(
         unset={
             "interface": {"swp1s0": None, "swp1s1": None},
             "vrf": {"default": {"router": {"bgp": {"neighbor": {"swp1s0": None}}}}},
@@ -227,16 +227,16 @@ def test_a_plan_that_sets_what_is_not_intended_is_refused() -> None:
 
 def test_a_file_of_a_person_is_read_or_refused() -> None:
     text = "- unset: {a: {b: }}\n- set: {a: {c: 1}}\n- set: {a: {d: 2}}\n"
-    assert document_in(text) == Document({"a": {"b": None}}, {"a": {"c": 1, "d": 2}})
+    assert document_in(text) == NvuePatch({"a": {"b": None}}, {"a": {"c": 1, "d": 2}})
     for wrong in ("- replace: {}\n", "- 1\n", "[", "\t"):
         with pytest.raises(ConfigError):
             document_in(wrong)
 
 
 def test_documents_join_and_the_later_holds() -> None:
-    one, other = Document({"a": {"b": None}}, {"x": {"y": 1, "z": 1}}), Document({"a": None}, {"x": {"y": 2}})
-    assert one.joined(other) == Document({"a": None}, {"x": {"y": 2, "z": 1}})
-    assert one.joined(Document()) == one
+    one, other = NvuePatch({"a": {"b": None}}, {"x": {"y": 1, "z": 1}}), NvuePatch({"a": None}, {"x": {"y": 2}})
+    assert one.joined(other) == NvuePatch({"a": None}, {"x": {"y": 2, "z": 1}})
+    assert one.joined(NvuePatch()) == one
 
 
 def test_changes_and_documents_agree() -> None:

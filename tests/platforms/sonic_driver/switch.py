@@ -12,7 +12,7 @@ from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import lab_endpoints
 from netkit.access.settings import AccessSettings
 from netkit.design import Fabric
-from netkit.platforms.compare import Comparison, Situation, compare
+from netkit.platforms.compare import ConfigComparison, Situation, compare
 from netkit.platforms.config import Config
 from netkit.platforms.driver import Candidate
 from netkit.platforms.sonic.driver import SonicDriver
@@ -64,7 +64,7 @@ def opened(lab: RunningLab, device: str, **changes: Any) -> SonicDriver:
     return driver
 
 
-def compared(driver: SonicDriver, files: Mapping[str, str]) -> Comparison:
+def compared(driver: SonicDriver, files: Mapping[str, str]) -> ConfigComparison:
     return compare(MODEL, driver.running_files(), files)
 
 

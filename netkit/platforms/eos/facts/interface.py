@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.optic import Line
-from netkit.platforms.outage import MONTHS, NEVER, WORDS, Outage, in_words, moment, outage, told
+from netkit.platforms.outage import MONTHS, NEVER, WORDS, LinkOutage, in_words, moment, outage, told
 from netkit.platforms.shown import Shown, named, number, parsed, rows, table, text, whole
 
 VERSION = "show version"
@@ -111,7 +111,7 @@ class Now(NamedTuple):
     year: int
 
 
-class Change(NamedTuple):
+class EosLinkChange(NamedTuple):
     """A link that went or came."""
 
     at_s: float
@@ -119,13 +119,13 @@ class Change(NamedTuple):
     is_up: bool
 
 
-def last_outages(log: str, clock: str, ports: Collection[str]) -> Mapping[str, Outage]:
+def last_outages(log: str, clock: str, ports: Collection[str]) -> Mapping[str, LinkOutage]:
     """Return the last outage of each port; those the log does not name were not gone. One that names none is no log."""
     now = _now(clock)
     changes = sorted(_changes(log, now), key=lambda one: one.at_s) if now else []
     if not now or not changes:
         return {}
-    by_port: dict[str, list[Change]] = {}
+    by_port: dict[str, list[EosLinkChange]] = {}
     for one in changes:
         by_port.setdefault(one.port, []).append(one)
     found = {port: _last(by_port.get(port, []), now) for port in ports}
@@ -137,10 +137,10 @@ def _now(clock: str) -> Now | None:
     return None if at_s is None or found is None else Now(at_s, int(found["year"]))
 
 
-def _last(changes: list[Change], now: Now) -> Outage | None:
+def _last(changes: list[EosLinkChange], now: Now) -> LinkOutage | None:
     """Return the last outage of one port: from when it went to when it came; None while it is gone."""
     went_s: float | None = None
-    last: Outage | None = NEVER
+    last: LinkOutage | None = NEVER
     for one in changes:
         if not one.is_up:
             went_s = one.at_s if went_s is None else went_s
@@ -149,12 +149,12 @@ def _last(changes: list[Change], now: Now) -> Outage | None:
     return last if went_s is None else None
 
 
-def _changes(log: str, now: Now) -> Iterator[Change]:
+def _changes(log: str, now: Now) -> Iterator[EosLinkChange]:
     for line in log.splitlines()[-MOST_LINES:]:
         found = LINE.search(line.rstrip())
         at_s = _moment(line[: found.start()], now) if found else None
         if found and at_s is not None:
-            yield Change(at_s, found["port"], found["way"] == "up")
+            yield EosLinkChange(at_s, found["port"], found["way"] == "up")
 
 
 def _moment(head: str, now: Now) -> float | None:

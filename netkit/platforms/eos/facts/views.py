@@ -8,7 +8,7 @@ from netkit.facts.device import FileSystem, System
 from netkit.platforms.eos.facts import counter, interface, optic, qos, routing
 from netkit.platforms.eos.facts.interface import FILE_SYSTEMS, VERSION
 from netkit.platforms.shown import Shown, number, parsed, rows, table, text, whole
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 WRITTEN = ("file:", "flash:")
 """Startup-config and images are in flash; sessions and logs below the root, which lies in memory."""
@@ -61,7 +61,7 @@ def system(version: str, hostname: str) -> Facts:
 NO_LENGTHS = Absent("EOS tells queue lengths only where the queue monitor is configured")
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     ports, lossless = subject.ports, subject.lossless
     return (

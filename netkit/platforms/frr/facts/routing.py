@@ -8,7 +8,7 @@ from netkit.facts.host import BgpSession
 from netkit.platforms.frr.model import GRAMMAR
 from netkit.platforms.frr.reply import SHOWN
 from netkit.platforms.shown import Shown, documents, named, parsed, rows, table, text, whole
-from netkit.platforms.written import Line, lines
+from netkit.platforms.written import ConfigLine, lines
 
 ESTABLISHED, UP = "Established", "up"
 MS_PER_S = 1000
@@ -24,7 +24,7 @@ def sessions(printed: str) -> Facts:
     peers = next((found for one in told if (found := _peers(one)) is not None), None)
     if peers is None:
         return Facts(sessions=Absent("FRR shows no BGP sessions"))
-    alive, drained = _alive(told), Drains(configuration(printed))
+    alive, drained = _alive(told), FrrDrains(configuration(printed))
     return Facts(sessions={name: _session(name, peer, alive, drained) for name, peer in named(peers)})
 
 
@@ -43,7 +43,7 @@ def _alive(told: Iterable[object]) -> Mapping[str, bool] | None:
     return {text(peer.get("interface")) or text(peer.get("peer")): peer.get("status") == UP for peer in rows(found)}
 
 
-def _session(name: str, peer: Shown, alive: Mapping[str, bool] | None, drained: "Drains") -> BgpSession:
+def _session(name: str, peer: Shown, alive: Mapping[str, bool] | None, drained: "FrrDrains") -> BgpSession:
     state, uptime_ms = text(peer.get("state")), whole(peer.get("peerUptimeMsec"))
     is_established = state == ESTABLISHED
     return BgpSession(
@@ -59,7 +59,7 @@ def _session(name: str, peer: Shown, alive: Mapping[str, bool] | None, drained: 
     )
 
 
-def configuration(printed: str) -> tuple[Line, ...]:
+def configuration(printed: str) -> tuple[ConfigLine, ...]:
     """Return the lines of FRR's configuration in what it printed; none when it is not whole."""
     _, found, shown = printed.partition(SHOWN)
     if not found or not shown.rstrip().endswith("\nend"):
@@ -70,10 +70,10 @@ def configuration(printed: str) -> tuple[Line, ...]:
         return ()
 
 
-class Drains:
+class FrrDrains:
     """Which neighbours are asked to go around this switch."""
 
-    def __init__(self, found: tuple[Line, ...]) -> None:
+    def __init__(self, found: tuple[ConfigLine, ...]) -> None:
         self._is_told = any(line.text.startswith(ROUTER) for line in found)
         self._is_whole = any(line.text == WHOLE for line in found)
         marking = {

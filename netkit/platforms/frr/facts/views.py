@@ -13,7 +13,7 @@ from netkit.platforms.linux.facts import interface, optic
 from netkit.platforms.linux.facts.reading import pairs, sections
 from netkit.platforms.outage import of_zebra, told
 from netkit.platforms.shown import number
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 LINES = 4
 
@@ -78,7 +78,7 @@ FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
 NO_MODULE = Absent("ethtool shows no module: virtual ports have none")
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     about, files, shown, links = ABOUT, FILES, ROUTING, LINKS
     return (

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from netkit.facts import counter
-from netkit.platforms.gnmi.message import Path, Step
+from netkit.platforms.gnmi.message import Path, PathElement
 
 Sums = tuple[tuple[str, ...], ...]
 """Leaves whose sum a counter is, the preferred ones first."""
@@ -68,10 +68,10 @@ def _plain(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _key(step: Step) -> str:
+def _key(step: PathElement) -> str:
     return step.keys.get("name") or step.keys.get("interface-id") or ""
 
 
-def _number(step: Step) -> int | None:
+def _number(step: PathElement) -> int | None:
     found = next((match for key in step.keys.values() if (match := NUMBER.fullmatch(key))), None)
     return int(found[1]) if found and int(found[1]) <= LAST else None

@@ -8,7 +8,7 @@ from netkit.facts.device import KINDS, Interface
 from netkit.platforms.gnmi.facts import count, sonic
 from netkit.platforms.gnmi.message import CAPABILITIES, ONCE, leaves, read
 from netkit.platforms.shown import text, whole
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 INTERFACES, QUEUES = "/interfaces/interface/state", "/qos/interfaces/interface/output/queues/queue/state"
 COUNTERS, COUNTED_QUEUES = "COUNTERS_DB:/COUNTERS/Ethernet*", "COUNTERS_DB:/COUNTERS/Ethernet*/Queues"
@@ -35,7 +35,7 @@ ASKED = frozenset({"counters", "interfaces"})
 OTHERS = frozenset(KINDS) - ASKED - {"nics", "host", "lookups", "probes"}
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     platform = subject.platform
     if platform not in ("eos", "sonic"):

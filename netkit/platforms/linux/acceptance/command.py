@@ -27,7 +27,7 @@ TOOLS = f"{FIND}; for t in {' '.join(NAMES)}; do command -v $t >/dev/null && ech
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TrialEnd:
     """One end of a run."""
 
     host: str
@@ -41,24 +41,24 @@ def programs(printed: str) -> frozenset[str]:
     return frozenset(printed.split()) & frozenset(NAMES)
 
 
-def rdma_receive(test: str, side: Side, seconds: int, tos: int) -> str:
+def rdma_receive(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
     """Return what the far end of perftest runs: it waits for one run."""
     return _bounded(f"{_gid(side)}{_rdma(test, side, seconds, tos)}", seconds)
 
 
-def rdma_send(test: str, near: Side, far: Side, seconds: int, tos: int) -> str:
+def rdma_send(test: str, near: TrialEnd, far: TrialEnd, seconds: int, tos: int) -> str:
     """Return what the near end of perftest runs."""
     about = _about(perftest.TOOL, test, (near.address, far.address), near.rdma)
     run = f"{_gid(near)}again {_rdma(test, near, seconds, tos)} {far.address}"
     return f"sleep {START_S}; {about}{_bounded(run, seconds)} 2>&1"
 
 
-def _rdma(test: str, side: Side, seconds: int, tos: int) -> str:
+def _rdma(test: str, side: TrialEnd, seconds: int, tos: int) -> str:
     size = f"-s 65536 -q 4 -D {seconds} --report_gbits" if test.endswith("_bw") else "-s 2 -n 5000"
     return f"{test} -d {side.rdma} ${{x:+-x $x}} -F {size} --tclass={tos} -p {RDMA_PORT}"
 
 
-def _gid(side: Side) -> str:
+def _gid(side: TrialEnd) -> str:
     """Return what finds the index of the RoCE v2 GID of a NIC's own address as x; no design can know it."""
     words = [f"{int(part):02x}" for part in side.address.split(".")]
     gid = f"0000:0000:0000:0000:0000:ffff:{words[0]}{words[1]}:{words[2]}{words[3]}"
@@ -71,13 +71,13 @@ def _bounded(command: str, seconds: int) -> str:
     return f"timeout {seconds + SLACK_S} sh -c {shlex.quote(f'{FIND}; {AGAIN}; {command}')}"
 
 
-def tcp_receive(side: Side, seconds: int, ports: int) -> str:
+def tcp_receive(side: TrialEnd, seconds: int, ports: int) -> str:
     """Return what the far end of iperf3 runs: one server for each class, each for one run."""
     servers = (f"iperf3 -s -1 -B {side.address} -p {TCP_PORT + number} >/dev/null 2>&1 &" for number in range(ports))
     return _bounded(f"{' '.join(servers)} wait", seconds)
 
 
-def tcp_send(near: Side, far: Side, seconds: int, dscps: Sequence[int]) -> str:
+def tcp_send(near: TrialEnd, far: TrialEnd, seconds: int, dscps: Sequence[int]) -> str:
     """Return what the near end of iperf3 runs: streams of each class at one time, told one after the other."""
     common = f"again iperf3 -J -i 0 -P 4 -t {seconds} -c {far.address} -B {near.address}"
     runs = (f"{common} -p {TCP_PORT + number} --dscp {dscp} >$d/{number} 2>&1 &" for number, dscp in enumerate(dscps))

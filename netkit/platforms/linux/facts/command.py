@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from netkit.platforms.linux.facts.qos import APP_SHOWN
 from netkit.platforms.linux.facts.reading import CONF, LAST, PCI, SYSCTLS
-from netkit.platforms.view import Subject, SubjectNic
+from netkit.platforms.view import SubjectNic, ViewSubject
 
 PATIENCE_S = 3
 COUNTED = r"_phy:|_prio[0-7]_|vport_rdma|pause_storm|outbound_pci_stalled"
@@ -54,38 +54,38 @@ COUNTS_OF_NIC = (
 )
 
 
-def files(subject: Subject) -> str:
+def files(subject: ViewSubject) -> str:
     """Return the command that prints all files that tell how the host is set."""
     return _grep([*ABOUT, *_sysctls(subject.nics), *(path for nic in subject.nics for path in _of_nic(nic))])
 
 
-def counts(subject: Subject) -> str:
+def counts(subject: ViewSubject) -> str:
     """Return the command that prints all files that count."""
     return _grep(f"{PCI}/{nic.pci}/{name}" for nic in subject.nics for name in COUNTS_OF_NIC)
 
 
-def statistics(subject: Subject) -> str:
+def statistics(subject: ViewSubject) -> str:
     """Return the command that prints the driver's counters."""
     return f"{{ {_each(subject, f'timeout {PATIENCE_S} ethtool -S $n')}; }} | grep -E '^#|{COUNTED}'"
 
 
-def module(subject: Subject) -> str:
+def module(subject: ViewSubject) -> str:
     """Return the command that reads the memory of the modules."""
     return _each(subject, f"timeout {PATIENCE_S} ethtool -m $n")
 
 
-def fec(subject: Subject) -> str:
+def fec(subject: ViewSubject) -> str:
     """Return the command that shows FEC, and what it counts where ethtool is 5.14 or later."""
     show = f"timeout {PATIENCE_S} ethtool"
     return _each(subject, f"{show} -I --show-fec $n || {show} --show-fec $n")
 
 
-def pause(subject: Subject) -> str:
+def pause(subject: ViewSubject) -> str:
     """Return the command that shows global pause."""
     return _each(subject, f"timeout {PATIENCE_S} ethtool -a $n")
 
 
-def qos(subject: Subject) -> str:
+def qos(subject: ViewSubject) -> str:
     """Return the command that shows QoS: by the vendor's tool, or else by the kernel's."""
     own = f"timeout {PATIENCE_S} mlnx_qos -i $n"
     show = f"timeout {PATIENCE_S} dcb -N"
@@ -107,7 +107,7 @@ def mlxlink(nic: SubjectNic) -> str:
     return f"{FIRMWARE_TOOL}mlxlink || command -v mstlink) || exit 127; $t {asked} --json || $t {asked}"
 
 
-def link_up(subject: Subject) -> str:
+def link_up(subject: ViewSubject) -> str:
     """Return the command that asks all cards how long their links took to come up."""
     nics = " ".join(shlex.quote(f"{nic.interface},{nic.pci}") for nic in subject.nics)
     asked = f"timeout {PATIENCE_S} $t -d ${{n#*,}} --reg_name PDDR --get --indexes local_port=1,page_select=8"
@@ -126,7 +126,7 @@ def firmware(nic: SubjectNic) -> str:
     return f"{FIRMWARE_TOOL}mlxconfig || command -v mstconfig) || exit 127; {query}; {register} && {forced}; true"
 
 
-def lookups(subject: Subject) -> str:
+def lookups(subject: ViewSubject) -> str:
     """Return the command that asks the kernel for routes: one process for all, its complaints after its answers."""
     lines = (f"route get {to} from {source} oif {interface}" for source, interface, to in subject.lookups)
     asked = " ".join(map(shlex.quote, lines))
@@ -150,6 +150,6 @@ def _of_nic(nic: SubjectNic) -> Iterator[str]:
     yield f"/sys/kernel/config/rdma_cm/{shlex.quote(nic.rdma)}/ports/1/default_roce_tos"
 
 
-def _each(subject: Subject, command: str) -> str:
+def _each(subject: ViewSubject, command: str) -> str:
     names = " ".join(shlex.quote(nic.interface) for nic in subject.nics)
     return f'for n in {names}; do echo "#@ $n"; {{ {command}; }} 2>/dev/null; echo "#= $?"; done'

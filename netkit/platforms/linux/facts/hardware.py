@@ -19,7 +19,7 @@ ACCESS = re.compile(r"ACSCtl:.*\b(?:ReqRedir|CmpltRedir|UpstreamFwd)\+")
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
+class PciDevice:
     """One PCI device; None where it does not tell."""
 
     title: str = ""
@@ -30,7 +30,7 @@ class Device:
     """Whether it sends what its devices say to each other up to the root."""
 
 
-def devices(text: str) -> dict[str, Device]:
+def devices(text: str) -> dict[str, PciDevice]:
     """Return what `lspci -D -vv` printed, by address; nothing when the end is missing."""
     if END not in text:
         return {}
@@ -44,9 +44,9 @@ def devices(text: str) -> dict[str, Device]:
     return {address: _device("\n".join(lines)) for address, lines in blocks.items()}
 
 
-def _device(text: str) -> Device:
+def _device(text: str) -> PciDevice:
     request, ordering, part = READ_REQUEST.search(text), ORDERING.search(text), PART.search(text)
-    return Device(
+    return PciDevice(
         title=text.partition("\n")[0].partition(" ")[2],
         part=part[1] if part else "",
         read_request_bytes=int(request[1]) if request else None,
@@ -83,7 +83,7 @@ def _slots(path: str) -> list[str]:
 
 
 def bridges_with_access_control(
-    told: Mapping[str, Device], topology: Topology, concerned: Iterable[str]
+    told: Mapping[str, PciDevice], topology: Topology, concerned: Iterable[str]
 ) -> tuple[str, ...] | None:
     """Return the bridges that redirect, of those above NICs and GPUs where the tree is known, else of all."""
     if not told:
@@ -129,7 +129,7 @@ NO_SETTINGS: Settings = ({}, {}, None)
 def nics(
     tree: Tree,
     cards: Sequence[Card],
-    devices: Mapping[str, Device],
+    devices: Mapping[str, PciDevice],
     mtus: Mapping[str, int],
     firmware: Mapping[str, Settings],
 ) -> Mapping[str, NicFacts] | Absent:
@@ -137,12 +137,12 @@ def nics(
     if not tree.files:
         return Absent("its files below /sys could not be read")
     return {
-        card.interface: _nic(tree, card, devices.get(card.pci, Device()), mtus, firmware.get(card.pci, NO_SETTINGS))
+        card.interface: _nic(tree, card, devices.get(card.pci, PciDevice()), mtus, firmware.get(card.pci, NO_SETTINGS))
         for card in cards
     }
 
 
-def _nic(tree: Tree, card: Card, device: Device, mtus: Mapping[str, int], firmware: Settings) -> NicFacts:
+def _nic(tree: Tree, card: Card, device: PciDevice, mtus: Mapping[str, int], firmware: Settings) -> NicFacts:
     event = settings(tree.text(f"{card.folder}/uevent"))
     rdma = f"{card.folder}/infiniband/{card.rdma}"
     return NicFacts(
@@ -251,7 +251,7 @@ def host(
     cards: Sequence[Card],
     addresses: Mapping[str, tuple[str, ...]],
     default_routes: tuple[DefaultRoute, ...] | None,
-    devices: Mapping[str, Device],
+    devices: Mapping[str, PciDevice],
     topology: Topology,
     versions: str,
 ) -> HostFacts | Absent:

@@ -160,7 +160,7 @@ DASHES = re.compile(r"-{3,}\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class OpticReading:
     """What one call told."""
 
     module: Module | None = None
@@ -169,10 +169,10 @@ class Shown:
     """Number of wrong symbols → codewords."""
 
 
-def shown(text: str) -> Shown:
+def shown(text: str) -> OpticReading:
     """Return what one call told; nothing where it told nothing."""
     found = _sections(text)
-    return Shown(
+    return OpticReading(
         module=mlxlink_module(member(found, "Module Info")),
         line=_line(member(found, "Operational Info"), member(found, "Physical Counters and BER Info")),
         bins=dict(_bins(member(found, "Histogram of FEC Errors"))),

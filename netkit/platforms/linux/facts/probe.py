@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from netkit.facts import Absent
 from netkit.facts.device import Probe
 from netkit.platforms.linux.facts.reading import number, plain, whole
-from netkit.platforms.view import Subject
+from netkit.platforms.view import ViewSubject
 
 OVERHEAD_BYTES = 28
 """Of an IPv4 and an ICMP header."""
@@ -22,7 +22,7 @@ Asked = tuple[str, str, str, int]
 """Source, interface, destination, size."""
 
 
-def command(subject: Subject) -> str:
+def command(subject: ViewSubject) -> str:
     """Return the command that sends all probes of a host at once and ends within seconds.
 
     Path MTUs that the kernel remembers are left out of it where ping can do so: they outlive their reason.
@@ -37,7 +37,7 @@ def command(subject: Subject) -> str:
     return "\n".join(lines)
 
 
-def asked(subject: Subject) -> tuple[Asked, ...]:
+def asked(subject: ViewSubject) -> tuple[Asked, ...]:
     """Return what is sent, in the order of its numbers."""
     return tuple((*pair, size) for pair in subject.probes for size in subject.probe_bytes)
 

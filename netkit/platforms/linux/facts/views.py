@@ -10,13 +10,13 @@ from netkit.platforms.linux.facts import command, counter, hardware, interface, 
 from netkit.platforms.linux.facts.hardware import host, system
 from netkit.platforms.linux.facts.qos import qos
 from netkit.platforms.linux.facts.reading import cards, pairs, parse, sections
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 FECS = {"rs": "rs", "baser": "fc", "off": "none", "none": "none"}
 DISK = disk.view("/usr/local/sbin")
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return the views of a host; what costs a card seconds tells more than what is quick, so it is first."""
     return (*(_costly(subject) if subject.nics else ()), *_quick(subject))
 
@@ -25,7 +25,7 @@ def _view(commands: tuple[str, ...], parse_: Callable[..., Facts], *names: str, 
     return View(commands, frozenset(names), parse_, is_costly)
 
 
-def _quick(subject: Subject) -> Iterator[View]:
+def _quick(subject: ViewSubject) -> Iterator[View]:
     files = command.files(subject)
     yield _view((files,), lambda text: Facts(system=system(parse(text))), "system")
     yield DISK
@@ -39,7 +39,7 @@ def _quick(subject: Subject) -> Iterator[View]:
         yield from _of_nics(subject, files)
 
 
-def _of_nics(subject: Subject, files: str) -> Iterator[View]:
+def _of_nics(subject: ViewSubject, files: str) -> Iterator[View]:
     fec, module = command.fec(subject), command.module(subject)
     yield _view((files, command.ADDRESSES, fec), lambda *texts: _interfaces(subject, *texts), "interfaces")
     yield _view((fec,), lambda text: Facts(lines=_lines(_fecs(text))), "lines")
@@ -50,7 +50,7 @@ def _of_nics(subject: Subject, files: str) -> Iterator[View]:
     yield _view(counts, lambda *texts: _counters(subject, *texts), "counters")
 
 
-def _costly(subject: Subject) -> Iterator[View]:
+def _costly(subject: ViewSubject) -> Iterator[View]:
     links = tuple(command.mlxlink(one) for one in subject.nics)
     kept = tuple(command.firmware(one) for one in subject.nics)
     fec, module = command.fec(subject), command.module(subject)
@@ -68,7 +68,7 @@ def _costly(subject: Subject) -> Iterator[View]:
 
 
 def _host(
-    subject: Subject, files: str, addresses: str, defaults: str, devices: str, topology: str, versions: str
+    subject: ViewSubject, files: str, addresses: str, defaults: str, devices: str, topology: str, versions: str
 ) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
@@ -77,7 +77,7 @@ def _host(
     return Facts(host=host(tree, found, there, ways, hardware.devices(devices), hardware.topology(topology), versions))
 
 
-def _interfaces(subject: Subject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
+def _interfaces(subject: ViewSubject, files: str, addresses: str, fec: str, registers: str = "") -> Facts:
     tree = parse(files)
     found = interface.interfaces(interface.links(addresses), tree, cards(tree, subject.nics), _fecs(fec))
     if isinstance(found, Absent):
@@ -86,24 +86,24 @@ def _interfaces(subject: Subject, files: str, addresses: str, fec: str, register
     return Facts(interfaces={name: replace(one, link_up_s=times_s.get(name)) for name, one in found.items()})
 
 
-def _nics(subject: Subject, files: str, devices: str, info: str, *kept: str) -> Facts:
+def _nics(subject: ViewSubject, files: str, devices: str, info: str, *kept: str) -> Facts:
     tree = parse(files)
     found = cards(tree, subject.nics)
     firmware = {one.pci: hardware.firmware(text) for one, text in zip(subject.nics, kept, strict=False)}
     return Facts(nics=hardware.nics(tree, found, hardware.devices(devices), hardware.active_mtus(info), firmware))
 
 
-def _qos(subject: Subject, files: str, shown: str, pause: str) -> Facts:
+def _qos(subject: ViewSubject, files: str, shown: str, pause: str) -> Facts:
     tree = parse(files)
     return Facts(qos=qos(tree, cards(tree, subject.nics), shown, pause))
 
 
-def _counters(subject: Subject, files: str, statistics: str, fec: str) -> Facts:
+def _counters(subject: ViewSubject, files: str, statistics: str, fec: str) -> Facts:
     tree = parse(files)
     return Facts(counters=counter.counters(tree, cards(tree, subject.nics), statistics, fec))
 
 
-def _bins(subject: Subject, *links: str) -> Facts:
+def _bins(subject: ViewSubject, *links: str) -> Facts:
     found = {one.interface: optic.shown(text).bins for one, text in zip(subject.nics, links, strict=True)}
     return Facts(counters=counter.bins(found))
 
@@ -118,7 +118,7 @@ def _lines(fecs: dict[str, str]) -> dict[str, Line] | Absent:
     return {name: Line(fec=fec) for name, fec in fecs.items()} or Absent("ethtool shows FEC of no NIC")
 
 
-def _optics(subject: Subject, fec: str, modules: str, *links: str) -> Facts:
+def _optics(subject: ViewSubject, fec: str, modules: str, *links: str) -> Facts:
     """Return modules and lines by the firmware of the NICs, and by the modules and the kernel what it does not tell."""
     shown = {one.interface: optic.shown(text) for one, text in zip(subject.nics, links, strict=True)}
     own = optic.modules(modules)

@@ -8,7 +8,7 @@ from netkit.facts.device import Interface, Neighbor, System
 from netkit.facts.host import BgpSession
 from netkit.facts.optic import Lane, Module
 from netkit.platforms.shown import Shown, flag, named, number, parsed, rows, table, text, whole
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 FACTS = "get_facts"
 INTERFACES = "get_interfaces"
@@ -195,7 +195,7 @@ NO_GETTER = Absent("NAPALM has no getter for it")
 UNTOLD = ("routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     ports = subject.ports
     return (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.optic import Line
-from netkit.platforms.nvue.facts.part import Part, Parts
+from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.nvue.facts.shown import Shown, counted, real, whole
 
 BIN = re.compile(r"rs-num-corr-err-bin([0-9]{1,2})")
@@ -20,7 +20,7 @@ COUNTED = {
 }
 
 
-def part(path: str) -> Part:
+def part(path: str) -> PortPart:
     """Return what to ask; what the path is called depends on the release."""
 
     def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
@@ -31,7 +31,7 @@ def part(path: str) -> Part:
                 counters.setdefault(name, {})[at] = count
         return Facts(lines=lines or Absent(f"{path}: tells no error rate"), counters=counted(path, counters))
 
-    return Part(path, frozenset({"lines", "counters"}), parse)
+    return PortPart(path, frozenset({"lines", "counters"}), parse)
 
 
 def _line(shown: Shown) -> Line:

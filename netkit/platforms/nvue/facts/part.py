@@ -17,7 +17,7 @@ Parts = Mapping[str, Shown]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PortPart:
     """What is asked, beside commands of the whole switch, and how it is read."""
 
     path: str
@@ -27,13 +27,13 @@ class Part:
     beside: tuple[str, ...] = ()
 
 
-def view(part: Part, ports: Sequence[str], *, has_include: bool) -> View:
+def view(part: PortPart, ports: Sequence[str], *, has_include: bool) -> View:
     """Return the view of a part."""
     each = _each(part, ports)
     return _at_once(part, ports, each) if has_include else each
 
 
-def _each(part: Part, ports: Sequence[str]) -> View:
+def _each(part: PortPart, ports: Sequence[str]) -> View:
     commands = tuple(f"nv show interface {port} {part.path} -o json" for port in ports)
 
     def parse(*texts: str) -> Facts:
@@ -45,7 +45,7 @@ def _each(part: Part, ports: Sequence[str]) -> View:
     return View((*part.beside, *commands), part.kinds, parse, is_costly=True)
 
 
-def _at_once(part: Part, ports: Sequence[str], each: View) -> View:
+def _at_once(part: PortPart, ports: Sequence[str], each: View) -> View:
     path = part.path.split()
     command = f'nv show interface --view="include=/*/{"/".join(path)}" -o json'
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from netkit.facts import Facts
 from netkit.facts.counter import place
-from netkit.platforms.nvue.facts.part import Part, Parts
+from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, under, whole
 
 # Group of the answer → counter → key. Priority groups are numbered as the priorities are.
@@ -25,7 +25,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def part(path: str) -> Part:
+def part(path: str) -> PortPart:
     """Return what to ask; where the path is depends on the release."""
 
     def parse(ports: Parts, _texts: Sequence[str]) -> Facts:
@@ -35,7 +35,7 @@ def part(path: str) -> Part:
                 counters.setdefault(name, {})[at] = count
         return Facts(counters=counted(path, counters))
 
-    return Part(path, frozenset({"counters"}), parse)
+    return PortPart(path, frozenset({"counters"}), parse)
 
 
 def _counts(port: str, shown: Shown) -> Iterator[tuple[str, str, int]]:

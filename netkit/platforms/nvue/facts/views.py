@@ -16,7 +16,7 @@ from netkit.platforms.nvue.facts import (
     watchdog,
 )
 from netkit.platforms.platform import version_key
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 # What moved between releases (Cumulus Linux: new and changed commands).
 DETAIL_SINCE = (5, 12)
@@ -28,7 +28,7 @@ COUNTERS_QOS_SINCE = (5, 5)
 DISK = disk.view()
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return what to ask a switch; without a version, in the words of the newest releases."""
     has_aspects = _is_since(subject, ASPECTS_SINCE)
     whole_switch = (
@@ -45,7 +45,7 @@ def views(subject: Subject) -> tuple[View, ...]:
     return (*whole_switch, *_by_port(subject)) if subject.ports else whole_switch
 
 
-def _by_port(subject: Subject) -> tuple[View, ...]:
+def _by_port(subject: ViewSubject) -> tuple[View, ...]:
     counters = "counters qos" if _is_since(subject, COUNTERS_QOS_SINCE) else "qos counters"
     health = "link phy health" if _is_since(subject, PHY_HEALTH_SINCE) else "link phy-detail"
     parts = watchdog.part(subject.lossless), queue.part(counters), line.part(health)
@@ -53,5 +53,5 @@ def _by_port(subject: Subject) -> tuple[View, ...]:
     return tuple(part.view(one, subject.ports, has_include=has_include) for one in parts)
 
 
-def _is_since(subject: Subject, version: tuple[int, ...]) -> bool:
+def _is_since(subject: ViewSubject, version: tuple[int, ...]) -> bool:
     return not subject.version or version_key(subject.version) >= version

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.qos import Watchdog
-from netkit.platforms.nvue.facts.part import Part, Parts
+from netkit.platforms.nvue.facts.part import Parts, PortPart
 from netkit.platforms.nvue.facts.qos import QOS, ROCE, classes
 from netkit.platforms.nvue.facts.shown import Shown, counted, index, objects, switched, tree, under, whole, word
 
@@ -14,7 +14,7 @@ ACTION = "drop"
 """All that a watchdog of Cumulus Linux does."""
 
 
-def part(lossless: Sequence[int]) -> Part:
+def part(lossless: Sequence[int]) -> PortPart:
     """Return what to ask, and of which priorities it tells."""
 
     def parse(ports: Parts, texts: Sequence[str]) -> Facts:
@@ -22,7 +22,7 @@ def part(lossless: Sequence[int]) -> Part:
         of_priority = classes(roce, qos).of_priority or {}
         return parsed(under(qos, "pfc-watchdog"), {at: of_priority.get(at, at) for at in lossless}, ports)
 
-    return Part(OWN, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
+    return PortPart(OWN, frozenset({"watchdogs", "counters"}), parse, (ROCE, QOS))
 
 
 def parsed(timing: Shown, class_of: Mapping[int, int], ports: Parts) -> Facts:

@@ -43,7 +43,7 @@ WHOLE = 0
 """The lane of what a module has but once."""
 
 
-class Reading(NamedTuple):
+class SensorValue(NamedTuple):
     """One value of a module."""
 
     quantity: Quantity
@@ -59,7 +59,7 @@ def modules(
     entities, sensors, limits = (table(one) for one in (entities_text, sensors_text, limits_text))
     ports = labels(platform, table(if_text), table(names_text))
     slots = dict(_slots(entities, ports))
-    readings: dict[str, list[Reading]] = {}
+    readings: dict[str, list[SensorValue]] = {}
     for port, reading in _readings(entities, sensors, limits, _Places(ports, is_eos=platform == "eos")):
         readings.setdefault(port, []).append(reading)
     names = dict.fromkeys((*slots, *readings))
@@ -106,7 +106,7 @@ def _slots(entities: Table, ports: Mapping[str, str]) -> Iterator[tuple[str, Oid
             yield ports[found[2]], at
 
 
-def _readings(entities: Table, sensors: Table, limits: Table, places: _Places) -> Iterator[tuple[str, Reading]]:
+def _readings(entities: Table, sensors: Table, limits: Table, places: _Places) -> Iterator[tuple[str, SensorValue]]:
     for at in sensors.get(VALUE, {}):
         found = SENSOR.fullmatch(words(entities, DESCRIPTION, at))
         if found is None:
@@ -117,7 +117,7 @@ def _readings(entities: Table, sensors: Table, limits: Table, places: _Places) -
             value = _measured(sensors, at, quantity, number(sensors, VALUE, at))
             is_well = number(sensors, STATUS, at) in {OK, None}
             own = _limits(sensors, limits, at, quantity)
-            yield place[0], Reading(quantity, place[1], value if is_well else None, own)
+            yield place[0], SensorValue(quantity, place[1], value if is_well else None, own)
 
 
 def _measured(sensors: Table, at: Oid, quantity: Quantity, raw: int | None) -> float | None:
@@ -143,7 +143,7 @@ def _limits(sensors: Table, limits: Table, at: Oid, quantity: Quantity) -> Limit
     return Limits(*(None if value is not None and value <= DARK_DBM else value for value in found))
 
 
-def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
+def _module(entities: Table, at: Oid | None, readings: list[SensorValue]) -> Module:
     lanes = _lanes(readings)
     told = {column: words(entities, column, at) if at else "" for column in (FIRMWARE, SERIAL, VENDOR, PART)}
     once = {reading.quantity: reading.value for reading in readings if reading.lane == WHOLE}
@@ -162,7 +162,7 @@ def _module(entities: Table, at: Oid | None, readings: list[Reading]) -> Module:
     )
 
 
-def _own(port: str, readings: list[Reading], ports: Iterable[str]) -> list[Reading]:
+def _own(port: str, readings: list[SensorValue], ports: Iterable[str]) -> list[SensorValue]:
     """Return what is a SONiC port's own: each port of a module shows all its lanes, and has the number of its first."""
     number = _number(port)
     last = max(reading.lane for reading in readings)
@@ -180,7 +180,7 @@ def _number(port: str) -> int:
     return int(digits) if digits.isascii() and digits.isdecimal() else 0
 
 
-def _lanes(readings: list[Reading]) -> dict[int, Lane]:
+def _lanes(readings: list[SensorValue]) -> dict[int, Lane]:
     """Return the lanes from 1: a port that begins inside its module shows them as the module counts."""
     values = {(reading.quantity, reading.lane): reading.value for reading in readings if reading.lane != WHOLE}
     numbers = sorted({lane for _, lane in values})

@@ -1,6 +1,6 @@
 """The tables netkit asks for, with the columns it reads. The numbers are those of the published MIBs."""
 
-from netkit.platforms.snmp.transport import Oid, Question
+from netkit.platforms.snmp.transport import Oid, SnmpQuery
 
 MIB_2: Oid = (1, 3, 6, 1, 2, 1)
 CUMULUS: Oid = (1, 3, 6, 1, 4, 1, 40310, 2)
@@ -10,7 +10,7 @@ ARISTA: Oid = (1, 3, 6, 1, 4, 1, 30065, 3)
 
 
 def _asked(name: str, root: Oid, *columns: int) -> str:
-    return Question(name, root, columns).command
+    return SnmpQuery(name, root, columns).command
 
 
 SYSTEM = _asked("system", (*MIB_2, 1), 1, 5)

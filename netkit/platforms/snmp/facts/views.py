@@ -5,7 +5,7 @@ from functools import partial
 
 from netkit.facts import Facts
 from netkit.platforms.snmp.facts import counter, interface, module, system, table
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 PORTS = (table.IF_TABLE, table.IF_NAMES)
 OTHERS = ("sessions", "routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
@@ -20,7 +20,7 @@ VENDORS: Mapping[str, tuple[Callable[..., Facts], tuple[str, ...]]] = {
 }
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     platform, ports = subject.platform, subject.ports
     limits = (table.ARISTA_LIMITS,) if platform == "eos" else ()

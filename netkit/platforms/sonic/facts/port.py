@@ -25,7 +25,7 @@ def interfaces(appl: str, state: str, config: str, identity: str) -> Facts:
     return Facts(interfaces=outage.told(found, dict(_outages(told, now_s(identity)))))
 
 
-def _outages(told: Database, now: float | None) -> Iterator[tuple[str, outage.Outage]]:
+def _outages(told: Database, now: float | None) -> Iterator[tuple[str, outage.LinkOutage]]:
     """Yield the last outage of each port. portsorch stamps each way in UTC, and has no stamp before the first."""
     for name, row in told.table(PORTS).items():
         went, came = (row.get(f"last_{way}_time", "") for way in ("down", "up"))

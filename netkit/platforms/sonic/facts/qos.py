@@ -18,7 +18,7 @@ EVERYWHERE = "PORT_QOS_MAP|global"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SonicQosTables:
     """What was configured, and what buffers came of it."""
 
     config: Database
@@ -41,7 +41,7 @@ def qos(config: str, appl: str, wanted: Sequence[str]) -> Facts:
     found = database(config)
     if found is None:
         return Facts(qos=unread("CONFIG_DB"), adaptive_routing=adaptive_routing())
-    told = Told(found, database(appl) or Database({}))
+    told = SonicQosTables(found, database(appl) or Database({}))
     names = [name for name in found.table("PORT|") if not wanted or name in wanted]
     return Facts(
         qos={name: _port(told, name) for name in names} or without("CONFIG_DB", "PORT"),
@@ -49,7 +49,7 @@ def qos(config: str, appl: str, wanted: Sequence[str]) -> Facts:
     )
 
 
-def _port(told: Told, name: str) -> PortQos:
+def _port(told: SonicQosTables, name: str) -> PortQos:
     row = told.port(name)
     dscp = row.get("dscp_to_tc_map") or told.config.row(EVERYWHERE).get("dscp_to_tc_map", "")
     paused = _paused(row)
@@ -77,7 +77,7 @@ def _paused(row: Row) -> frozenset[int]:
     return frozenset(priority for priority in numbers if priority is not None and priority in PRIORITIES)
 
 
-def _queues(told: Told, port: str) -> Iterator[tuple[int, Row]]:
+def _queues(told: SonicQosTables, port: str) -> Iterator[tuple[int, Row]]:
     """Yield the queues of a port that have a row; one row may stand for several of each."""
     for key, row in told.config.table("QUEUE|").items():
         names, _, span = key.partition("|")
@@ -91,11 +91,11 @@ def _span(text: str) -> Iterator[int]:
         yield from range(int(found[1]), int(found[2] or found[1]) + 1)
 
 
-def _scheduler(told: Told, queue: Row) -> Row:
+def _scheduler(told: SonicQosTables, queue: Row) -> Row:
     return told.config.row(f"SCHEDULER|{_plain(queue.get('scheduler', ''))}")
 
 
-def _weights(told: Told, queues: Mapping[int, Row]) -> Mapping[int, int]:
+def _weights(told: SonicQosTables, queues: Mapping[int, Row]) -> Mapping[int, int]:
     """Return the part of each queue, of what the strict ones leave."""
     rows = {queue: _scheduler(told, row) for queue, row in queues.items()}
     weights = {queue: whole(row.get("weight", "1")) or 0 for queue, row in rows.items() if row.get("type") in WEIGHTED}
@@ -103,7 +103,7 @@ def _weights(told: Told, queues: Mapping[int, Row]) -> Mapping[int, int]:
     return {queue: round(100 * weight / total) for queue, weight in weights.items()} if total else {}
 
 
-def _ecn(told: Told, queue: Row) -> Ecn | None:
+def _ecn(told: SonicQosTables, queue: Row) -> Ecn | None:
     name = _plain(queue.get("wred_profile", ""))
     row = told.config.row(f"WRED_PROFILE|{name}")
     if not row:
@@ -116,7 +116,7 @@ def _ecn(told: Told, queue: Row) -> Ecn | None:
     )
 
 
-def _headroom(told: Told, port: str, bound: Row, priority: int) -> int | None:
+def _headroom(told: SonicQosTables, port: str, bound: Row, priority: int) -> int | None:
     """Return the room behind the pause threshold: what runs, and where that is not told, what was configured."""
     groups = told.map("TC_TO_PRIORITY_GROUP_MAP", bound.get("tc_to_pg_map", "")) or {}
     group = groups.get(priority, priority)
@@ -141,7 +141,7 @@ def _plain(name: str) -> str:
     return re.split(r"[|:]", name.strip("[]"))[-1]
 
 
-def _cable_m(told: Told, port: str) -> float | None:
+def _cable_m(told: SonicQosTables, port: str) -> float | None:
     for row in told.config.table("CABLE_LENGTH|").values():
         if port in row:
             return number(word(row[port]).removesuffix("m"))

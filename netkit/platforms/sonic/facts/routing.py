@@ -32,7 +32,7 @@ def sessions(text: str) -> Facts:
     if peers is None:
         return Facts(sessions=_no_sessions(text))
     bfd = _bfd(found)
-    drained = Drains(text)
+    drained = SonicDrains(text)
     told = {name: _session(name, peer, bfd, drained) for name, peer in peers.items() if isinstance(peer, dict)}
     return Facts(sessions=told)
 
@@ -62,7 +62,7 @@ def _bfd(found: Iterable[object]) -> Mapping[str, bool] | None:
     return {str(peer.get("interface") or peer.get("peer")): peer["status"] == "up" for peer in peers}
 
 
-def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None, drained: "Drains") -> BgpSession:
+def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None, drained: "SonicDrains") -> BgpSession:
     state, uptime_ms = peer.get("state"), _whole(peer.get("peerUptimeMsec"))
     is_established = state == "Established"
     return BgpSession(
@@ -78,7 +78,7 @@ def _session(name: str, peer: Mapping[str, Any], bfd: Mapping[str, bool] | None,
     )
 
 
-class Drains:
+class SonicDrains:
     """Which neighbours are asked to go around this switch, by bgpd's running configuration."""
 
     def __init__(self, text: str) -> None:

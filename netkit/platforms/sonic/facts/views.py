@@ -4,7 +4,7 @@ from functools import partial
 
 from netkit.platforms import disk
 from netkit.platforms.sonic.facts import counter, gauge, module, port, qos, routing, system
-from netkit.platforms.view import Subject, View
+from netkit.platforms.view import View, ViewSubject
 
 
 def dump(database: str, pattern: str) -> str:
@@ -25,7 +25,7 @@ CONFIG = dump("CONFIG_DB", "[BCDMPQSTW][ACEFORSU][BCEFHPRV_][DEFILPTU_][CDEOPW_|
 DISK = disk.view("/host")
 
 
-def views(subject: Subject) -> tuple[View, ...]:
+def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return what to ask a switch, and how to read it: first what needs no database, which may hang."""
     wanted = subject.ports
     return (
