@@ -11,7 +11,7 @@ from bench import healthy
 from netkit import design
 from netkit.hardware import Catalog
 from netkit.intent import load as load_intent
-from netkit.judge import Scene, Verdict, catalog
+from netkit.judge import CheckContext, Verdict, catalog
 from netkit.judge.run import run
 
 
@@ -22,7 +22,7 @@ def main() -> int:
     parser.add_argument("--checks", required=True, help="names or globs, with commas between")
     given = parser.parse_args()
     fabric = design.build(load_intent(given.fabric).intent, Catalog())
-    scene = Scene(fabric, healthy.snapshot(fabric))
+    scene = CheckContext(fabric, healthy.snapshot(fabric))
     checks = catalog.select(catalog.load(), given.checks.split(","))
     gc.collect()
     gc.freeze()

@@ -7,7 +7,7 @@ from statistics import median
 
 from netkit.design import Fabric
 from netkit.facts.snapshot import Collective, Stream, Trial
-from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip, warn
+from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
 from netkit.judge.trial import contests, distance, line_gbps, place_of, slowest_gbps
 
 COLLECTIVE, TRANSFER, LOAD = "nccl-tests", "perftest", "iperf3"
@@ -38,7 +38,7 @@ class Measured:
 
 
 @fabric_check(layer="application")
-def completed(scene: Scene) -> Iterator[Finding]:
+def completed(scene: CheckContext) -> Iterator[Finding]:
     """Every acceptance run came to its end.
 
     A run that breaks off says nothing of bandwidth, and often more of the network than one that is slow: a rail that
@@ -59,7 +59,7 @@ def completed(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="application")
-def collectives(scene: Scene) -> Iterator[Finding]:
+def collectives(scene: CheckContext) -> Iterator[Finding]:
     """Collectives over several hosts are as fast as the NICs of a host, and their results are right.
 
     Of each run the largest message counts, and the slower of in-place and out-of-place. More than the NICs carry comes
@@ -81,7 +81,7 @@ def collectives(scene: Scene) -> Iterator[Finding]:
             yield _judged(scene, found)
 
 
-def _judged(scene: Scene, found: Measured) -> Finding:
+def _judged(scene: CheckContext, found: Measured) -> Finding:
     limits, percent = scene.limits, 100 * found.gbytes_s / found.line_gbytes_s
     if percent >= limits.busbw_warn_percent:
         return PASSED
@@ -96,7 +96,7 @@ def _judged(scene: Scene, found: Measured) -> Finding:
 
 
 @fabric_check(layer="application")
-def scaling(scene: Scene) -> Iterator[Finding]:
+def scaling(scene: CheckContext) -> Iterator[Finding]:
     """Collectives over many hosts are about as fast as over few.
 
     Runs of one test and message size are compared with the one over the fewest hosts. What falls with the number of
@@ -115,7 +115,7 @@ def scaling(scene: Scene) -> Iterator[Finding]:
         yield from (_scaled(scene, few, found) for found in many)
 
 
-def _scaled(scene: Scene, few: Measured, many: Measured) -> Finding:
+def _scaled(scene: CheckContext, few: Measured, many: Measured) -> Finding:
     limits, usual = scene.limits, min(few.gbytes_s, few.line_gbytes_s)
     percent = 100 * many.gbytes_s / usual if usual else 100.0
     if percent >= limits.scaling_warn_percent:
@@ -129,7 +129,7 @@ def _scaled(scene: Scene, few: Measured, many: Measured) -> Finding:
 
 
 @fabric_check(layer="application")
-def transfers(scene: Scene) -> Iterator[Finding]:
+def transfers(scene: CheckContext) -> Iterator[Finding]:
     """RDMA between two NICs is as fast as the NIC.
 
     Of each run the largest message counts, from 32 KiB on. Reads are slower than writes on many hosts, so they only
@@ -155,7 +155,7 @@ def transfers(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="application")
-def rdma_latency(scene: Scene) -> Iterator[Finding]:
+def rdma_latency(scene: CheckContext) -> Iterator[Finding]:
     """No RDMA latency is much above that of other pairs as far apart.
 
     A way that takes longer goes around, or through a queue that never empties: see `netkit check routes pfc`. Pairs
@@ -184,7 +184,7 @@ def rdma_latency(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="application")
-def shares(scene: Scene) -> Iterator[Finding]:
+def shares(scene: CheckContext) -> Iterator[Finding]:
     """Under load the lossless class keeps its share of a NIC.
 
     Streams of different classes to one NIC at one time are compared with the weights of the design. Below a minimum of
@@ -195,7 +195,7 @@ def shares(scene: Scene) -> Iterator[Finding]:
         yield _shared(scene, runs)
 
 
-def _shared(scene: Scene, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
+def _shared(scene: CheckContext, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
     gbps: dict[int, float] = {}
     for _, stream in runs:
         priority = scene.fabric.lossless.dscp_to_priority[stream.dscp or 0]
@@ -215,7 +215,7 @@ def _shared(scene: Scene, runs: Sequence[tuple[Trial, Stream]]) -> Finding:
     return fail(place, text, "netkit check qos for every hop on the way", device=device, **_about(trial))
 
 
-def _weight(scene: Scene, priorities: Mapping[int, float]) -> float:
+def _weight(scene: CheckContext, priorities: Mapping[int, float]) -> float:
     """Return the share of the lossless class by its weight among the classes that are there."""
     profile = scene.fabric.lossless
     weights = {profile.roce.priority: profile.roce.weight, profile.best_effort.priority: profile.best_effort.weight}
@@ -223,7 +223,7 @@ def _weight(scene: Scene, priorities: Mapping[int, float]) -> float:
     return 100 * profile.roce.weight / total if total else 100.0
 
 
-def _of(scene: Scene, tool: str) -> Iterator[Trial]:
+def _of(scene: CheckContext, tool: str) -> Iterator[Trial]:
     yield from (trial for trial in scene.snapshot.trials if trial.tool == tool and not trial.failure)
 
 
@@ -239,7 +239,7 @@ def _measured(fabric: Fabric, trial: Trial) -> Measured | str:
     return Measured(trial, rows[-1], rows[-1].bus_gbytes_s or 0.0, line)
 
 
-def _title(scene: Scene, trial: Trial) -> str:
+def _title(scene: CheckContext, trial: Trial) -> str:
     name = trial.test or trial.tool
     if trial.tool == COLLECTIVE or len(trial.ends) != 2:
         return f"{name} on {trial.nic}" if trial.nic else name

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.host import BgpSession
-from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip, warn
 
 SETTLING_S = 15.0
 """So long after its BGP session came up, routes and BFD may still be on their way: they begin only then, and slowly."""
@@ -18,7 +18,7 @@ SESSION_REMEDY = "see whether the link is up and both ends run what is intended:
     on="switch",
     follows=CABLE_FAULTS,
 )
-def sessions(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def sessions(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every designed BGP session is established, with the AS number it should have.
 
     Without a session the routes over that link are gone: traffic crowds on the links that are left, and a leaf with
@@ -48,7 +48,7 @@ def _judged(port: Port, session: BgpSession | None) -> Finding:
     on="switch",
     follows=["bgp.sessions", *CABLE_FAULTS],
 )
-def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def prefixes(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every established session brings routes.
 
     A session that brings none is up in name only: a policy at one of its ends lets nothing through. Compare both ends
@@ -74,7 +74,7 @@ def prefixes(scene: Scene, seen: Seen) -> Iterator[Finding]:
     on="switch",
     follows=["bgp.sessions", *CABLE_FAULTS],
 )
-def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def bfd(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """BFD watches every established session.
 
     Without it a link that dies silently goes unnoticed until BGP's hold time is over, and collectives hang so long.
@@ -94,7 +94,7 @@ def bfd(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="routing", needs=["sessions"], on="switch", follows=[])
-def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def drained(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No switch asks its neighbours to go around it unless the intent says so.
 
     A graceful shutdown that was left on takes a part of the fabric's capacity away without any alarm. End it with
@@ -114,7 +114,7 @@ def drained(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _fabric_ports(seen: Seen) -> Iterator[Port]:
+def _fabric_ports(seen: DeviceContext) -> Iterator[Port]:
     yield from (port for port in seen.ports.values() if port.role != "host")
 
 
@@ -122,7 +122,7 @@ def _is_young(session: BgpSession) -> bool:
     return session.uptime_s is not None and session.uptime_s < SETTLING_S
 
 
-def _established(seen: Seen) -> Iterator[tuple[Port, BgpSession]]:
+def _established(seen: DeviceContext) -> Iterator[tuple[Port, BgpSession]]:
     found = seen.facts.sessions
     for port in _fabric_ports(seen):
         session = None if isinstance(found, Absent) else found.get(port.name)

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from netkit.facts import COUNTERS, Absent
 from netkit.facts.counter import parts
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, skip, warn
-from netkit.judge.delta import State
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, skip, warn
+from netkit.judge.delta import CounterState
 from netkit.judge.still import still
 
 AGAIN = "look again; should it come back, see who clears counters, and whether a driver or a daemon restarts"
 
 
 @device_check(layer="reach", needs=["counters"], window=True, follows=[])
-def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def resets(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No counter began anew within the window.
 
     Somebody cleared them, a driver or a daemon was loaded again, or the device rebooted. What they counted before is
@@ -37,20 +37,20 @@ def resets(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield skip(port, f"{anew[port]} of its counters run over their end between two looks: others go on")
         elif anew[port]:
             text = f"{anew[port]} of its counters began anew within {seen.window_s:.0f} s"
-            yield warn(port, text, AGAIN, cause=f"counters of {seen.name}", state=State.RESET)
+            yield warn(port, text, AGAIN, cause=f"counters of {seen.name}", state=CounterState.RESET)
         elif port in told:
             yield PASSED
         else:
             yield skip(port, "the device counts nothing there")
 
 
-def _told(seen: Seen) -> set[str]:
+def _told(seen: DeviceContext) -> set[str]:
     """Return the ports of which anything is counted."""
     last = seen.observation.samples[-1].counters
     return {at for name, counts in last.items() if _is_of_port(name) for at in counts}
 
 
-def _anew(seen: Seen) -> Counter[str]:
+def _anew(seen: DeviceContext) -> Counter[str]:
     """Return how many counters of each port began anew; most only rise, and need no second look."""
     first, last = seen.observation.samples[0], seen.observation.samples[-1]
     found = Counter[str]()
@@ -59,12 +59,12 @@ def _anew(seen: Seen) -> Counter[str]:
         if first.boot == last.boot and all(count >= earlier.get(at, 0) for at, count in counts.items()):
             continue
         is_of_port = _is_of_port(name)
-        anew = (at for at, delta in seen.deltas(name).items() if delta.state is State.RESET)
+        anew = (at for at, delta in seen.deltas(name).items() if delta.state is CounterState.RESET)
         found.update(at if is_of_port else parts(at)[0] for at in anew)
     return found
 
 
-def _going_on(seen: Seen) -> Counter[str]:
+def _going_on(seen: DeviceContext) -> Counter[str]:
     """Return how many counters of each port had counted before and are no lower now."""
     first, last = seen.observation.samples[0], seen.observation.samples[-1]
     found = Counter[str]()
@@ -80,7 +80,7 @@ def _is_of_port(name: str) -> bool:
 
 
 @fabric_check(layer="reach", needs=["counters"], window=True, follows=[])
-def stuck(scene: Scene) -> Iterator[Finding]:
+def stuck(scene: CheckContext) -> Iterator[Finding]:
     """Counters count: what one end sends, the other end sees arrive.
 
     A device whose counters stand still hides everything that other checks look for, though its traffic may be well.
@@ -91,7 +91,7 @@ def stuck(scene: Scene) -> Iterator[Finding]:
             yield _counting(one, port, other, other_port)
 
 
-def _counting(seen: Seen, port: str, far: Seen, far_port: str) -> Finding:
+def _counting(seen: DeviceContext, port: str, far: DeviceContext, far_port: str) -> Finding:
     """Judge the counters of one end by what the other end sent and received."""
     ends = (seen.observation.samples, port), (far.observation.samples, far_port)
     match still(seen.deltas, far.deltas, *ends):

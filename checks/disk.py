@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent
 from netkit.facts.device import FileSystem
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip, warn
 
 ROOM_BYTES = 8 << 20
 """A configuration, a copy of it to go back to, and what is logged meanwhile; of a small file system, a part."""
@@ -15,7 +15,7 @@ PART = 0.01
 
 
 @device_check(layer="host", needs=["file_systems"], follows=[])
-def room(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def room(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """There is room on the file systems that a device writes to.
 
     On a full one a configuration is not saved, and a change stops half way or is gone after the next boot; nothing is
@@ -40,7 +40,7 @@ def room(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["file_systems"], follows=[])
-def writable(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def writable(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The file systems that a device writes to are not mounted read-only.
 
     Linux makes a file system read-only once its disk gives errors: what runs goes on, and nothing can be saved or
@@ -58,7 +58,7 @@ def writable(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _told(seen: Seen) -> Mapping[str, FileSystem]:
+def _told(seen: DeviceContext) -> Mapping[str, FileSystem]:
     found = seen.facts.file_systems
     return {} if isinstance(found, Absent) else found
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from netkit.judge import PASSED, Finding, Scene, fabric_check, fail, skip
+from netkit.judge import PASSED, CheckContext, Finding, fabric_check, fail, skip
 
 MOST_SHOWN = 3
 
 
 @fabric_check(layer="qos", follows=[])
-def configuration(scene: Scene) -> Iterator[Finding]:
+def configuration(scene: CheckContext) -> Iterator[Finding]:
     """Every device runs the configuration that the intent renders to.
 
     Somebody changed it by hand, or a deploy is due. `netkit plan` shows the whole difference; `netkit deploy` brings

@@ -7,13 +7,24 @@ from math import ceil
 from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
-from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge import (
+    PASSED,
+    CheckContext,
+    DeviceContext,
+    Finding,
+    Verdict,
+    device_check,
+    fabric_check,
+    fail,
+    skip,
+    warn,
+)
 from netkit.judge.bound import astray, least, most
-from netkit.judge.cnp_path import Loss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
+from netkit.judge.cnp_path import CnpLoss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import congestion, received_at, sent_at
-from netkit.judge.scene import End
+from netkit.judge.scene import CableEnd
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 NOT_MARKED = "packets are lost, and NICs answer losses with CNPs: netkit check load host.repeats; or a counter is wrong"
@@ -34,7 +45,7 @@ LEAST_MARKED = 0.1
     window=True,
     follows=["ecn-cnp.marks", "qos", "load.discards", "links.cabling", "links.flaps", "watchdog"],
 )
-def parity(scene: Scene) -> Iterator[Finding]:
+def parity(scene: CheckContext) -> Iterator[Finding]:
     """Every CNP that a receiver sends arrives at a sender: the sums of a rail agree.
 
     CNPs that never arrive slow nobody down: queues fill until PFC pauses everybody. They are lost where they ride a
@@ -58,11 +69,11 @@ def parity(scene: Scene) -> Iterator[Finding]:
             yield from _judged(scene, rail.number, nics)
 
 
-def _designed(scene: Scene, rail: int) -> int:
+def _designed(scene: CheckContext, rail: int) -> int:
     return sum(nic.rail == rail for host in scene.fabric.hosts for nic in host.nics)
 
 
-def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterator[Finding]:
+def _judged(scene: CheckContext, rail: int, nics: Sequence[tuple[DeviceContext, str]]) -> Iterator[Finding]:
     found = rail_sum(partial(seen.delta, place=name) for seen, name in nics)
     text = found.text(has_ignored=_all_tell(nics, "cnp_ignored"), has_marks=_all_tell(nics, "ecn_received"))
     where, limits, loss = f"rail {rail}", scene.limits, found.loss_percent
@@ -93,7 +104,7 @@ def _judged(scene: Scene, rail: int, nics: Sequence[tuple[Seen, str]]) -> Iterat
         yield say(where, f"senders ignore CNPs: {text}", remedy, cause=ignored_on(rail), touches=touched)
 
 
-def _switches(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> Sequence[str]:
+def _switches(scene: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> Sequence[str]:
     """Return the switches that the CNPs of some NICs pass."""
     leaves = {seen.nics[name].leaf for seen, name in nics}
     return [one.name for one in scene.fabric.switches if one.role != "leaf" or one.name in leaves]
@@ -108,7 +119,7 @@ def _undecided(found: RailSum, text: str, apart: tuple[float, float], limit: flo
     return f"too few CNPs to judge, up to {maybe:.0f} % may be lost: {text}"
 
 
-def _unheeded(scene: Scene, nics: Sequence[tuple[Seen, str]], found: RailSum) -> str:
+def _unheeded(scene: CheckContext, nics: Sequence[tuple[DeviceContext, str]], found: RailSum) -> str:
     """Return what to do about CNPs that are ignored: NICs do so when they are off, or when others arrive as CNPs."""
     number = scene.fabric.lossless.cnp.priority
     told = [seen.delta("priority_rx_packets", place(name, number)) for seen, name in nics]
@@ -117,18 +128,18 @@ def _unheeded(scene: Scene, nics: Sequence[tuple[Seen, str]], found: RailSum) ->
     return "see the reaction point of the NICs: netkit check qos"
 
 
-def _none_marks(scene: Scene) -> bool:
+def _none_marks(scene: CheckContext) -> bool:
     """Whether every switch tells its marks, and has none: what NICs answer then is not congestion."""
     marks = [_marks_at(scene, seen, port) for seen in scene.switches for port in seen.ports]
     is_whole = len(scene.switches) == len(scene.fabric.switches)
     return is_whole and all(delta.is_known and not delta.value for delta in marks)
 
 
-def _all_tell(nics: Sequence[tuple[Seen, str]], counter: str) -> bool:
+def _all_tell(nics: Sequence[tuple[DeviceContext, str]], counter: str) -> bool:
     return all(seen.delta(counter, name).is_known for seen, name in nics)
 
 
-def _skew(nics: Sequence[tuple[Seen, str]]) -> tuple[float, float]:
+def _skew(nics: Sequence[tuple[DeviceContext, str]]) -> tuple[float, float]:
     """Return for how long only some of the NICs counted, and the shortest window of them all."""
     windows = [seen.window for seen, _ in nics]
     return skew_s(windows), min(ended_s - began_s for began_s, ended_s in windows)
@@ -150,7 +161,7 @@ def _located(
     say: Callable[..., Finding],
     rail: str,
     text: str,
-    lost: Sequence[Loss],
+    lost: Sequence[CnpLoss],
     about: Mapping[str, str],
     switches: Sequence[str],
 ) -> Finding:
@@ -170,7 +181,7 @@ def ignored_on(rail: int) -> str:
 
 
 @fabric_check(layer="congestion", needs=["counters"], window=True, follows=["qos", "ecn-cnp.queue"])
-def marks(scene: Scene) -> Iterator[Finding]:
+def marks(scene: CheckContext) -> Iterator[Finding]:
     """What switches mark arrives marked, and is answered.
 
     Marks that no receiver counts were cleared on the way; marks that no receiver answers mean that its notification
@@ -185,7 +196,7 @@ def marks(scene: Scene) -> Iterator[Finding]:
         yield _of_all(scene)
 
 
-def _mute(scene: Scene) -> Iterator[tuple[End, int]]:
+def _mute(scene: CheckContext) -> Iterator[tuple[CableEnd, int]]:
     """Yield the NICs that many marked packets go to and that sent no CNP, with how many those were."""
     for seen in scene.hosts:
         for name, nic in seen.nics.items():
@@ -193,10 +204,10 @@ def _mute(scene: Scene) -> Iterator[tuple[End, int]]:
             marks = _marks_at(scene, leaf, nic.leaf_port).value if leaf is not None else 0
             doubt = skew_s((seen.window, leaf.window)) / max(seen.window_s, 1) if leaf is not None else 0
             if sent.is_known and not sent.value and most(0, marks - astray(marks, doubt)) < LEAST_ANSWERED:
-                yield End(seen.name, name), marks
+                yield CableEnd(seen.name, name), marks
 
 
-def _of_all(scene: Scene) -> Finding:
+def _of_all(scene: CheckContext) -> Finding:
     marked = sum(_marked(scene, seen) for seen in scene.switches)
     received = sum(delta.value for seen in scene.hosts for delta in seen.deltas("ecn_received").values())
     sent = sum(delta.value for seen in scene.hosts for delta in seen.deltas("cnp_sent").values())
@@ -216,18 +227,18 @@ def _of_all(scene: Scene) -> Finding:
     return PASSED
 
 
-def _marked(scene: Scene, seen: Seen) -> int:
+def _marked(scene: CheckContext, seen: DeviceContext) -> int:
     return sum(_marks_at(scene, seen, port).value for port in seen.ports)
 
 
-def _marks_at(scene: Scene, seen: Seen, port: str) -> Delta:
+def _marks_at(scene: CheckContext, seen: DeviceContext, port: str) -> Delta:
     """Return the marks of a port; where queues are counted, of the RoCE queue."""
     of_queue = seen.delta("queue_ecn_marked", place(port, scene.fabric.lossless.roce.priority))
     return of_queue if of_queue.is_known else seen.delta("ecn_marked", port)
 
 
 @device_check(layer="congestion", needs=["counters"], on="switch", window=True, follows=["qos.ecn", "watchdog.storms"])
-def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def unmarked(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Where it is congested, the switch marks.
 
     A RoCE queue that holds more than where every packet is to be marked, or a switch that pauses its neighbours though
@@ -255,7 +266,7 @@ def unmarked(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield PASSED
 
 
-def _is_silent(scene: Scene, seen: Seen, port: Port) -> bool:
+def _is_silent(scene: CheckContext, seen: DeviceContext, port: Port) -> bool:
     """Whether a queue is full, moves, and marks nothing."""
     queue = place(port.name, scene.fabric.lossless.roce.priority)
     marks, moved = _marks_at(scene, seen, port.name), seen.delta("queue_tx_packets", queue)
@@ -266,7 +277,7 @@ def _is_silent(scene: Scene, seen: Seen, port: Port) -> bool:
     return is_full and marks.is_known and not marks.value and not is_still
 
 
-def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
+def _pauses_unmarked(scene: CheckContext, seen: DeviceContext) -> bool:
     """Whether a switch is where pauses begin, and has not marked a packet on any port."""
     number = scene.fabric.lossless.roce.priority
     marks = [_marks_at(scene, seen, port) for port in seen.ports]
@@ -280,7 +291,7 @@ def _pauses_unmarked(scene: Scene, seen: Seen) -> bool:
 
 
 @fabric_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
-def queue(scene: Scene) -> Iterator[Finding]:
+def queue(scene: CheckContext) -> Iterator[Finding]:
     """CNPs stay in their own queue from hop to hop.
 
     A hop that gives them another DSCP, or maps theirs to another queue, lets them wait behind what causes the
@@ -297,7 +308,7 @@ def queue(scene: Scene) -> Iterator[Finding]:
         yield skip("", "on no cable so many CNPs were counted that their way can be judged")
 
 
-def _strayed(scene: Scene, one: Stray) -> Finding:
+def _strayed(scene: CheckContext, one: Stray) -> Finding:
     """Return who is to blame: the receiver, unless it is known to map CNPs as intended."""
     explained = _explained(scene, one)
     if one.others:
@@ -318,7 +329,7 @@ def _strayed(scene: Scene, one: Stray) -> Finding:
     return fail(end.port, text, remedy, device=end.device, explains=explained)
 
 
-def _explained(scene: Scene, one: Stray) -> Iterator[str]:
+def _explained(scene: CheckContext, one: Stray) -> Iterator[str]:
     """Yield what becomes of CNPs beyond the port: NICs ignore them, or they are lost in a queue that is full.
 
     A NIC that counts fewer than its leaf delivers in their own queue loses them by itself.

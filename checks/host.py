@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from netkit.design.traffic import LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.host import HostFacts, NicFacts
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
 from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
@@ -30,7 +30,7 @@ RDMA_HEADERS = 96
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def sysctls(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def sysctls(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The kernel answers ARP on the NIC that has the address, and lets answers come back by any NIC of the rails.
 
     Otherwise the wrong NIC answers for a rail, or strict reverse path filtering drops what arrives. `netkit deploy`
@@ -63,7 +63,7 @@ def _effective(host: HostFacts, name: str, key: str) -> int | None:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def acs(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def acs(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No PCI bridge between GPUs and NICs sends their traffic to the root complex first (ACS).
 
     With ACS on, GPUDirect takes the long way through the CPU: a third of the bandwidth, and pauses to the leaf. Turn it
@@ -84,7 +84,7 @@ def acs(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def pcie(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def pcie(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every NIC has all of its PCIe lanes at full speed, large reads, and relaxed ordering.
 
     A slot that trained at half its width halves the rail; the NIC then holds up its leaf with pauses. Reseat the card.
@@ -111,7 +111,7 @@ def _link(name: str, nic: NicFacts) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=["links.mtu", "links.up", "routes.addresses"])
-def rdma(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def rdma(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """RDMA uses the largest packets that fit the MTU, and the RoCEv2 address has one index on all NICs of a host.
 
     A smaller RDMA MTU costs bandwidth; an index that differs sends a job's traffic as RoCEv1, which switches drop. See
@@ -143,7 +143,7 @@ def _usual(values: list[int | None]) -> int | None:
 
 
 @device_check(layer="host", needs=["host", "nics"], on="host", follows=[])
-def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def affinity(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every GPU shares a PCIe switch with the NIC of its rail, and every NIC serves as many GPUs as the others.
 
     A GPU that reaches its NIC over the CPU's interconnect slows all collectives of its rail. Move the card, or mend the
@@ -167,7 +167,7 @@ def affinity(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def firmware_settings(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """What is set in the firmware of a NIC is also in force, and what it keeps for CNPs is what the intent says.
 
     Settings take effect when the NIC is reset: until then it behaves as before, and differs after the next reboot.
@@ -194,7 +194,7 @@ def firmware_settings(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="host", needs=["nics"], on="host", follows=[])
-def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def adaptive_routing(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """A NIC asks for adaptive routing of all its packets where its leaf routes so.
 
     Otherwise its flows stay on one path each, beside those that spread: its rail is slow while spines have room. The
@@ -218,7 +218,7 @@ def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["load", "links", "optics.fec", "qos", "watchdog", "pfc", "routes", "bgp", "ecn-cnp.unmarked"],
 )
-def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def repeats(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """RDMA gives up on nothing, and hardly sends anything twice.
 
     A queue pair that gave up has ended a job. Packets that were asked for again, and answers that never came, mean that
@@ -248,12 +248,12 @@ def repeats(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _has_lossy_switch(scene: Scene) -> bool:
+def _has_lossy_switch(scene: CheckContext) -> bool:
     return any(PLATFORMS[switch.platform].lacks("pfc") for switch in scene.fabric.switches)
 
 
 @device_check(layer="qos", needs=["host", "nics"], on="host", follows=[])
-def nccl(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def nccl(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """What NCCL's file sets for all jobs fits the fabric: the class of their packets, and the index of their address.
 
     NCCL and NVSHMEM mark some packets themselves, whatever the NIC is set to: with another traffic class they ride
@@ -275,7 +275,7 @@ def nccl(scene: Scene, seen: Seen) -> Iterator[Finding]:
     yield from _indexes(seen, (found.nccl or {}).get("NCCL_IB_GID_INDEX", ""))
 
 
-def _indexes(seen: Seen, index: str) -> Iterator[Finding]:
+def _indexes(seen: DeviceContext, index: str) -> Iterator[Finding]:
     """Yield a finding for each NIC whose RoCEv2 address does not have the index that jobs are told."""
     for name, nic in _cards(seen):
         if index and nic.roce_gid_index is not None and str(nic.roce_gid_index) != index:
@@ -296,7 +296,7 @@ def _forgotten(profile: LosslessProfile, nic: NicFacts) -> Iterator[str]:
 
 
 @fabric_check(layer="host", needs=["host"], follows=[])
-def uniform(scene: Scene) -> Iterator[Finding]:
+def uniform(scene: CheckContext) -> Iterator[Finding]:
     """All hosts run the same kernel, drivers and NCCL settings.
 
     One host that differs is the one that hangs a collective. Bring it to what the others run.
@@ -323,7 +323,7 @@ def _alike(what: str, values: Mapping[str, str]) -> Iterator[Finding]:
             yield PASSED
 
 
-def _cards(seen: Seen) -> Iterator[tuple[str, NicFacts]]:
+def _cards(seen: DeviceContext) -> Iterator[tuple[str, NicFacts]]:
     found = seen.facts.nics
     if not isinstance(found, Absent):
         yield from ((name, found[name]) for name in seen.nics if name in found)

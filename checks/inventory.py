@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.host import NicFacts
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
-from netkit.judge.approved import Part, approved_of, unapproved
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
+from netkit.judge.approved import FirmwarePart, approved_of, unapproved
 
 Read = Callable[[NicFacts], str]
 UPDATE = "update it to approved firmware with the host drained, or approve this one under firmware in the intent"
 
 
 @device_check(layer="host", needs=["system"], on="switch", follows=[])
-def version(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def version(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every switch runs the NOS release that the intent names.
 
     Configurations are rendered for that release; another one may refuse parts of it, or understand them differently.
@@ -38,7 +38,7 @@ def _is_release(found: str, wanted: str) -> bool:
 
 
 @fabric_check(layer="host", needs=["nics"], follows=[])
-def nics(scene: Scene) -> Iterator[Finding]:
+def nics(scene: CheckContext) -> Iterator[Finding]:
     """NICs of one kind run the same firmware and driver everywhere.
 
     One that differs behaves differently under congestion: defaults of DSCP, CNP and ECN change between releases. Bring
@@ -52,7 +52,7 @@ def nics(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="host", needs=["nics"], follows=[])
-def firmware(scene: Scene) -> Iterator[Finding]:
+def firmware(scene: CheckContext) -> Iterator[Finding]:
     """Every NIC runs firmware that the intent approves for its kind.
 
     The list is `firmware.nics` of the intent: PSID or part number, and the versions that were qualified. What is not on
@@ -60,11 +60,11 @@ def firmware(scene: Scene) -> Iterator[Finding]:
     version to the list.
     """
     if scene.fabric.nic_firmware:
-        parts = (Part(host, name, _names(nic), nic.firmware) for host, name, nic in _cards(scene))
+        parts = (FirmwarePart(host, name, _names(nic), nic.firmware) for host, name, nic in _cards(scene))
         yield from unapproved("NIC", parts, scene.fabric.nic_firmware, UPDATE)
 
 
-def _cards(scene: Scene) -> Iterator[tuple[str, str, NicFacts]]:
+def _cards(scene: CheckContext) -> Iterator[tuple[str, str, NicFacts]]:
     for seen in scene.hosts:
         if not isinstance(seen.facts.nics, Absent):
             yield from ((seen.name, name, nic) for name, nic in seen.facts.nics.items())

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from netkit.design import Host, Switch
 from netkit.facts import Absent
 from netkit.facts.device import Interface, Neighbor
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
 from netkit.judge.outage import is_by_switch, last_outage
-from netkit.judge.scene import End
+from netkit.judge.scene import CableEnd
 
 SPEED_TOLERANCE = 0.01
 LONGEST_OUTAGE_S = 300.0
@@ -18,7 +18,7 @@ FECS = frozenset({"rs", "fc", "none"})
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["optics.flags", "optics.light", "links.cabling"])
-def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def up(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every designed port is up.
 
     A port that is down takes a rail from a host, or a path from a leaf. See whether both ends are enabled and powered,
@@ -44,12 +44,12 @@ def up(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _carrier(scene: Scene, seen: Seen, port: str) -> str:
+def _carrier(scene: CheckContext, seen: DeviceContext, port: str) -> str:
     """Return one name for a cable having no carrier, which is what a link that flaps may be seen without."""
     return f"{scene.cable(seen.name, port)}: no carrier"
 
 
-def _gone(scene: Scene, seen: Seen, port: str) -> str:
+def _gone(scene: CheckContext, seen: DeviceContext, port: str) -> str:
     """Return the host at the other end if it was not reached and no leaf sees any of its links up; else nothing."""
     end = scene.far(seen.name, port)
     host = scene.devices.get(end.device) if end else None
@@ -61,7 +61,7 @@ def _gone(scene: Scene, seen: Seen, port: str) -> str:
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["links.cabling"])
-def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def speed(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every port that is up runs at the speed it is designed for.
 
     A port that came up slower holds up its whole rail. See the module, the lanes and the breakout of both ends.
@@ -77,7 +77,7 @@ def speed(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="link", needs=["interfaces"], follows=[])
-def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def mtu(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every port has the MTU it is designed with.
 
     A smaller one at one end loses the large packets only: pings pass, and collectives hang. `netkit plan` shows who
@@ -97,7 +97,7 @@ def mtu(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @fabric_check(layer="link", needs=["interfaces"], follows=[])
-def fec(scene: Scene) -> Iterator[Finding]:
+def fec(scene: CheckContext) -> Iterator[Finding]:
     """Both ends of a link that is up use the same FEC.
 
     Ends that differ usually do not come up; where they do, bit errors of one direction go unrepaired. Let both ends
@@ -125,7 +125,7 @@ def fec(scene: Scene) -> Iterator[Finding]:
     window=True,
     follows=["optics.flags", "optics.light", "optics.fec", "links.cabling", "links.up"],
 )
-def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def flaps(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No link went down within the window.
 
     Each time a link goes down, BGP and every RDMA transfer over it start anew. See the optics of both ends and reseat
@@ -146,7 +146,7 @@ def flaps(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="link", needs=["interfaces"], follows=["links.flaps"])
-def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def link_up_time(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Links come up quickly.
 
     A module whose equalizer does not settle takes tens of seconds, and often fails before long. Reseat it; when it is
@@ -165,16 +165,16 @@ def link_up_time(scene: Scene, seen: Seen) -> Iterator[Finding]:
         elif (end := scene.far(seen.name, port)) is None or port not in seen.ports or seen.ports[port].role == "host":
             yield skip(port, "the device does not tell how long the link took")
         elif seen.ports[port].role == "up" or not _tells_ports(scene, end.device):
-            yield _outage(scene, End(seen.name, port), end)
+            yield _outage(scene, CableEnd(seen.name, port), end)
 
 
-def _tells_ports(scene: Scene, device: str) -> bool:
+def _tells_ports(scene: CheckContext, device: str) -> bool:
     """Whether a device tells of its ports: then a cable between switches is judged at its lower end, and only there."""
     seen = scene.devices.get(device)
     return seen is not None and not isinstance(seen.facts.interfaces, Absent)
 
 
-def _outage(scene: Scene, near: End, far: End) -> Finding:
+def _outage(scene: CheckContext, near: CableEnd, far: CableEnd) -> Finding:
     last = last_outage(scene, near)
     if last is None:
         return skip(near.port, "neither end tells when the link was gone")
@@ -193,7 +193,7 @@ def _outage(scene: Scene, near: End, far: End) -> Finding:
 
 
 @fabric_check(layer="physical", needs=["neighbors"], follows=[])
-def cabling(scene: Scene) -> Iterator[Finding]:
+def cabling(scene: CheckContext) -> Iterator[Finding]:
     """Every cable is plugged in where the plan says, by LLDP.
 
     A finding names the cable, where it is plugged in and where it belongs: `netkit design --cabling` lists them all.
@@ -201,7 +201,7 @@ def cabling(scene: Scene) -> Iterator[Finding]:
     """
     owners = _owners(scene)
     heard = {
-        End(seen.name, port): [_end(scene, one, owners) for one in neighbors]
+        CableEnd(seen.name, port): [_end(scene, one, owners) for one in neighbors]
         for seen in scene.devices.values()
         if not isinstance(seen.facts.neighbors, Absent)
         for port, neighbors in seen.facts.neighbors.items()
@@ -214,8 +214,10 @@ def cabling(scene: Scene) -> Iterator[Finding]:
             yield skip("", f"no neighbours: {seen.facts.neighbors.reason}", device=seen.name)
 
 
-def _plugged(scene: Scene, seen: Seen, port: str, heard: Mapping[End, Sequence[End]]) -> Finding:
-    wanted, here = scene.far(seen.name, port), End(seen.name, port)
+def _plugged(
+    scene: CheckContext, seen: DeviceContext, port: str, heard: Mapping[CableEnd, Sequence[CableEnd]]
+) -> Finding:
+    wanted, here = scene.far(seen.name, port), CableEnd(seen.name, port)
     neighbors = heard.get(here, ())
     if wanted is None or not neighbors:
         return skip(port, "nobody announces itself there", device=seen.name)
@@ -237,7 +239,9 @@ def _plugged(scene: Scene, seen: Seen, port: str, heard: Mapping[End, Sequence[E
     return fail(port, text, remedy, device=seen.name, cause=f"plugs of {' and '.join(cables)}")
 
 
-def _known(scene: Scene, here: End, told: End, heard: Mapping[End, Sequence[End]]) -> End:
+def _known(
+    scene: CheckContext, here: CableEnd, told: CableEnd, heard: Mapping[CableEnd, Sequence[CableEnd]]
+) -> CableEnd:
     """Return a neighbour by the name its port has in the design: where it uses another, the port that hears this one.
 
     Some NOSes announce a name of their own, which only the device itself can translate.
@@ -247,20 +251,20 @@ def _known(scene: Scene, here: End, told: End, heard: Mapping[End, Sequence[End]
     return next((end for end, others in heard.items() if end.device == told.device and here in others), told)
 
 
-def _owners(scene: Scene) -> Mapping[str, End]:
+def _owners(scene: CheckContext) -> Mapping[str, CableEnd]:
     """Return the NIC that each MAC address belongs to, by design and by what hosts tell."""
-    owners: dict[str, End] = {}
+    owners: dict[str, CableEnd] = {}
     for host in scene.fabric.hosts:
-        owners.update((nic.mac.lower(), End(host.name, nic.interface)) for nic in host.nics if nic.mac)
+        owners.update((nic.mac.lower(), CableEnd(host.name, nic.interface)) for nic in host.nics if nic.mac)
     for seen in scene.devices.values():
         if isinstance(seen.facts.interfaces, Absent) or not isinstance(seen.device, Host):
             continue
         found = seen.facts.interfaces
-        owners.update((state.mac.lower(), End(seen.name, name)) for name, state in found.items() if state.mac)
+        owners.update((state.mac.lower(), CableEnd(seen.name, name)) for name, state in found.items() if state.mac)
     return owners
 
 
-def _end(scene: Scene, neighbor: Neighbor, owners: Mapping[str, End]) -> End:
+def _end(scene: CheckContext, neighbor: Neighbor, owners: Mapping[str, CableEnd]) -> CableEnd:
     """Return who a neighbour is: a NIC by its MAC address, anybody else by system name and port."""
     owner = owners.get(neighbor.port.lower())
     if owner is not None:
@@ -271,10 +275,10 @@ def _end(scene: Scene, neighbor: Neighbor, owners: Mapping[str, End]) -> End:
     names |= {nic.interface: nic.interface for nic in known.nics} if isinstance(known, Host) else {}
     names = _aliases(scene, system) | names
     port = next((names[name] for name in (neighbor.port, neighbor.description) if name in names), neighbor.port)
-    return End(system, port)
+    return CableEnd(system, port)
 
 
-def _aliases(scene: Scene, system: str) -> dict[str, str]:
+def _aliases(scene: CheckContext, system: str) -> dict[str, str]:
     """Return what a device calls its ports when it announces them, where that is not what the design calls them."""
     seen = scene.devices.get(system)
     found = {} if seen is None or isinstance(seen.facts.interfaces, Absent) else seen.facts.interfaces
@@ -282,7 +286,7 @@ def _aliases(scene: Scene, system: str) -> dict[str, str]:
 
 
 @device_check(layer="physical", needs=["nics", "neighbors"], on="host", follows=["links.cabling"])
-def rails(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def rails(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every NIC is in its PCI slot and cabled to the leaf of its rail.
 
     A NIC in another slot, or cabled to another rail's leaf, works, and slows every collective down: traffic of its GPU
@@ -311,22 +315,22 @@ def rails(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _ends(scene: Scene, seen: Seen) -> Iterator[tuple[str, str]]:
+def _ends(scene: CheckContext, seen: DeviceContext) -> Iterator[tuple[str, str]]:
     """Yield the designed ports or NICs of a device, and what is at their other end."""
     for name in (*seen.ports, *seen.nics):
         yield name, str(scene.far(seen.name, name) or "nothing")
 
 
-def _interface(seen: Seen, port: str) -> Interface | None:
+def _interface(seen: DeviceContext, port: str) -> Interface | None:
     found = seen.facts.interfaces
     return None if isinstance(found, Absent) else found.get(port)
 
 
-def _mtu(seen: Seen, port: str) -> int:
+def _mtu(seen: DeviceContext, port: str) -> int:
     return seen.ports[port].profile.mtu_bytes if port in seen.ports else seen.device.mtu_bytes
 
 
-def _designed_speeds(scene: Scene, seen: Seen) -> Iterator[tuple[str, str, Interface, int]]:
+def _designed_speeds(scene: CheckContext, seen: DeviceContext) -> Iterator[tuple[str, str, Interface, int]]:
     """Yield each port that is up, its other end, its state, and the speed of its cable by design."""
     for port, far in _ends(scene, seen):
         state = _interface(seen, port)

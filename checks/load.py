@@ -6,7 +6,7 @@ from statistics import mean
 from netkit.design import Port, Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip, warn
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip, warn
 from netkit.judge.bound import least_rate
 from netkit.platforms import PLATFORMS
 
@@ -21,7 +21,7 @@ LOST = "see whether PFC is on at both ends and the headroom fits the cable: netk
     window=True,
     follows=["qos", "pfc.priority", "watchdog", "links.flaps", "links.up", "pfc.storms"],
 )
-def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def lossless(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The lossless class loses no packet.
 
     One lost packet makes RDMA send much of a message again. On the way in it is lost for want of headroom: PFC is off
@@ -51,7 +51,7 @@ def lossless(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["qos", "host.pcie", "host.acs", "watchdog", "links.flaps", "links.cabling"],
 )
-def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def discards(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """A NIC throws nothing away, of whatever class: those without PFC, which `load.lossless` does not judge, too.
 
     On the way in the host is too slow: rings that are too short, PCIe, or cores that are busy; see `netkit check
@@ -72,7 +72,7 @@ def discards(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _lossless_drops(scene: Scene, seen: Seen, nic: str) -> int:
+def _lossless_drops(scene: CheckContext, seen: DeviceContext, nic: str) -> int:
     """Return what the lossless class lost, which another check judges."""
     places = (place(nic, priority) for priority in scene.fabric.lossless.lossless_priorities)
     counted = (seen.delta("buffer_drops", at) for at in places)
@@ -94,7 +94,7 @@ def _lossless_drops(scene: Scene, seen: Seen, nic: str) -> int:
         "links.flaps",
     ],
 )
-def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def errors(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No packets arrive damaged.
 
     A damaged packet is a lost one. See the optics of both ends: `netkit check optics`.
@@ -117,7 +117,7 @@ def errors(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["links.up", "links.flaps", "bgp", "routes.paths", "load.adaptive-routing", "links.speed"],
 )
-def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def balance(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The uplinks of a switch carry alike, and so do its parallel links to one neighbour, those down to a leaf, too.
 
     A few large flows that hash onto one link congest it while its neighbours idle. Adaptive routing, or more queue
@@ -133,7 +133,7 @@ def balance(scene: Scene, seen: Seen) -> Iterator[Finding]:
         yield from _shared(scene, seen, words, ports)
 
 
-def _shared(scene: Scene, seen: Seen, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
+def _shared(scene: CheckContext, seen: DeviceContext, words: str, ports: Sequence[Port]) -> Iterator[Finding]:
     """Judge how links that lead the same way share what goes there."""
     rates = {port.name: seen.delta("tx_bytes", port.name) for port in ports}
     known = {name: delta.per_s * 8 / 1e9 for name, delta in rates.items() if delta.is_known}
@@ -156,7 +156,7 @@ def _shared(scene: Scene, seen: Seen, words: str, ports: Sequence[Port]) -> Iter
             yield PASSED
 
 
-def _is_used(scene: Scene, seen: Seen, port: Port) -> bool:
+def _is_used(scene: CheckContext, seen: DeviceContext, port: Port) -> bool:
     """Whether a port is up and traffic is not asked to go around it: by design, or by what either end says."""
     states, near, far = seen.facts.interfaces, seen.device, scene.devices.get(port.peer)
     state = None if isinstance(states, Absent) else states.get(port.name)
@@ -169,14 +169,14 @@ def _is_used(scene: Scene, seen: Seen, port: Port) -> bool:
     return not (is_down or is_meant or _drains(seen, port.name) or (far and _drains(far, port.peer_port)))
 
 
-def _drains(seen: Seen, port: str) -> bool:
+def _drains(seen: DeviceContext, port: str) -> bool:
     sessions = seen.facts.sessions
     session = None if isinstance(sessions, Absent) else sessions.get(port)
     return session is not None and session.is_draining is True
 
 
 @device_check(layer="qos", needs=["adaptive_routing"], on="switch", follows=[])
-def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def adaptive_routing(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Adaptive routing works on all ports to other switches, or on none, as the intent says.
 
     Half on, it moves flows around congestion onto paths that do not, and packets arrive out of order for nothing.
@@ -198,7 +198,7 @@ def adaptive_routing(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _has_lossless(scene: Scene, seen: Seen, port: str) -> bool:
+def _has_lossless(scene: CheckContext, seen: DeviceContext, port: str) -> bool:
     """Whether the switch at a cable has a lossless class; a plain Linux switch has none, and drops when it is full."""
     far = scene.far(seen.name, port)
     ends = (seen.device, scene.fabric.device(far.device) if far else None)

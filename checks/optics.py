@@ -8,12 +8,23 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module
-from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
-from netkit.judge.approved import Part, approved_of, unapproved
+from netkit.judge import (
+    PASSED,
+    CheckContext,
+    DeviceContext,
+    Finding,
+    Verdict,
+    device_check,
+    fabric_check,
+    fail,
+    skip,
+    warn,
+)
+from netkit.judge.approved import FirmwarePart, approved_of, unapproved
 from netkit.judge.fade import Readings, faded
 from netkit.judge.light import DARK_DBM, is_weak, limits_of, losses, sends_less
-from netkit.judge.reading import Reading, judged
-from netkit.judge.scene import End
+from netkit.judge.reading import ModuleReading, judged
+from netkit.judge.scene import CableEnd
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
 CURRENT = "as its current says where that is high"
@@ -30,7 +41,7 @@ MANY, USUAL_SHARE = 8, 0.8
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags"])
-def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def light(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every lane receives and sends light within the limits of its module.
 
     Beyond the alarm limit errors are certain; near the warning limit they come with the next warm day. Weak received
@@ -48,7 +59,7 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
                         scene,
                         seen,
                         port,
-                        Reading(
+                        ModuleReading(
                             f"lane {number}, light {'received' if name == 'rx_dbm' else 'sent'}",
                             value,
                             limits_of(module, name, _media(seen, port)),
@@ -57,7 +68,7 @@ def light(scene: Scene, seen: Seen) -> Iterator[Finding]:
                     )
 
 
-def _light(scene: Scene, seen: Seen, port: str, reading: Reading) -> Finding:
+def _light(scene: CheckContext, seen: DeviceContext, port: str, reading: ModuleReading) -> Finding:
     """Judge the light of a lane. What a weak laser sends arrives weak: nothing needs to be cleaned for that."""
     margin, far = scene.limits.light_margin_db, scene.far(seen.name, port)
     if reading.name.endswith("sent"):
@@ -71,7 +82,7 @@ def _light(scene: Scene, seen: Seen, port: str, reading: Reading) -> Finding:
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light"])
-def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def lanes(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The lanes of a module receive alike.
 
     One lane that receives much less than its neighbours has dirt on its fibre, or the connector is not seated well:
@@ -93,7 +104,7 @@ def lanes(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="physical", needs=["modules"], follows=["optics.light"])
-def flags(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def flags(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No module says that a lane cannot send, or receives nothing.
 
     A module that reports a fault of its transmitter is broken or breaks: swap it. Where it measures light, what it
@@ -123,7 +134,7 @@ def _flagged(lane: Lane) -> bool:
 
 
 @device_check(layer="physical", needs=["modules"], follows=[])
-def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def heat(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every module's temperature, voltage and laser current are within its limits.
 
     A hot module errs, and lives less long: see the fans, the blanking plates and the ducts around it. A high current
@@ -139,25 +150,25 @@ def heat(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield judged(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
 
 
-def _module_of(seen: Seen, port: str, module: Module) -> str:
+def _module_of(seen: DeviceContext, port: str, module: Module) -> str:
     """Return one name for a module: several ports of a switch may share it."""
     name = module.serial or (f"in cage {seen.ports[port].cage}" if port in seen.ports else f"in {port}")
     return f"module {name} of {seen.name}"
 
 
-def _readings(module: Module, own: Limits) -> Iterator[Reading]:
+def _readings(module: Module, own: Limits) -> Iterator[ModuleReading]:
     if module.temperature_c is not None:
-        yield Reading("temperature", module.temperature_c, module.limits.get("temperature_c", own), "°C")
+        yield ModuleReading("temperature", module.temperature_c, module.limits.get("temperature_c", own), "°C")
     if module.voltage_v is not None and "voltage_v" in module.limits:
-        yield Reading("voltage", module.voltage_v, module.limits["voltage_v"], "V")
+        yield ModuleReading("voltage", module.voltage_v, module.limits["voltage_v"], "V")
     if "bias_ma" in module.limits:
         for number, lane in sorted(module.lanes.items()):
             if lane.bias_ma is not None:
-                yield Reading(f"lane {number}, laser current", lane.bias_ma, module.limits["bias_ma"], "mA")
+                yield ModuleReading(f"lane {number}, laser current", lane.bias_ma, module.limits["bias_ma"], "mA")
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes"])
-def loss(scene: Scene) -> Iterator[Finding]:
+def loss(scene: CheckContext) -> Iterator[Finding]:
     """Cables of a kind lose alike: what is sent at one end arrives at the other.
 
     Modules measure light to about 3 dB only, so that a single cable says little; one that loses much more than all
@@ -184,7 +195,7 @@ def loss(scene: Scene) -> Iterator[Finding]:
 @device_check(
     layer="physical", needs=["modules"], follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss"]
 )
-def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def trend(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No lane receives much less light than in earlier runs, nor less and less from run to run.
 
     Light that fades ends in an outage that can still be planned: clean the connectors where it is lost on the way, have
@@ -196,10 +207,10 @@ def trend(scene: Scene, seen: Seen) -> Iterator[Finding]:
                 continue
             told = scene.history.readings(seen.name, place(port, number), "rx_dbm")
             earlier = [(at_s, value) for at_s, value in told if value > DARK_DBM]
-            yield _trend(End(seen.name, port), number, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
+            yield _trend(CableEnd(seen.name, port), number, (*earlier, (scene.snapshot.taken_s, lane.rx_dbm)), scene)
 
 
-def _trend(end: End, number: int, readings: Readings, scene: Scene) -> Finding:
+def _trend(end: CableEnd, number: int, readings: Readings, scene: CheckContext) -> Finding:
     """Judge the readings of a lane, the last of which is what it receives now."""
     port, now_dbm = end.port, readings[-1][1]
     limit_db = scene.limits.light_trend_db
@@ -221,7 +232,7 @@ def _trend(end: End, number: int, readings: Readings, scene: Scene) -> Finding:
     return PASSED
 
 
-def _whose(scene: Scene, end: End) -> tuple[str, str]:
+def _whose(scene: CheckContext, end: CableEnd) -> tuple[str, str]:
     """Return whether the other end sends less or the way from there loses more, where that is known, and the remedy."""
     far = scene.far(end.device, end.port)
     fall_db = None if far is None else sends_less(scene, far)
@@ -233,7 +244,7 @@ def _whose(scene: Scene, end: End) -> tuple[str, str]:
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def parts(scene: Scene) -> Iterator[Finding]:
+def parts(scene: CheckContext) -> Iterator[Finding]:
     """Modules of one part number run one firmware, and no serial number is there twice.
 
     Modules with other firmware come up differently and err differently, and are the first to look at when links flap.
@@ -252,7 +263,7 @@ def parts(scene: Scene) -> Iterator[Finding]:
     }
     places = _places(found)
     for seen, port, module in found:
-        others = _copies(scene, End(seen.name, port), places.get((module.part, module.serial), {}))
+        others = _copies(scene, CableEnd(seen.name, port), places.get((module.part, module.serial), {}))
         if others:
             text = f"serial number {module.serial} is there twice: also in {', '.join(map(str, others[:3]))}"
             remedy = "see which of them is a copy, or tells old data: reseat both"
@@ -270,7 +281,7 @@ def parts(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def firmware(scene: Scene) -> Iterator[Finding]:
+def firmware(scene: CheckContext) -> Iterator[Finding]:
     """Every module and cable runs firmware that the intent approves for its part number.
 
     The list is `firmware.modules` of the intent. Firmware that was not qualified may bring links up late, or err more
@@ -279,7 +290,7 @@ def firmware(scene: Scene) -> Iterator[Finding]:
     """
     if scene.fabric.module_firmware:
         parts = (
-            Part(seen.name, port, (module.part,) if module.part else (), module.firmware)
+            FirmwarePart(seen.name, port, (module.part,) if module.part else (), module.firmware)
             for seen in scene.devices.values()
             for port, module in _modules(seen)
             if module.kind != "copper"
@@ -288,7 +299,7 @@ def firmware(scene: Scene) -> Iterator[Finding]:
 
 
 @fabric_check(layer="physical", needs=["modules"], follows=[])
-def kinds(scene: Scene) -> Iterator[Finding]:
+def kinds(scene: CheckContext) -> Iterator[Finding]:
     """Cables of one kind end in modules of one part number.
 
     A few of another part number among many are spares that somebody put in: they start, err and age in their own way,
@@ -298,13 +309,13 @@ def kinds(scene: Scene) -> Iterator[Finding]:
     media = {
         end: link.cable.media
         for link in scene.fabric.links()
-        for end in (End(link.device, link.port), End(link.peer, link.peer_port))
+        for end in (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port))
     }
-    groups: dict[tuple[bool, str], list[tuple[Seen, str, str]]] = {}
+    groups: dict[tuple[bool, str], list[tuple[DeviceContext, str, str]]] = {}
     for seen in scene.devices.values():
         for port, module in _modules(seen):
             if module.part and module.kind != "copper":
-                key = isinstance(seen.device, Switch), media.get(End(seen.name, port), "")
+                key = isinstance(seen.device, Switch), media.get(CableEnd(seen.name, port), "")
                 groups.setdefault(key, []).append((seen, port, module.part))
     for (_, kind), group in groups.items():
         usual, count = Counter(part for *_, part in group).most_common(1)[0]
@@ -317,17 +328,19 @@ def kinds(scene: Scene) -> Iterator[Finding]:
                 yield PASSED
 
 
-def _places(found: Sequence[tuple[Seen, str, Module]]) -> Mapping[tuple[str, str], Mapping[End, tuple[str, str]]]:
+def _places(
+    found: Sequence[tuple[DeviceContext, str, Module]],
+) -> Mapping[tuple[str, str], Mapping[CableEnd, tuple[str, str]]]:
     """Return where each serial number is: the ports, and the cage of each; all NICs of a host count as one cage."""
-    places: dict[tuple[str, str], dict[End, tuple[str, str]]] = {}
+    places: dict[tuple[str, str], dict[CableEnd, tuple[str, str]]] = {}
     for seen, port, module in found:
         if module.serial:
             cage = str(seen.ports[port].cage) if port in seen.ports else ""
-            places.setdefault((module.part, module.serial), {})[End(seen.name, port)] = seen.name, cage
+            places.setdefault((module.part, module.serial), {})[CableEnd(seen.name, port)] = seen.name, cage
     return places
 
 
-def _copies(scene: Scene, end: End, places: Mapping[End, tuple[str, str]]) -> Sequence[End]:
+def _copies(scene: CheckContext, end: CableEnd, places: Mapping[CableEnd, tuple[str, str]]) -> Sequence[CableEnd]:
     """Return where else a serial number is; ports of one cage share a module, and all ends of a cable may be one."""
     cages = {places[end]} if end in places else set()
     for _ in range(2):  # a cable that is split has more than one far end
@@ -341,7 +354,7 @@ def _copies(scene: Scene, end: End, places: Mapping[End, tuple[str, str]]) -> Se
     needs=["lines"],
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend"],
 )
-def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def bits(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The bit error rate before FEC leaves FEC room to repair.
 
     FEC repairs up to 2.4e-4; a link that comes near loses packets in bursts, and RDMA pays for each. Effective errors
@@ -368,7 +381,7 @@ def bits(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _wrong_bits_rate(seen: Seen, name: str) -> float | None:
+def _wrong_bits_rate(seen: DeviceContext, name: str) -> float | None:
     """Return the part of the bits within the window that was wrong; None where they are not counted."""
     wrong, received = seen.delta("corrected_bits", name), seen.delta("received_bits", name)
     return wrong.value / received.value if wrong.is_known and received.is_known and received.value else None
@@ -380,7 +393,7 @@ def _wrong_bits_rate(seen: Seen, name: str) -> float | None:
     window=True,
     follows=["optics.flags", "optics.light", "optics.lanes", "optics.loss", "optics.trend", "optics.bits"],
 )
-def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def fec(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """FEC repairs everything, and with room to spare.
 
     A codeword of RS(544,514) survives 15 wrong symbols. One beyond repair is a lost packet; many wrong symbols in one
@@ -403,7 +416,7 @@ def fec(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield PASSED
 
 
-def _modules(seen: Seen) -> Iterator[tuple[str, Module]]:
+def _modules(seen: DeviceContext) -> Iterator[tuple[str, Module]]:
     """Yield the modules in ports and NICs that are in use."""
     found = seen.facts.modules
     if isinstance(found, Absent):
@@ -422,7 +435,7 @@ def _kind(module: Module) -> str:
     return f"{ARTICLES[module.kind]} module" if module.kind in ARTICLES else "the module"
 
 
-def _media(seen: Seen, port: str) -> str:
+def _media(seen: DeviceContext, port: str) -> str:
     """Return what the cable is designed to be: some sources of facts tell light, but not by which optics."""
     designed = seen.ports.get(port)
     return designed.profile.cable.media if designed is not None else ""

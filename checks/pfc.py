@@ -7,12 +7,23 @@ from netkit.design import Host, Port
 from netkit.facts import Absent
 from netkit.facts.counter import parts, place
 from netkit.facts.qos import Buffer
-from netkit.judge import PASSED, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
+from netkit.judge import (
+    PASSED,
+    CheckContext,
+    DeviceContext,
+    Finding,
+    Verdict,
+    device_check,
+    fabric_check,
+    fail,
+    skip,
+    warn,
+)
 from netkit.judge.bound import least
 from netkit.judge.parity import skew_s
 from netkit.judge.pauses import Pauses, congestion, received, received_at, sent
 from netkit.judge.peak import peak
-from netkit.judge.scene import End
+from netkit.judge.scene import CableEnd
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"
@@ -29,7 +40,7 @@ STRONG = 0.2
 @device_check(
     layer="congestion", needs=["counters"], window=True, follows=["watchdog.storms", "watchdog.trips", "pfc.storms"]
 )
-def rate(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def rate(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Ports are hardly ever held up by pauses.
 
     Pauses are the last resort of a lossless fabric: ECN should slow senders down long before. A port that is held up
@@ -53,7 +64,7 @@ def _pauses_on(way: str, priority: int) -> str:
     return way and f"{way}: pauses of priority {priority}"
 
 
-def _judged(scene: Scene, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
+def _judged(scene: CheckContext, at: str, pauses: Pauses, words: str, cause: str) -> Finding:
     if not pauses.is_known:
         return skip(at, f"pauses are not known: {pauses.frames.state}")
     verdict = pauses.verdict(scene)
@@ -71,7 +82,7 @@ def _judged(scene: Scene, at: str, pauses: Pauses, words: str, cause: str) -> Fi
     window=True,
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos"],
 )
-def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def headroom(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No lossless queue comes near the end of its headroom.
 
     Headroom takes what still arrives once a pause was sent. When it is full, lossless packets are lost; how full it was
@@ -104,7 +115,7 @@ def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["pfc.origin", "pfc.rate", "pfc.storms", "watchdog.storms", "watchdog.trips", "qos", "links.flaps"],
 )
-def bursts(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def bursts(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No queue of RoCE data is full between two looks at it that both find it short.
 
     A burst of milliseconds fills a queue beyond the point where every packet is marked, pauses neighbours, and is gone
@@ -129,7 +140,7 @@ def bursts(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="qos", needs=["counters"], window=True, follows=["qos"])
-def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def priority(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No pauses are seen on a priority that is not lossless.
 
     One end treats another priority as lossless: their maps differ, and RoCE is not protected where it rides. Compare
@@ -154,7 +165,7 @@ def priority(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["qos", "links.flaps", "links.up", "watchdog.storms", "watchdog.trips"],
 )
-def symmetry(scene: Scene) -> Iterator[Finding]:
+def symmetry(scene: CheckContext) -> Iterator[Finding]:
     """What pauses one end of a link sends, the other end receives.
 
     Where they differ one end does not take part in PFC on this priority, and loses packets where it should pause. See
@@ -166,7 +177,9 @@ def symmetry(scene: Scene) -> Iterator[Finding]:
             yield _compared(far, far_port, near, near_port, number)
 
 
-def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str, number: int) -> Finding:
+def _compared(
+    sender: DeviceContext, sender_port: str, receiver: DeviceContext, receiver_port: str, number: int
+) -> Finding:
     of_sender, of_receiver = sent(sender, sender_port, number), received(receiver, receiver_port, number)
     out, into = of_sender.frames, of_receiver.frames
     at = place(receiver_port, number)
@@ -184,7 +197,7 @@ def _compared(sender: Seen, sender_port: str, receiver: Seen, receiver_port: str
 @device_check(
     layer="host", needs=["counters"], on="host", window=True, follows=["host.pcie", "host.acs", "watchdog.storms"]
 )
-def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def storms(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No NIC holds up its leaf for so long that its own storm guard notices.
 
     The NIC cannot hand over what arrives: PCIe, IOMMU or the GPU are slow, or its driver hangs. See
@@ -205,7 +218,7 @@ def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
 class Origin:
     """Where congestion begins: a host NIC, or the egress port of a switch; no port where nothing tells which."""
 
-    end: End
+    end: CableEnd
     is_nic: bool
     priority: int
     is_seen: bool = True
@@ -218,7 +231,7 @@ class Origin:
     window=True,
     follows=["watchdog.storms", "pfc.storms", "host.pcie", "host.acs", "links.speed"],
 )
-def origin(scene: Scene) -> Iterator[Finding]:
+def origin(scene: CheckContext) -> Iterator[Finding]:
     """Nobody causes congestion that spreads.
 
     From a port that receives pauses the trace goes to the neighbour that sends them, and on with the data, until a
@@ -233,7 +246,7 @@ def origin(scene: Scene) -> Iterator[Finding]:
         yield from (_in_circles(scene, end, number) for end in spread.in_circles())
 
 
-def _blamed(scene: Scene, one: Origin, held: Sequence[End]) -> Finding:
+def _blamed(scene: CheckContext, one: Origin, held: Sequence[CableEnd]) -> Finding:
     victims = tuple(dict.fromkeys(scene.cable(end.device, end.port) for end in held))
     cables = "1 cable" if len(victims) == 1 else f"{len(victims)} cables"
     own = scene.cable(one.end.device, one.end.port) if one.is_nic else congestion(one.end.device, one.end.port)
@@ -249,7 +262,7 @@ def _blamed(scene: Scene, one: Origin, held: Sequence[End]) -> Finding:
     )
 
 
-def _ways(scene: Scene, held: Sequence[End]) -> Iterator[str]:
+def _ways(scene: CheckContext, held: Sequence[CableEnd]) -> Iterator[str]:
     """Yield what pauses go along because of an origin: to the ports it holds up, and all that switches on the way send.
 
     Not everybody counts the pauses that arrive.
@@ -273,7 +286,7 @@ def _words(one: Origin) -> tuple[Callable[..., Finding], str, str]:
     return fail, "this switch causes pauses on {cables}; which of its egress ports is full it does not tell", INCAST
 
 
-def _in_circles(scene: Scene, end: End, number: int) -> Finding:
+def _in_circles(scene: CheckContext, end: CableEnd, number: int) -> Finding:
     text = "is held up in a circle: every port waits for the next one, and none of them can begin"
     remedy = "see that the watchdog is on everywhere: netkit check watchdog; then whether routes go down and up again"
     own = scene.cable(end.device, end.port)
@@ -283,20 +296,20 @@ def _in_circles(scene: Scene, end: End, number: int) -> Finding:
 class _Spread:
     """Where the pauses of one priority come from: each port that is held up, and what holds it up in turn."""
 
-    def __init__(self, scene: Scene, number: int) -> None:
+    def __init__(self, scene: CheckContext, number: int) -> None:
         self._scene, self._number = scene, number
         self.calm = 0
         """Ports that are known not to be held up."""
-        self._behind: dict[End | Origin, dict[End, None]] = {}
+        self._behind: dict[CableEnd | Origin, dict[CableEnd, None]] = {}
         """What holds up → which ports it holds up."""
-        self._explained: set[End] = set()
+        self._explained: set[CableEnd] = set()
         self._follow(self._held())
 
-    def victims(self) -> Iterator[tuple[Origin, tuple[End, ...]]]:
+    def victims(self) -> Iterator[tuple[Origin, tuple[CableEnd, ...]]]:
         """Yield each origin with the ports that are held up because of it."""
         for one in [one for one in self._behind if isinstance(one, Origin)]:
-            reached: dict[End, None] = {}
-            todo: list[End | Origin] = [one]
+            reached: dict[CableEnd, None] = {}
+            todo: list[CableEnd | Origin] = [one]
             while todo:
                 new = [end for end in self._behind.get(todo.pop(), ()) if end not in reached]
                 reached.update(dict.fromkeys(new))
@@ -304,29 +317,29 @@ class _Spread:
             self._explained |= reached.keys()
             yield one, tuple(reached)
 
-    def in_circles(self) -> Iterator[End]:
+    def in_circles(self) -> Iterator[CableEnd]:
         """Yield ports that are held up and that no origin explains, once those were asked for."""
         held = dict.fromkeys(end for ends in self._behind.values() for end in ends)
         yield from (end for end in held if end not in self._explained)
 
-    def _held(self) -> list[End]:
+    def _held(self) -> list[CableEnd]:
         """Return the ports that receive pauses, and count the others."""
-        held: list[End] = []
+        held: list[CableEnd] = []
         for seen in self._scene.devices.values():
             for port in (*seen.ports, *seen.nics):
                 pauses = self._received(seen, port)
                 if pauses.verdict(self._scene) is not Verdict.PASS:
-                    held.append(End(seen.name, port))
+                    held.append(CableEnd(seen.name, port))
                 elif pauses.is_known:
                     self.calm += 1
         return held
 
-    def _received(self, seen: Seen, port: str) -> Pauses:
+    def _received(self, seen: DeviceContext, port: str) -> Pauses:
         return received_at(self._scene, seen, port, self._number)
 
-    def _follow(self, todo: list[End]) -> None:
+    def _follow(self, todo: list[CableEnd]) -> None:
         """Go from each port that is held up to what holds it up, once each; pauses may go round in a circle."""
-        known: set[End] = set()
+        known: set[CableEnd] = set()
         while todo:
             held = todo.pop()
             if held in known:
@@ -334,10 +347,10 @@ class _Spread:
             known.add(held)
             for one in self._holders(held):
                 self._behind.setdefault(one, {})[held] = None
-                if isinstance(one, End):
+                if isinstance(one, CableEnd):
                     todo.append(one)
 
-    def _holders(self, held: End) -> Iterator[End | Origin]:
+    def _holders(self, held: CableEnd) -> Iterator[CableEnd | Origin]:
         """Yield what holds up a port: ports further on that are held up themselves, or where it begins."""
         sender = self._scene.far(held.device, held.port)
         if sender is None:
@@ -349,18 +362,18 @@ class _Spread:
         if device is None or not self._tells(device, sender.port):
             yield Origin(sender, is_nic=False, priority=self._number, is_seen=False)
             return
-        onward = [End(sender.device, port) for port in self._onward(device, sender.port)]
+        onward = [CableEnd(sender.device, port) for port in self._onward(device, sender.port)]
         if onward:
             yield from onward
         else:
             full = self._fullest(device, sender.port)
-            yield Origin(End(sender.device, full), is_nic=False, priority=self._number)
+            yield Origin(CableEnd(sender.device, full), is_nic=False, priority=self._number)
 
-    def _tells(self, device: Seen, entry: str) -> bool:
+    def _tells(self, device: DeviceContext, entry: str) -> bool:
         """Whether a switch tells the pauses of any port but the one that data came in by."""
         return any(self._received(device, port).is_known for port in device.ports if port != entry)
 
-    def _onward(self, device: Seen, entry: str) -> Iterator[str]:
+    def _onward(self, device: DeviceContext, entry: str) -> Iterator[str]:
         """Yield the other ports of a switch that are held up themselves: data that waits there fills its buffers."""
         held = {port: self._received(device, port) for port in device.ports if port != entry}
         most = max((pauses.strength for pauses in held.values()), default=0.0)
@@ -368,13 +381,13 @@ class _Spread:
             if pauses.verdict(self._scene) is not Verdict.PASS and pauses.strength >= STRONG * most:
                 yield port
 
-    def _fullest(self, device: Seen, entry: str) -> str:
+    def _fullest(self, device: DeviceContext, entry: str) -> str:
         """Return the egress port of a switch that congestion begins in; empty when nothing tells them apart."""
         levels = {port: self._fullness(device, designed) for port, designed in device.ports.items() if port != entry}
         fullest = max(levels, key=lambda port: levels[port], default="")
         return fullest if fullest and any(levels[fullest]) else ""
 
-    def _fullness(self, device: Seen, port: Port) -> tuple[float, ...]:
+    def _fullness(self, device: DeviceContext, port: Port) -> tuple[float, ...]:
         """Return how congested a port is: by its queue, its marks, how long its queue was, and how much it carries."""
         queue = place(port.name, self._number)
         buffers = device.facts.buffers

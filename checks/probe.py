@@ -9,8 +9,8 @@ from netkit.design import Host, Nic
 from netkit.design.scope import SCOPES, Scope, scope
 from netkit.facts import Absent
 from netkit.facts.device import Probe
-from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, fabric_check, fail, skip, warn
-from netkit.judge.scene import End
+from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
+from netkit.judge.scene import CableEnd
 
 FEWEST = 4
 """Ways of one scope, to say what is usual."""
@@ -23,8 +23,8 @@ OF_SOME = "see netkit check optics load.errors for the cables on the way"
 class Way:
     """What one NIC sent to another."""
 
-    near: End
-    far: End
+    near: CableEnd
+    far: CableEnd
     scope: Scope
     leaves: tuple[str, str]
     probes: tuple[Probe, ...]
@@ -68,7 +68,7 @@ class Way:
     needs=["probes"],
     follows=[*CABLE_FAULTS, "links.mtu", "links.rails", "routes", "bgp", "watchdog"],
 )
-def loss(scene: Scene) -> Iterator[Finding]:
+def loss(scene: CheckContext) -> Iterator[Finding]:
     """Packets of every size, up to the full MTU, arrive from every NIC, along its rail and across to others.
 
     Small packets miss what large ones meet. When large ones alone are lost, a port on the way has a smaller MTU, or
@@ -99,7 +99,7 @@ def loss(scene: Scene) -> Iterator[Finding]:
         "probe.loss",
     ],
 )
-def latency(scene: Scene) -> Iterator[Finding]:
+def latency(scene: CheckContext) -> Iterator[Finding]:
     """No way between NICs takes much longer than others as far apart.
 
     The quickest of several answers counts, which a busy host hardly delays. A way that takes longer goes around:
@@ -124,7 +124,7 @@ def latency(scene: Scene) -> Iterator[Finding]:
                 yield PASSED
 
 
-def _unseen(scene: Scene) -> Iterator[Finding]:
+def _unseen(scene: CheckContext) -> Iterator[Finding]:
     for seen in scene.hosts:
         found = seen.facts.probes
         if not seen.is_reached:
@@ -133,7 +133,7 @@ def _unseen(scene: Scene) -> Iterator[Finding]:
             yield skip("", f"no probes: {found.reason}", device=seen.name)
 
 
-def _ways(scene: Scene) -> Iterator[Way]:
+def _ways(scene: CheckContext) -> Iterator[Way]:
     """Yield what was probed of this fabric."""
     ends = {nic.address: (host, nic) for host in scene.fabric.hosts for nic in host.nics}
     for seen in scene.hosts:
@@ -149,22 +149,22 @@ def _ways(scene: Scene) -> Iterator[Way]:
                 yield _way(scene, near, far, probes)
 
 
-def _way(scene: Scene, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
-    one, other = (End(host.name, nic.interface) for host, nic in (near, far))
+def _way(scene: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
+    one, other = (CableEnd(host.name, nic.interface) for host, nic in (near, far))
     leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
     apart = scope(scene.fabric, near[1], far[1])
     by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
     return Way(one, other, apart, (leaves[0], leaves[1]), by_size, scene.limits.probe_loss_percent)
 
 
-def _blamed(ways: Iterable[Way]) -> Mapping[End, tuple[Way, ...]]:
+def _blamed(ways: Iterable[Way]) -> Mapping[CableEnd, tuple[Way, ...]]:
     """Return NICs all of whose ways are bad, with those they explain; few NICs that explain much come first."""
-    touching: dict[End, list[Way]] = {}
+    touching: dict[CableEnd, list[Way]] = {}
     for way in ways:
         for end in (way.near, way.far):
             touching.setdefault(end, []).append(way)
     suspects = {end: found for end, found in touching.items() if all(way.is_bad for way in found) and len(found) > 1}
-    blamed: dict[End, tuple[Way, ...]] = {}
+    blamed: dict[CableEnd, tuple[Way, ...]] = {}
     explained: set[Way] = set()
     for end in sorted(suspects, key=lambda end: (-len(suspects[end]), not _says_so(end, suspects), str(end))):
         fresh = tuple(way for way in suspects[end] if way not in explained)
@@ -174,13 +174,13 @@ def _blamed(ways: Iterable[Way]) -> Mapping[End, tuple[Way, ...]]:
     return blamed
 
 
-def _says_so(end: End, suspects: Mapping[End, Sequence[Way]]) -> bool:
+def _says_so(end: CableEnd, suspects: Mapping[CableEnd, Sequence[Way]]) -> bool:
     """Whether a host's own kernel told why packets did not leave by a NIC."""
     reasons = (way.reason for way in suspects[end] if way.near == end)
     return any(one is not None and not one.router for one in reasons)
 
 
-def _of_nic(scene: Scene, nic: End, bad: Sequence[Way]) -> Finding:
+def _of_nic(scene: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
     scopes = [one for one in SCOPES if any(way.scope == one for way in bad)]
     text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(scene, worst)}"
@@ -191,13 +191,13 @@ def _of_nic(scene: Scene, nic: End, bad: Sequence[Way]) -> Finding:
     return fail(nic.port, text, worst.remedy, device=nic.device, touches=beyond, ways=ways)
 
 
-def _of_way(scene: Scene, way: Way) -> Finding:
+def _of_way(scene: CheckContext, way: Way) -> Finding:
     text = f"to {way.far} ({way.scope}) loses {way.text}{_said(scene, way)}"
     cause = f"leaf {way.leaves[0]}" if way.scope == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
     return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(scene, way))
 
 
-def _touched(scene: Scene, way: Way) -> Iterator[str]:
+def _touched(scene: CheckContext, way: Way) -> Iterator[str]:
     """Yield what a way goes over: the cables of both NICs, then those between their leaves; which, nobody tells."""
     yield from (scene.cable(end.device, end.port) for end in (way.near, way.far))
     for leaf in dict.fromkeys(way.leaves):
@@ -205,7 +205,7 @@ def _touched(scene: Scene, way: Way) -> Iterator[str]:
     yield from dict.fromkeys(way.leaves)
 
 
-def _said(scene: Scene, way: Way) -> str:
+def _said(scene: CheckContext, way: Way) -> str:
     """Return what was said about packets that did not pass, and by whom."""
     told = way.reason
     if told is None:
@@ -213,7 +213,7 @@ def _said(scene: Scene, way: Way) -> str:
     return f"; {_router(scene, told.router) if told.router else 'the kernel'} says: {told.reason}"
 
 
-def _router(scene: Scene, address: str) -> str:
+def _router(scene: CheckContext, address: str) -> str:
     for switch in scene.fabric.switches:
         own = (switch.loopback, *(port.address for port in switch.ports))
         if any(one.partition("/")[0] == address for one in own):

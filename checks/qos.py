@@ -7,7 +7,7 @@ from netkit.design import Port
 from netkit.design.traffic import Headroom, LosslessProfile
 from netkit.facts import Absent
 from netkit.facts.qos import PortQos
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip
 
 PLAN = "netkit plan shows whether it is configured so; netkit deploy mends it"
 ON_OFF: Mapping[bool | None, str] = {True: "on", False: "off"}
@@ -28,7 +28,7 @@ class Aspect(NamedTuple):
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def switch(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every switch port trusts, maps, pauses and schedules as the intent says.
 
     One hop that maps RoCE to a class that is not lossless makes the whole path lossy; one that maps CNPs to a full
@@ -46,7 +46,7 @@ def switch(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def ecn(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every switch port marks RoCE at the thresholds the intent has for its speed, and marks nothing else.
 
     Marks that come too late leave it to PFC to slow senders down; none at all leave nothing else. `netkit plan` shows
@@ -64,7 +64,7 @@ def ecn(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="qos", needs=["qos"], on="switch", follows=[])
-def headroom(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def headroom(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The headroom of every port holds what is still on its way over the real cable after a pause.
 
     Less of it loses packets of the lossless class under congestion only, when it hurts most. Say how long the cables
@@ -98,7 +98,7 @@ def _room(qos: PortQos, wanted: Headroom) -> tuple[int, int] | None:
 
 
 @device_check(layer="qos", needs=["qos"], on="host", follows=[])
-def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def nic(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every NIC trusts, maps, pauses, schedules, marks and answers as the intent says.
 
     Firmware updates and driver reloads bring defaults back: RoCE then rides in a class that nothing protects, or CNPs
@@ -118,7 +118,7 @@ def nic(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @fabric_check(layer="qos", needs=["qos"], follows=["qos.switch", "qos.nic"])
-def link(scene: Scene) -> Iterator[Finding]:
+def link(scene: CheckContext) -> Iterator[Finding]:
     """Both ends of a cable mean the same: for RoCE, for CNPs, and which of their pauses the other one heeds.
 
     Both ends can be right by their own books and wrong together; that is where lossless fabrics lose packets. A NIC's
@@ -178,7 +178,7 @@ def _left(profile: LosslessProfile, mine: PortQos, other: PortQos, there: str) -
             yield "" if priority == wanted else text
 
 
-def _qos(seen: Seen, port: str) -> PortQos | None:
+def _qos(seen: DeviceContext, port: str) -> PortQos | None:
     return None if isinstance(seen.facts.qos, Absent) else seen.facts.qos.get(port)
 
 

@@ -6,7 +6,18 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from netkit.design import Host, Nic, Switch
 from netkit.facts import Absent
 from netkit.facts.host import DefaultRoute, HostFacts, Lookup
-from netkit.judge import CABLE_FAULTS, PASSED, Finding, Scene, Seen, device_check, fabric_check, fail, skip, warn
+from netkit.judge import (
+    CABLE_FAULTS,
+    PASSED,
+    CheckContext,
+    DeviceContext,
+    Finding,
+    device_check,
+    fabric_check,
+    fail,
+    skip,
+    warn,
+)
 
 MISSING_REMEDY = "see netkit check bgp links for the ports that are missing"
 LOOKUP_REMEDY = "see the host's routes and rules: netkit plan --limit HOST, then netkit deploy"
@@ -22,7 +33,7 @@ Owners = Mapping[str, tuple[str, str]]
     on="switch",
     follows=["bgp.sessions", "bgp.prefixes", "bgp.drained", *CABLE_FAULTS],
 )
-def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def paths(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every switch reaches every leaf over as many ports as the design has.
 
     A path that is missing makes the others carry its traffic: collectives slow down though everything is reachable.
@@ -48,15 +59,15 @@ def paths(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield fail("", text, MISSING_REMEDY, cause=cause, touches=touched, over=", ".join(ways))
 
 
-def _owner(scene: Scene, prefix: str) -> str:
+def _owner(scene: CheckContext, prefix: str) -> str:
     return next((leaf.name for leaf in scene.fabric.tier("leaf") if leaf.leaf_prefix == prefix), "a leaf")
 
 
-def _way(scene: Scene, seen: Seen, prefix: str) -> str:
+def _way(scene: CheckContext, seen: DeviceContext, prefix: str) -> str:
     return f"paths from {seen.name} to {_owner(scene, prefix)}"
 
 
-def _missing(scene: Scene, seen: Seen, prefix: str, ways: Sequence[str]) -> Iterator[str]:
+def _missing(scene: CheckContext, seen: DeviceContext, prefix: str, ways: Sequence[str]) -> Iterator[str]:
     """Yield what may be missing on narrow paths: own cables that are not used, then those of who is behind them.
 
     What one switch lacks its neighbour may lack because of a cable further on: of those, the owner's come first.
@@ -79,7 +90,7 @@ def _missing(scene: Scene, seen: Seen, prefix: str, ways: Sequence[str]) -> Iter
     on="host",
     follows=["links.up", "links.flaps", "links.cabling", "routes.addresses", "links.rails"],
 )
-def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def lookups(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """What a NIC sends leaves by that NIC, through its own leaf.
 
     The kernel is asked, from each NIC's address, for the way to another host of its leaf, of its rail, and of every
@@ -101,7 +112,7 @@ def lookups(scene: Scene, seen: Seen) -> Iterator[Finding]:
             yield judged if judged is PASSED else judged._replace(cause=cause)
 
 
-def _judged(scene: Scene, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
+def _judged(scene: CheckContext, lookup: Lookup, nic: Nic, far: Nic) -> Finding:
     where = f"to {lookup.destination} of rail {far.rail}"
     if scene.fabric.cross_rail == "blocked" and far.rail != nic.rail:
         # A kernel may call a blocked destination on-link when asked with an interface: no gateway is what counts.
@@ -124,7 +135,7 @@ def _is_on_link(nic: Nic, far: Nic) -> bool:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=["links.up"])
-def addresses(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def addresses(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """Every NIC has the address it is designed to have, and no other of the fabric's.
 
     A second address of another rail makes the kernel answer on the wrong NIC. Remove what netkit did not put there,
@@ -154,7 +165,7 @@ def _is_in(address: str, pool: IPv4Network | IPv6Network) -> bool:
 
 
 @device_check(layer="host", needs=["host"], on="host", follows=[])
-def default(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def default(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No NIC of a rail is the way to everywhere else: the default route of the host leaves by management.
 
     Otherwise names, storage, logs and SSH go into the fabric, which leads nowhere, or load a rail. A gateway on the
@@ -184,7 +195,7 @@ def _through(way: DefaultRoute, ways: tuple[DefaultRoute, ...]) -> Finding:
 
 
 @fabric_check(layer="host", needs=["host"], follows=["routes.addresses"])
-def duplicates(scene: Scene) -> Iterator[Finding]:
+def duplicates(scene: CheckContext) -> Iterator[Finding]:
     """No address of a NIC or a switch is on another interface of any host too.
 
     Two that answer for one address take each other's packets, now this one and now that: queue pairs time out, and
@@ -205,7 +216,7 @@ def duplicates(scene: Scene) -> Iterator[Finding]:
                 yield PASSED
 
 
-def _owners(scene: Scene) -> Iterator[tuple[str, tuple[str, str]]]:
+def _owners(scene: CheckContext) -> Iterator[tuple[str, tuple[str, str]]]:
     """Yield every address of the design with the device and the interface that are to have it."""
     yield from ((one.loopback, (one.name, "its loopback")) for one in scene.fabric.switches)
     for host in scene.fabric.hosts:
@@ -214,7 +225,7 @@ def _owners(scene: Scene) -> Iterator[tuple[str, tuple[str, str]]]:
             yield nic.address, (host.name, nic.interface)
 
 
-def _is_twice(owners: Owners, seen: Seen, found: HostFacts, name: str, told: str) -> bool:
+def _is_twice(owners: Owners, seen: DeviceContext, found: HostFacts, name: str, told: str) -> bool:
     """Whether an address is another's; one that only moved to an interface of the same host is there once."""
     device, interface = owners.get(_bare(told), (seen.name, name))
     if device != seen.name:
@@ -222,7 +233,7 @@ def _is_twice(owners: Owners, seen: Seen, found: HostFacts, name: str, told: str
     return interface != name and _bare(told) in map(_bare, found.addresses.get(interface, ()))
 
 
-def _twice(owners: Owners, seen: Seen, name: str, told: str) -> Finding:
+def _twice(owners: Owners, seen: DeviceContext, name: str, told: str) -> Finding:
     device, interface = owners[_bare(told)]
     text = f"has {_bare(told)}, the address of {device}, {interface}"
     return fail(name, text, TWICE_REMEDY, device=seen.name)

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import parts, place
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail, skip
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fail, skip
 
 
 @device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
-def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def enabled(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The watchdog guards the lossless priority of every port.
 
     Without it one NIC that pauses for ever stops everybody who sends through the same switches. `netkit deploy` turns
@@ -28,7 +28,7 @@ def enabled(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @device_check(layer="qos", needs=["watchdogs"], on="switch", follows=[])
-def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def storms(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """No port is in a pause storm now.
 
     While a storm lasts the watchdog drops what the port should send. What is at the other end pauses without end: a
@@ -57,7 +57,7 @@ def storms(scene: Scene, seen: Seen) -> Iterator[Finding]:
     window=True,
     follows=["watchdog.storms", "pfc.storms", "pfc.origin", "pfc.rate"],
 )
-def trips(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def trips(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """The watchdog has not tripped since the last look.
 
     Each trip means that packets of the lossless class were dropped. See who was at the other end: `netkit check pfc`.

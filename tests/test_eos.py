@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.design import Fabric
-from netkit.design.traffic import Watchdog
+from netkit.design.traffic import WatchdogTimers
 from netkit.hardware import Catalog
 from netkit.platforms.eos.dialects import DIALECTS, dialect
 from netkit.platforms.eos.hardware import hardware
@@ -237,7 +237,7 @@ def test_speed_keyword_follows_speed_and_lanes(speed_gbps: int, lanes: int, keyw
 def test_watchdog_times_stay_within_what_eos_takes(
     poll_ms: int, detection: int, restoration: int, expected: tuple[str, str, str]
 ) -> None:
-    times = eos_qos.watchdog_times(Watchdog(poll_ms, detection, restoration, "drop"))
+    times = eos_qos.watchdog_times(WatchdogTimers(poll_ms, detection, restoration, "drop"))
     assert (times.timeout_s, times.recovery_s, times.polling_s) == expected
 
 

@@ -6,7 +6,7 @@ import time
 from types import FrameType, TracebackType
 from typing import Self
 
-from netkit.judge.limit import Limit, OverdueError
+from netkit.judge.limit import CheckDeadline, OverdueError
 
 AGAIN_S = 1.0
 """So long after the end a check is broken off once more, should it have caught the first time."""
@@ -14,7 +14,7 @@ LEAST_S = 0.001
 """A timer of no time at all never rings."""
 
 
-class Alarm(Limit):
+class Alarm(CheckDeadline):
     """The time at which judging ends."""
 
     def __init__(self, ends_s: float, why: str) -> None:

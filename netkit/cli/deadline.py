@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 from netkit.cli.alarm import Alarm
 from netkit.errors import AccessError, Problem, UsageError
-from netkit.judge.limit import Limit
+from netkit.judge.limit import CheckDeadline
 from netkit.platforms.view import Reply, Viewer
 
 WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")
@@ -61,10 +61,10 @@ class Deadline:
             found._ends_s = time.monotonic() + max(0.0, self.left_s - self._least_s) / 2
         return found
 
-    def judging(self) -> Limit:
+    def judging(self) -> CheckDeadline:
         """Return when judging ends: with the run, but it has a quarter of its time however long looking took."""
         if not self._written:
-            return Limit()
+            return CheckDeadline()
         left_s = max(self.left_s, self._whole_s / 4, LEAST_JUDGING_S)
         return Alarm(time.monotonic() + left_s, f"not judged before the deadline of {self._written}")
 

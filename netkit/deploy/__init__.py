@@ -9,13 +9,15 @@ from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.recent import RecentRun, RecentRuns
 from netkit.deploy.rehearse import rehearse
 from netkit.deploy.session_gate import SessionGate
-from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, Result, State
+from netkit.deploy.shape import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
 from netkit.deploy.wave import Wave, waves
 
 __all__ = [
     "Approval",
+    "ConfigState",
+    "DeployEvent",
     "DeviceOutcome",
-    "Event",
+    "DeviceResult",
     "Gate",
     "GateAnswer",
     "GateQuestion",
@@ -28,10 +30,8 @@ __all__ = [
     "Provenance",
     "RecentRun",
     "RecentRuns",
-    "Result",
     "RunSummary",
     "SessionGate",
-    "State",
     "Wave",
     "apply",
     "backward",

@@ -8,17 +8,17 @@ from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit import plan as planning
 from netkit.deploy import leftover, refusal
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Foreseen, Job, text_of
-from netkit.deploy.journal import FINISHED, STAGE, Entry, Journal, JournalError, Orders
+from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
 from netkit.deploy.lock import held
 from netkit.deploy.look import Task, stages_of
 from netkit.deploy.provenance import Provenance
 from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
-from netkit.deploy.shape import DeviceOutcome, Event, Options, Outcome, Phase, State, Tell
+from netkit.deploy.shape import ConfigState, DeployEvent, DeviceOutcome, Options, Outcome, Phase, Tell
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, DeployError, Problem
 from netkit.plan import Plan, Running, Unreachable
@@ -27,7 +27,7 @@ from netkit.platforms.config import Files
 ENDED = "ended before its last device, to be taken back"
 
 
-def quiet(_event: Event) -> None:
+def quiet(_event: DeployEvent) -> None:
     """Show nothing."""
 
 
@@ -49,7 +49,7 @@ def apply(
     tell: Tell = quiet,
     owner: Mapping[str, Files] | None = None,
     runner: RunnerPlugin | None = None,
-    clock: Clock = CLOCK,
+    clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
     undoes: str = "",
 ) -> Outcome:
@@ -79,7 +79,7 @@ def resume(
     provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
-    clock: Clock = CLOCK,
+    clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
     """Finish a run that was killed or interrupted: first the devices it left half done, then those it never came to."""
@@ -109,7 +109,7 @@ def end(
     provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
-    clock: Clock = CLOCK,
+    clock: DeployClock = CLOCK,
 ) -> Outcome:
     """End a run that was killed or interrupted where it is, so that it can be taken back.
 
@@ -143,7 +143,7 @@ def undo(
     provenance: Provenance | None = None,
     tell: Tell = quiet,
     runner: RunnerPlugin | None = None,
-    clock: Clock = CLOCK,
+    clock: DeployClock = CLOCK,
     is_stopping: Callable[[], bool] = never,
 ) -> Outcome:
     """Take back what a run changed: the same deploy, with the sides of the plan swapped.
@@ -187,7 +187,7 @@ def way_back(undone: Journal, fabric: Fabric, connect: Connect, limit: Collectio
     outcome, orders = undone.outcome(), undone.orders()
     if outcome is None:
         raise DeployError(Problem(f"run {undone.run} has not finished", f"netkit rollback {undone.run} ends it first"))
-    states = {one.device: one.state for one in outcome.devices if one.state is not State.AS_BEFORE}
+    states = {one.device: one.state for one in outcome.devices if one.state is not ConfigState.AS_BEFORE}
     missed = {one.name for one in orders.plan.unreachable}
     if strange := [name for name in states if orders.plan.device(name) is None and name not in missed]:
         raise DeployError(
@@ -209,12 +209,12 @@ def way_back(undone: Journal, fabric: Fabric, connect: Connect, limit: Collectio
     there: dict[str, Running | Unreachable] = {}
     for name, running in found.items():
         ran = orders.intended[name]
-        if states[name] is State.BOTH:
+        if states[name] is ConfigState.BOTH:
             ran = planning.keeping(fabric, name, ran, both[name])
         there[name] = Running({file: ran.get(file) for file in running.files}, running.version)
     gone_back = undone.gone_back()
     for device in outcome.devices:
-        if device.device in found and (device.state is State.UNKNOWN or device.device in gone_back):
+        if device.device in found and (device.state is ConfigState.UNKNOWN or device.device in gone_back):
             there[device.device] = _read(connect, undone.run, device, found[device.device].version)
     owner = {name: (orders.owner or orders.intended)[name] for name in found}
     whole = planning.make(fabric, there, before, owner=owner, is_part=True)
@@ -237,7 +237,7 @@ def _read(connect: Connect, run: str, left: DeviceOutcome, version: str) -> Runn
 
 
 def _untouched(orders: Orders) -> list[DeviceOutcome]:
-    missed = State.UNKNOWN if orders.options.is_backward else State.AS_BEFORE
+    missed = ConfigState.UNKNOWN if orders.options.is_backward else ConfigState.AS_BEFORE
     return untouched(orders.plan, orders.options.limit, missed)
 
 
@@ -254,7 +254,7 @@ def _job(
     journal: Journal,
     tell: Tell,
     runner: RunnerPlugin | None,
-    clock: Clock,
+    clock: DeployClock,
     is_stopping: Callable[[], bool],
 ) -> Job:
     return Job(
@@ -298,14 +298,14 @@ def _while_written(rollout: Rollout) -> Iterator[None]:
 
 
 def _left_behind(
-    job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[Entry], *, is_ending: bool = False
+    job: Job, stages: Sequence[Mapping[str, Task]], entries: Iterable[JournalEntry], *, is_ending: bool = False
 ) -> tuple[int, list[DeviceOutcome]]:
     """Return the stage a killed run was in, and how the devices came out that it had begun with.
 
     Those as before have their turn again; where the run ends here, so is what waits to be confirmed.
     """
     number = 0
-    open_entries: dict[str, list[Entry]] = {}
+    open_entries: dict[str, list[JournalEntry]] = {}
     ended: dict[str, DeviceOutcome] = {}
     for entry in entries:
         if entry.step == STAGE:

@@ -22,7 +22,7 @@ def _boot_id() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class DeployClock:
     """Where the time comes from, and how it is let pass. Every duration is measured by `steady_s`."""
 
     wall_s: Callable[[], float] = time.time
@@ -38,4 +38,4 @@ class Clock:
         return self.wall_s() - self.steady_s()
 
 
-CLOCK = Clock()
+CLOCK = DeployClock()

@@ -8,8 +8,8 @@ from netkit.deploy.job import Job, is_access
 from netkit.deploy.journal import SAMPLE, STRATEGY
 from netkit.deploy.look import Task, check, ending, look
 from netkit.deploy.settle import Window
-from netkit.deploy.shape import FAILED, DeviceOutcome, Phase, Result, State
-from netkit.deploy.turn import Turn
+from netkit.deploy.shape import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase
+from netkit.deploy.turn import DeviceRollout
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
 
@@ -24,7 +24,7 @@ class Device:
     """Changes one device: looked at first, so that no device of a wave is changed before all of it can be."""
 
     def __init__(self, job: Job, task: Task, wave: int) -> None:
-        self._turn = Turn(job, task, wave)
+        self._turn = DeviceRollout(job, task, wave)
         self._job, self._task, self._name = job, task, task.name
         self._driver: Driver | None = None
         self._earliest_s = 0.0
@@ -37,8 +37,8 @@ class Device:
             self._check(self._driver, is_rehearsal=is_rehearsal)
         except Exception as error:
             self.release()
-            result = Result.UNREACHABLE if is_access(error) else Result.REFUSED
-            return self._turn.ended(replace(self._turn.failure(error), result=result, state=State.AS_BEFORE))
+            result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
+            return self._turn.ended(replace(self._turn.failure(error), result=result, state=ConfigState.AS_BEFORE))
         if is_rehearsal:
             self.release()
         return None
@@ -66,8 +66,8 @@ class Device:
         except StoppedError as error:
             self.release()
             outcome = self._turn.put_back(self._turn.failure(error))
-            if outcome.state is State.AS_BEFORE:  # the journal says nothing of an end: it may have its turn again
-                return replace(outcome, result=Result.NOT_STARTED)
+            if outcome.state is ConfigState.AS_BEFORE:  # the journal says nothing of an end: it may have its turn again
+                return replace(outcome, result=DeviceResult.NOT_STARTED)
             return self._turn.ended(outcome)
         except Exception as error:
             return self.give_up(error)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Literal, Protocol
 
-from netkit.deploy.clock import Clock
+from netkit.deploy.clock import DeployClock
 from netkit.errors import AccessError
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
@@ -118,7 +118,7 @@ class Sequel:
         return replace(self.others, sample=self.sample())
 
 
-def sequel(others: Gate, question: GateQuestion, clock: Clock) -> Sequel:
+def sequel(others: Gate, question: GateQuestion, clock: DeployClock) -> Sequel:
     """Ask other gates first."""
     kept = json.loads(question.sample) if question.sample else {}
     began_s = clock.steady_s()

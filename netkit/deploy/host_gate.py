@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.platforms.driver import RailReader, RailState
@@ -26,7 +26,7 @@ class HostGate:
     together, and each may fail for itself. A rail that was mute before may stay so.
     """
 
-    def __init__(self, fabric: Fabric, others: Gate, *, clock: Clock = CLOCK) -> None:
+    def __init__(self, fabric: Fabric, others: Gate, *, clock: DeployClock = CLOCK) -> None:
         self._fabric, self._others, self._clock = fabric, others, clock
 
     def __call__(self, question: GateQuestion) -> GateAnswer:

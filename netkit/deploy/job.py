@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from nornir.core.plugins.runners import RunnerPlugin
 
-from netkit.deploy.clock import Clock
+from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import Gate, Prediction
 from netkit.deploy.journal import Journal
 from netkit.deploy.look import Task
-from netkit.deploy.shape import DeviceOutcome, Event, Options, Phase, Tell
+from netkit.deploy.shape import DeployEvent, DeviceOutcome, Options, Phase, Tell
 from netkit.deploy.wave import Wave
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import AccessError, NetkitError
@@ -63,7 +63,7 @@ class Job:
     options: Options
     journal: Journal
     tell: Tell
-    clock: Clock
+    clock: DeployClock
     runner: RunnerPlugin
     is_stopping: Callable[[], bool]
     began_s: float
@@ -84,7 +84,7 @@ class Job:
     def show(self, phase: Phase, device: str, wave: int, outcome: DeviceOutcome | None = None) -> None:
         """Tell whoever watches."""
         at_s = self.clock.steady_s() - self.began_s
-        self.tell(Event(phase, device, wave, len(self.waves), at_s, outcome))
+        self.tell(DeployEvent(phase, device, wave, len(self.waves), at_s, outcome))
 
     def neighbors(self, name: str) -> tuple[str, ...]:
         """Return the devices that have BGP sessions with a device."""

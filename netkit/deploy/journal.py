@@ -22,10 +22,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 from netkit import plan as planning
 from netkit import private
 from netkit.deploy import seal, shape
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.ledger import Ledger, lines
 from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.shape import FAILED, LONGEST_S, DeviceOutcome, Options, Outcome, Phase, Seconds, State, Whole
+from netkit.deploy.shape import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -48,7 +48,7 @@ class JournalError(DeployError):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One line of a journal."""
 
     at_s: Annotated[float, Field(gt=-LONGEST_S, lt=LONGEST_S, allow_inf_nan=False)]
@@ -76,7 +76,7 @@ class Orders:
     """The run that this one takes back."""
 
 
-NAMES = tuple(item.name for item in fields(Entry))
+NAMES = tuple(item.name for item in fields(JournalEntry))
 ALL_FILES = dict[str, dict[str, str]]
 REMEDY = "`netkit history` lists the runs"
 DAMAGED = "devices take back by themselves what is not confirmed: wait for that, and make a new plan"
@@ -92,14 +92,14 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 class Journal:
     """The folder of one run. Several threads may write."""
 
-    def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
+    def __init__(self, folder: Path, clock: DeployClock = CLOCK) -> None:
         self.folder, self.run, self._clock = folder, folder.name, clock
         self._ledger: Ledger | None = None
         self._broken: Problem | None = None
         self._opening = threading.Lock()
 
     @classmethod
-    def new(cls, root: Path, clock: Clock = CLOCK) -> "Journal":
+    def new(cls, root: Path, clock: DeployClock = CLOCK) -> "Journal":
         """Return the journal of a run to come; nothing is written yet."""
         began_s = clock.wall_s()
         newest = max((folder.name for folder in root.glob("*-*/")), default="")
@@ -165,19 +165,19 @@ class Journal:
     def step(self, step: str, device: str = "", *, wave: int = 0, revert_s: int = 0, note: str = "") -> None:
         """Write down a step that is about to happen."""
         steady_s, boot = (self._clock.steady_s(), self._clock.boot_id()) if revert_s else (0.0, "")
-        self._write(Entry(self._clock.wall_s(), step, device, wave, revert_s, note, None, steady_s, boot))
+        self._write(JournalEntry(self._clock.wall_s(), step, device, wave, revert_s, note, None, steady_s, boot))
 
     def failed(self, outcome: DeviceOutcome) -> None:
         """Write down that a device failed, before it is known how it comes out."""
-        self._write(Entry(self._clock.wall_s(), Phase.SETTLE, outcome.device, outcome.wave, outcome=outcome))
+        self._write(JournalEntry(self._clock.wall_s(), Phase.SETTLE, outcome.device, outcome.wave, outcome=outcome))
 
     def end(self, outcome: DeviceOutcome) -> None:
         """Write down how a device came out."""
-        self._write(Entry(self._clock.wall_s(), Phase.END, outcome.device, outcome.wave, outcome=outcome))
+        self._write(JournalEntry(self._clock.wall_s(), Phase.END, outcome.device, outcome.wave, outcome=outcome))
 
     def finish(self, outcome: Outcome) -> None:
         """Write down how the run came out: there is nothing left to resume."""
-        self._write(Entry(self._clock.wall_s(), FINISHED))
+        self._write(JournalEntry(self._clock.wall_s(), FINISHED))
         self._save(OUTCOME, shape.write(outcome))
         self.close()
 
@@ -223,7 +223,7 @@ class Journal:
         outcome, options = self.outcome(), self.orders().options
         if options.on_failure != "rollback" or outcome is None or not outcome.stopped:
             return False
-        is_changed = any(one.wave and one.state is not State.AS_BEFORE for one in outcome.devices)
+        is_changed = any(one.wave and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
         return is_changed and not any(other.is_undoing(self.run) for other in self._newer())
 
     def is_undoing(self, run: str) -> bool:
@@ -246,14 +246,14 @@ class Journal:
         runs = sorted(folder for folder in self.folder.parent.glob("*-*/") if folder.name > self.run)
         return map(Journal, runs)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[JournalEntry, ...]:
         """Return every whole line; a process that was killed may leave half of one. DeployError for any other."""
         file = self.folder / JOURNAL
         found = []
         try:
             for number, line in enumerate(lines(file) if file.exists() else (), 1):
                 try:
-                    found.append(_adapter(Entry).validate_json(line.rstrip("\0\n ")))
+                    found.append(_adapter(JournalEntry).validate_json(line.rstrip("\0\n ")))
                 except ValidationError as error:
                     is_half = not line.endswith("\n") or not line.strip("\0\n ") or HALF in str(error)
                     if not is_half:
@@ -267,7 +267,7 @@ class Journal:
         file = self.folder / OUTCOME
         return shape.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: JournalEntry) -> None:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}
         if entry.outcome is not None:
             plain["outcome"] = asdict(entry.outcome)

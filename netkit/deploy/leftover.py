@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import closing, discard, opened
 from netkit.deploy.job import Job
-from netkit.deploy.journal import CONFIRMED, SAMPLE, Entry, Journal
+from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
 from netkit.deploy.look import Task, ending, look, seen
 from netkit.deploy.settle import Window
-from netkit.deploy.shape import DeviceOutcome, Phase, State
-from netkit.deploy.turn import Turn
+from netkit.deploy.shape import ConfigState, DeviceOutcome, Phase
+from netkit.deploy.turn import DeviceRollout
 from netkit.errors import DeployError, DeviceError, Problem
 from netkit.platforms.driver import InStep
 
 INTERRUPTED = DeviceError(Problem("the run was interrupted here"))
 
 
-def refuse_unsettled(root: Path, clock: Clock = CLOCK) -> None:
+def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
     """Raise DeployError while devices may take back what the newest run below a folder left unconfirmed."""
     newest = max(root.glob("*-*/"), default=None)
     if newest is None:
@@ -40,7 +40,9 @@ def refuse_unsettled(root: Path, clock: Clock = CLOCK) -> None:
         raise DeployError(Problem(what, remedy))
 
 
-def bring_in_order(job: Job, task: Task, entries: Sequence[Entry], *, is_ending: bool = False) -> DeviceOutcome | None:
+def bring_in_order(
+    job: Job, task: Task, entries: Sequence[JournalEntry], *, is_ending: bool = False
+) -> DeviceOutcome | None:
     """Return how a device came out; None when it is as it was before, and may have its turn again.
 
     `entries` are those of its last turn. Where the run ends, a change that waits to be confirmed goes back.
@@ -59,14 +61,14 @@ def bring_in_order(job: Job, task: Task, entries: Sequence[Entry], *, is_ending:
         ending = turn.settled()
     except Exception as error:
         return turn.ended(turn.recovered(error))
-    if ending.state is State.AS_BEFORE:
+    if ending.state is ConfigState.AS_BEFORE:
         return None
     return turn.ended(turn.outcome_after(turn.failure(INTERRUPTED), ending))
 
 
-def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
+def _turn(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollout:
     """Return a turn as far as the journal tells of it."""
-    turn = Turn(job, task, entries[-1].wave)
+    turn = DeviceRollout(job, task, entries[-1].wave)
     steps = {entry.step for entry in entries}
     turn.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
     before = job.journal.before(task.name)
@@ -90,14 +92,14 @@ def _turn(job: Job, task: Task, entries: Sequence[Entry]) -> Turn:
     return turn
 
 
-def _began(commit: Entry, clock: Clock) -> tuple[bool, float]:
+def _began(commit: JournalEntry, clock: DeployClock) -> tuple[bool, float]:
     """Return when a commit began by the steady clock, and whether that clock has run on since."""
     if commit.boot and commit.boot == clock.boot_id():
         return True, commit.steady_s
     return False, clock.steady_s() - max(0.0, clock.wall_s() - commit.at_s)
 
 
-def _went_on(turn: Turn, window: Window) -> bool:
+def _went_on(turn: DeviceRollout, window: Window) -> bool:
     """Whether a change left unconfirmed could be kept; there must be time enough to judge it."""
     if turn.left_s(window) < turn.job.options.settle_s:
         return False

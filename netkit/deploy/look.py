@@ -39,7 +39,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Preflight:
     """What a device runs, and how that compares to what is intended."""
 
     running: Running
@@ -81,12 +81,12 @@ def stages_of(
     return (first, then) if then else (first,)
 
 
-def look(reader: Reader, task: Task) -> Seen:
+def look(reader: Reader, task: Task) -> Preflight:
     """Read what a device runs. AccessError when it cannot be read, or makes no sense."""
     return seen(Running(reader.running_files(), task.plan.version), task)
 
 
-def seen(running: Running, task: Task) -> Seen:
+def seen(running: Running, task: Task) -> Preflight:
     """Return what was read of a device beside what is intended."""
     platform = task.plan.platform
     parse = partial(_intended, platform)
@@ -96,7 +96,7 @@ def seen(running: Running, task: Task) -> Seen:
         problems = (Problem(f"{task.name}: its configuration makes no sense: {one}") for one in error.problems)
         raise AccessError(problems) from None
     apart = tuple(change for change in found.changes if MODELS[platform].is_apart(change.path))
-    return Seen(running, found, apart)
+    return Preflight(running, found, apart)
 
 
 def _intended(platform: str, files: Files) -> Config:
@@ -108,7 +108,7 @@ def _parsed(platform: str, files: tuple[tuple[str, str], ...]) -> Config:
     return MODELS[platform].parse(dict(files))
 
 
-def check(found: Seen, task: Task) -> None:
+def check(found: Preflight, task: Task) -> None:
     """Refuse a device that is not as it was planned for, or that could not be taken back."""
     name = task.name
     if found.comparison.not_read:
@@ -123,7 +123,7 @@ def check(found: Seen, task: Task) -> None:
     _check_way_back(found, task)
 
 
-def ending(found: Seen) -> frozenset[str]:
+def ending(found: Preflight) -> frozenset[str]:
     """Return the words that name a BGP neighbor in what a device runs, and no more in what is intended."""
     gone = (change.path for change in found.comparison.changes if change.is_removal)
     if not any(NEIGHBOR in words(path) for path in gone):
@@ -135,13 +135,13 @@ def _neighbors(config: Config) -> frozenset[str]:
     return frozenset(word for named in map(tuple, map(words, config)) if NEIGHBOR in named for word in named)
 
 
-def differences(found: Seen) -> str:
+def differences(found: Preflight) -> str:
     """Return what keeps a device from running what is intended."""
     unread = [f"{name} was not read" for name in found.comparison.not_read]
     return "; ".join(_limited([*unread, *map(_shown, found.comparison.changes)]))
 
 
-def _check_way_back(found: Seen, task: Task) -> None:
+def _check_way_back(found: Preflight, task: Task) -> None:
     model, running, intended = MODELS[task.plan.platform], found.comparison.running, found.comparison.intended
     changes = diff(model, intended, running)
     way = model.way(Choice(changes, intended, running, task.plan.version))
@@ -149,7 +149,7 @@ def _check_way_back(found: Seen, task: Task) -> None:
         raise DeviceError(Problem(f"{task.name}: there is no way back: {'; '.join(way.reasons)}", "change it in steps"))
 
 
-def _moved(found: Seen, task: Task) -> Iterator[str]:
+def _moved(found: Preflight, task: Task) -> Iterator[str]:
     """Yield how a device differs from what it was when the plan was made."""
     planned = {change.path: change for change in task.plan.changes}
     current = {change.path: change for change in found.comparison.changes}

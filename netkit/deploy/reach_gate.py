@@ -12,7 +12,7 @@ from typing import Protocol
 from nornir.core.plugins.runners import RunnerPlugin
 from pydantic import TypeAdapter
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import Address, Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design.fabric import Fabric, Host, Nic, Switch
@@ -72,7 +72,7 @@ class ReachGate:
         others: Gate,
         connect: Callable[[str], HostReader],
         *,
-        clock: Clock = CLOCK,
+        clock: DeployClock = CLOCK,
         runner: RunnerPlugin | None = None,
     ) -> None:
         self._fabric, self._others, self._connect, self._clock = fabric, others, connect, clock

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from netkit.deploy.journal import JOURNAL, OUTCOME, PROVENANCE, WAVE, Entry, Journal, known_provenance
+from netkit.deploy.journal import JOURNAL, OUTCOME, PROVENANCE, WAVE, Journal, JournalEntry, known_provenance
 from netkit.deploy.lock import is_running
 from netkit.deploy.provenance import Provenance
 from netkit.deploy.shape import DeviceOutcome, Outcome, Phase
@@ -108,7 +108,7 @@ def _read(folder: Path, *, runs: bool | None) -> RecentRun:
     )
 
 
-def _progress(entries: Sequence[Entry]) -> tuple[dict[str, DeviceOutcome], tuple[str, ...]]:
+def _progress(entries: Sequence[JournalEntry]) -> tuple[dict[str, DeviceOutcome], tuple[str, ...]]:
     """Return how devices have come out so far, and those that have begun their turn and not ended it."""
     ended: dict[str, DeviceOutcome] = {}
     begun: dict[str, None] = {}

@@ -8,7 +8,7 @@ from netkit.deploy.shape import Options
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
-from netkit.plan.shape import Loss
+from netkit.plan.shape import ReachabilityLoss
 from netkit.platforms.config import Files
 
 MOST_NAMED = 8
@@ -53,7 +53,7 @@ def _outages(plan: Plan, tasks: Mapping[str, Task]) -> Iterator[Problem]:
     for step in plan.steps:
         named = [tasks[name] for name in step.devices if name in tasks]
         # What a device costs while it changes is said of the device.
-        lost = step.after or (Loss() if any(map(is_disruptive, named)) else step.during)
+        lost = step.after or (ReachabilityLoss() if any(map(is_disruptive, named)) else step.during)
         if named and lost:
             when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
             what = f"{lost.pairs} pairs of addresses of {_some(lost.hosts)} do not reach each other {when}"

@@ -8,7 +8,7 @@ from netkit.deploy import look, refusal
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.job import code_of, is_access, text_of
 from netkit.deploy.roll import untouched
-from netkit.deploy.shape import DeviceOutcome, Options, Outcome, Result, State
+from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Options, Outcome
 from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
 from netkit.plan import Plan
@@ -35,9 +35,9 @@ def rehearse(
         try:
             _look(connect(name), tasks[name])
         except Exception as error:
-            result = Result.UNREACHABLE if is_access(error) else Result.REFUSED
-            return DeviceOutcome(name, result, State.AS_BEFORE, (text_of(error),), turns[name], code_of(error))
-        return DeviceOutcome(name, Result.READY, State.AS_BEFORE, wave=turns[name])
+            result = DeviceResult.UNREACHABLE if is_access(error) else DeviceResult.REFUSED
+            return DeviceOutcome(name, result, ConfigState.AS_BEFORE, (text_of(error),), turns[name], code_of(error))
+        return DeviceOutcome(name, DeviceResult.READY, ConfigState.AS_BEFORE, wave=turns[name])
 
     found = each(runner or threads(options.parallel), tasks, looked_at)
     outcomes = {outcome.device: outcome for outcome in (*untouched(plan, limit), *found.values())}

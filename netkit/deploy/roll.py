@@ -9,7 +9,7 @@ from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
 from netkit.deploy.journal import STAGE, WAVE
 from netkit.deploy.look import Task
-from netkit.deploy.shape import FAILED, DeviceOutcome, Result, State
+from netkit.deploy.shape import FAILED, ConfigState, DeviceOutcome, DeviceResult
 from netkit.deploy.wave import Wave, waves
 from netkit.plan import Plan
 from netkit.plan.shape import DevicePlan
@@ -33,7 +33,7 @@ class Rollout:
         self.job, self._stages, self._first = job, stages, first
         self.ended: dict[str, DeviceOutcome] = {outcome.device: outcome for outcome in earlier}
         self.stopped = stopped
-        job.done.update(name for name, outcome in self.ended.items() if outcome.state is State.INTENDED)
+        job.done.update(name for name, outcome in self.ended.items() if outcome.state is ConfigState.INTENDED)
 
     def run(self) -> None:
         """Change every device that has its turn; the second stage begins once the first is done everywhere."""
@@ -66,7 +66,7 @@ class Rollout:
 
     def _is_left(self, name: str) -> bool:
         found = self.ended.get(name)
-        return found is None or found.state is not State.INTENDED
+        return found is None or found.state is not ConfigState.INTENDED
 
     def _name_both(self) -> None:
         """Say of devices whose second stage was not done that they run both."""
@@ -76,9 +76,11 @@ class Rollout:
         for name in self._stages[1]:
             outcome = self.ended.get(name)
             if is_second and outcome is None:
-                self.ended[name] = DeviceOutcome(name, Result.NOT_STARTED, State.BOTH, exit_code=FAILED)
-            elif outcome is not None and outcome.state is (State.AS_BEFORE if is_second else State.INTENDED):
-                self.ended[name] = replace(outcome, state=State.BOTH)
+                self.ended[name] = DeviceOutcome(name, DeviceResult.NOT_STARTED, ConfigState.BOTH, exit_code=FAILED)
+            elif outcome is not None and outcome.state is (
+                ConfigState.AS_BEFORE if is_second else ConfigState.INTENDED
+            ):
+                self.ended[name] = replace(outcome, state=ConfigState.BOTH)
 
     def _plan_waves(self, *, is_first: bool) -> None:
         """Plan what is left; the waves of the second stage are numbered after those of the first."""
@@ -137,35 +139,39 @@ class Rollout:
         elif len(failures) > self.job.options.max_fail and not self.job.options.is_backward:
             names = ", ".join(outcome.device for outcome in failures)
             self.stopped = self.stopped or f"{len(failures)} failed, {self.job.options.max_fail} may: {names}"
-        if any(outcome.result is Result.NOT_STARTED for outcome in self.ended.values()):
+        if any(outcome.result is DeviceResult.NOT_STARTED for outcome in self.ended.values()):
             self.stopped = self.stopped or INTERRUPTED
 
 
-def untouched(plan: Plan, limit: tuple[str, ...] | None, missed_runs: State = State.AS_BEFORE) -> list[DeviceOutcome]:
+def untouched(
+    plan: Plan, limit: tuple[str, ...] | None, missed_runs: ConfigState = ConfigState.AS_BEFORE
+) -> list[DeviceOutcome]:
     """Return the outcomes of devices that are known before anything happens."""
     found = []
     for device in plan.devices:
         if limit is not None and device.name not in limit:
-            found.append(DeviceOutcome(device.name, Result.EXCLUDED, State.AS_BEFORE))
+            found.append(DeviceOutcome(device.name, DeviceResult.EXCLUDED, ConfigState.AS_BEFORE))
         elif device.is_unchanged:
             found.append(_unchanged(device))
     for missed in plan.unreachable:
         if limit is not None and missed.name not in limit:
-            found.append(DeviceOutcome(missed.name, Result.EXCLUDED, State.AS_BEFORE))
+            found.append(DeviceOutcome(missed.name, DeviceResult.EXCLUDED, ConfigState.AS_BEFORE))
         else:
             reasons = (f"{missed.name}: {missed.reason}",)
-            found.append(DeviceOutcome(missed.name, Result.UNREACHABLE, missed_runs, reasons, exit_code=UNREACHABLE))
+            found.append(
+                DeviceOutcome(missed.name, DeviceResult.UNREACHABLE, missed_runs, reasons, exit_code=UNREACHABLE)
+            )
     return found
 
 
 def _unchanged(device: DevicePlan) -> DeviceOutcome:
     if device.not_read:
         reasons = tuple(f"{device.name}: not compared: {file}" for file in device.not_read)
-        return DeviceOutcome(device.name, Result.FAILED, State.UNKNOWN, reasons, exit_code=FAILED)
-    return DeviceOutcome(device.name, Result.UNCHANGED, State.INTENDED)
+        return DeviceOutcome(device.name, DeviceResult.FAILED, ConfigState.UNKNOWN, reasons, exit_code=FAILED)
+    return DeviceOutcome(device.name, DeviceResult.UNCHANGED, ConfigState.INTENDED)
 
 
 def not_started(plan: Plan, ended: Mapping[str, DeviceOutcome]) -> list[DeviceOutcome]:
     """Return the outcomes of devices that did not have their turn."""
     names = [device.name for device in plan.devices if device.name not in ended]
-    return [DeviceOutcome(name, Result.NOT_STARTED, State.AS_BEFORE, exit_code=FAILED) for name in names]
+    return [DeviceOutcome(name, DeviceResult.NOT_STARTED, ConfigState.AS_BEFORE, exit_code=FAILED) for name in names]

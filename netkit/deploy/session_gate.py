@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from nornir.core.plugins.runners import RunnerPlugin
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.design.fabric import Fabric, Switch
@@ -31,7 +31,7 @@ class SessionGate:
         fabric: Fabric,
         connect: Callable[[str], Reader],
         *,
-        clock: Clock = CLOCK,
+        clock: DeployClock = CLOCK,
         runner: RunnerPlugin | None = None,
     ) -> None:
         self._fabric, self._connect, self._clock = fabric, connect, clock

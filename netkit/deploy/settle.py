@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from netkit.deploy.connection import closing, opened
 from netkit.deploy.job import Job, code_of, text_of
-from netkit.deploy.look import Seen, Task, differences, look
-from netkit.deploy.shape import FAILED, Phase, State
+from netkit.deploy.look import Preflight, Task, differences, look
+from netkit.deploy.shape import FAILED, ConfigState, Phase
 from netkit.errors import NetkitError
 from netkit.platforms.driver import Driver
 
@@ -32,7 +32,7 @@ class Window:
 class Ending:
     """What a device runs in the end, and why that is not known, or not all that was wanted."""
 
-    state: State
+    state: ConfigState
     why: str = ""
     exit_code: int = 0
     is_saved: bool = False
@@ -54,8 +54,8 @@ class Settling:
             try:
                 ending = self._round(is_last=is_last)
             except Exception as error:
-                ending = Ending(State.UNKNOWN, text_of(error), code_of(error))
-            if ending.state is not State.UNKNOWN or is_last:
+                ending = Ending(ConfigState.UNKNOWN, text_of(error), code_of(error))
+            if ending.state is not ConfigState.UNKNOWN or is_last:
                 return ending
             self._job.clock.sleep_s(self._job.options.poll_s)
 
@@ -65,24 +65,24 @@ class Settling:
                 self._step(Phase.ROLLBACK)
                 driver.rollback()
                 if driver.has_pending_commit():
-                    return Ending(State.UNKNOWN, "the change still waits for its confirmation", FAILED)
+                    return Ending(ConfigState.UNKNOWN, "the change still waits for its confirmation", FAILED)
                 self._applied_by_s = 0.0
             return self._judged(driver, look(driver, self._task), is_last=is_last)
 
-    def _judged(self, driver: Driver, seen: Seen, *, is_last: bool) -> Ending:
+    def _judged(self, driver: Driver, seen: Preflight, *, is_last: bool) -> Ending:
         now_s = self._job.clock.steady_s()
         if seen.is_as_before(self._task):
             if now_s < self._applied_by_s:
-                return Ending(State.UNKNOWN, "it may still be about to apply the change", FAILED)
+                return Ending(ConfigState.UNKNOWN, "it may still be about to apply the change", FAILED)
             self._tidy(driver)
-            return Ending(State.AS_BEFORE)
+            return Ending(ConfigState.AS_BEFORE)
         if seen.is_intended():
             if self._window.is_confirming and (is_last or now_s < self._window.earliest_s):
                 return self._kept(driver)
             if is_last:
-                return Ending(State.INTENDED, "it runs what is intended, though that was not confirmed", FAILED)
-            return Ending(State.UNKNOWN, "it may still be about to take the change back", FAILED)
-        return Ending(State.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
+                return Ending(ConfigState.INTENDED, "it runs what is intended, though that was not confirmed", FAILED)
+            return Ending(ConfigState.UNKNOWN, "it may still be about to take the change back", FAILED)
+        return Ending(ConfigState.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
 
     def _tidy(self, driver: Driver) -> None:
         with suppress(NetkitError):
@@ -97,10 +97,10 @@ class Settling:
             self._step(Phase.UNDRAIN)
             driver.undrain()
         if self._window.is_confirmed:
-            return Ending(State.INTENDED, is_saved=True)
+            return Ending(ConfigState.INTENDED, is_saved=True)
         try:
             driver.confirm_commit()
         except NetkitError as error:
             why = f"it runs what is intended, but that may not be saved: {text_of(error)}"
-            return Ending(State.INTENDED, why, code_of(error))
-        return Ending(State.INTENDED, is_saved=True)
+            return Ending(ConfigState.INTENDED, why, code_of(error))
+        return Ending(ConfigState.INTENDED, is_saved=True)

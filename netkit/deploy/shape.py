@@ -73,7 +73,7 @@ class Phase(StrEnum):
     END = "end"
 
 
-class State(StrEnum):
+class ConfigState(StrEnum):
     """What a device runs in the end, as far as this deploy is concerned."""
 
     INTENDED = "intended"
@@ -83,7 +83,7 @@ class State(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Result(StrEnum):
+class DeviceResult(StrEnum):
     """What became of a device."""
 
     DONE = "done"
@@ -98,7 +98,7 @@ class Result(StrEnum):
     EXCLUDED = "excluded"
 
 
-GOOD = frozenset({Result.DONE, Result.UNCHANGED, Result.READY, Result.EXCLUDED})
+GOOD = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class DeviceOutcome:
     """How a device came out of a deploy."""
 
     device: str
-    result: Result
-    state: State
+    result: DeviceResult
+    state: ConfigState
     reasons: tuple[str, ...] = ()
     wave: Whole = 0
     exit_code: Annotated[int, Field(ge=0, le=255)] = 0
@@ -117,7 +117,7 @@ class DeviceOutcome:
     @property
     def is_failure(self) -> bool:
         """Whether it counts against the failure budget."""
-        return self.result not in GOOD and self.result is not Result.NOT_STARTED
+        return self.result not in GOOD and self.result is not DeviceResult.NOT_STARTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class DeployEvent:
     """Something a display can show while it happens."""
 
     phase: Phase
@@ -162,7 +162,7 @@ class Event:
     outcome: DeviceOutcome | None = None
 
 
-Tell = Callable[[Event], None]
+Tell = Callable[[DeployEvent], None]
 
 
 @cache

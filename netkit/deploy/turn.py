@@ -10,7 +10,7 @@ from netkit.deploy.job import Job, code_of, is_disruptive, text_of
 from netkit.deploy.journal import CONFIRMED, JournalError
 from netkit.deploy.look import Task, differences, look
 from netkit.deploy.settle import Ending, Settling, Window
-from netkit.deploy.shape import DeviceOutcome, Phase, Result, State, weightiest
+from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import ConfirmsFirst, Driver
 
@@ -29,7 +29,7 @@ class UnhealthyError(DeviceError):
     """The health gate does not let the deploy go on."""
 
 
-class Turn:
+class DeviceRollout:
     """One device, from the first look to the end."""
 
     def __init__(self, job: Job, task: Task, wave: int) -> None:
@@ -156,7 +156,7 @@ class Turn:
         if self.window is None and not self.is_drained:
             if self.is_loaded:
                 discard(self.job, self.name)
-            return replace(failure, state=State.AS_BEFORE)
+            return replace(failure, state=ConfigState.AS_BEFORE)
         return self.outcome_after(failure, self.settled())
 
     def settled(self) -> Ending:
@@ -167,12 +167,12 @@ class Turn:
 
     def outcome_after(self, failure: DeviceOutcome, ending: Ending) -> DeviceOutcome:
         """Return how a device that failed came out."""
-        if ending.state is State.INTENDED and ending.is_saved:
+        if ending.state is ConfigState.INTENDED and ending.is_saved:
             return replace(self.done(), reasons=failure.reasons)
-        is_reverted = ending.state is State.AS_BEFORE and self.window is not None
+        is_reverted = ending.state is ConfigState.AS_BEFORE and self.window is not None
         return replace(
             failure,
-            result=Result.REVERTED if is_reverted else Result.FAILED,
+            result=DeviceResult.REVERTED if is_reverted else DeviceResult.FAILED,
             state=ending.state,
             reasons=(*failure.reasons, *([ending.why] if ending.why else [])),
             exit_code=weightiest(failure.exit_code, ending.exit_code),
@@ -183,16 +183,22 @@ class Turn:
         if self.trouble:
             reasons = (self.trouble, "it was confirmed before it had its traffic back, and runs what is intended")
             return DeviceOutcome(
-                self.name, Result.FAILED, State.INTENDED, reasons, self.wave, UnhealthyError.exit_code, stops_all=True
+                self.name,
+                DeviceResult.FAILED,
+                ConfigState.INTENDED,
+                reasons,
+                self.wave,
+                UnhealthyError.exit_code,
+                stops_all=True,
             )
-        return DeviceOutcome(self.name, Result.DONE, State.INTENDED, self.notes, self.wave)
+        return DeviceOutcome(self.name, DeviceResult.DONE, ConfigState.INTENDED, self.notes, self.wave)
 
     def failure(self, error: Exception) -> DeviceOutcome:
         """Return the outcome of a device of which only an error is known yet."""
         return DeviceOutcome(
             self.name,
-            Result.FAILED,
-            State.UNKNOWN,
+            DeviceResult.FAILED,
+            ConfigState.UNKNOWN,
             (text_of(error),),
             self.wave,
             code_of(error),
@@ -201,7 +207,7 @@ class Turn:
 
     def ended(self, outcome: DeviceOutcome) -> DeviceOutcome:
         """Write down and show how the device came out."""
-        if outcome.state is State.INTENDED:
+        if outcome.state is ConfigState.INTENDED:
             self.job.done.add(self.name)
         with suppress(JournalError):
             self.job.journal.end(outcome)

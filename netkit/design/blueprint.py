@@ -36,7 +36,7 @@ PATTERNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InstalledUnit:
     """A unit that is installed, and the intent's entry it comes from."""
 
     pod: int
@@ -67,11 +67,11 @@ class Blueprint:
         self._matched: set[str] = set()
 
     @cached_property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[InstalledUnit, ...]:
         """Return every installed unit, in the order of pods and units, whatever the order in the file."""
         every = range(self.intent.rails)
         places = [
-            Place(pod, unit, entry, entry.rails if entry.rails is not None else tuple(every))
+            InstalledUnit(pod, unit, entry, entry.rails if entry.rails is not None else tuple(every))
             for entry in self.intent.units
             for pod in entry.pod
             for unit in entry.unit
@@ -95,7 +95,7 @@ class Blueprint:
         """Return the name of a core switch."""
         return self._name("core", self.numbering.core_number(plane, slot), plane=plane, slot=slot)
 
-    def host_name(self, place: Place, slot: int) -> str:
+    def host_name(self, place: InstalledUnit, slot: int) -> str:
         """Return the name of a host."""
         given = place.entry.host_names.get(slot)
         number = self.numbering.host_number(place.pod, place.unit, slot)

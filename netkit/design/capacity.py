@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Link, Switch
-from netkit.design.plugs import Run, Socket, module_at, runs, sockets
+from netkit.design.plugs import CableAssembly, Socket, module_at, runs, sockets
 from netkit.hardware import Media
 
 
@@ -148,7 +148,7 @@ def _cables(fabric: Fabric, links: tuple[Link, ...], media: Mapping[str, Media])
             yield Item(what, name, form, length, count)
 
 
-def _forms(run: Run) -> str:
+def _forms(run: CableAssembly) -> str:
     if run.trunk is None:
         return "fits no two cages"
     ends = f"{len(run.ends)} x {run.ends[0].form}" if len(run.ends) > 1 else run.ends[0].form

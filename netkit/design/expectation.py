@@ -17,7 +17,7 @@ class Expectation:
     """Leaf prefix → next hops."""
 
 
-class Reach:
+class LeafReach:
     """Which leaf prefixes each switch of a fabric reaches, and through which of its ports."""
 
     def __init__(self, fabric: Fabric) -> None:
@@ -52,7 +52,7 @@ class Reach:
 def expectations(fabric: Fabric) -> Mapping[str, Expectation]:
     """Return what each switch must have once all is quiet. Drained switches lose their routes, so nothing is asked."""
     is_drained = has_drain(fabric)
-    reach = Reach(fabric)
+    reach = LeafReach(fabric)
     return {
         switch.name: Expectation(
             {port.name: port.peer for port in switch.fabric_ports}, {} if is_drained else reach.widths(switch)
@@ -69,7 +69,7 @@ def has_drain(fabric: Fabric) -> bool:
 def ways(fabric: Fabric) -> Mapping[str, frozenset[str]]:
     """Return the leaves each leaf reaches, itself among them, over what is not drained."""
     left = without_drains(fabric)
-    reach = Reach(left)
+    reach = LeafReach(left)
     prefixes = {leaf.name: leaf.leaf_prefix for leaf in left.tier("leaf")}
     reached = {name: reach.beyond(name) for name in prefixes}
     return {

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from netkit.design.blueprint import Blueprint, Place
+from netkit.design.blueprint import Blueprint, InstalledUnit
 from netkit.design.fabric import Fabric, Host, Nic
 from netkit.design.numbering import dotted_quad
 
@@ -44,7 +44,7 @@ def hosts(blueprint: Blueprint) -> Iterator[Host]:
             )
 
 
-def _nics(blueprint: Blueprint, place: Place, slot: int, name: str) -> Iterator[Nic]:
+def _nics(blueprint: Blueprint, place: InstalledUnit, slot: int, name: str) -> Iterator[Nic]:
     numbering, intent = blueprint.numbering, blueprint.intent
     macs = blueprint.override(name).macs
     position = blueprint.layouts["leaf"].down[slot - 1]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
+from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, WatchdogTimers
 from netkit.errors import Problem
 from netkit.intent.model import Intent, Lossless
 
@@ -29,7 +29,7 @@ def profile(intent: Intent) -> LosslessProfile:
         data_dscp=roce.dscp[0],
         cnp_dscp=cnp.dscp,
         dscp_to_priority=mapping,
-        watchdog=Watchdog(
+        watchdog=WatchdogTimers(
             lossless.watchdog.poll_ms,
             lossless.watchdog.detection_polls,
             lossless.watchdog.restoration_polls,

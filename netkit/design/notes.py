@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from netkit.design import headroom
 from netkit.design.fabric import Fabric, Link, Switch
-from netkit.design.plugs import End, Run, Socket, module_at, runs, sockets
+from netkit.design.plugs import CableAssembly, End, Socket, module_at, runs, sockets
 from netkit.design.verify import ROCE_PACKET_BYTES, headroom_limit, headroom_total, profiles
 from netkit.errors import Path, Problem
 from netkit.hardware import Media
@@ -134,7 +134,7 @@ def _plugs(fabric: Fabric, media: Mapping[str, Media]) -> Iterator[Problem]:
                 yield _unpluggable(kind, name, stuck, at)
 
 
-def _unpluggable(kind: str, name: str, stuck: list[Run], at: Mapping[End, Socket]) -> Problem:
+def _unpluggable(kind: str, name: str, stuck: list[CableAssembly], at: Mapping[End, Socket]) -> Problem:
     first = stuck[0].links[0]
     ends = (at[(first.device, first.port)], at[(first.peer, first.peer_port)])
     cages = " and ".join(f"{end.device} cage {end.cage}" for end in ends)

@@ -22,7 +22,7 @@ class Socket:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CableAssembly:
     """One cable with fixed ends and all links it carries, or links no such cable can be plugged in for."""
 
     links: tuple[Link, ...]
@@ -55,7 +55,7 @@ def module_at(socket: Socket, name: str, media: Mapping[str, Media]) -> str | No
     return module.name if module else None
 
 
-def runs(links: Iterable[Link], at: Mapping[End, Socket], ports: int) -> Iterator[Run]:
+def runs(links: Iterable[Link], at: Mapping[End, Socket], ports: int) -> Iterator[CableAssembly]:
     """Yield the cables with fixed ends that links of one kind take: links that share a cage share a cable."""
     above: dict[Socket, Socket] = {}
 
@@ -77,11 +77,11 @@ def runs(links: Iterable[Link], at: Mapping[End, Socket], ports: int) -> Iterato
         far = tuple(dict.fromkeys(at[(link.peer, link.peer_port)] for link in group))
         yield next(
             (
-                Run(tuple(group), trunk, ends)
+                CableAssembly(tuple(group), trunk, ends)
                 for (trunk, *more), ends in ((far, near), (near, far))
                 if not more
                 and len(group) <= ports == trunk.ports
                 and (len(ends) == 1 or all(end.ports == 1 for end in ends))
             ),
-            Run(tuple(group), None, ()),
+            CableAssembly(tuple(group), None, ()),
         )

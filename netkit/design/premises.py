@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from netkit.errors import DesignError, HardwareError, Path, Problem
 from netkit.hardware import Catalog, HostModel, Media, RailNic, Split, SwitchModel
-from netkit.intent.model import Cable, CoreTier, Intent, LeafTier, SpineTier
+from netkit.intent.model import CableIntent, CoreTier, Intent, LeafTier, SpineTier
 from netkit.platforms import PLATFORMS, version_key
 
 SWITCH_TIERS = ("leaf", "spine", "core")
@@ -225,9 +225,9 @@ def _rail_nics(intent: Intent, model: HostModel) -> tuple[tuple[RailNic, ...], l
     return model.rails[: intent.rails], []
 
 
-def cable_of(intent: Intent, kind: str) -> Cable:
+def cable_of(intent: Intent, kind: str) -> CableIntent:
     """Return the cable of a kind of link that the topology has."""
-    cable: Cable = getattr(intent.cables, kind)
+    cable: CableIntent = getattr(intent.cables, kind)
     return cable
 
 

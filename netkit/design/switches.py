@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from netkit.design.blueprint import Blueprint, Place
+from netkit.design.blueprint import Blueprint, InstalledUnit
 from netkit.design.fabric import Cage, ManagementAddress, Port, PortProfile, Role, Switch, Vlan
 from netkit.design.layout import Position, core_plane, leaf_place, plane_of_rail, spine_place
 from netkit.design.numbering import dotted_quad
@@ -26,7 +26,7 @@ def switches(blueprint: Blueprint) -> Iterator[Switch]:
                 yield _core(blueprint, plane, slot)
 
 
-def _leaf(blueprint: Blueprint, place: Place, rail: int) -> Switch:
+def _leaf(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Switch:
     numbering, intent = blueprint.numbering, blueprint.intent
     base = numbering.leaf_base(place.pod, place.unit, rail)
     prefix = f"{dotted_quad(base)}/{numbering.leaf_length}"
@@ -42,7 +42,7 @@ def _leaf(blueprint: Blueprint, place: Place, rail: int) -> Switch:
     return _switch(blueprint, "leaf", name, number, numbers, ports, prefix, vlan)
 
 
-def _host_ports(blueprint: Blueprint, place: Place, rail: int, base: int) -> Iterator[Port]:
+def _host_ports(blueprint: Blueprint, place: InstalledUnit, rail: int, base: int) -> Iterator[Port]:
     positions = blueprint.layouts["leaf"].down
     profile = blueprint.profile("leaf", "host", place.entry.host_cable_m)
     is_routed = blueprint.intent.attachment == "p2p"
@@ -52,7 +52,7 @@ def _host_ports(blueprint: Blueprint, place: Place, rail: int, base: int) -> Ite
         yield Port(at.name, at.cage, at.port, blueprint.host_name(place, slot), f"rail{rail}", 0, address, profile)
 
 
-def _leaf_uplinks(blueprint: Blueprint, place: Place, rail: int) -> Iterator[Port]:
+def _leaf_uplinks(blueprint: Blueprint, place: InstalledUnit, rail: int) -> Iterator[Port]:
     spine = blueprint.intent.switches.spine
     if not spine:
         return

@@ -18,7 +18,7 @@ class TrafficClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Watchdog:
+class WatchdogTimers:
     """PFC watchdog times, all from one poll interval."""
 
     poll_ms: int
@@ -47,7 +47,7 @@ class LosslessProfile:
     data_dscp: int
     cnp_dscp: int
     dscp_to_priority: tuple[int, ...]
-    watchdog: Watchdog
+    watchdog: WatchdogTimers
     pool_percent: int
 
     @property

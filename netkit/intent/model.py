@@ -45,7 +45,7 @@ class Ceilings(Strict):
     cores: int = Field(0, ge=0, le=1024, description="core switches in a plane")
 
 
-class Tier(Strict):
+class TierIntent(Strict):
     """What the switches of one tier are."""
 
     model: CatalogName = Field(description="switch model, a file of the hardware catalogue")
@@ -54,7 +54,7 @@ class Tier(Strict):
     routing_mode: Literal["split", "unified"] = Field("split", description="sonic only: who owns FRR's configuration")
 
 
-class LeafTier(Tier):
+class LeafTier(TierIntent):
     """The leaves: hosts below, spines above."""
 
     host_breakout: Breakout = Field(description="how host-facing cages are split, such as 2x400G")
@@ -65,7 +65,7 @@ class LeafTier(Tier):
     )
 
 
-class SpineTier(Tier):
+class SpineTier(TierIntent):
     """The spines: leaves below; in a three-tier fabric, core switches above."""
 
     slots: Count = Field(description="spines in each plane (two-tier) or pod (three-tier)")
@@ -80,7 +80,7 @@ class SpineTier(Tier):
     )
 
 
-class CoreTier(Tier):
+class CoreTier(TierIntent):
     """The core layer of a three-tier fabric. Spine s of every pod reaches the cores of plane (s − 1) mod planes."""
 
     slots: Count = Field(description="core switches in each plane")
@@ -96,7 +96,7 @@ class Switches(Strict):
     core: CoreTier | None = Field(None, description="three-tier fabrics only")
 
 
-class Cable(Strict):
+class CableIntent(Strict):
     """A run of cabling."""
 
     media: CatalogName = Field(description="media type, an entry of the hardware catalogue")
@@ -106,9 +106,9 @@ class Cable(Strict):
 class Cables(Strict):
     """Media and lengths by kind of link; the length decides the PFC headroom."""
 
-    host: Cable = Field(description="between host and leaf")
-    spine: Cable | None = Field(None, description="between leaf and spine")
-    core: Cable | None = Field(None, description="between spine and core switch")
+    host: CableIntent = Field(description="between host and leaf")
+    spine: CableIntent | None = Field(None, description="between leaf and spine")
+    core: CableIntent | None = Field(None, description="between spine and core switch")
 
 
 class Unit(Strict):
@@ -123,7 +123,7 @@ class Unit(Strict):
     host_names: dict[int, Name] = Field(default_factory=dict, description="names that differ from the pattern, by slot")
 
 
-class Nic(Strict):
+class NicIntent(Strict):
     """What something other than netkit sets on the host NICs; it must agree with the lossless profile."""
 
     data_dscp: Dscp | None = Field(None, description="DSCP of RoCE data")
@@ -145,7 +145,7 @@ class Hosts(Strict):
         "eno1", description="its interface outside the fabric, over which NCCL gets started"
     )
     table_base: int = Field(100, ge=1, le=200, description="routing table of rail 0; rail k uses table_base + k")
-    nic: Nic = Field(Nic(), description="what something other than netkit sets on the NICs")
+    nic: NicIntent = Field(NicIntent(), description="what something other than netkit sets on the NICs")
 
 
 class Pools(Strict):
@@ -182,7 +182,7 @@ class BestEffort(Strict):
     weight: Percent = Field(10, description="share of a port under load, in percent")
 
 
-class Ecn(Strict):
+class EcnIntent(Strict):
     """Where marking starts, where it is certain, and how likely it is in between."""
 
     min_bytes: int = Field(ge=1, description="queue at which marking starts")
@@ -190,7 +190,7 @@ class Ecn(Strict):
     probability_percent: int = Field(100, ge=1, le=100, description="of marking just below that")
 
 
-class Watchdog(Strict):
+class WatchdogIntent(Strict):
     """PFC watchdog: a queue paused this long is freed by dropping."""
 
     poll_ms: int = Field(100, ge=10, le=1000, description="milliseconds between two looks at a queue")
@@ -199,7 +199,7 @@ class Watchdog(Strict):
     action: Literal["drop", "forward"] = Field("drop", description="what happens to packets of a queue in a storm")
 
 
-class Headroom(Strict):
+class HeadroomIntent(Strict):
     """Headroom given by the user for one port speed, instead of the vendor's table or the formula."""
 
     xoff_bytes: int = Field(ge=1, description="room for what arrives after a pause was sent")
@@ -211,22 +211,22 @@ class Lossless(Strict):
     roce: Roce = Field(Roce(), description="the RDMA class")
     cnp: Cnp = Field(Cnp(), description="congestion notification packets")
     best_effort: BestEffort = Field(BestEffort(), description="everything else")
-    ecn: dict[int, Ecn] = Field(
+    ecn: dict[int, EcnIntent] = Field(
         default_factory=dict, description="by port speed in Gb/s; default: 3 µs and 30 µs at line rate"
     )
-    headroom: dict[int, Headroom] = Field(default_factory=dict, description="by port speed in Gb/s")
-    watchdog: Watchdog = Field(Watchdog(), description="what frees a queue that is paused for ever")
+    headroom: dict[int, HeadroomIntent] = Field(default_factory=dict, description="by port speed in Gb/s")
+    watchdog: WatchdogIntent = Field(WatchdogIntent(), description="what frees a queue that is paused for ever")
     pool_percent: int = Field(90, ge=1, le=99, description="share of the packet buffer for the lossless class")
 
 
-class Bfd(Strict):
+class BfdIntent(Strict):
     """BFD timers of the fabric sessions."""
 
     interval_ms: int = Field(300, ge=50, le=60_000, description="milliseconds between two packets")
     multiplier: int = Field(3, ge=2, le=50, description="so many missing in a row, and the session is down")
 
 
-class Routing(Strict):
+class RoutingIntent(Strict):
     """How routes move. The defaults admit no valley path; see docs/design.md before changing them."""
 
     leaf_export: Literal["local", "all"] = Field("local", description="what leaves announce to spines")
@@ -238,7 +238,7 @@ class Routing(Strict):
     hold_s: int = Field(9, ge=3, le=180, description="a neighbour silent for so many seconds is gone")
     connect_s: int = Field(10, ge=1, le=240, description="seconds between two attempts to connect")
     max_paths: int = Field(64, ge=1, le=128, description="ways that may share the traffic of one route")
-    bfd: Bfd = Field(Bfd(), description="how soon a link that died silently is noticed")
+    bfd: BfdIntent = Field(BfdIntent(), description="how soon a link that died silently is noticed")
 
 
 class Management(Strict):
@@ -249,7 +249,7 @@ class Management(Strict):
     first_offset: int = Field(10, ge=1, description="offset in the pool of the first switch")
 
 
-class SyslogServer(Strict):
+class SyslogServerIntent(Strict):
     """One syslog collector."""
 
     address: Address = Field(description="of the collector")
@@ -257,7 +257,7 @@ class SyslogServer(Strict):
     protocol: Literal["udp", "tcp"] = Field("udp", description="how messages travel")
 
 
-class Snmp(Strict):
+class SnmpIntent(Strict):
     """SNMPv3 read access. The secrets are names; the values never stand in a file."""
 
     user: Name = Field("netkit", description="of SNMPv3")
@@ -267,7 +267,7 @@ class Snmp(Strict):
     contact: Text = Field("", description="whom to call, as SNMP tells it")
 
 
-class Login(Strict):
+class LoginIntent(Strict):
     """The account netkit itself logs in with; only a hash is ever pushed."""
 
     user: Name = Field("netkit", description="its name")
@@ -276,14 +276,14 @@ class Login(Strict):
     )
 
 
-class Services(Strict):
+class ServicesIntent(Strict):
     """What every switch talks to beside its neighbours."""
 
     ntp: tuple[Address, ...] = Field((), description="time servers")
     dns: tuple[Address, ...] = Field((), description="name servers")
-    syslog: tuple[SyslogServer, ...] = Field((), description="where logs go")
-    snmp: Snmp | None = Field(None, description="read access for monitoring")
-    login: Login | None = Field(None, description="the account netkit makes for itself")
+    syslog: tuple[SyslogServerIntent, ...] = Field((), description="where logs go")
+    snmp: SnmpIntent | None = Field(None, description="read access for monitoring")
+    login: LoginIntent | None = Field(None, description="the account netkit makes for itself")
     timezone: Timezone = Field("Etc/UTC", description="of clocks and logs")
 
 
@@ -420,8 +420,8 @@ class Intent(Strict):
     pools: Pools = Field(description="addresses and AS numbers")
     management: Management | None = Field(None, description="out-of-band addresses of the switches")
     lossless: Lossless = Field(Lossless(), description="classes, ECN, PFC watchdog, buffers")
-    routing: Routing = Field(Routing(), description="BGP and BFD")
-    services: Services = Field(Services(), description="NTP, DNS, syslog, SNMPv3, login")
+    routing: RoutingIntent = Field(RoutingIntent(), description="BGP and BFD")
+    services: ServicesIntent = Field(ServicesIntent(), description="NTP, DNS, syslog, SNMPv3, login")
     names: Names = Field(Names(), description="name patterns")
     firmware: Firmware = Field(Firmware(), description="approved versions of NICs and modules; read by checks only")
     thresholds: Thresholds = Field(Thresholds(), description="when a check warns or fails")

@@ -31,7 +31,7 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FabricPlan:
     """What follows from a size: the split of the cages, the ceilings, and the uplinks they leave room for."""
 
     model: str
@@ -74,7 +74,7 @@ def text(folder: Path, size: Size, catalog: Catalog) -> str:
     return "\n".join(line for line in lines if line is not None) + "\n"
 
 
-def _plan(size: Size, catalog: Catalog) -> Plan:
+def _plan(size: Size, catalog: Catalog) -> FabricPlan:
     name, version = PLATFORMS[size.platform].starting_point
     model = catalog.switch(size.model or name)
     split = _split(model)
@@ -86,7 +86,7 @@ def _plan(size: Size, catalog: Catalog) -> Plan:
     if size.spines:
         wanted = -(-size.hosts_per_unit // size.spines)
         uplinks = max(1, min(wanted, MOST_UPLINKS, (ports - below) // spines, ports // (units * size.leaves)))
-    return Plan(model.name, version, split, units, hosts, spines, uplinks)
+    return FabricPlan(model.name, version, split, units, hosts, spines, uplinks)
 
 
 def _split(model: SwitchModel) -> Split:
@@ -103,7 +103,7 @@ def _roomy(count: int, limit: int) -> int:
     return ceiling if ceiling <= limit else count
 
 
-def _management(size: Size, plan: Plan) -> tuple[str, str, str, str]:
+def _management(size: Size, plan: FabricPlan) -> tuple[str, str, str, str]:
     """Return a management pool large enough for the ceilings, its gateway, and two addresses for servers."""
     leaves, spines = plan.units * size.leaves + FIRST_MANAGED, plan.spines + FIRST_MANAGED
     length = min(24, 32 - max((2 * leaves - 1).bit_length(), (4 * spines - 1).bit_length()))
@@ -111,7 +111,7 @@ def _management(size: Size, plan: Plan) -> tuple[str, str, str, str]:
     return f"{net}.0/{length}", f"{net}.1", f"{net}.2", f"{net}.3"
 
 
-def _lines(name: str, size: Size, plan: Plan) -> list[str | None]:
+def _lines(name: str, size: Size, plan: FabricPlan) -> list[str | None]:
     has_spines = size.spines > 0
     chosen = f"model: {plan.model}, platform: {size.platform}, version: {plan.version}"
     mode, media = plan.split.mode, MEDIA_BY_PORTS[plan.split.ports]

@@ -2,15 +2,15 @@
 
 from netkit.judge.check import CABLE_FAULTS, Check, device_check, fabric_check
 from netkit.judge.finding import PASSED, Finding, Silenced, Verdict, error, fail, passed, skip, warn
-from netkit.judge.scene import Scene, Seen
+from netkit.judge.scene import CheckContext, DeviceContext
 
 __all__ = [
     "CABLE_FAULTS",
     "PASSED",
     "Check",
+    "CheckContext",
+    "DeviceContext",
     "Finding",
-    "Scene",
-    "Seen",
     "Silenced",
     "Verdict",
     "device_check",
@@ -21,3 +21,12 @@ __all__ = [
     "skip",
     "warn",
 ]
+
+RENAMED = {"Scene": "CheckContext", "Seen": "DeviceContext"}
+
+
+def __getattr__(name: str) -> object:
+    """Say what a check that was written for an earlier netkit has to import."""
+    if name in RENAMED:
+        raise ImportError(f"netkit.judge.{name} is called {RENAMED[name]} now: write {RENAMED[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

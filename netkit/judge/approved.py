@@ -10,7 +10,7 @@ from netkit.judge.finding import PASSED, Finding, fail, skip
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FirmwarePart:
     """Something that runs firmware: where it is, by which names the intent may mean it, and what it runs."""
 
     device: str
@@ -32,7 +32,7 @@ def approved_of(names: Sequence[str], approved: Approved) -> tuple[str, tuple[st
     return name, approved[glob]
 
 
-def unapproved(what: str, parts: Iterable[Part], approved: Approved, remedy: str) -> Iterator[Finding]:
+def unapproved(what: str, parts: Iterable[FirmwarePart], approved: Approved, remedy: str) -> Iterator[Finding]:
     """Yield a finding for each part; those of one kind with one version share their cause."""
     known = [(part, approved_of(part.names, approved)) for part in parts]
     kinds = Counter(found[0] for part, found in known if found and part.firmware)

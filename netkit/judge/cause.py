@@ -10,15 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from netkit.judge.check import LAYERS, Check, is_meant
 from netkit.judge.finding import Finding, Verdict
-from netkit.judge.scene import Scene
+from netkit.judge.scene import CheckContext
 
 
-def cable_at(scene: Scene, device: str, place: str) -> str:
+def cable_at(scene: CheckContext, device: str, place: str) -> str:
     """Return the cable at a place, be it a port or a priority of one."""
     return scene.cable(device, place) or scene.cable(device, place.rpartition("/")[0])
 
 
-def linked(scene: Scene, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
+def linked(scene: CheckContext, checks: Sequence[Check], findings: Sequence[Finding]) -> Sequence[Finding]:
     """Return findings in the same order, each with the cause that those of one cause share."""
     bad = [number for number, one in enumerate(findings) if one.verdict > Verdict.SKIPPED]
     if not bad:
@@ -30,7 +30,9 @@ def linked(scene: Scene, checks: Sequence[Check], findings: Sequence[Finding]) -
 class _Links:
     """From each finding to what it follows from."""
 
-    def __init__(self, scene: Scene, checks: Sequence[Check], findings: Sequence[Finding], bad: Sequence[int]) -> None:
+    def __init__(
+        self, scene: CheckContext, checks: Sequence[Check], findings: Sequence[Finding], bad: Sequence[int]
+    ) -> None:
         self._scene, self._findings = scene, findings
         self._order = {check.name: (LAYERS.index(check.layer), order) for order, check in enumerate(checks)}
         self._follows = {check.name: tuple(_followed(check, checks)) for check in checks}

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 from netkit.errors import CheckError, Problem
 from netkit.facts.device import KINDS
 from netkit.judge.finding import Finding
-from netkit.judge.scene import Scene, Seen
+from netkit.judge.scene import CheckContext, DeviceContext
 
 Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]
@@ -17,8 +17,8 @@ LAYERS: tuple[Layer, ...] = ("physical", "link", "routing", "host", "qos", "reac
 """In the order of repair: what is wrong further left is mended first, and is the cause of what follows from it."""
 CABLE_FAULTS = ("links.up", "links.flaps", "links.cabling", "optics.fec", "load.errors")
 """The checks that find a cable which carries nothing, or loses packets: what goes over it may follow from them."""
-OfDevice = Callable[[Scene, Seen], Iterable[Finding]]
-OfFabric = Callable[[Scene], Iterable[Finding]]
+OfDevice = Callable[[CheckContext, DeviceContext], Iterable[Finding]]
+OfFabric = Callable[[CheckContext], Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from operator import le
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Switch
 from netkit.intent.model import Thresholds
@@ -36,7 +36,7 @@ class CnpGate:
     """
 
     def __init__(
-        self, fabric: Fabric, others: Gate, watch: CnpWatch, limits: Thresholds, *, clock: Clock = CLOCK
+        self, fabric: Fabric, others: Gate, watch: CnpWatch, limits: Thresholds, *, clock: DeployClock = CLOCK
     ) -> None:
         self._fabric, self._others, self._watch, self._limits, self._clock = fabric, others, watch, limits, clock
         self._first: dict[int, RailSum] = {}

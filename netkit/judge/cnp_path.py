@@ -9,7 +9,7 @@ from netkit.facts.counter import place
 from netkit.judge.bound import astray, least, most
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, skew_s
-from netkit.judge.scene import End, Scene, Seen
+from netkit.judge.scene import CableEnd, CheckContext, DeviceContext
 
 HEARD = ("cnp_handled", "cnp_ignored")
 ASKED_APART_S = 0.5
@@ -19,24 +19,24 @@ ASKED_APART_S = 0.5
 class Stray(NamedTuple):
     """CNPs that were sent to a device in their queue, and that did not go on in it."""
 
-    sender: End
-    receiver: End
+    sender: CableEnd
+    receiver: CableEnd
     sent: int
     kept: int
     """How many of these the receiver passed on, or received, in their queue."""
-    others: tuple[End, ...] = ()
+    others: tuple[CableEnd, ...] = ()
     """Who may have sent them instead: counts do not tell these apart."""
 
 
-class Loss(NamedTuple):
+class CnpLoss(NamedTuple):
     """One place that CNPs are lost at."""
 
-    end: End
+    end: CableEnd
     packets: int
     text: str
 
 
-def is_cut_off(scene: Scene, seen: Seen, nic: str) -> bool:
+def is_cut_off(scene: CheckContext, seen: DeviceContext, nic: str) -> bool:
     """Whether a NIC that was not read neither sent nor heard anything: its leaf has the port down, all the time."""
     far = scene.far(seen.name, nic)
     leaf = scene.devices.get(far.device) if far else None
@@ -48,7 +48,7 @@ def is_cut_off(scene: Scene, seen: Seen, nic: str) -> bool:
     return state is not None and state.is_up is False and is_still
 
 
-def losses(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> tuple[Loss, ...]:
+def losses(scene: CheckContext, nics: Sequence[tuple[DeviceContext, str]]) -> tuple[CnpLoss, ...]:
     """Return where CNPs of a rail are lost, the greatest loss first: in NICs, or in queues that are full."""
     found = [loss for seen, nic in nics for loss in (*_swallowed(scene, seen, nic), *_withheld(scene, seen, nic))]
     leaves = {seen.nics[nic].leaf for seen, nic in nics}
@@ -57,19 +57,19 @@ def losses(scene: Scene, nics: Sequence[tuple[Seen, str]]) -> tuple[Loss, ...]:
     return tuple(sorted(found, key=lambda loss: -loss.packets))
 
 
-def _is_leaf(seen: Seen) -> bool:
+def _is_leaf(seen: DeviceContext) -> bool:
     return isinstance(seen.device, Switch) and seen.device.role == "leaf"
 
 
-def _swallowed(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
+def _swallowed(scene: CheckContext, seen: DeviceContext, nic: str) -> Iterator[CnpLoss]:
     delivered = sent_to(scene, seen.name, nic)
     counted = _total(seen.delta(name, nic) for name in HEARD)
     if delivered is not None and least(delivered.value - counted, delivered.value, _doubt(scene, seen, nic)) > 0:
         text = f"{seen.name}:{nic} counts {counted} of the {delivered.value} its leaf delivers"
-        yield Loss(End(seen.name, nic), delivered.value - counted, text)
+        yield CnpLoss(CableEnd(seen.name, nic), delivered.value - counted, text)
 
 
-def _withheld(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
+def _withheld(scene: CheckContext, seen: DeviceContext, nic: str) -> Iterator[CnpLoss]:
     number = scene.fabric.lossless.cnp.priority
     counted, left = seen.delta("cnp_sent", nic), seen.delta("priority_tx_packets", place(nic, number))
     doubt = min(1.0, 2 * ASKED_APART_S / seen.window_s) if seen.window_s else 1.0
@@ -77,26 +77,28 @@ def _withheld(scene: Scene, seen: Seen, nic: str) -> Iterator[Loss]:
         text = (
             f"{seen.name}:{nic} counts {counted.value} as sent, and {left.value} packets leave it on priority {number}"
         )
-        yield Loss(End(seen.name, nic), counted.value - left.value, text)
+        yield CnpLoss(CableEnd(seen.name, nic), counted.value - left.value, text)
 
 
-def _dropped(scene: Scene, seen: Seen) -> Iterator[Loss]:
+def _dropped(scene: CheckContext, seen: DeviceContext) -> Iterator[CnpLoss]:
     for port in seen.ports:
         drops = seen.delta("queue_drops", place(port, scene.fabric.lossless.cnp.priority))
         if drops.value:
-            yield Loss(End(seen.name, port), drops.value, f"{seen.name}:{port} drops {drops.value} in their queue")
+            yield CnpLoss(
+                CableEnd(seen.name, port), drops.value, f"{seen.name}:{port} drops {drops.value} in their queue"
+            )
 
 
-def pair(nics: Sequence[tuple[Seen, str]]) -> str:
+def pair(nics: Sequence[tuple[DeviceContext, str]]) -> str:
     """Return between whom most of a rail's CNPs are lost: who sends most, and who hears least of what others send."""
-    sent = {End(seen.name, nic): seen.delta("cnp_sent", nic).value for seen, nic in nics}
-    heard = {End(seen.name, nic): _total(seen.delta(name, nic) for name in HEARD) for seen, nic in nics}
+    sent = {CableEnd(seen.name, nic): seen.delta("cnp_sent", nic).value for seen, nic in nics}
+    heard = {CableEnd(seen.name, nic): _total(seen.delta(name, nic) for name in HEARD) for seen, nic in nics}
     sender = max(sent, key=lambda end: sent[end])
     others = [end for end in heard if end != sender]
     return f"{sender} to {min(others, key=lambda end: heard[end])}" if others else str(sender)
 
 
-def hops(scene: Scene, rail: int) -> str:
+def hops(scene: CheckContext, rail: int) -> str:
     """Return the hops of a rail that do not treat CNPs as intended, by their settings; a spine is one of all rails."""
     found = [
         told
@@ -108,13 +110,13 @@ def hops(scene: Scene, rail: int) -> str:
     return "; ".join(found) or f"all that tell it map DSCP {profile.cnp_dscp} to priority {profile.cnp.priority}"
 
 
-def _is_of_rail(seen: Seen, port: str, rail: int) -> bool:
+def _is_of_rail(seen: DeviceContext, port: str, rail: int) -> bool:
     if port in seen.nics:
         return seen.nics[port].rail == rail
     return isinstance(seen.device, Switch) and (seen.device.role != "leaf" or seen.device.rail == rail)
 
 
-def _odd(scene: Scene, seen: Seen, port: str) -> str:
+def _odd(scene: CheckContext, seen: DeviceContext, port: str) -> str:
     """Return how a hop treats CNPs if that is not as intended; empty when it is, or is not told."""
     profile, shown = scene.fabric.lossless, seen.facts.qos
     qos = None if isinstance(shown, Absent) else shown.get(port)
@@ -126,7 +128,7 @@ def _odd(scene: Scene, seen: Seen, port: str) -> str:
     return f"{seen.name}:{port} maps them to priority {priority}" if priority != profile.cnp.priority else ""
 
 
-def strays(scene: Scene) -> tuple[Stray, ...]:
+def strays(scene: CheckContext) -> tuple[Stray, ...]:
     """Return the cables that CNPs leave in their queue and behind which they are in it no more."""
     found = [one for seen in scene.switches for one in _of_switch(scene, seen)]
     found += [one for seen in scene.hosts for nic in seen.nics for one in _of_nic(scene, seen, nic)]
@@ -134,7 +136,7 @@ def strays(scene: Scene) -> tuple[Stray, ...]:
     return tuple(one for one in found if not (one.others and known & {end.device for end in (one.sender, *one.others)}))
 
 
-def sent_to(scene: Scene, device: str, port: str) -> Delta | None:
+def sent_to(scene: CheckContext, device: str, port: str) -> Delta | None:
     """Return what the other end of a port sends to it in the queue of CNPs; None where that is not counted."""
     far = scene.far(device, port)
     seen = scene.devices.get(far.device) if far else None
@@ -146,7 +148,7 @@ def sent_to(scene: Scene, device: str, port: str) -> Delta | None:
     return found if found.is_known else None
 
 
-def _of_switch(scene: Scene, seen: Seen) -> Iterator[Stray]:
+def _of_switch(scene: CheckContext, seen: DeviceContext) -> Iterator[Stray]:
     """Yield the ports that CNPs come in by and do not go on from, of a switch that sends on fewer than it is sent.
 
     A port that gives them another DSCP, or takes that for another priority, does so with all of them. So what is
@@ -178,20 +180,20 @@ def _of_switch(scene: Scene, seen: Seen) -> Iterator[Stray]:
         others = tuple(one for one in senders if one != scene.far(seen.name, port)) if len(alike) > 1 else ()
         count = total if others else came[port]
         if count:
-            yield from _stray(scene, End(seen.name, port), count, kept if others else 0, others)
+            yield from _stray(scene, CableEnd(seen.name, port), count, kept if others else 0, others)
 
 
-def _of_nic(scene: Scene, seen: Seen, nic: str) -> Iterator[Stray]:
+def _of_nic(scene: CheckContext, seen: DeviceContext, nic: str) -> Iterator[Stray]:
     """Yield what a NIC takes for CNPs and receives on another priority than theirs."""
     kept = seen.delta("priority_rx_packets", place(nic, scene.fabric.lossless.cnp.priority))
     heard = _total(seen.delta(name, nic) for name in HEARD)
     sent = sent_to(scene, seen.name, nic)
     count = heard if sent is None else min(heard + _missing(scene, seen.nics[nic].rail), sent.value)
     if kept.is_known and most(kept.value, count) < HALF:
-        yield from _stray(scene, End(seen.name, nic), count if sent is None else sent.value, kept.value)
+        yield from _stray(scene, CableEnd(seen.name, nic), count if sent is None else sent.value, kept.value)
 
 
-def _missing(scene: Scene, rail: int) -> int:
+def _missing(scene: CheckContext, rail: int) -> int:
     """Return how many of a rail's CNPs no NIC counts: one that swallows them still counts packets by priority."""
     nics = [(host, name) for host in scene.hosts for name, nic in host.nics.items() if nic.rail == rail]
     sent, heard = (
@@ -200,7 +202,7 @@ def _missing(scene: Scene, rail: int) -> int:
     return max(0, sent - heard)
 
 
-def _doubt(scene: Scene, seen: Seen, port: str) -> float:
+def _doubt(scene: CheckContext, seen: DeviceContext, port: str) -> float:
     """Return in how much of its window a device and the one at the other end of a port did not both count."""
     far = scene.far(seen.name, port)
     other = scene.devices.get(far.device) if far else None
@@ -212,7 +214,9 @@ def _total(deltas: Iterable[Delta]) -> int:
     return sum(delta.value for delta in deltas if delta.is_known)
 
 
-def _stray(scene: Scene, receiver: End, sent: int, kept: int, others: tuple[End, ...] = ()) -> Iterator[Stray]:
+def _stray(
+    scene: CheckContext, receiver: CableEnd, sent: int, kept: int, others: tuple[CableEnd, ...] = ()
+) -> Iterator[Stray]:
     sender = scene.far(receiver.device, receiver.port)
     if sender is not None:
         yield Stray(sender, receiver, sent, kept, others)

@@ -8,7 +8,7 @@ from functools import partial
 
 from nornir.core.plugins.runners import RunnerPlugin
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.fan_out import each, threads
 from netkit.design import Fabric
 from netkit.errors import NetkitError
@@ -48,7 +48,7 @@ class CnpWatch:
         connect: Connect,
         views: ViewsOf,
         *,
-        clock: Clock = CLOCK,
+        clock: DeployClock = CLOCK,
         runner: RunnerPlugin | None = None,
     ) -> None:
         self._fabric, self._connect, self._views, self._clock = fabric, connect, views, clock

@@ -19,7 +19,7 @@ LONGEST_WRAP_S = 3600.0
 """Over a longer window nobody can tell one that ran over its end, and how often, from one that began anew."""
 
 
-class State(StrEnum):
+class CounterState(StrEnum):
     """What is known about a counter."""
 
     DELTA = "delta"
@@ -38,7 +38,7 @@ class State(StrEnum):
 class Delta(NamedTuple):
     """A counter over a window."""
 
-    state: State
+    state: CounterState
     value: int = 0
     """What was added; 0 unless the state is a delta."""
     seconds: float = 0.0
@@ -46,7 +46,7 @@ class Delta(NamedTuple):
     @property
     def is_known(self) -> bool:
         """Whether the value means something."""
-        return self.state is State.DELTA
+        return self.state is CounterState.DELTA
 
     @property
     def per_s(self) -> float:
@@ -54,9 +54,9 @@ class Delta(NamedTuple):
         return self.value / self.seconds if self.seconds > 0 else 0.0
 
 
-MISSING = Delta(State.MISSING)
-FAILED = Delta(State.FAILED)
-STUCK = Delta(State.STUCK)
+MISSING = Delta(CounterState.MISSING)
+FAILED = Delta(CounterState.FAILED)
+STUCK = Delta(CounterState.STUCK)
 
 
 def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
@@ -67,11 +67,11 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
     later = last.counters.get(name, {})
     seconds = last.at_s - first.at_s
     if len(samples) == 1 or seconds <= 0:
-        return dict.fromkeys(later, Delta(State.BASELINE))
+        return dict.fromkeys(later, Delta(CounterState.BASELINE))
     if first.boot != last.boot:  # a count that is higher all the same says nothing
-        return dict.fromkeys(later, Delta(State.RESET, seconds=seconds))
+        return dict.fromkeys(later, Delta(CounterState.RESET, seconds=seconds))
     earlier = first.counters.get(name, {})
-    gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(State.FAILED, seconds=seconds))
+    gone = dict.fromkeys(earlier.keys() - later.keys(), Delta(CounterState.FAILED, seconds=seconds))
     return gone | {
         at: _added(earlier.get(at), count, seconds) or _fallen(name, at, samples, seconds)
         for at, count in later.items()
@@ -81,8 +81,8 @@ def deltas(name: str, samples: tuple[Sample, ...]) -> Mapping[str, Delta]:
 def _added(earlier: int | None, later: int, seconds: float) -> Delta | None:
     """Return what a counter added; None for one that fell."""
     if earlier is None:
-        return Delta(State.BASELINE, seconds=seconds)
-    return Delta(State.DELTA, later - earlier, seconds) if later >= earlier else None
+        return Delta(CounterState.BASELINE, seconds=seconds)
+    return Delta(CounterState.DELTA, later - earlier, seconds) if later >= earlier else None
 
 
 def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> Delta:
@@ -90,8 +90,8 @@ def _fallen(name: str, at: str, samples: tuple[Sample, ...], seconds: float) -> 
     earlier, later = (sample.counters[name][at] for sample in (samples[0], samples[-1]))
     added = _over_the_end(earlier, later, _bits(name)) if seconds <= LONGEST_WRAP_S else None
     if added is None or _was_cleared(name, at, samples, is_narrow=earlier < NARROW):
-        return Delta(State.RESET, seconds=seconds)
-    return Delta(State.DELTA, added, seconds)
+        return Delta(CounterState.RESET, seconds=seconds)
+    return Delta(CounterState.DELTA, added, seconds)
 
 
 def _bits(name: str) -> int:

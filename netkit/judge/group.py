@@ -16,7 +16,7 @@ Layers = Mapping[str, Layer]
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class CauseGroup:
     """A cause, and what follows from it."""
 
     head: Finding
@@ -41,15 +41,15 @@ class Trouble:
         return all(one.silenced is not None for one in self.findings)
 
 
-def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[Trouble, ...]:
+def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
     """Return findings by cause, what is to be repaired first before the others; what is silenced comes last."""
-    found = [Trouble(*_headed(group, layers)) for group in _by_cause(findings).values()]
+    found = [CauseGroup(*_headed(group, layers)) for group in _by_cause(findings).values()]
     return tuple(sorted(_alike(found, layers), key=lambda trouble: _weight(trouble, layers)))
 
 
-def _alike(found: Sequence[Trouble], layers: Layers) -> Iterator[Trouble]:
+def _alike(found: Sequence[CauseGroup], layers: Layers) -> Iterator[CauseGroup]:
     """Yield troubles; where many places have the same one, its cause is common to them."""
-    same: dict[tuple[str, str, Verdict, bool, Silenced | None], list[Trouble]] = {}
+    same: dict[tuple[str, str, Verdict, bool, Silenced | None], list[CauseGroup]] = {}
     for trouble in found:
         head = trouble.head
         key = head.check, head.text, trouble.verdict, trouble.is_silenced, head.silenced
@@ -58,17 +58,17 @@ def _alike(found: Sequence[Trouble], layers: Layers) -> Iterator[Trouble]:
         if len(group) >= MANY:
             yield _together(group)
             continue
-        devices: dict[str, list[Trouble]] = {}
+        devices: dict[str, list[CauseGroup]] = {}
         for trouble in group:
             is_setting = layers.get(trouble.head.check) in SETTINGS and trouble.head.place
             devices.setdefault(trouble.head.device if is_setting else str(len(devices)), []).append(trouble)
         yield from map(_together, devices.values())
 
 
-def _together(group: Sequence[Trouble]) -> Trouble:
+def _together(group: Sequence[CauseGroup]) -> CauseGroup:
     first, *others = group
     symptoms = (*first.symptoms, *(one for other in others for one in (other.head, *other.symptoms)))
-    return Trouble(first.head, symptoms, len(group))
+    return CauseGroup(first.head, symptoms, len(group))
 
 
 def _layer(finding: Finding, layers: Layers) -> int:
@@ -94,6 +94,6 @@ def _headed(group: Sequence[Finding], layers: Layers) -> tuple[Finding, tuple[Fi
     return head, tuple(symptoms)
 
 
-def _weight(trouble: Trouble, layers: Layers) -> tuple[bool, int, int, int, str, str]:
+def _weight(trouble: CauseGroup, layers: Layers) -> tuple[bool, int, int, int, str, str]:
     head = trouble.head
     return trouble.is_silenced, -trouble.verdict, _layer(head, layers), -len(trouble.symptoms), head.device, head.place

@@ -11,10 +11,10 @@ from typing import cast
 
 from pydantic import TypeAdapter
 
-from netkit.deploy.clock import CLOCK, Clock
+from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Host, Switch
-from netkit.design.expectation import Reach, without_drains
+from netkit.design.expectation import LeafReach, without_drains
 from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
@@ -38,7 +38,7 @@ class HealthGate:
     """Asks another gate first, then compares the vitals of the device with those from before."""
 
     def __init__(
-        self, fabric: Fabric, others: Gate, views: ViewsOf, *, trend_db: float = 2.0, clock: Clock = CLOCK
+        self, fabric: Fabric, others: Gate, views: ViewsOf, *, trend_db: float = 2.0, clock: DeployClock = CLOCK
     ) -> None:
         self._fabric, self._others, self._views, self._trend_db, self._clock = fabric, others, views, trend_db, clock
         self._lossless = fabric.lossless.lossless_priorities
@@ -106,7 +106,7 @@ class HealthGate:
         """Return over how many ports leaves are to be reached still: those of before, without what is drained now."""
         if self._left is self._fabric or not isinstance(self._fabric.device(name), Switch):
             return before
-        wanted = Reach(self._left).widths(self._left.switch(name))
+        wanted = LeafReach(self._left).widths(self._left.switch(name))
         return {prefix: min(width, wanted.get(prefix, width)) for prefix, width in before.items()}
 
     def _look(self, question: GateQuestion) -> Vitals:

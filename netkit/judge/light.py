@@ -6,7 +6,7 @@ from statistics import median
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
-from netkit.judge.scene import End, Scene
+from netkit.judge.scene import CableEnd, CheckContext
 
 DARK_DBM = -39.0
 """What modules say of no light at all."""
@@ -26,15 +26,15 @@ TX_LIMITS: Mapping[str, Limits] = {
 NO_LIMITS = Limits()
 
 
-def losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
+def losses(scene: CheckContext) -> Iterator[tuple[str, CableEnd, float | None]]:
     """Yield kind of cable, receiving end and mean loss of every direction; none where only one end measures light.
 
     Of a device that tells of no modules at all nothing is yielded: that is said once, by its own checks.
     """
     for link in scene.fabric.links():
         for near, far in (
-            (End(link.device, link.port), End(link.peer, link.peer_port)),
-            (End(link.peer, link.peer_port), End(link.device, link.port)),
+            (CableEnd(link.device, link.port), CableEnd(link.peer, link.peer_port)),
+            (CableEnd(link.peer, link.peer_port), CableEnd(link.device, link.port)),
         ):
             received = [lane.rx_dbm for lane in _lanes(scene, near).values() if lane.rx_dbm is not None]
             sent = [lane.tx_dbm for lane in _lanes(scene, far).values() if lane.tx_dbm is not None]
@@ -44,7 +44,7 @@ def losses(scene: Scene) -> Iterator[tuple[str, End, float | None]]:
                 yield link.cable.media, near, None
 
 
-def sends_less(scene: Scene, end: End) -> float | None:
+def sends_less(scene: CheckContext, end: CableEnd) -> float | None:
     """Return by how much less an end sends than in earlier runs, all its lanes together; None where nobody knows."""
     falls = []
     for number, lane in _lanes(scene, end).items():
@@ -54,7 +54,7 @@ def sends_less(scene: Scene, end: End) -> float | None:
     return sum(falls) / len(falls) if falls else None
 
 
-def is_weak(scene: Scene, end: End, designed: str) -> bool:
+def is_weak(scene: CheckContext, end: CableEnd, designed: str) -> bool:
     """Whether the lasers of an end send less than is well, or report a fault: then what arrives says nothing more."""
     seen = scene.devices.get(end.device)
     module = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
@@ -67,12 +67,12 @@ def is_weak(scene: Scene, end: End, designed: str) -> bool:
     return is_faulty or (least is not None and any(value < least for value in sent))
 
 
-def _tells(scene: Scene, end: End) -> bool:
+def _tells(scene: CheckContext, end: CableEnd) -> bool:
     seen = scene.devices.get(end.device)
     return seen is not None and not isinstance(seen.facts.modules, Absent)
 
 
-def _lanes(scene: Scene, end: End) -> Mapping[int, Lane]:
+def _lanes(scene: CheckContext, end: CableEnd) -> Mapping[int, Lane]:
     seen = scene.devices.get(end.device)
     found = None if seen is None or isinstance(seen.facts.modules, Absent) else seen.facts.modules.get(end.port)
     return found.lanes if found else {}

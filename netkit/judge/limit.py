@@ -8,7 +8,7 @@ class OverdueError(BaseException):
     """The time is over while a check runs; a check that catches every Exception does not catch it."""
 
 
-class Limit:
+class CheckDeadline:
     """What is being judged, and whether there is time for it; here there always is."""
 
     running = ""

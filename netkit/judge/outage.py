@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from netkit.facts import Absent
-from netkit.judge.scene import End, Scene, Seen
+from netkit.judge.scene import CableEnd, CheckContext, DeviceContext
 
 APART_S = 30.0
 """Devices are looked at so long one after the other."""
@@ -31,7 +31,7 @@ class Outage(NamedTuple):
         return f"{self.ended_ago_s / unit_s:.0f} {unit}"
 
 
-def last_outage(scene: Scene, end: End) -> Outage | None:
+def last_outage(scene: CheckContext, end: CableEnd) -> Outage | None:
     """Return the last outage of a cable; of 0 s if there was none, None if neither end tells.
 
     Of two ends that lost the link at the same moment the one is right that had it back first. Otherwise it is the end
@@ -45,7 +45,7 @@ def last_outage(scene: Scene, end: End) -> Outage | None:
     return max(told, default=None)
 
 
-def _told(scene: Scene, end: End) -> Outage | None:
+def _told(scene: CheckContext, end: CableEnd) -> Outage | None:
     """Return what one end tells: an outage was over at the latest when the BGP session over the port came up.
 
     zebra stamps a link as having come up, too, whenever anything else about a port that is up changes, its MTU say.
@@ -63,13 +63,13 @@ def _told(scene: Scene, end: End) -> Outage | None:
     return Outage(max(0.0, last.began_ago_s - session_s), session_s)
 
 
-def _session_s(seen: Seen, port: str) -> float:
+def _session_s(seen: DeviceContext, port: str) -> float:
     """Return for how long the BGP session over a port has been up; 0 when that is not known."""
     session = None if isinstance(seen.facts.sessions, Absent) else seen.facts.sessions.get(port)
     return session.uptime_s or 0.0 if session is not None and session.is_established else 0.0
 
 
-def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:
+def is_by_switch(scene: CheckContext, end: CableEnd, last: Outage) -> bool | None:
     """Whether the switch at an end started meanwhile, or most of its ports to switches; None when it is not known.
 
     All went when what drives them started anew, but one may have been down before, and be down still, or went again.
@@ -81,7 +81,7 @@ def is_by_switch(scene: Scene, end: End, last: Outage) -> bool | None:
     if system.uptime_s < last.began_ago_s:
         return True
     others = [port for port, one in seen.ports.items() if one.role != "host" and port != end.port]
-    told = [found for port in others if (found := last_outage(scene, End(end.device, port))) is not None]
+    told = [found for port in others if (found := last_outage(scene, CableEnd(end.device, port))) is not None]
     if others and not told:
         return None
     return sum(_went_too(one, last) for one in told) > len(told) / 2

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from netkit.facts.counter import place
-from netkit.judge.delta import Delta, State
+from netkit.judge.delta import CounterState, Delta
 from netkit.judge.finding import Verdict
-from netkit.judge.scene import Scene, Seen
+from netkit.judge.scene import CheckContext, DeviceContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Pauses:
         """Return the part of the time that was paused; None when the device does not tell."""
         return min(1.0, self.time_us.per_s / 1e6) if self.time_us.is_known else None
 
-    def verdict(self, scene: Scene) -> Verdict:
+    def verdict(self, scene: CheckContext) -> Verdict:
         """Return how bad they are: by time where that is told, by rate elsewhere."""
         limits = scene.limits
         if self.fraction is not None:
@@ -47,17 +47,17 @@ class Pauses:
         return f"{self.frames.per_s:.0f} pauses{kind} a second{time}"
 
 
-def received(seen: Seen, port: str, priority: int) -> Pauses:
+def received(seen: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives: the other end is congested, and this port is held up."""
     return _pauses(seen, "rx", port, priority)
 
 
-def sent(seen: Seen, port: str, priority: int) -> Pauses:
+def sent(seen: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends: this device is congested, and holds up the other end."""
     return _pauses(seen, "tx", port, priority)
 
 
-def received_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
+def received_at(scene: CheckContext, seen: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port receives; of a device that does not count them, those sent to it."""
     pauses, far = received(seen, port, priority), scene.far(seen.name, port)
     sender = scene.devices.get(far.device) if far else None
@@ -65,7 +65,7 @@ def received_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
     return other if other.is_known and not pauses.is_known else pauses
 
 
-def sent_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
+def sent_at(scene: CheckContext, seen: DeviceContext, port: str, priority: int) -> Pauses:
     """Return the pauses a port sends; of a device that does not count them, those that arrive at the other end."""
     pauses, far = sent(seen, port, priority), scene.far(seen.name, port)
     receiver = scene.devices.get(far.device) if far else None
@@ -73,10 +73,10 @@ def sent_at(scene: Scene, seen: Seen, port: str, priority: int) -> Pauses:
     return other if other.is_known and not pauses.is_known else pauses
 
 
-def _pauses(seen: Seen, direction: str, port: str, priority: int) -> Pauses:
+def _pauses(seen: DeviceContext, direction: str, port: str, priority: int) -> Pauses:
     at = place(port, priority)
     own = Pauses(seen.delta(f"{direction}_pause", at), seen.delta(f"{direction}_pause_us", at))
-    if own.is_known or own.frames.state is not State.MISSING:
+    if own.is_known or own.frames.state is not CounterState.MISSING:
         return own
     total = seen.delta(f"port_{direction}_pause", port)
     return Pauses(total, own.time_us, is_total=True) if total.is_known else own

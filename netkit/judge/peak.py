@@ -7,7 +7,7 @@ from typing import Literal
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.qos import Buffer
-from netkit.judge.scene import Seen
+from netkit.judge.scene import DeviceContext
 
 Watermark = Literal["peak_bytes", "headroom_peak_bytes"]
 
@@ -29,7 +29,7 @@ class Peak:
         return self.bytes if self.is_new or not self.bytes else None
 
 
-def peak(seen: Seen, at: str, watermark: Watermark) -> Peak | None:
+def peak(seen: DeviceContext, at: str, watermark: Watermark) -> Peak | None:
     """Return the peak of a queue; None where the device does not tell."""
     last = _level(seen, at)
     value: int | None = getattr(last, watermark)
@@ -42,14 +42,14 @@ def peak(seen: Seen, at: str, watermark: Watermark) -> Peak | None:
     return Peak(value, before is not None and before != value, max(held, default=None))
 
 
-def peaks(seen: Seen, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
+def peaks(seen: DeviceContext, port: str, lossless: tuple[int, ...], watermark: Watermark) -> Mapping[int, int]:
     """Return the peaks of lossless queues, or of their headroom, that were reached within the window, in bytes."""
     found = {number: peak(seen, place(port, number), watermark) for number in lossless}
     known = {number: None if one is None else one.within_bytes for number, one in found.items()}
     return {number: value for number, value in known.items() if value is not None}
 
 
-def _level(seen: Seen, at: str) -> Buffer:
+def _level(seen: DeviceContext, at: str) -> Buffer:
     """Return how full a queue was at the end of the window, or else whenever it was read."""
     samples, facts = seen.observation.samples, seen.facts.buffers
     if samples and at in samples[-1].buffers:

@@ -7,7 +7,7 @@ from netkit.judge.finding import PASSED, Finding, fail, skip, warn
 from netkit.judge.light import NO_LIMITS
 
 
-class Reading(NamedTuple):
+class ModuleReading(NamedTuple):
     """One value of a module, and between which values it is well."""
 
     name: str
@@ -16,13 +16,13 @@ class Reading(NamedTuple):
     unit: str
 
 
-def judged(port: str, reading: Reading, remedy: str, margin: float, cause: str = "") -> Finding:
+def judged(port: str, reading: ModuleReading, remedy: str, margin: float, cause: str = "") -> Finding:
     """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
     found = _judged(port, reading, remedy, margin)
     return found._replace(cause=cause) if found is not PASSED else found
 
 
-def _judged(port: str, reading: Reading, remedy: str, margin: float) -> Finding:
+def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Finding:
     name, value, limits, unit = reading
     said = f"{name} {value:.1f} {unit}"
     if limits == NO_LIMITS:

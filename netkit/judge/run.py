@@ -9,10 +9,10 @@ from netkit.design import Host
 from netkit.facts import Absent
 from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
-from netkit.judge.delta import State
+from netkit.judge.delta import CounterState
 from netkit.judge.finding import Finding, Silenced, Verdict, error, skip, worst
-from netkit.judge.limit import Limit, OverdueError
-from netkit.judge.scene import Device, Scene, Seen
+from netkit.judge.limit import CheckDeadline, OverdueError
+from netkit.judge.scene import CheckContext, Device, DeviceContext
 
 FABRIC = "fabric"
 MOST_SAME = 500
@@ -23,7 +23,7 @@ with each of 8 priorities 3.2 million; a device has 512 ports at most. What yiel
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """What one check says about one device, or about the fabric."""
 
     check: str
@@ -60,7 +60,7 @@ class Result:
 class Judgement:
     """What all checks together say."""
 
-    results: tuple[Result, ...]
+    results: tuple[CheckResult, ...]
     unreached: tuple[tuple[str, str], ...]
     """Devices of which nothing was seen, or not all, and why."""
     excused: tuple[tuple[str, Silenced], ...] = ()
@@ -91,9 +91,9 @@ class Judgement:
         return sum(finding.verdict is verdict and finding.silenced is None for finding in self.findings)
 
 
-def run(scene: Scene, checks: Sequence[Check], limit: Limit | None = None) -> Judgement:
+def run(scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None) -> Judgement:
     """Return what checks say about a scene; those that its time does not suffice for say so."""
-    with limit or Limit() as until:
+    with limit or CheckDeadline() as until:
         results = [result for check in checks for result in _results(scene, check, until)]
     found = iter(linked(scene, checks, [finding for result in results for finding in result.findings]))
     results = [replace(one, findings=tuple(islice(found, len(one.findings)))) for one in results]
@@ -112,7 +112,7 @@ def subjects(check: Check, devices: Iterable[Device]) -> Iterator[str]:
             yield device.name
 
 
-def _results(scene: Scene, check: Check, limit: Limit) -> Iterator[Result]:
+def _results(scene: CheckContext, check: Check, limit: CheckDeadline) -> Iterator[CheckResult]:
     if check.of_fabric is not None:
         yield _result(scene, check, FABRIC, partial(check.of_fabric, scene), limit)
         return
@@ -129,7 +129,7 @@ def _skipped(reason: str) -> Iterable[Finding]:
     return (skip("", reason),)
 
 
-def _why_not(check: Check, seen: Seen) -> str:
+def _why_not(check: Check, seen: DeviceContext) -> str:
     """Return why a device cannot be judged; empty when it can."""
     if not seen.is_reached:
         return f"not reached: {seen.observation.failure}"
@@ -140,7 +140,9 @@ def _why_not(check: Check, seen: Seen) -> str:
     return "only one sample of its counters: give a window" if check.has_window and not seen.window_s else ""
 
 
-def _result(scene: Scene, check: Check, device: str, ask: Callable[[], Iterable[Finding]], limit: Limit) -> Result:
+def _result(
+    scene: CheckContext, check: Check, device: str, ask: Callable[[], Iterable[Finding]], limit: CheckDeadline
+) -> CheckResult:
     """Ask a check; one that breaks off has said so itself, and nothing about the device."""
     if limit.is_over:
         return _unasked(scene, check, device, limit)
@@ -184,19 +186,19 @@ class _Tally:
         self._left_out += max(0, len(self._found) - MOST_SAME)
         del self._found[MOST_SAME:]
 
-    def result(self, check: str, device: str) -> Result:
+    def result(self, check: str, device: str) -> CheckResult:
         self._shorten()
         verdict = worst(finding.verdict for finding in self._found)
         if self._examined and verdict is Verdict.SKIPPED:
             verdict = Verdict.PASS  # something was judged and was well; what could not be judged is counted beside it
-        return Result(check, device, verdict, self._examined, tuple(self._found), self._left_out)
+        return CheckResult(check, device, verdict, self._examined, tuple(self._found), self._left_out)
 
 
 class _EndlessError(Exception):
     """A check yields more than there can be."""
 
 
-def _unasked(scene: Scene, check: Check, device: str, limit: Limit) -> Result:
+def _unasked(scene: CheckContext, check: Check, device: str, limit: CheckDeadline) -> CheckResult:
     """Return that there was no time for a check: an error once, so that nobody takes the run for a whole one."""
     finding = skip("", limit.why) if limit.has_told else error("", limit.why)
     limit.has_told = True
@@ -231,14 +233,14 @@ def _proper(finding: Finding) -> Finding:
     return finding
 
 
-def _whole(scene: Scene, check: Check, device: str, finding: Finding) -> Finding:
+def _whole(scene: CheckContext, check: Check, device: str, finding: Finding) -> Finding:
     name = _proper(finding).device or ("" if device == FABRIC else device)
     cause = finding.cause or cable_at(scene, name, finding.place)
     evidence = (*finding.evidence, *_counted(scene, check, name, finding))
     return finding._replace(check=check.name, device=name, cause=cause, evidence=evidence)
 
 
-def _counted(scene: Scene, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
+def _counted(scene: CheckContext, check: Check, name: str, finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield the window and the state of the counters that a finding rests on, where it does not say so itself."""
     given = dict(finding.evidence)
     if not check.has_window or finding.verdict is Verdict.SKIPPED or "window" in given:
@@ -247,4 +249,4 @@ def _counted(scene: Scene, check: Check, name: str, finding: Finding) -> Iterato
     window_s = seen.window_s if seen else max((one.window_s for one in scene.devices.values()), default=0.0)
     yield "window", f"{window_s:.1f} s"
     if "state" not in given:
-        yield "state", State.DELTA
+        yield "state", CounterState.DELTA

@@ -9,7 +9,7 @@ from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
 from netkit.facts import Facts, Observation, Snapshot
 from netkit.intent.model import Thresholds
-from netkit.judge.delta import FAILED, MISSING, STUCK, Delta, State, deltas
+from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
 from netkit.judge.still import still
 from netkit.plan import Plan
 
@@ -33,7 +33,7 @@ class NoHistory:
 
 
 @dataclass(frozen=True)
-class Seen:
+class DeviceContext:
     """One device: as designed and as seen."""
 
     device: Device
@@ -94,16 +94,16 @@ class Seen:
         if self.still and (place in self.still or place.rpartition("/")[0] in self.still):
             return STUCK
         found = self.deltas(name).get(place, FAILED if self.observation.failure else MISSING)
-        return FAILED if self.observation.failure and found.state is State.BASELINE else found
+        return FAILED if self.observation.failure and found.state is CounterState.BASELINE else found
 
 
-def _moves(seen: Seen, port: str) -> bool:
+def _moves(seen: DeviceContext, port: str) -> bool:
     """Whether any byte was counted at a port."""
     return any((delta := seen.deltas(name).get(port)) and delta.value for name in ("rx_bytes", "tx_bytes"))
 
 
 @dataclass(frozen=True)
-class End:
+class CableEnd:
     """One end of a cable."""
 
     device: str
@@ -114,7 +114,7 @@ class End:
 
 
 @dataclass(frozen=True)
-class Scene:
+class CheckContext:
     """All that a check may look at. It cannot reach a device."""
 
     fabric: Fabric
@@ -127,7 +127,7 @@ class Scene:
     """What differs between running and intended configuration; None when that was not looked at."""
 
     @cached_property
-    def devices(self) -> Mapping[str, Seen]:
+    def devices(self) -> Mapping[str, DeviceContext]:
         """Return every device that is to be judged, reached or not."""
         wanted = (name for name in self.fabric.names if self.names is None or name in self.names)
         found = {name: self._seen(name) for name in wanted}
@@ -143,12 +143,12 @@ class Scene:
         return found
 
     @cached_property
-    def switches(self) -> tuple[Seen, ...]:
+    def switches(self) -> tuple[DeviceContext, ...]:
         """Return the switches."""
         return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Switch))
 
     @cached_property
-    def hosts(self) -> tuple[Seen, ...]:
+    def hosts(self) -> tuple[DeviceContext, ...]:
         """Return the hosts."""
         return tuple(seen for seen in self.devices.values() if isinstance(seen.device, Host))
 
@@ -157,22 +157,22 @@ class Scene:
         """Return what each switch must reach, and over how many ports, by design; nothing of what is drained."""
         return expectations(without_drains(self.fabric))
 
-    def _seen(self, name: str) -> Seen:
+    def _seen(self, name: str) -> DeviceContext:
         device = self.fabric.device(name)
         if device is None:
             raise KeyError(name)
         unseen = Observation(name, "", failure="is not in the snapshot")
-        return Seen(device, self.snapshot.devices.get(name, unseen))
+        return DeviceContext(device, self.snapshot.devices.get(name, unseen))
 
     @cached_property
-    def far_ends(self) -> Mapping[End, End]:
+    def far_ends(self) -> Mapping[CableEnd, CableEnd]:
         """Return the other end of each cable as designed, from both ends."""
-        pairs = [(End(one.device, one.port), End(one.peer, one.peer_port)) for one in self.fabric.links()]
+        pairs = [(CableEnd(one.device, one.port), CableEnd(one.peer, one.peer_port)) for one in self.fabric.links()]
         return {**dict(pairs), **{far: near for near, far in pairs}}
 
-    def far(self, device: str, port: str) -> End | None:
+    def far(self, device: str, port: str) -> CableEnd | None:
         """Return what a port is cabled to by design."""
-        return self.far_ends.get(End(device, port))
+        return self.far_ends.get(CableEnd(device, port))
 
     def cable(self, device: str, port: str) -> str:
         """Return one name for a cable, the same from both ends; empty where there is none by design."""
@@ -189,7 +189,7 @@ class Scene:
         far = self.far(receiver, port)
         return "" if far is None else f"{far} → {receiver}:{port}"
 
-    def links(self) -> Iterator[tuple[Seen, str, Seen, str]]:
+    def links(self) -> Iterator[tuple[DeviceContext, str, DeviceContext, str]]:
         """Yield every cable whose both ends are judged: lower end and its port, upper end and its port."""
         for link in self.fabric.links():
             near, far = self.devices.get(link.device), self.devices.get(link.peer)

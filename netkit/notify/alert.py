@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.judge import Verdict
-from netkit.notify.event import Event
+from netkit.notify.event import StateEvent
 from netkit.notify.news import News
 from netkit.notify.settings import Alertmanager
-from netkit.notify.standing import Standing
+from netkit.notify.standing import NotificationState
 from netkit.store import Source
 from netkit.store.state import Key
 
@@ -38,14 +38,14 @@ def _is_told(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
     return level >= receiver.least and receiver.covers(key.check, key.device)
 
 
-def _firing(key: Key, standing: Standing, source: Source) -> Plain:
+def _firing(key: Key, standing: NotificationState, source: Source) -> Plain:
     cause = f"{standing.cause}: {standing.cause_text}" if standing.cause_text else ""
     told = {"summary": f"{key.id}: {standing.text}", "cause": cause, "remedy": standing.remedy}
     told |= {"flapping": "it comes and goes"} if standing.told.is_flapping else {}
     return alert_of(key, standing.told.level, source, standing.since_s, told)
 
 
-def _ended(event: Event, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
+def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
     """Yield the alerts under which a state was told before, when it is told otherwise now."""
     standing = news.standings.get(event.key)
     level = Verdict.PASS if standing is None else standing.told.level

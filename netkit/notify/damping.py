@@ -9,7 +9,7 @@ Kind = Literal["changed", "flapping", "settled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FlapLimits:
     """What counts as flapping, and when it is over."""
 
     changes: int = 4
@@ -20,7 +20,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class NotifiedState:
     """What was told of a state, and what came since."""
 
     verdict: Verdict = Verdict.PASS
@@ -39,13 +39,13 @@ class Told:
         return self.worst if self.is_flapping else self.verdict
 
 
-def step(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> tuple[Told, Kind | None]:
+def step(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> tuple[NotifiedState, Kind | None]:
     """Return what is known after a run, and what there is to tell of it."""
     seen = _seen(told, verdict, at_s, limits)
     if seen.is_flapping:
         is_calm = at_s - seen.changed_s[-1] >= limits.calm_s
         if is_calm:
-            return Told(verdict, verdict, verdict), "settled"
+            return NotifiedState(verdict, verdict, verdict), "settled"
         return seen, "flapping" if seen.worst > told.worst else None
     if len(seen.changed_s) > limits.changes:
         return replace(seen, is_flapping=True, worst=max(told.verdict, told.now, verdict)), "flapping"
@@ -54,7 +54,7 @@ def step(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> tuple[Tol
     return replace(seen, verdict=verdict, worst=verdict), "changed"
 
 
-def _seen(told: Told, verdict: Verdict, at_s: float, limits: Limits) -> Told:
+def _seen(told: NotifiedState, verdict: Verdict, at_s: float, limits: FlapLimits) -> NotifiedState:
     """Return what is known with a run added; of a flapping state the last change is never forgotten."""
     before = tuple(min(one, at_s) for one in told.changed_s)  # no later than now, if a clock was ahead
     changes = (*before, at_s) if verdict is not told.now else before

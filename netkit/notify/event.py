@@ -12,7 +12,7 @@ from netkit.store.state import Key
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class StateEvent:
     """What became of a state."""
 
     id: str
@@ -52,7 +52,7 @@ def event_id(fabric: str, lab: str, key: Key, kind: Kind, at_s: float) -> str:
     return hashlib.sha256(told.encode("utf-8", "replace")).hexdigest()[:24]
 
 
-def plain(event: Event) -> dict[str, Any]:
+def plain(event: StateEvent) -> dict[str, Any]:
     """Return an event as it is stored and sent."""
     return {
         "id": event.id,
@@ -73,9 +73,9 @@ def plain(event: Event) -> dict[str, Any]:
     }
 
 
-def event_of(told: Mapping[str, Any]) -> Event:
+def event_of(told: Mapping[str, Any]) -> StateEvent:
     """Return an event again."""
-    return Event(
+    return StateEvent(
         told["id"],
         Key(told["check"], told["device"], told["place"]),
         told["kind"],

@@ -6,7 +6,7 @@ from typing import Any
 
 from netkit.judge import Verdict
 from netkit.judge.group import MANY
-from netkit.notify.event import Event, event_of, plain
+from netkit.notify.event import StateEvent, event_of, plain
 from netkit.report.changes_text import digest_text, standing_text
 from netkit.report.plan_view import counted, listed, shown
 from netkit.store.change import change_of
@@ -27,7 +27,7 @@ class Message:
     """The last run it tells of."""
     open: Mapping[str, int]
     """Verdict → how many causes are open with it, and how many devices were not reached."""
-    events: tuple[Event, ...]
+    events: tuple[StateEvent, ...]
     link: str = ""
     """Where more is to be seen."""
     ends: tuple[str, ...] = ()
@@ -35,11 +35,11 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EventGroup:
     """What belongs together: a cause with its symptoms, or the same at many places."""
 
-    head: Event
-    events: tuple[Event, ...]
+    head: StateEvent
+    events: tuple[StateEvent, ...]
     is_alike: bool = False
 
     @property
@@ -53,7 +53,9 @@ class Group:
         return change(self.head)
 
 
-def body(at_s: float, events: Sequence[Event], standing: Mapping[str, int], ends: Sequence[str] = ()) -> dict[str, Any]:
+def body(
+    at_s: float, events: Sequence[StateEvent], standing: Mapping[str, int], ends: Sequence[str] = ()
+) -> dict[str, Any]:
     """Return what a run gives a receiver, as the outbox keeps it."""
     return {"at_s": at_s, "open": dict(standing), "events": [plain(event) for event in events], "ends": list(ends)}
 
@@ -66,7 +68,7 @@ def message(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]],
     return Message(id, fabric, lab, len(bodies), last["at_s"], last["open"], events, link, ends)
 
 
-def word(event: Event) -> str:
+def word(event: StateEvent) -> str:
     """Return what became of a state, in a word."""
     if event.kind == "flapping":
         return "flapping"
@@ -75,32 +77,32 @@ def word(event: Event) -> str:
     return "well" if event.is_well else event.now.word
 
 
-def change(event: Event) -> str:
+def change(event: StateEvent) -> str:
     """Return what became of the cause of an event, in a word; without one, what became of the state."""
     if word(event) in {"flapping", "silenced"}:
         return word(event)
     return event.change or change_of([(event.before, event.now)]) or ("gone" if event.is_well else "new")
 
 
-def groups(events: Sequence[Event]) -> tuple[Group, ...]:
+def groups(events: Sequence[StateEvent]) -> tuple[EventGroup, ...]:
     """Return events by cause, the worst first; after that what flaps, what is silenced, and what is well again."""
-    by_cause: dict[tuple[str, str], list[Event]] = {}
+    by_cause: dict[tuple[str, str], list[StateEvent]] = {}
     for event in events:
         by_cause.setdefault((change(event), event.cause or event.key.id), []).append(event)
     found = [_group(cause, members) for (_, cause), members in by_cause.items()]
     return tuple(sorted(_alike(found), key=_weight))
 
 
-def _group(cause: str, members: list[Event]) -> Group:
+def _group(cause: str, members: list[StateEvent]) -> EventGroup:
     ordered = sorted(members, key=lambda one: (one.key.id != cause, one.is_well, -one.level, one.key))
     head = ordered[0]
     is_alike = len(ordered) >= MANY and all((one.key.check, one.text) == (head.key.check, head.text) for one in ordered)
-    return Group(head, tuple(ordered), is_alike=is_alike)
+    return EventGroup(head, tuple(ordered), is_alike=is_alike)
 
 
-def _alike(found: Iterable[Group]) -> Iterator[Group]:
+def _alike(found: Iterable[EventGroup]) -> Iterator[EventGroup]:
     """Yield groups; what is the same at many places becomes one."""
-    same: dict[tuple[str, str, str], list[Group]] = {}
+    same: dict[tuple[str, str, str], list[EventGroup]] = {}
     for group in found:
         same.setdefault((group.head.key.check, group.head.text, group.change), []).append(group)
     for members in same.values():
@@ -108,10 +110,10 @@ def _alike(found: Iterable[Group]) -> Iterator[Group]:
             yield from members
         else:
             events = tuple(event for one in members for event in one.events)
-            yield Group(members[0].head, events, is_alike=True)
+            yield EventGroup(members[0].head, events, is_alike=True)
 
 
-def _weight(group: Group) -> tuple[int, int, int, str]:
+def _weight(group: EventGroup) -> tuple[int, int, int, str]:
     rank = {"flapping": 1, "silenced": 2, "gone": 3}.get(group.change, 0)
     return rank, -max(one.level for one in group.events), -len(group.events), group.head.key.id
 
@@ -133,7 +135,7 @@ def look(told: Message) -> str:
     return shown(f"{told.link} or {command}" if told.link else command)
 
 
-def place(group: Group) -> str:
+def place(group: EventGroup) -> str:
     """Return where something is."""
     if group.is_alike:
         devices = listed(tuple(dict.fromkeys(one.key.device for one in group.events)))
@@ -141,7 +143,7 @@ def place(group: Group) -> str:
     return ":".join(part for part in (group.head.key.device, group.head.key.place) if part)
 
 
-def lines(group: Group) -> Iterator[str]:
+def lines(group: EventGroup) -> Iterator[str]:
     """Yield a group as lines of text, whose first is the news."""
     head = group.head
     yield shown(f"{place(group)} {head.key.check}" + (f": {head.text}" if head.text else "") + _fate_text(head))
@@ -158,7 +160,7 @@ def lines(group: Group) -> Iterator[str]:
         yield shown(f"do: {head.remedy}")
 
 
-def _fate_text(event: Event) -> str:
+def _fate_text(event: StateEvent) -> str:
     if event.kind == "flapping":
         return " (changes so often that only worse and its end will be told)"
     if event.kind == "settled":
@@ -174,7 +176,7 @@ def text(told: Message, most: int) -> str:
     )
 
 
-def _body(found: Iterable[Group]) -> Iterator[str]:
+def _body(found: Iterable[EventGroup]) -> Iterator[str]:
     for group in found:
         first, *more = lines(group)
         verdict = "" if group.change in {"gone", "flapping", "silenced"} else f"{group.word.upper()} "
@@ -189,6 +191,6 @@ def _ended(told: Message) -> Iterator[str]:
         yield f"… and {counted(len(told.ends) - MOST_ENDS, 'silence')} more ended"
 
 
-def _rest(found: Sequence[Group], most: int) -> Iterator[str]:
+def _rest(found: Sequence[EventGroup], most: int) -> Iterator[str]:
     if left := found[most:]:
         yield f"… and {counted(len(left), 'group')} more with {counted(sum(len(one.events) for one in left), 'event')}"

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netkit.judge import Verdict
-from netkit.judge.group import Trouble
-from netkit.notify.damping import Kind, Limits, step
-from netkit.notify.event import Event, event_id
-from netkit.notify.standing import Standing, kept, standing_of
+from netkit.judge.group import CauseGroup
+from netkit.notify.damping import FlapLimits, Kind, step
+from netkit.notify.event import StateEvent, event_id
+from netkit.notify.standing import NotificationState, kept, standing_of
 from netkit.store import CheckState, Source
 from netkit.store.change import change_of
 from netkit.store.outbox import Memory, Post, Telling
@@ -25,15 +25,15 @@ class Because:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class NotifyRound:
     """A run of checks, as far as telling is concerned."""
 
     source: Source
     at_s: float
-    troubles: Sequence[Trouble]
+    troubles: Sequence[CauseGroup]
     extent: Extent
     """What is told of anything else is over."""
-    limits: Limits
+    limits: FlapLimits
     silenced: Mapping[Key, str] = field(default_factory=dict)
     """Where something is silenced: by whom, why and until when."""
     ends: Sequence[SilenceEnd] = ()
@@ -45,8 +45,8 @@ class News:
     """What a run gives reason to tell, and how everything stands after it."""
 
     at_s: float
-    events: tuple[Event, ...]
-    standings: Mapping[Key, Standing]
+    events: tuple[StateEvent, ...]
+    standings: Mapping[Key, NotificationState]
     ends: Sequence[SilenceEnd] = ()
 
 
@@ -54,15 +54,15 @@ Address = Callable[[News], Iterable[Post]]
 """Makes what each receiver is told."""
 
 
-def decide(memory: Memory, states: States, now: Round, address: Address) -> Telling:
+def decide(memory: Memory, states: States, now: NotifyRound, address: Address) -> Telling:
     """Return what is told after a run, and what is remembered of it."""
     before = {key: standing_of(text) for key, text in memory.items()}
     reasons = _reasons(now.troubles)
-    after: dict[Key, Standing] = {}
+    after: dict[Key, NotificationState] = {}
     events = []
     for key, state in {**dict(_gone(before, now)), **states}.items():
         because = reasons.get(key, Because())
-        after[key], event = _next(before.get(key, Standing()), state, because, now)
+        after[key], event = _next(before.get(key, NotificationState()), state, because, now)
         events += [event] if event is not None else []
     standings = {**before, **after}
     news = News(
@@ -75,14 +75,14 @@ def decide(memory: Memory, states: States, now: Round, address: Address) -> Tell
     return Telling(written, tuple(address(news)))
 
 
-def _gone(before: Mapping[Key, Standing], now: Round) -> Iterator[tuple[Key, CheckState]]:
+def _gone(before: Mapping[Key, NotificationState], now: NotifyRound) -> Iterator[tuple[Key, CheckState]]:
     """Yield what was told of devices and checks that are no longer there: nobody will ever look at them again."""
     for key in before:
         if why := now.extent.lacks(key):
             yield key, CheckState(key, Verdict.PASS, now.at_s, now.at_s, why)
 
 
-def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:
+def _reasons(troubles: Iterable[CauseGroup]) -> Mapping[Key, Because]:
     found: dict[Key, Because] = {}
     for trouble in troubles:
         head = key_of(trouble.head)
@@ -94,8 +94,8 @@ def _reasons(troubles: Iterable[Trouble]) -> Mapping[Key, Because]:
 
 
 def _by_cause(
-    events: Iterable[Event], before: Mapping[Key, Standing], after: Mapping[Key, Standing]
-) -> Iterator[Event]:
+    events: Iterable[StateEvent], before: Mapping[Key, NotificationState], after: Mapping[Key, NotificationState]
+) -> Iterator[StateEvent]:
     """Yield events with what became of their cause; what is well of a cause that is open still goes with the rest."""
     members: dict[str, dict[Key, None]] = {}
     for standings in (before, after):
@@ -108,26 +108,32 @@ def _by_cause(
         now = cause if heir is None else after[heir].cause or heir.id
         text = event.cause_text if heir is None else after[heir].cause_text or after[heir].text
         keys = {**members[cause], **members[now]}
-        told = [(before.get(key, Standing()).told.verdict, after[key].told.verdict) for key in keys]
+        told = [(before.get(key, NotificationState()).told.verdict, after[key].told.verdict) for key in keys]
         is_own = now == event.key.id
         named = replace(event, cause="" if is_own else now, cause_text="" if is_own else text)
         yield replace(named, change=change_of(told))
 
 
-def _next(before: Standing, state: CheckState, because: Because, now: Round) -> tuple[Standing, Event | None]:
+def _next(
+    before: NotificationState, state: CheckState, because: Because, now: NotifyRound
+) -> tuple[NotificationState, StateEvent | None]:
     told, kind = step(before.told, state.verdict, now.at_s, now.limits)
     is_bad = state.verdict is not Verdict.PASS
     was = (state.text or before.text, before.cause, before.cause_text, before.remedy)
     words = (state.text, because.cause, because.cause_text, because.remedy) if is_bad else was
     if kind is None:
-        return Standing(told, before.since_s, *words), None
-    return Standing(told, state.since_s, *words), _event(before, state, kind, (*words[:3], because.remedy), now)
+        return NotificationState(told, before.since_s, *words), None
+    return NotificationState(told, state.since_s, *words), _event(
+        before, state, kind, (*words[:3], because.remedy), now
+    )
 
 
-def _event(before: Standing, state: CheckState, kind: Kind, words: tuple[str, str, str, str], now: Round) -> Event:
+def _event(
+    before: NotificationState, state: CheckState, kind: Kind, words: tuple[str, str, str, str], now: NotifyRound
+) -> StateEvent:
     text, cause, cause_text, remedy = words
     worst = max(before.told.worst, state.verdict)
-    return Event(
+    return StateEvent(
         event_id(now.source.fabric, now.source.lab, state.key, kind, now.at_s),
         state.key,
         kind,

@@ -6,7 +6,7 @@ from netkit.judge import Verdict
 from netkit.judge.run import FABRIC
 from netkit.notify import message
 from netkit.notify.alert import alert_of
-from netkit.notify.event import Event, event_id
+from netkit.notify.event import StateEvent, event_id
 from netkit.notify.sender import Sender
 from netkit.store.state import Key
 
@@ -23,5 +23,5 @@ def sample(sender: Sender, at_s: float) -> dict[str, Any]:
         alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})
         return {"at_s": at_s, "alerts": [{**alert, "ended_s": at_s + ALERT_S}]}
     name = event_id(source.fabric, source.lab, key, "changed", at_s)
-    event = Event(name, key, "changed", Verdict.PASS, Verdict.WARN, at_s, at_s, TEXT)
+    event = StateEvent(name, key, "changed", Verdict.PASS, Verdict.WARN, at_s, at_s, TEXT)
     return message.body(at_s, [event], {})

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from netkit.access.settings import AccessModel
 from netkit.judge import Verdict
-from netkit.notify.damping import Limits
-from netkit.notify.event import Event
+from netkit.notify.damping import FlapLimits
+from netkit.notify.event import StateEvent
 
 FILE = "notify.yaml"
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]
@@ -32,7 +32,7 @@ class Receiver(AccessModel):
         """Return the verdict from which on this receiver is told."""
         return Verdict[self.minimum.upper()]
 
-    def wants(self, event: Event) -> bool:
+    def wants(self, event: StateEvent) -> bool:
         """Whether it is told of an event."""
         return event.level >= self.least and self.covers(event.key.check, event.key.device)
 
@@ -127,9 +127,9 @@ class Flapping(AccessModel):
     calm_minutes: int = Field(45, ge=1, le=10_080, description="what has not changed for so long has settled")
 
     @property
-    def limits(self) -> Limits:
+    def limits(self) -> FlapLimits:
         """Return it as damping takes it."""
-        return Limits(self.changes, self.window_minutes * 60.0, self.calm_minutes * 60.0)
+        return FlapLimits(self.changes, self.window_minutes * 60.0, self.calm_minutes * 60.0)
 
 
 AnyReceiver = Webhook | Slack | Alertmanager | Email

@@ -7,7 +7,7 @@ text beyond 4,000 characters is advised against. Blocks that hold much more text
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from netkit.notify.message import MOST_ENDS, Group, Message, digest, groups, lines, look
+from netkit.notify.message import MOST_ENDS, EventGroup, Message, digest, groups, lines, look
 from netkit.report.plan_view import counted, shown
 
 LONGEST_HEADER, LONGEST_SECTION, LONGEST_TEXT = 150, 2900, 3500
@@ -57,7 +57,7 @@ def _blocks(told: Message, parts: list[str], rest: list[str]) -> Iterator[dict[s
     yield {"type": "context", "elements": [{"type": "mrkdwn", "text": footer}]}
 
 
-def _group(group: Group) -> str:
+def _group(group: EventGroup) -> str:
     icon = WELL if group.word == "well" else ICONS[group.word]
     named = group.change if group.change in {"gone", "flapping", "silenced"} else f"{group.change} {group.word}"
     first, *more = (escaped(_cut(line, LONGEST_GROUP // 3)) for line in lines(group))

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pydantic import FiniteFloat
 
 from netkit.judge import Verdict
-from netkit.notify.damping import Told
+from netkit.notify.damping import NotifiedState
 from netkit.store.record import DamagedError, sound
 
-NOTHING = Told()
+NOTHING = NotifiedState()
 Kept = tuple[tuple[Verdict, Verdict, Verdict, tuple[FiniteFloat, ...], bool], FiniteFloat, str, str, str, str]
 
 WITHOUT_REMEDY = 5
@@ -17,10 +17,10 @@ WITHOUT_REMEDY = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NotificationState:
     """How a state stands with those who are told of it."""
 
-    told: Told = NOTHING
+    told: NotifiedState = NOTHING
     since_s: float = 0.0
     """Since when it is as it was told."""
     text: str = ""
@@ -35,7 +35,7 @@ class Standing:
         return not (told.is_flapping or told.changed_s) and told.verdict is told.now is Verdict.PASS
 
 
-def kept(standing: Standing) -> str:
+def kept(standing: NotificationState) -> str:
     """Return what is remembered as text; empty when it need not be."""
     if standing.is_forgettable:
         return ""
@@ -44,7 +44,7 @@ def kept(standing: Standing) -> str:
     return json.dumps([damped, standing.since_s, standing.text, standing.cause, standing.cause_text, standing.remedy])
 
 
-def standing_of(text: str) -> Standing:
+def standing_of(text: str) -> NotificationState:
     """Return what is remembered again."""
     what = "row of what receivers were told of a state"
     try:
@@ -54,4 +54,4 @@ def standing_of(text: str) -> Standing:
     if isinstance(plain, list) and len(plain) == WITHOUT_REMEDY:
         plain = [*plain, ""]
     told, since_s, *texts = sound(plain, Kept, what)
-    return Standing(Told(*told), since_s, *texts)
+    return NotificationState(NotifiedState(*told), since_s, *texts)

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from netkit.notify.event import plain
-from netkit.notify.message import Group, Message, digest, groups, look, place
+from netkit.notify.message import EventGroup, Message, digest, groups, look, place
 
 FORMAT = 1
 
@@ -31,7 +31,7 @@ def payload(told: Message, most: int) -> dict[str, Any]:
     }
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: EventGroup) -> dict[str, Any]:
     verdict = max(event.now for event in group.events)
     told = {
         "change": group.change,

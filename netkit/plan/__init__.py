@@ -2,16 +2,16 @@
 
 from netkit.plan.make import Sides, keeping, limited, make, ordered, rollback, sides_of
 from netkit.plan.serial import read, write
-from netkit.plan.shape import Blast, DevicePlan, Missed, Plan, Running, Unreachable
+from netkit.plan.shape import Blast, DevicePlan, Plan, Running, Unreachable, UnreadDevice
 
 __all__ = [
     "Blast",
     "DevicePlan",
-    "Missed",
     "Plan",
     "Running",
     "Sides",
     "Unreachable",
+    "UnreadDevice",
     "keeping",
     "limited",
     "make",

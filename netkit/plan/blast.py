@@ -24,7 +24,7 @@ class Departed:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class TouchedPorts:
     """The ports a set of changes takes down, or makes lose frames."""
 
     down: frozenset[str]
@@ -87,7 +87,9 @@ def words(path: Path) -> Iterator[str]:
     return (word for key in path for word in WORD.split(key))
 
 
-def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], risks: RiskTable, whole: Risk) -> Reach:
+def _reach(
+    switch: Switch, changes: Iterable[Change], used: Collection[str], risks: RiskTable, whole: Risk
+) -> TouchedPorts:
     everything = frozenset(port.name for port in switch.ports)
     down, lossy = set[str](), set[str]()
     for change in changes:
@@ -102,7 +104,7 @@ def _reach(switch: Switch, changes: Iterable[Change], used: Collection[str], ris
         down |= everything
     if whole >= Risk.BUFFER:
         lossy |= everything
-    return Reach(frozenset(down), frozenset(lossy))
+    return TouchedPorts(frozenset(down), frozenset(lossy))
 
 
 def _ports(switch: Switch, change: Change, everything: frozenset[str], used: Collection[str]) -> frozenset[str]:
@@ -131,7 +133,7 @@ def _left(switch: Switch, gone: Iterable[Departed]) -> Iterator[tuple[str, str]]
             yield host, interface or port.name
 
 
-def _cut_off(fabric: Fabric, switch: Switch, ports: list[Port], reach: Reach) -> Iterator[tuple[str, str]]:
+def _cut_off(fabric: Fabric, switch: Switch, ports: list[Port], reach: TouchedPorts) -> Iterator[tuple[str, str]]:
     """Yield the NICs that lose traffic and have no other path: (host, interface)."""
     if switch.role == "leaf":
         uplinks = {port.name for port in ports if port.role != "host"}

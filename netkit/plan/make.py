@@ -11,7 +11,7 @@ from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
 from netkit.plan.order import Order
-from netkit.plan.shape import Blast, Bridge, DevicePlan, Missed, Plan, Routing, Running, Unreachable
+from netkit.plan.shape import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.platforms.change import NOTHING, Change, Risk, Strategy
 from netkit.platforms.compare import ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files
@@ -51,7 +51,7 @@ def make(
         remedy = "plan with the files of the same fabric"
         raise PlanError(Problem(f"{strange[0]}: no device of fabric {fabric.name} with intended files", remedy))
     plans: list[DevicePlan] = []
-    missed: list[Missed] = []
+    missed: list[UnreadDevice] = []
     for name, files in intended.items():
         read = devices.get(name, Unreachable(NOT_ASKED))
         if isinstance(read, Running):
@@ -59,7 +59,7 @@ def make(
         else:
             planned = read
         if isinstance(planned, Unreachable):
-            missed.append(Missed(name, planned.reason))
+            missed.append(UnreadDevice(name, planned.reason))
         else:
             plans.append(planned)
     plan = Plan(fabric.name, tuple(plans), tuple(missed), grouped(fabric, plans), __version__)
@@ -226,7 +226,7 @@ def _planned(
     )
 
 
-def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Routing | None:
+def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> RoutingChange | None:
     """Return what a change does to routing; None when it does nothing."""
     if not (touched.ports or any(map(_is_about_routing, found.changes))):
         return None
@@ -234,7 +234,7 @@ def _routing(model: ConfigModel, found: ConfigComparison, touched: Blast) -> Rou
     if read is None:
         return None
     running, intended = read(found.whole), read(apply(found.whole, found.changes))
-    return Routing(running, intended) if running != intended else None
+    return RoutingChange(running, intended) if running != intended else None
 
 
 def _is_about_routing(change: Change) -> bool:

@@ -15,14 +15,14 @@ from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import Bridge, DevicePlan, Loss, Partial, Stage, Step
+from netkit.plan.shape import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, PrefixListEntry, RetainedRouting, Router
-from netkit.routing import Cabling, Network, Outlook, State
+from netkit.routing import Cabling, Network, NetworkState, Outlook
 from netkit.routing.cabling import End
 from netkit.routing.designed import host_of, router_of
-from netkit.routing.network import Group
+from netkit.routing.network import AddressGroup
 
 ROLES = ("leaf", "spine", "core", "host")
 """The order to begin with. Hosts come last: a switch must know a traffic class before somebody uses it."""
@@ -36,7 +36,7 @@ MOST_TRIED = 40
 """Devices that a limit leaves out of which each is tried, whether it is needed."""
 UNKNOWN_ASN = 4_294_967_294
 """Of a switch that is in no fabric, where its neighbors take any other AS: the last private one."""
-NOTHING_LOST = Loss()
+NOTHING_LOST = ReachabilityLoss()
 Named = TypeVar("Named", Switch, Host)
 Pairs = dict[tuple[int, int], None]
 """Pairs of groups of the network, the lower number first."""
@@ -73,15 +73,15 @@ class Order:
         left = dict(self._cables_left(every))
         routers = dict(self._routers()) | dict(self._routers_left(left))
         self.network = Network(Cabling.of([*before, fabric], left), routers, dict(self._hosts()))
-        self._base = self.network.outlook(State())
-        self._last = State(dict.fromkeys(self.devices, INTENDED))
+        self._base = self.network.outlook(NetworkState())
+        self._last = NetworkState(dict.fromkeys(self.devices, INTENDED))
         self._goal = self.network.outlook(self._last)
         self._wanted = tuple(map(int.__and__, self._base.rows, self._goal.rows))
         self._counted: dict[str, int] = {}
         for group, row in zip(self.network.groups, self._wanted, strict=True):
             self._counted[group.leaf] = self._counted.get(group.leaf, 0) | row
-        self._paths = _narrowest(self.network.outlook(State(), self._counted))
-        self._carriers = self.network.carriers(State())
+        self._paths = _narrowest(self.network.outlook(NetworkState(), self._counted))
+        self._carriers = self.network.carriers(NetworkState())
 
     def steps(self) -> tuple[Step, ...]:
         """Return the best order: with each device changed once where that is safe, else with both for a while."""
@@ -129,9 +129,9 @@ class Order:
         return Partial(loss, tuple(missing))
 
     def _whole(self, others: Iterable[str]) -> Outlook:
-        return self.network.outlook(State(dict.fromkeys([*self.devices, *others], INTENDED)))
+        return self.network.outlook(NetworkState(dict.fromkeys([*self.devices, *others], INTENDED)))
 
-    def gone(self) -> Loss:
+    def gone(self) -> ReachabilityLoss:
         """Return what the intended fabric does not connect any more."""
         return self._loss(self._lost(self._base.rows, self._goal))
 
@@ -259,7 +259,7 @@ class Order:
         cost = self.cost(phases, names, targets)
         during, after = self._loss(cost.during), self._loss(cost.after)
         during = replace(during, seconds=cost.seconds) if during else during
-        done = State({**phases, **{name: targets[name] for name in names}})
+        done = NetworkState({**phases, **{name: targets[name] for name in names}})
         waiting = tuple(f"{name}:{port}" for name in names for port in self._waiting(phases, done, name))
         return Step(0, names, _stage(phases, names, targets), cost.paths, self._paths, during, after, waiting)
 
@@ -268,19 +268,21 @@ class Order:
         during, seconds, paths = self._while_changing(phases, names)
         lost: Pairs = {}
         for some in self._parts(names):
-            outlook = self.network.outlook(State({**phases, **{name: targets[name] for name in some}}), self._counted)
+            outlook = self.network.outlook(
+                NetworkState({**phases, **{name: targets[name] for name in some}}), self._counted
+            )
             lost |= self._lost(self._wanted, outlook)
             paths = min(paths, _narrowest(outlook))
         return Cost(during, lost, seconds, paths)
 
-    def _waiting(self, phases: Mapping[str, int], done: State, name: str) -> list[str]:
+    def _waiting(self, phases: Mapping[str, int], done: NetworkState, name: str) -> list[str]:
         """Return the ports of a device whose session brings routes before its change, not after it, and again at last.
 
         It is down until the other end changes too, or the filters of its ends have no prefix in common until then.
         """
         if name not in self._routing:
             return []
-        ports = self.network.speaking(State(phases), name) & self.network.speaking(self._last, name)
+        ports = self.network.speaking(NetworkState(phases), name) & self.network.speaking(self._last, name)
         return sorted(ports - self.network.speaking(done, name)) if ports else []
 
     def _while_changing(self, phases: Mapping[str, int], names: Iterable[str]) -> tuple[Pairs, int, int]:
@@ -294,15 +296,15 @@ class Order:
             if planned.blast.ports:
                 risk = max(risk, planned.risk)
                 drained |= {name} if is_drained_first(planned, self._fabric) else set()
-            if planned.role == "leaf" and self._closes(State(phases), name):
-                closing |= self._beyond(State(phases), name)
+            if planned.role == "leaf" and self._closes(NetworkState(phases), name):
+                closing |= self._beyond(NetworkState(phases), name)
         if not down:
             return closing, CLOSING_S, self._paths
-        outlook = self.network.outlook(State(phases, frozenset(down), frozenset(drained)), self._counted)
+        outlook = self.network.outlook(NetworkState(phases, frozenset(down), frozenset(drained)), self._counted)
         lost = self._lost(self._wanted, outlook)
         return lost | closing, SECONDS.get(risk, 0) if lost else CLOSING_S, _narrowest(outlook)
 
-    def _closes(self, state: State, name: str) -> bool:
+    def _closes(self, state: NetworkState, name: str) -> bool:
         """Whether a leaf ends a session that traffic uses: what is on its way there is lost until all know it."""
         found = self._routing.get(name)
         ports = set(self.devices[name].blast.ports)
@@ -319,7 +321,7 @@ class Order:
             ports |= gone
         return bool(ports & self.network.used(state, name))
 
-    def _beyond(self, state: State, leaf: str) -> Pairs:
+    def _beyond(self, state: NetworkState, leaf: str) -> Pairs:
         """Return the pairs of a leaf with others that reach each other in a state, and at last."""
         here = self.network.at(leaf)
         rows = [want & has for want, has in zip(self._wanted, self.network.outlook(state).rows, strict=True)]
@@ -355,7 +357,7 @@ class Order:
                     found[min(index, other), max(index, other)] = None
         return found
 
-    def _loss(self, lost: Iterable[tuple[int, int]]) -> Loss:
+    def _loss(self, lost: Iterable[tuple[int, int]]) -> ReachabilityLoss:
         """Return what pairs of groups stand for."""
         groups = self.network.groups
         counts = {(one, other): _pairs_between(groups[one], groups[other]) for one, other in lost}
@@ -368,7 +370,7 @@ class Order:
             for nic in groups[index].nics
         ]
         hosts, rails = {nic.host for nic in nics}, {nic.interface for nic in nics}
-        return Loss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
+        return ReachabilityLoss(pairs, tuple(sorted(hosts, key=lambda one: natural((one,)))), tuple(sorted(rails)))
 
 
 def weight(device: DevicePlan) -> tuple[object, ...]:
@@ -379,7 +381,7 @@ def weight(device: DevicePlan) -> tuple[object, ...]:
     return (device.role == "host", blast.is_disruptive, *sizes, device.risk, *place)
 
 
-def _pairs_between(one: Group, other: Group) -> int:
+def _pairs_between(one: AddressGroup, other: AddressGroup) -> int:
     """Return how many pairs of addresses two groups make; a host reaches its own without the fabric."""
     if one is other:
         return sum(a.host != b.host for a, b in combinations(one.nics, 2))

@@ -45,7 +45,7 @@ Stage = Literal["", "both", "finish"]
 
 
 @dataclass(frozen=True, slots=True)
-class Routing:
+class RoutingChange:
     """What a device's routing is before and after a change."""
 
     running: Router | HostRoutes
@@ -53,7 +53,7 @@ class Routing:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
+class ReachabilityLoss:
     """Pairs of host addresses that do not reach each other although they did before and will again."""
 
     pairs: int = 0
@@ -78,8 +78,8 @@ class Step:
     paths: int = 0
     """The least number of equal paths any leaf has left, while it changes and after it; 0 when there is none."""
     paths_before: int = 0
-    during: Loss = Loss()
-    after: Loss = Loss()
+    during: ReachabilityLoss = ReachabilityLoss()
+    after: ReachabilityLoss = ReachabilityLoss()
     waiting: tuple[str, ...] = ()
     """Ends of its devices' sessions, as `device:port`, that stay down or bring no routes until a later step."""
 
@@ -88,7 +88,7 @@ class Step:
 class Partial:
     """What is lost for good when only a part of the devices changes, and what else has to change with it."""
 
-    loss: Loss
+    loss: ReachabilityLoss
     missing: tuple[str, ...]
 
 
@@ -118,7 +118,7 @@ class DevicePlan:
     intended_digest: str
     not_read: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    routing: Routing | None = field(default=None, compare=False, repr=False)
+    routing: RoutingChange | None = field(default=None, compare=False, repr=False)
     """Only where the change matters to routing, and only until the order is known: it is not part of a plan's file."""
 
     @property
@@ -128,7 +128,7 @@ class DevicePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class UnreadDevice:
     """A device the plan says nothing about, because it could not be read."""
 
     name: str
@@ -141,7 +141,7 @@ class Plan:
 
     fabric: str
     devices: tuple[DevicePlan, ...]
-    unreachable: tuple[Missed, ...]
+    unreachable: tuple[UnreadDevice, ...]
     groups: tuple[tuple[str, ...], ...]
     """Devices with the same changes, apart from names and addresses."""
     netkit: str
@@ -149,7 +149,7 @@ class Plan:
     steps: tuple[Step, ...] = ()
     """The order of the devices."""
     bridges: tuple[Bridge, ...] = ()
-    gone: Loss = Loss()
+    gone: ReachabilityLoss = ReachabilityLoss()
     """What the intended fabric does not connect any more."""
     has_routing: bool = False
     """Whether any device's routing changes, so that a part of the plan has an order of its own."""
@@ -185,10 +185,10 @@ class Plan:
         )
 
     @property
-    def worst(self) -> Loss:
+    def worst(self) -> ReachabilityLoss:
         """The greatest loss of any state on the way."""
         losses = [loss for step in self.steps for loss in (step.during, step.after)]
-        return max(losses, key=lambda loss: (not loss.seconds and bool(loss), loss.pairs), default=Loss())
+        return max(losses, key=lambda loss: (not loss.seconds and bool(loss), loss.pairs), default=ReachabilityLoss())
 
     def device(self, name: str) -> DevicePlan | None:
         """Return the plan of a device."""

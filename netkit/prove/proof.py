@@ -20,14 +20,14 @@ MOST_PER_SCOPE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class ProofFlow:
     """A call, and how far it goes; what stays on its leaf needs no spine."""
 
     scope: str
     call: TrafficPair
 
 
-def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[Flow, ...]:
+def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOPE) -> tuple[ProofFlow, ...]:
     """Return flows between NICs that keep their addresses, some of every scope."""
     nics = {(host.name, nic.interface): nic for host in running.hosts for nic in host.nics}
     known = ways(running)
@@ -35,7 +35,7 @@ def flows(running: Fabric, intended: Fabric, most_per_scope: int = MOST_PER_SCOP
         trip for trip in _trips(running, intended) if _stays(nics, trip) and trip.to_nic.leaf in known[trip.nic.leaf]
     ]
     return tuple(
-        Flow(scope, _call(trip))
+        ProofFlow(scope, _call(trip))
         for scope in SCOPES
         for trip in sampled([trip for trip in trips if _scope(intended, trip) == scope], most_per_scope)
     )
@@ -70,7 +70,7 @@ BEFORE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class WaveStart:
     """A wave of a deploy: whom it changed, and when it began, in seconds since the epoch."""
 
     number: int
@@ -100,9 +100,9 @@ class ScopeSeen:
     worst: str
 
 
-def by_wave(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[WaveSeen, ...]:
+def by_wave(turns: Sequence[WaveStart], heard: Iterable[Heard]) -> tuple[WaveSeen, ...]:
     """Return what each wave cost; a gap belongs to the wave in which it began."""
-    began = [Turn(BEFORE, (), 0.0), *sorted(turns, key=lambda turn: turn.began_s)]
+    began = [WaveStart(BEFORE, (), 0.0), *sorted(turns, key=lambda turn: turn.began_s)]
     gaps: dict[int, list[Gap]] = {turn.number: [] for turn in began}
     for gap in (gap for one in heard for gap in one.gaps):
         gaps[[turn.number for turn in began if turn.began_s <= gap.began_s][-1]].append(gap)
@@ -113,13 +113,13 @@ def by_wave(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[WaveSeen, ..
     )
 
 
-def since_the_first(turns: Sequence[Turn], heard: Iterable[Heard]) -> tuple[Heard, ...]:
+def since_the_first(turns: Sequence[WaveStart], heard: Iterable[Heard]) -> tuple[Heard, ...]:
     """Return what was heard without what was lost before anything changed."""
     first_s = min((turn.began_s for turn in turns), default=float("inf"))
     return tuple(replace(one, gaps=tuple(gap for gap in one.gaps if gap.began_s >= first_s)) for one in heard)
 
 
-def by_scope(flows: Sequence[Flow], heard: Iterable[Heard]) -> tuple[ScopeSeen, ...]:
+def by_scope(flows: Sequence[ProofFlow], heard: Iterable[Heard]) -> tuple[ScopeSeen, ...]:
     """Return what each scope lost."""
     known = {one.name: one for one in heard}
     return tuple(
@@ -155,7 +155,7 @@ Group = Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LabPart:
     """What is booted."""
 
     fabric: Fabric
@@ -166,18 +166,18 @@ class Part:
     """Leaves of another unit that are booted beside those that change."""
 
 
-def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) -> Part:
+def choose(fabric: Fabric, groups: Iterable[Group], most: int = MOST_DEVICES) -> LabPart:
     """Return the part in which a change shows; devices of a group change alike.
 
     LabError when so few devices cannot be any part of it.
     """
     if len(fabric.names) <= most:
-        return Part(fabric)
+        return LabPart(fabric)
     felt = [tuple(name for name in group if fabric.device(name) is not None) for group in groups]
     slice_ = _Slice(fabric, most, [group for group in felt if group])
     slice_.fill()
     kept = frozenset(slice_.names)
-    return Part(
+    return LabPart(
         cut(fabric, kept),
         tuple(name for name in fabric.names if name not in kept),
         tuple(group for group in slice_.groups if kept.isdisjoint(group)),
@@ -359,7 +359,7 @@ class Proof:
         return max((one.longest_s for one in self.scopes), default=0.0)
 
 
-def booted(part: Part, fabric: Fabric, shift: Shift) -> Booted:
+def booted(part: LabPart, fabric: Fabric, shift: Shift) -> Booted:
     """Return what is said of the part of a fabric that a change was tried on."""
     roles = _roles(part.fabric)
     whole = _roles(fabric)
@@ -378,7 +378,7 @@ def of_outcome(outcome: Outcome) -> Iterator[str]:
         yield f"the deploy ended with {outcome.exit_code}"
 
 
-def of_loss(plan: Plan, flows: Sequence[Flow], heard: Sequence[Heard]) -> Iterator[str]:
+def of_loss(plan: Plan, flows: Sequence[ProofFlow], heard: Sequence[Heard]) -> Iterator[str]:
     """Yield what was lost although the model of the routing predicted that it is not.
 
     Of changes that lay out buffers again or take down links the model predicts routes, not frames: nothing is held

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from netkit.deploy import Result
+from netkit.deploy import DeviceResult
 from netkit.prove.proof import BEFORE, FAILED, Booted, Examined, Proof, WaveSeen
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, listed, shown
@@ -127,7 +127,7 @@ def _told(proof: Proof) -> Iterator[str]:
     if proof.untried:
         yield f"not tried, being on ports that lead to what is not booted: some of {listed(proof.untried)}"
     yield from proof.notes
-    done = [one.device for one in proof.devices if one.result is Result.DONE]
+    done = [one.device for one in proof.devices if one.result is DeviceResult.DONE]
     if done:
         yield f"changed by a deploy: {listed(done)}"
     if len(proof.waves) > MOST_WAVES:

@@ -10,7 +10,7 @@ from netkit.report.judgement_json import finding_document
 from netkit.report.judgement_view import place_text, symptom_texts, where
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, shown
-from netkit.store.change import CauseChange
+from netkit.store.change import CauseTransition
 from netkit.store.open_cause import SILENCED, UNREACHED
 from netkit.store.silence import SilenceEnd
 
@@ -24,7 +24,7 @@ class Changes:
     """The causes a run changed, and how many are open after it."""
 
     fabric: str
-    causes: Sequence[CauseChange]
+    causes: Sequence[CauseTransition]
     open: Mapping[str, int]
     """Verdict, or that a device was not reached, or what is silenced → how many."""
     ends: Sequence[SilenceEnd] = ()
@@ -69,7 +69,7 @@ def _lines(found: Changes) -> Iterator[str]:
     yield from (f"  ended   {one.text}" for one in found.ends)
 
 
-def _change(one: CauseChange) -> Iterator[str]:
+def _change(one: CauseTransition) -> Iterator[str]:
     trouble, head = one.cause.trouble, one.cause.trouble.head
     yield f"  {one.word:<6}  {_verdict(one):<5} {where(trouble)}"
     yield f"                {place_text(head)}: {head.text}  [{head.check}]"
@@ -81,7 +81,7 @@ def _change(one: CauseChange) -> Iterator[str]:
         yield f"                also {symptom}"
 
 
-def _verdict(one: CauseChange) -> str:
+def _verdict(one: CauseTransition) -> str:
     """Return how bad a cause is, and how bad it was if that is another verdict."""
     now = one.cause.trouble.verdict
     if one.is_over:

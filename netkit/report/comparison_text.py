@@ -11,7 +11,7 @@ from netkit.judge.difference import Difference
 from netkit.report.comparison_view import (
     FATES,
     WORDS,
-    CauseChange,
+    ComparedCause,
     Comparison,
     Side,
     alike,
@@ -79,7 +79,7 @@ def _side(side: Side) -> str:
     return f"{side.name}, {taken}, {counted(len(side.devices), 'device')}{window}"
 
 
-def _cause(change: CauseChange) -> Iterator[str]:
+def _cause(change: ComparedCause) -> Iterator[str]:
     trouble, head = change.trouble, change.trouble.head
     yield f"  {trouble.verdict.word.upper():5} {where(trouble)}" + (f" ({change.was})" if change.was else "")
     yield f"        {place_text(head)}: {head.text}  [{head.check}]"
@@ -169,7 +169,7 @@ def _side_document(side: Side) -> dict[str, Any]:
     return {**named, "devices": sorted(side.devices), "has_facts": side.snapshot is not None}
 
 
-def _cause_document(change: CauseChange) -> dict[str, Any]:
+def _cause_document(change: ComparedCause) -> dict[str, Any]:
     trouble = change.trouble
     return {
         "fate": change.fate,

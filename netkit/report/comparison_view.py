@@ -8,7 +8,7 @@ from netkit.facts import Snapshot
 from netkit.judge.cause import own
 from netkit.judge.difference import ORDER, Difference, Uncompared
 from netkit.judge.finding import Finding, Verdict
-from netkit.judge.group import Layers, Trouble, troubles
+from netkit.judge.group import CauseGroup, Layers, troubles
 from netkit.judge.run import FABRIC, Judgement
 from netkit.report.plan_view import counted, listed
 from netkit.store.state import Key, Peers, after, key_of, without_half_seen
@@ -47,11 +47,11 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class CauseChange:
+class ComparedCause:
     """What became of a cause."""
 
     fate: Fate
-    trouble: Trouble
+    trouble: CauseGroup
     was: str = ""
     """How it stood before, where it was there and that is different now."""
     differences: tuple[Difference, ...] = ()
@@ -77,7 +77,7 @@ class Comparison:
     fabric: str
     before: Side
     after: Side
-    causes: tuple[CauseChange, ...] = ()
+    causes: tuple[ComparedCause, ...] = ()
     differences: tuple[Difference, ...] = ()
     """Those at no place of a cause that changed."""
     uncompared: tuple[Uncompared, ...] = ()
@@ -104,7 +104,7 @@ def headline(found: Comparison) -> str:
     return f"{found.fabric}: {verdict}, {devices} compared{': ' * bool(parts)}{'; '.join(parts)}"
 
 
-def causes(before: Side, after_: Side, peers: Peers) -> tuple[CauseChange, ...]:
+def causes(before: Side, after_: Side, peers: Peers) -> tuple[ComparedCause, ...]:
     """Return what became of each cause; of one that nobody could judge the second time, that is not known."""
     return tuple(_Fates(before, after_, peers).all())
 
@@ -123,7 +123,7 @@ class _Fates:
         self._old_of = {key_of(finding): group for group in self._old.values() for finding in group}
         self._is_bad = {key_of(finding) for group in _groups(after_.judgement) for finding in group}
 
-    def all(self) -> Iterator[CauseChange]:
+    def all(self) -> Iterator[ComparedCause]:
         found: dict[Fate, list[Finding]] = {fate: [] for fate in FATES}
         was: dict[Key, str] = {}
         for group in _groups(self._after.judgement):
@@ -139,7 +139,7 @@ class _Fates:
         for fate in FATES:
             layers = self._before.layers if fate in {"went", "unknown"} else self._after.layers
             for trouble in troubles(found[fate], layers):
-                yield CauseChange(fate, trouble, was.get(key_of(trouble.head), ""))
+                yield ComparedCause(fate, trouble, was.get(key_of(trouble.head), ""))
 
     def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:
         """Return what became of a cause that is there now, and how it stood."""
@@ -167,8 +167,8 @@ def _groups(judgement: Judgement) -> list[list[Finding]]:
 
 
 def attached(
-    changes: Sequence[CauseChange], found: Iterable[Difference], cable: Callable[[str, str], str]
-) -> tuple[tuple[CauseChange, ...], tuple[Difference, ...]]:
+    changes: Sequence[ComparedCause], found: Iterable[Difference], cable: Callable[[str, str], str]
+) -> tuple[tuple[ComparedCause, ...], tuple[Difference, ...]]:
     """Return causes with what is different at their places or at the other end of the cable there, and the rest."""
     owners: dict[tuple[str, str], int] = {}
     for number, change in enumerate(changes):

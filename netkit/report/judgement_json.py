@@ -6,7 +6,7 @@ from typing import Any
 from xml.etree import ElementTree as Xml  # it only writes here
 
 from netkit.judge.finding import Finding, Silenced, Verdict
-from netkit.judge.run import Judgement, Result
+from netkit.judge.run import CheckResult, Judgement
 from netkit.judge.silence import SilenceState
 from netkit.report.judgement_view import Judged, headline, place_text, silence_text, verdict_text
 
@@ -51,7 +51,7 @@ def document(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: CheckResult) -> dict[str, Any]:
     return {
         "id": result.id,
         "verdict": result.verdict.word,
@@ -129,7 +129,7 @@ def _totals(found: Judgement) -> dict[str, str]:
 WORDS = {Verdict.FAIL: "failure", Verdict.ERROR: "error", Verdict.SKIPPED: "skipped", Verdict.WARN: "system-out"}
 
 
-def _case(result: Result) -> Xml.Element:
+def _case(result: CheckResult) -> Xml.Element:
     case = Xml.Element("testcase", classname=_clean(result.check), name=_clean(result.device))
     verdict = _verdict(result)
     if verdict in WORDS:
@@ -142,7 +142,7 @@ def _case(result: Result) -> Xml.Element:
     return case
 
 
-def _verdict(result: Result) -> Verdict:
+def _verdict(result: CheckResult) -> Verdict:
     """Return how a case ends."""
     return Verdict.SKIPPED if result.silenced and result.open_verdict is Verdict.PASS else result.open_verdict
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from netkit.judge.group import Trouble
+from netkit.judge.group import CauseGroup
 from netkit.report.judgement_view import (
     MOST_REASONS,
     MOST_UNREACHED,
@@ -32,7 +32,7 @@ def judgement_markdown(judged: Judged) -> str:
     return next(draft for most, draft in zip(MOST_ROWS, drafts, strict=True) if len(draft) <= LARGEST or not most)
 
 
-def _lines(judged: Judged, found: Sequence[Trouble], most: int) -> Iterator[str]:
+def _lines(judged: Judged, found: Sequence[CauseGroup], most: int) -> Iterator[str]:
     yield f"## {plain(headline(judged))}"
     if found[:most]:
         yield ""
@@ -70,14 +70,14 @@ def _lines(judged: Judged, found: Sequence[Trouble], most: int) -> Iterator[str]
         yield "</details>"
 
 
-def _row(trouble: Trouble) -> str:
+def _row(trouble: CauseGroup) -> str:
     head = trouble.head
     word = f"{trouble.verdict.word}{', silenced' * trouble.is_silenced}"
     cells = (word, where(trouble), f"{head.check}: {head.text}", str(len(trouble.symptoms)))
     return f"| {' | '.join(map(plain, cells))} |"
 
 
-def _details(trouble: Trouble) -> Iterator[str]:
+def _details(trouble: CauseGroup) -> Iterator[str]:
     head = trouble.head
     yield ""
     yield f"<details><summary>{plain(where(trouble))}</summary>"

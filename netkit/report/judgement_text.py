@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from netkit.judge.group import Trouble
+from netkit.judge.group import CauseGroup
 from netkit.report.judgement_view import (
     MOST_REASONS,
     MOST_UNREACHED,
@@ -52,7 +52,7 @@ def _lines(judged: Judged) -> Iterator[str]:
         yield f"  … and {len(notes) - MOST_REASONS} more; netkit silence list shows all"
 
 
-def _trouble(trouble: Trouble) -> Iterator[str]:
+def _trouble(trouble: CauseGroup) -> Iterator[str]:
     head = trouble.head
     yield f"{trouble.verdict.word.upper():5} {where(trouble)}{', silenced' * trouble.is_silenced}"
     yield f"      {place_text(head)}: {head.text}  [{head.check}]"

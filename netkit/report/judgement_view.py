@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.judge.finding import Finding, Silenced, Verdict
-from netkit.judge.group import Layers, Trouble, troubles
+from netkit.judge.group import CauseGroup, Layers, troubles
 from netkit.judge.run import Judgement
 from netkit.judge.silence import SilenceState
 from netkit.report.plan_view import counted, listed
@@ -36,7 +36,7 @@ class Judged:
     """How each silence and acknowledgement stands; none for a stored run, whose findings say by themselves."""
 
     @property
-    def troubles(self) -> tuple[Trouble, ...]:
+    def troubles(self) -> tuple[CauseGroup, ...]:
         """Return what is wrong by cause, the worst first."""
         return troubles(self.judgement.findings, self.layers)
 
@@ -105,7 +105,7 @@ def silence_notes(silences: Iterable[SilenceState]) -> Iterator[str]:
             yield f"{one.silence.kind} {one.silence.id} of {one.silence.about} by {one.silence.by} {why}"
 
 
-def trouble_silences(trouble: Trouble) -> Iterator[str]:
+def trouble_silences(trouble: CauseGroup) -> Iterator[str]:
     """Yield by whom, why and until when findings of a cause are silenced."""
     marks = [one.silenced for one in trouble.findings if one.silenced is not None]
     for mark in dict.fromkeys(marks):
@@ -119,7 +119,7 @@ def place_text(finding: Finding) -> str:
     return ":".join(part for part in (finding.device, finding.place) if part) or "fabric"
 
 
-def where(trouble: Trouble) -> str:
+def where(trouble: CauseGroup) -> str:
     """Return where a trouble is: its place, and the cable when that says more."""
     head = trouble.head
     if trouble.places > 1:
@@ -129,7 +129,7 @@ def where(trouble: Trouble) -> str:
     return cable or place_text(head)
 
 
-def symptom_texts(trouble: Trouble) -> Iterator[str]:
+def symptom_texts(trouble: CauseGroup) -> Iterator[str]:
     """Yield what follows from a cause, alike things together."""
     by_check: dict[str, list[str]] = {}
     for finding in trouble.symptoms:

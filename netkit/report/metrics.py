@@ -15,7 +15,7 @@ from netkit.facts.optic import Lane, Limits, Module
 from netkit.judge.finding import Verdict
 from netkit.judge.peak import Watermark, peaks
 from netkit.judge.run import FABRIC, Judgement
-from netkit.judge.scene import Scene, Seen
+from netkit.judge.scene import CheckContext, DeviceContext
 from netkit.judge.silence import REACHED
 from netkit.report.judgement_view import Judged
 
@@ -132,7 +132,7 @@ class _Families:
         self.samples.setdefault(family, []).append(((("fabric", self.fabric), *labels), value))
 
 
-def metrics(scene: Scene, judged: Judged) -> str:
+def metrics(scene: CheckContext, judged: Judged) -> str:
     """Return everything in the text format of Prometheus."""
     families = _Families(judged.fabric)
     _run(families, judged)
@@ -176,7 +176,7 @@ def _silenced(found: Judgement) -> Mapping[Labels, Verdict]:
     return worst | {(("check", REACHED), ("node", name), ("port", "")): Verdict.FAIL for name, _ in found.excused}
 
 
-def _ports(families: _Families, seen: Seen) -> None:
+def _ports(families: _Families, seen: DeviceContext) -> None:
     """Say what each port is once: every other sample of it has only its name."""
     device = seen.device
     for port in seen.ports.values():
@@ -191,7 +191,7 @@ def _info(node: str, port: str, peer: str, peer_port: str, rail: int | None) -> 
     return known if rail is None else (*known, ("rail", str(rail)))
 
 
-def _counters(families: _Families, seen: Seen, queues: AbstractSet[int]) -> None:
+def _counters(families: _Families, seen: DeviceContext, queues: AbstractSet[int]) -> None:
     """Tell counters of the ports of the design; of queues only those of RoCE and of CNPs."""
     if not seen.observation.samples:
         return
@@ -208,7 +208,7 @@ def _counters(families: _Families, seen: Seen, queues: AbstractSet[int]) -> None
                 families.add(told.family, (*labels, *told.labels, *number), count * told.scale)
 
 
-def _peaks(families: _Families, seen: Seen, lossless: tuple[int, ...]) -> None:
+def _peaks(families: _Families, seen: DeviceContext, lossless: tuple[int, ...]) -> None:
     watermarks: tuple[tuple[str, str, Watermark], ...] = (
         ("netkit_port_queue_peak_bytes", "queue", "peak_bytes"),
         ("netkit_port_headroom_peak_bytes", "priority", "headroom_peak_bytes"),
@@ -224,13 +224,13 @@ def _numbered(place: str, name: str) -> tuple[str, Labels]:
     return port, ((name, str(number)),)
 
 
-def _port(seen: Seen, port: str) -> Labels | None:
+def _port(seen: DeviceContext, port: str) -> Labels | None:
     """Return the labels of a port of the design; others are none of ours."""
     is_known = port in seen.ports or port in seen.nics
     return (("node", seen.name), ("port", port)) if is_known else None
 
 
-def _nic(seen: Seen, port: str) -> Labels | None:
+def _nic(seen: DeviceContext, port: str) -> Labels | None:
     """Return the labels of a NIC, those of other exporters of RDMA counters first."""
     nic = seen.nics.get(port)
     if nic is None:
@@ -239,7 +239,7 @@ def _nic(seen: Seen, port: str) -> Labels | None:
     return *own, ("rail", str(nic.rail)), ("leaf", nic.leaf), ("leaf_port", nic.leaf_port)
 
 
-def _states(families: _Families, seen: Seen) -> None:
+def _states(families: _Families, seen: DeviceContext) -> None:
     interfaces, sessions = seen.facts.interfaces, seen.facts.sessions
     for port, state in ({} if isinstance(interfaces, Absent) else interfaces).items():
         labels = _port(seen, port)
@@ -251,7 +251,7 @@ def _states(families: _Families, seen: Seen) -> None:
             families.add("netkit_bgp_session_up", labels, session.is_established)
 
 
-def _modules(families: _Families, seen: Seen) -> None:
+def _modules(families: _Families, seen: DeviceContext) -> None:
     found = seen.facts.modules
     for port, module in ({} if isinstance(found, Absent) else found).items():
         labels = _port(seen, port)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from netkit.deploy.shape import DeviceOutcome, Outcome, Result, State
+from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.report.plan_view import counted, listed, shown
 
 RUNS = {
-    State.INTENDED: "runs what is intended",
-    State.AS_BEFORE: "runs what it ran before",
-    State.BOTH: "runs what is intended, and still accepts what ran before",
-    State.UNKNOWN: "what it runs is not known",
+    ConfigState.INTENDED: "runs what is intended",
+    ConfigState.AS_BEFORE: "runs what it ran before",
+    ConfigState.BOTH: "runs what is intended, and still accepts what ran before",
+    ConfigState.UNKNOWN: "what it runs is not known",
 }
-QUIET = frozenset({Result.DONE, Result.UNCHANGED, Result.READY, Result.EXCLUDED})
+QUIET = frozenset({DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.READY, DeviceResult.EXCLUDED})
 
 
 def outcome_text(outcome: Outcome) -> str:
@@ -29,19 +29,19 @@ def device_text(device: DeviceOutcome) -> str:
 
 
 def _lines(outcome: Outcome) -> Iterator[str]:
-    counts = {result: sum(device.result is result for device in outcome.devices) for result in Result}
+    counts = {result: sum(device.result is result for device in outcome.devices) for result in DeviceResult}
     parts = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
     head = f"dry run of {outcome.fabric}" if outcome.is_dry_run else outcome.fabric
     yield f"{head}: {counted(len(outcome.devices), 'device')}: {parts}"
     for device in outcome.devices:
-        if device.result not in {*QUIET, Result.NOT_STARTED}:
+        if device.result not in {*QUIET, DeviceResult.NOT_STARTED}:
             yield f"  {device_text(device)}"
     for note, names in _notes(outcome).items():
         yield f"  {listed(names)}: {note}"
-    waiting = [device for device in outcome.devices if device.result is Result.NOT_STARTED]
-    if both := [device.device for device in outcome.devices if device.state is State.BOTH]:
+    waiting = [device for device in outcome.devices if device.result is DeviceResult.NOT_STARTED]
+    if both := [device.device for device in outcome.devices if device.state is ConfigState.BOTH]:
         yield f"  what ran before is still accepted and announced, beside what is intended: {listed(both)}"
-    if before := [device.device for device in waiting if device.state is not State.BOTH]:
+    if before := [device.device for device in waiting if device.state is not ConfigState.BOTH]:
         yield f"  not started, they run what they ran before: {listed(before)}"
     if outcome.stopped:
         yield f"stopped: {outcome.stopped}"
@@ -51,6 +51,6 @@ def _notes(outcome: Outcome) -> dict[str, list[str]]:
     """Return what is to be said of devices that are as wanted, and of which."""
     found: dict[str, list[str]] = {}
     for device in outcome.devices:
-        for note in device.reasons if device.result is Result.DONE else ():
+        for note in device.reasons if device.result is DeviceResult.DONE else ():
             found.setdefault(note.removeprefix(f"{device.device}: "), []).append(device.device)
     return found

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from netkit.plan.shape import Missed, Plan
+from netkit.plan.shape import Plan, UnreadDevice
 from netkit.report import steps_text
 from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, why_not
 
@@ -105,7 +105,7 @@ def _fenced(line: str) -> str:
     return line.replace(FENCE, "'''")
 
 
-def _unreachable(missed: tuple[Missed, ...]) -> Iterator[str]:
+def _unreachable(missed: tuple[UnreadDevice, ...]) -> Iterator[str]:
     yield "Not in this plan, because nobody could read them:"
     yield ""
     yield from (f"- {plain(one.name)}: {plain(one.reason)}" for one in missed)

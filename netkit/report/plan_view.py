@@ -6,7 +6,7 @@ from difflib import unified_diff
 
 from netkit.plan.shape import Blast, DevicePlan, Plan
 from netkit.platforms.change import Change, Risk, Strategy
-from netkit.report.section import Line, Section, sections
+from netkit.report.section import ReportLine, Section, sections
 
 MOST_NAMES = 6
 LONGEST_VALUE = 100
@@ -121,7 +121,7 @@ def _size(found: Iterable[Section]) -> int:
     return sum(len(section.lines) * max(1, len(section.places)) for section in found)
 
 
-def _lines(change: Change) -> Iterator[Line]:
+def _lines(change: Change) -> Iterator[ReportLine]:
     name = change.path[-1]
     sign = SIGNS["added" if change.is_addition else "removed" if change.is_removal else "changed"]
     if "\n" in (change.running or "") + (change.intended or ""):
@@ -129,19 +129,19 @@ def _lines(change: Change) -> Iterator[Line]:
         return
     running, intended = _value(change.running), _value(change.intended)
     value = f"{running} → {intended}" if sign == "~" else running + intended
-    yield Line(sign, f"{name}: {value}" if value else name, change.risk)
+    yield ReportLine(sign, f"{name}: {value}" if value else name, change.risk)
 
 
-def _text_lines(change: Change, sign: str) -> Iterator[Line]:
+def _text_lines(change: Change, sign: str) -> Iterator[ReportLine]:
     """Yield what differs between two texts of many lines."""
     running, intended = (change.running or "").splitlines(), (change.intended or "").splitlines()
     found = [
         line for line in unified_diff(running, intended, n=0, lineterm="") if line[:3] not in {"---", "+++", "@@ "}
     ]
-    yield Line(sign, f"{change.path[-1]}: {counted(len(found), 'line')} of text", change.risk)
-    yield from (Line(line[0], f"  {_value(line[1:])}", change.risk) for line in found[:MOST_TEXT_LINES])
+    yield ReportLine(sign, f"{change.path[-1]}: {counted(len(found), 'line')} of text", change.risk)
+    yield from (ReportLine(line[0], f"  {_value(line[1:])}", change.risk) for line in found[:MOST_TEXT_LINES])
     if len(found) > MOST_TEXT_LINES:
-        yield Line(sign, f"  … and {counted(len(found) - MOST_TEXT_LINES, 'line')} more", change.risk)
+        yield ReportLine(sign, f"  … and {counted(len(found) - MOST_TEXT_LINES, 'line')} more", change.risk)
 
 
 def _value(value: str | None) -> str:

@@ -13,7 +13,7 @@ MOST_PLACES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReportLine:
     """One change, ready to be shown below its heading."""
 
     sign: str
@@ -26,7 +26,7 @@ class Section:
     """Changes that stand at one place of the configuration, or alike at several."""
 
     path: Path
-    lines: tuple[Line, ...]
+    lines: tuple[ReportLine, ...]
     at: int = 0
     """Which word of the path differs between the places."""
     places: tuple[str, ...] = ()
@@ -41,11 +41,11 @@ class Section:
         return " ".join((*self.path[: self.at], *((shown,) if shown else ()), *self.path[self.at + 1 :]))
 
 
-Shape = tuple[int, Path, tuple[Line, ...]]
+Shape = tuple[int, Path, tuple[ReportLine, ...]]
 """Which word of a path is left open, the path without it, and what stands below."""
 
 
-def sections(changes: Iterable[tuple[Change, tuple[Line, ...]]]) -> Iterator[Section]:
+def sections(changes: Iterable[tuple[Change, tuple[ReportLine, ...]]]) -> Iterator[Section]:
     """Yield changes below their headings, in the order in which each heading comes first."""
     found = [
         Section(path, tuple(line for _, lines in within for line in lines))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.plan.shape import Loss, Plan, Step
+from netkit.plan.shape import Plan, ReachabilityLoss, Step
 from netkit.report.plan_view import counted, listed
 
 MOST_STEPS = 24
@@ -37,7 +37,7 @@ def worst(plan: Plan) -> str:
     return "no pair of hosts loses a path" if plan.steps else ""
 
 
-def loss(lost: Loss) -> str:
+def loss(lost: ReachabilityLoss) -> str:
     """Return a loss in words: which hosts, how many pairs of addresses, and for how long."""
     when = f"for about {lost.seconds} s" if lost.seconds else "until a later step"
     rails = f" on {listed(lost.rails)}" if lost.rails else ""

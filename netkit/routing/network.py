@@ -44,7 +44,7 @@ Link = tuple[str, BgpNeighbor, BgpNeighbor]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class NetworkState:
     """Which configuration each device runs, by its number in `Network`, and what is down or drained for the moment."""
 
     phases: Mapping[str, int] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Nic:
+class NicTables:
     """An address of a host, and what each configuration of its leaf and its host makes of it."""
 
     host: str
@@ -78,10 +78,10 @@ class Nic:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class AddressGroup:
     """Addresses of hosts at one leaf that no state can tell apart."""
 
-    nics: tuple[Nic, ...]
+    nics: tuple[NicTables, ...]
 
     @property
     def leaf(self) -> str:
@@ -115,7 +115,7 @@ class _Rib:
 class _Tables:
     """All routes in a state, kept for the next one, which differs in few routers."""
 
-    state: State
+    state: NetworkState
     links: dict[str, tuple[Link, ...]]
     layers: list[dict[str, _Rib]]
 
@@ -157,7 +157,7 @@ class Network:
         self._sent: dict[Table, tuple[int, int]] = {}
         self._last: _Tables | None = None
 
-    def outlook(self, state: State, wanted: Mapping[str, int] | None = None) -> Outlook:
+    def outlook(self, state: NetworkState, wanted: Mapping[str, int] | None = None) -> Outlook:
         """Return who reaches whom in a state, once its routes have settled.
 
         `wanted`: by leaf, the destinations whose paths are counted; all it can send to when left out.
@@ -178,7 +178,7 @@ class Network:
             widths[leaf] = _narrowest(hops[leaf], counted)
         return Outlook(rows, widths)
 
-    def carriers(self, state: State) -> frozenset[str]:
+    def carriers(self, state: NetworkState) -> frozenset[str]:
         """Return the devices that traffic between hosts depends on in a state."""
         rows = self.outlook(state).rows
         hops = self._hops(self._tables(state))
@@ -189,7 +189,7 @@ class Network:
             at = {hop for name in at for hop, mask in hops[name] if mask} - found
         return frozenset(found)
 
-    def used(self, state: State, name: str) -> frozenset[str]:
+    def used(self, state: NetworkState, name: str) -> frozenset[str]:
         """Return the ports of a device with sessions that neither end drains, if it is known."""
         if self.router(state, name).is_drained or name in state.drained:
             return frozenset()
@@ -199,7 +199,7 @@ class Network:
             if not (near.is_drained or far.is_drained or self.router(state, peer).is_drained or peer in state.drained)
         )
 
-    def speaking(self, state: State, name: str) -> frozenset[str]:
+    def speaking(self, state: NetworkState, name: str) -> frozenset[str]:
         """Return the ports of a device with a session over which a route may pass, both ways."""
         return frozenset(
             near.interface
@@ -207,7 +207,9 @@ class Network:
             if self._is_passed((peer, far), (name, near), state) and self._is_passed((name, near), (peer, far), state)
         )
 
-    def _is_passed(self, sender: tuple[str, BgpNeighbor], receiver: tuple[str, BgpNeighbor], state: State) -> bool:
+    def _is_passed(
+        self, sender: tuple[str, BgpNeighbor], receiver: tuple[str, BgpNeighbor], state: NetworkState
+    ) -> bool:
         """Whether the filters at the ends of a session have a prefix in common, the sender's own or any other."""
         (name, far), (taker, near) = sender, receiver
         ends = (name, self._phase(state, name), far.outbound), (taker, self._phase(state, taker), near.inbound)
@@ -239,16 +241,16 @@ class Network:
         """Whether the device at the other end of a port is part of the network."""
         return self._ends.get((name, port), ("", ""))[0] in self._routers
 
-    def router(self, state: State, name: str) -> Router:
+    def router(self, state: NetworkState, name: str) -> Router:
         """Return what a device runs in a state."""
         return self._routers[name][self._phase(state, name)]
 
-    def _phase(self, state: State, name: str) -> int:
+    def _phase(self, state: NetworkState, name: str) -> int:
         return min(state.phases.get(name, 0), len(self._routers[name]) - 1)
 
     # Routes
 
-    def _tables(self, state: State) -> _Tables:
+    def _tables(self, state: NetworkState) -> _Tables:
         last = self._last
         if last is not None:
             changed = self._changed(last.state, state)
@@ -275,14 +277,14 @@ class Network:
         self._last = tables
         return tables
 
-    def _changed(self, one: State, other: State) -> set[str]:
+    def _changed(self, one: NetworkState, other: NetworkState) -> set[str]:
         """Return the routers that are not the same in two states."""
         names = {name for name in one.phases.keys() | other.phases.keys() if name in self._routers}
         changed = {name for name in names if self.router(one, name) != self.router(other, name)}
         changed |= {name for name, _ in one.down ^ other.down if name in self._routers}
         return changed | (one.drained ^ other.drained)
 
-    def _announces_alike(self, one: State, other: State, name: str) -> bool:
+    def _announces_alike(self, one: NetworkState, other: NetworkState, name: str) -> bool:
         """Whether a router tells neighbours that it keeps the same of the same routes: it only got other ones."""
         was, now = self.router(one, name), self.router(other, name)
         known = {side.interface: side for side in was.neighbors}
@@ -295,7 +297,7 @@ class Network:
         ends = (self._ends.get((name, port), ("", "")) for port in ports)
         return {peer for peer, _ in ends if peer in self._routers}
 
-    def _sessions(self, state: State, name: str) -> Iterator[Link]:
+    def _sessions(self, state: NetworkState, name: str) -> Iterator[Link]:
         """Yield the established sessions of a router."""
         router = self.router(state, name)
         for near in router.neighbors:
@@ -388,7 +390,7 @@ class Network:
                     )
 
     def _filter(
-        self, state: State, name: str, route_map: str, number: int, *, is_drained: bool
+        self, state: NetworkState, name: str, route_map: str, number: int, *, is_drained: bool
     ) -> tuple[tuple[int, Clause], ...]:
         """Return what a route map permits in a layer: destinations, and the entry that permits them."""
         key = (name, self._phase(state, name), route_map, number, is_drained)
@@ -409,7 +411,7 @@ class Network:
     def _hops(self, tables: _Tables) -> dict[str, tuple[tuple[str, int], ...]]:
         return {name: _forwarding([layer[name] for layer in tables.layers]) for name in self._names}
 
-    def _attached(self, state: State) -> int:
+    def _attached(self, state: NetworkState) -> int:
         """Return the groups whose address is on the host, and on its leaf."""
         found = 0
         for index, group in enumerate(self.groups):
@@ -419,7 +421,7 @@ class Network:
                 found |= 1 << index
         return found
 
-    def _table(self, state: State, nic: Nic) -> Table | None:
+    def _table(self, state: NetworkState, nic: NicTables) -> Table | None:
         """Return what a host does in a state with what it sends from an address."""
         tables = nic.tables[self._phase(state, nic.leaf)]
         return tables[min(state.phases.get(nic.host, 0), len(tables) - 1)]
@@ -442,7 +444,7 @@ class Network:
                     is_moving = True
         return good
 
-    def _row(self, state: State, index: int, delivered: Mapping[str, int], attached: int) -> int:
+    def _row(self, state: NetworkState, index: int, delivered: Mapping[str, int], attached: int) -> int:
         """Return the groups that a group can send to."""
         nic = self.groups[index].nics[0]
         table = self._table(state, nic) or ()
@@ -620,7 +622,7 @@ def _narrowest(hops: Iterable[tuple[str, int]], wanted: int) -> int:
 
 def _nics(
     cabling: Cabling, routers: Mapping[str, Sequence[Router]], hosts: Mapping[str, Sequence[HostRoutes]]
-) -> Iterator[Nic]:
+) -> Iterator[NicTables]:
     ports = {name: [_on_ports(router) for router in variants] for name, variants in routers.items()}
     for host, variants in hosts.items():
         named = dict.fromkeys(
@@ -637,7 +639,7 @@ def _nics(
                 tuple(_table(routes, interface, ip, {str(one.ip) for one in each}) for routes in variants)
                 for each in found
             )
-            yield Nic(host, interface, address, leaf, is_on_leaf, tables)
+            yield NicTables(host, interface, address, leaf, is_on_leaf, tables)
 
 
 def _on_ports(router: Router) -> Mapping[str, tuple[IPv4Interface, ...]]:
@@ -685,22 +687,24 @@ def _verdict(route: HostRoute, gateways: set[str]) -> str:
 # Groups
 
 
-def _grouped(nics: Iterable[Nic], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> Iterator[Group]:
+def _grouped(nics: Iterable[NicTables], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> Iterator[AddressGroup]:
     """Yield addresses at the same leaf that the same announcements cover, and whose hosts treat them alike."""
     covers: dict[str, set[Prefix]] = defaultdict(set)
     for (name, _), prefixes in origins.items():
         covers[name] |= prefixes
-    found: dict[object, list[Nic]] = defaultdict(list)
+    found: dict[object, list[NicTables]] = defaultdict(list)
     for nic in nics:
         number = int(IPv4Address(nic.address))
         cover = frozenset(one for one in covers[nic.leaf] if _start(number, one[1]) == one[0])
         # Hosts change one after another: those that change are told apart.
         host = nic.host if any(len(set(tables)) > 1 for tables in nic.tables) else ""
         found[nic.leaf, cover, nic.is_on_leaf, nic.tables, host].append(nic)
-    return (Group(tuple(members)) for members in found.values())
+    return (AddressGroup(tuple(members)) for members in found.values())
 
 
-def _layers(groups: Sequence[Group], origins: Mapping[tuple[str, int], frozenset[Prefix]]) -> list[dict[Prefix, int]]:
+def _layers(
+    groups: Sequence[AddressGroup], origins: Mapping[tuple[str, int], frozenset[Prefix]]
+) -> list[dict[Prefix, int]]:
     """Return, layer by layer, which groups each prefix covers: in the first layer by the longest prefix there is."""
     prefixes = {prefix for found in origins.values() for prefix in found}
     lengths = sorted({length for _, length in prefixes}, reverse=True)

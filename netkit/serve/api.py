@@ -12,11 +12,11 @@ from netkit.report.judgement_view import silence_text
 from netkit.report.page.wording import cut, name
 from netkit.serve import now as standing_now
 from netkit.serve import wording
-from netkit.serve.diary import Round
+from netkit.serve.diary import ScheduledRound
 from netkit.serve.query import Query, Slice, after, sliced
 from netkit.serve.record import LATEST, standing
 from netkit.serve.site import Site
-from netkit.store import CheckState, Run
+from netkit.store import CheckRun, CheckState
 
 ROOT = "/api/v1"
 Given = list[tuple[str, str]]
@@ -56,7 +56,7 @@ def now(site: Site, given: Given) -> dict[str, Any]:
 def causes(site: Site, given: Given) -> dict[str, Any]:
     """Return all open causes, what is to be repaired first before the others."""
     query = Query.of(given, "device", "check", "verdict", "limit", "offset")
-    look, verdict = standing_now.Look.of(site, time.time()), query.verdict()
+    look, verdict = standing_now.CurrentState.of(site, time.time()), query.verdict()
     if look.trouble is not None:
         raise look.trouble
     kept = [
@@ -74,7 +74,7 @@ def deploys(site: Site, given: Given) -> dict[str, Any]:
     return {"items": standing_now.deploys(site)}
 
 
-def _round(one: Round) -> dict[str, Any]:
+def _round(one: ScheduledRound) -> dict[str, Any]:
     return {**asdict(one), "text": cut(one.text), "end": wording.end_of(one)}
 
 
@@ -84,7 +84,7 @@ def runs(site: Site, given: Given) -> dict[str, Any]:
     return _paged("runs", after(query, site.records.runs(), lambda one: one.name, run))
 
 
-def run(one: Run) -> dict[str, Any]:
+def run(one: CheckRun) -> dict[str, Any]:
     """Return what is kept of a run, in the words of `netkit history --checks`."""
     told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
@@ -100,7 +100,7 @@ def run(one: Run) -> dict[str, Any]:
     }
 
 
-def chosen(site: Site, wanted: str) -> Run:
+def chosen(site: Site, wanted: str) -> CheckRun:
     """Return a run by its name, or the latest."""
     found = site.records.run(wanted)
     if found is None:

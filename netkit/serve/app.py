@@ -24,7 +24,7 @@ from netkit.serve.query import Query, QueryError
 from netkit.serve.record import LATEST
 from netkit.serve.silencing import FORBIDDEN
 from netkit.serve.site import Site
-from netkit.store import Run
+from netkit.store import CheckRun
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 LATER = {"Retry-After": "30"}
@@ -39,7 +39,7 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route("/", paths.overview),
         Route("/report", paths.latest_page),
         Route("/runs/{run}", paths.run_page),
-        Route("/silences", Silences(site, door).page, methods=["GET", "POST"]),
+        Route("/silences", SilencePages(site, door).page, methods=["GET", "POST"]),
         Route("/login", door.login, methods=["GET", "POST"]),
         Route("/logout", door.logout, methods=["POST"]),
         Route("/healthz", _healthz),
@@ -56,8 +56,8 @@ def app(site: Site, door: Door) -> ASGIApp:
         Route(f"{api.ROOT}/devices/{{device}}", paths.of_latest(_device)),
         Route(f"{api.ROOT}/trends", paths.of_latest(lambda report, _: api.trends(report))),
         Route(f"{api.ROOT}/silences", paths.plain(api.silences)),
-        Route(f"{api.ROOT}/silences", Silences(site, door).add, methods=["POST"]),
-        Route(f"{api.ROOT}/silences/{{id}}", Silences(site, door).end, methods=["DELETE"]),
+        Route(f"{api.ROOT}/silences", SilencePages(site, door).add, methods=["POST"]),
+        Route(f"{api.ROOT}/silences/{{id}}", SilencePages(site, door).end, methods=["DELETE"]),
         Route(f"{api.ROOT}/openapi.json", _openapi),
     ]
     handlers: dict[Any, Any] = {
@@ -74,7 +74,7 @@ def app(site: Site, door: Door) -> ASGIApp:
 
 
 @dataclass(frozen=True, slots=True)
-class Silences:
+class SilencePages:
     """Shows silences, and changes them for those who may."""
 
     site: Site
@@ -202,7 +202,7 @@ class _Paths:
 
         return answered
 
-    async def _made(self, wanted: str) -> Run:
+    async def _made(self, wanted: str) -> CheckRun:
         """Return a run whose report is there."""
         one = await run_in_threadpool(api.chosen, self.site, wanted)
         if not self.site.records.file(one).exists():

@@ -22,7 +22,7 @@ STOPPED = "ended because netkit serve was stopped"
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class ScheduledRound:
     """One child process, and how it ended."""
 
     kind: str
@@ -53,7 +53,7 @@ class Round:
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class MissedRounds:
     """Rounds that were due one after the other, and did not run for one reason."""
 
     from_s: Seconds
@@ -70,9 +70,9 @@ class Diary:
     """Up to when rounds were run or noted as missed."""
     saved_s: Seconds | None = None
     """The same of backups."""
-    rounds: tuple[Round, ...] = ()
+    rounds: tuple[ScheduledRound, ...] = ()
     """The last ones, the earliest first; before them of each kind the last that ended and that did its work."""
-    missed: tuple[Missed, ...] = ()
+    missed: tuple[MissedRounds, ...] = ()
     rounds_total: Whole = 0
     missed_total: Whole = 0
     failed_total: Whole = 0
@@ -80,24 +80,24 @@ class Diary:
     clock: str = ""
     """What the wall clock did last that it should not."""
 
-    def last(self, kind: str, *, is_ended: bool = False) -> Round | None:
+    def last(self, kind: str, *, is_ended: bool = False) -> ScheduledRound | None:
         """Return the newest round of a kind."""
         found = (one for one in reversed(self.rounds) if one.kind == kind and not (is_ended and one.is_running))
         return next(found, None)
 
-    def begun(self, one: Round) -> "Diary":
+    def begun(self, one: ScheduledRound) -> "Diary":
         """Return the diary with a round that begins."""
         rounds = (*_kept(self.rounds), one)
         if one.kind == "backup":
             return replace(self, rounds=rounds, saved_s=one.begun_s)
         return replace(self, rounds=rounds, settled_s=one.begun_s, rounds_total=self.rounds_total + 1)
 
-    def ended(self, one: Round) -> "Diary":
+    def ended(self, one: ScheduledRound) -> "Diary":
         """Return the diary with the newest round as it ended."""
         failed = self.failed_total + (one.kind == "check" and not one.is_work_done and not one.is_cut_short)
         return replace(self, rounds=(*self.rounds[:-1], one), failed_total=failed)
 
-    def without(self, missed: Missed, settled_s: float) -> "Diary":
+    def without(self, missed: MissedRounds, settled_s: float) -> "Diary":
         """Return the diary with rounds that did not run."""
         kept = (*self.missed, missed)[-MOST_MISSED:]
         return replace(self, missed=kept, missed_total=self.missed_total + missed.count, settled_s=settled_s)
@@ -109,7 +109,7 @@ class Diary:
         return self.ended(replace(self.rounds[-1], ended_s=now_s, text=KILLED))
 
 
-def _kept(rounds: tuple[Round, ...]) -> tuple[Round, ...]:
+def _kept(rounds: tuple[ScheduledRound, ...]) -> tuple[ScheduledRound, ...]:
     """Return the rounds that are kept when one more begins."""
     latest, earlier = rounds[1 - MOST_ROUNDS :], rounds[: 1 - MOST_ROUNDS]
     ended = {one.kind: one for one in rounds if not one.is_running}

@@ -91,7 +91,7 @@ class Server(uvicorn.Server):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenAddress:
     """Where to listen."""
 
     host: str
@@ -105,7 +105,7 @@ class Place:
         return self.host == "localhost" or (is_address(self.host) and ip_address(self.host).is_loopback)
 
     @classmethod
-    def of(cls, text: str, certificate: Path | None, key: Path | None) -> "Place":
+    def of(cls, text: str, certificate: Path | None, key: Path | None) -> "ListenAddress":
         """Read ADDRESS:PORT."""
         host, _, port = text.rpartition(":")
         if not host or not port.isdigit() or not int(port) < 65_536:
@@ -136,7 +136,7 @@ class Place:
             raise UsageError(Problem(what, "give PEM files that belong together", file=str(self.certificate))) from None
 
 
-def server(app: ASGIApp, place: Place) -> Server:
+def server(app: ASGIApp, place: ListenAddress) -> Server:
     """Return a server that is not running yet."""
     tls: dict[str, Any] = {"ssl_certfile": place.certificate, "ssl_keyfile": place.key} if place.certificate else {}
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # what clients get wrong is no news

@@ -14,14 +14,14 @@ from netkit.errors import StoreError
 from netkit.judge import Silenced
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.cause import cause_document
-from netkit.report.page.view import OF_VERDICT, State
+from netkit.report.page.view import OF_VERDICT, HealthState
 from netkit.report.page.wording import cut, name
 from netkit.report.plan_view import counted
 from netkit.serve import wording
-from netkit.serve.diary import Diary, Round
+from netkit.serve.diary import Diary, ScheduledRound
 from netkit.serve.record import Standings
 from netkit.serve.site import Site
-from netkit.store import CheckState, Run
+from netkit.store import CheckRun, CheckState
 from netkit.store.open_cause import OpenCause, OpenNow
 
 MOST_CAUSES = 100
@@ -34,18 +34,18 @@ NOTHING = Standings(OpenNow(), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CurrentState:
     """What is known of the fabric, and how well."""
 
-    latest: Run | None
-    whole: Run | None
+    latest: CheckRun | None
+    whole: CheckRun | None
     """The last run that looked at all the schedule looks at; later ones may have looked at a part."""
     standings: Standings
     trouble: StoreError | None
     is_stale: bool
 
     @classmethod
-    def of(cls, site: Site, now_s: float) -> "Look":
+    def of(cls, site: Site, now_s: float) -> "CurrentState":
         """Read what is stored."""
         runs, trouble = site.records.known()
         latest = runs[0] if runs else None
@@ -60,14 +60,14 @@ class Look:
         return cls(latest, whole, standings, trouble, is_stale)
 
     @property
-    def state(self) -> State:
+    def state(self) -> HealthState:
         """Return how the fabric stands; what nobody has looked at of late is never well."""
         open_now = self.standings.open_now
         if open_now.counted:
-            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(State).index)
+            return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(HealthState).index)
         if self.whole is None or self.trouble is not None or self.is_stale or not self.whole.counts.examined:
-            return State.UNKNOWN
-        return State.UNREACHED if open_now.unreached else State.PASS
+            return HealthState.UNKNOWN
+        return HealthState.UNREACHED if open_now.unreached else HealthState.PASS
 
     @property
     def text(self) -> str:
@@ -87,7 +87,7 @@ class Look:
         return f"nothing open but {silenced} silenced" if silenced else "nothing open"
 
 
-def _whole(runs: Sequence[Run], diary: Diary) -> Run | None:
+def _whole(runs: Sequence[CheckRun], diary: Diary) -> CheckRun | None:
     """Return the newest run that looked at no less than the last one of the schedule."""
     named = {one.run for one in diary.rounds if one.kind == "check"}
     scheduled = next((one for one in runs if one.name in named), None)
@@ -101,7 +101,7 @@ def _whole(runs: Sequence[Run], diary: Diary) -> Run | None:
 def now(site: Site) -> dict[str, Any]:
     """Return how the fabric stands."""
     at_s = time.time()
-    look = Look.of(site, at_s)
+    look = CurrentState.of(site, at_s)
     open_now, well = look.standings.open_now, look.standings.well
     causes = [cause(one, look) for one in open_now.causes[:MOST_CAUSES]]
     unreached = [missed(one, open_now.excused) for one in open_now.unreached[:MOST_UNREACHED]]
@@ -127,11 +127,11 @@ def now(site: Site) -> dict[str, Any]:
     }
 
 
-def _is_looking(one: Round) -> bool:
+def _is_looking(one: ScheduledRound) -> bool:
     return one.kind == "check" and one.is_running
 
 
-def _looked(run: Run | None) -> dict[str, Any] | None:
+def _looked(run: CheckRun | None) -> dict[str, Any] | None:
     if run is None:
         return None
     counts = run.counts
@@ -139,7 +139,7 @@ def _looked(run: Run | None) -> dict[str, Any] | None:
     return {**told, "unreached": counts.unreached, "examined": counts.examined, "skipped": counts.skipped}
 
 
-def _unknown(look: Look, diary: Diary) -> Iterator[dict[str, Any]]:
+def _unknown(look: CurrentState, diary: Diary) -> Iterator[dict[str, Any]]:
     """Yield why something, or everything, is not known now."""
     if look.trouble is not None:
         yield _reason("store", f"the store cannot be read: {look.trouble}")
@@ -154,7 +154,7 @@ def _unknown(look: Look, diary: Diary) -> Iterator[dict[str, Any]]:
             yield _reason("missed", f"{counted(gap.count, 'check')} missed: {gap.reason}", gap.from_s)
 
 
-def failed(diary: Diary) -> Iterator[Round]:
+def failed(diary: Diary) -> Iterator[ScheduledRound]:
     """Yield the rounds that could not do their work since the last one that could, the latest first."""
     for one in reversed(diary.rounds):
         if one.is_work_done and one.kind == "check":
@@ -167,7 +167,7 @@ def _reason(kind: str, text: str, since_s: float | None = None) -> dict[str, Any
     return {"kind": kind, "text": "\n".join(map(cut, text.splitlines())), "since_s": since_s}
 
 
-def cause(one: OpenCause, look: Look) -> dict[str, Any]:
+def cause(one: OpenCause, look: CurrentState) -> dict[str, Any]:
     """Return an open cause: what a report says of it, and since when."""
     named = hashlib.sha256(one.keys[0].id.encode("utf-8", "replace")).hexdigest()[:12]
     latest_s = look.latest.taken_s if look.latest is not None else 0.0

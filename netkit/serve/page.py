@@ -14,10 +14,10 @@ from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
 from netkit.report.page.wording import cut, name
 from netkit.serve import wording
-from netkit.serve.diary import Diary, Missed, Round
+from netkit.serve.diary import Diary, MissedRounds, ScheduledRound
 from netkit.serve.now import now
 from netkit.serve.site import Site
-from netkit.store import Run
+from netkit.store import CheckRun
 
 RUNS_A_PAGE = 50
 MOST_NOTED = 20
@@ -102,12 +102,12 @@ def refreshing_policy() -> str:
     return f"{policy()}; script-src {digest(_read('refresh.js'))}; connect-src 'self'"
 
 
-def _after(runs: Sequence[Run], before: str) -> Sequence[Run]:
+def _after(runs: Sequence[CheckRun], before: str) -> Sequence[CheckRun]:
     names = [one.name for one in runs]
     return runs[names.index(before) + 1 :] if before in names else runs
 
 
-def run_row(run: Run) -> dict[str, Any]:
+def run_row(run: CheckRun) -> dict[str, Any]:
     """Return what is said of a run in a line."""
     return {
         "name": run.name,
@@ -143,7 +143,7 @@ def _backup(site: Site, diary: Diary) -> str:
     return "not yet" if last is None else f"{wording.moment(last.begun_s)}: {wording.end_of(last)}"
 
 
-def _round(one: Round) -> dict[str, str]:
+def _round(one: ScheduledRound) -> dict[str, str]:
     took_s = (time.time() if one.ended_s is None else one.ended_s) - one.begun_s
     return {
         "begun": wording.moment(one.begun_s),
@@ -152,7 +152,7 @@ def _round(one: Round) -> dict[str, str]:
     }
 
 
-def _missed(one: Missed) -> dict[str, str]:
+def _missed(one: MissedRounds) -> dict[str, str]:
     until = "" if one.count == 1 else f" to {wording.moment(one.to_s)}"
     return {"when": wording.moment(one.from_s) + until, "count": str(one.count), "reason": cut(one.reason)}
 

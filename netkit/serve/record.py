@@ -13,7 +13,7 @@ from netkit.errors import StoreError
 from netkit.judge import Finding, Verdict
 from netkit.judge.group import Layers
 from netkit.report.page.frame import Link, framed
-from netkit.store import CheckState, Run, Source
+from netkit.store import CheckRun, CheckState, Source
 from netkit.store.open_cause import OpenNow
 from netkit.store.silence import KnownSilence
 from netkit.store.store import open_store
@@ -29,7 +29,7 @@ READ_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunFindings:
     """The findings of a run, and the layers of its checks."""
 
     findings: tuple[Finding, ...]
@@ -55,18 +55,18 @@ class Records:
     """Where reports are kept, as JSON."""
     links: tuple[Link, ...] = ()
     """Where the pages of reports lead to."""
-    _runs: tuple[Run, ...] = ()
-    _found: dict[str, Found] = field(default_factory=dict)
+    _runs: tuple[CheckRun, ...] = ()
+    _found: dict[str, RunFindings] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
     _standings: dict[str, Standings] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def newest(self) -> Run | None:
+    def newest(self) -> CheckRun | None:
         """Return the newest run."""
         with self._opened() as store:
             return next(iter(store.runs(self.source, 1)), None)
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[CheckRun, ...]:
         """Return all runs, the newest first; they are fetched again when there is a newer one."""
         with self._lock, self._opened() as store:
             newest = store.runs(self.source, 1)
@@ -74,14 +74,14 @@ class Records:
                 self._runs = store.runs(self.source)
             return self._runs
 
-    def known(self) -> tuple[tuple[Run, ...], StoreError | None]:
+    def known(self) -> tuple[tuple[CheckRun, ...], StoreError | None]:
         """Return all runs, or those that were there when the store could be read last, and why it cannot be now."""
         try:
             return self.runs(), None
         except StoreError as error:
             return self._runs, error
 
-    def run(self, name: str) -> Run | None:
+    def run(self, name: str) -> CheckRun | None:
         """Return a run by its name, or the latest; its report may be there when the store is not."""
         runs, trouble = self.known()
         found = next((one for one in runs if name in {one.name, LATEST}), None)
@@ -94,7 +94,7 @@ class Records:
         with self._opened() as store:
             return store.latest_states(self.source)
 
-    def standing(self, run: Run) -> Standings:
+    def standing(self, run: CheckRun) -> Standings:
         """Return what is open after a run, and what is well again with it; that of one run is kept."""
         with self._lock:
             if run.name not in self._standings:
@@ -110,20 +110,20 @@ class Records:
         with self._opened() as store:
             return store.silences(self.source)
 
-    def found(self, run: Run) -> Found:
+    def found(self, run: CheckRun) -> RunFindings:
         """Return what a run found; that of one run is kept."""
         with self._lock:
             if run.name not in self._found:
                 with self._opened() as store:
                     judgement = store.judgement(run)
-                self._found = {run.name: Found(tuple(judgement.findings), run.layers)}
+                self._found = {run.name: RunFindings(tuple(judgement.findings), run.layers)}
             return self._found[run.name]
 
-    def file(self, run: Run) -> Path:
+    def file(self, run: CheckRun) -> Path:
         """Return where the report on a run is, or is to be."""
         return self.folder / f"{run.name}.json"
 
-    def adopt(self, run: Run, draft: Path) -> bool:
+    def adopt(self, run: CheckRun, draft: Path) -> bool:
         """Keep a report that is already there, if it is on this run; return whether it is."""
         try:
             is_of_run: bool = json.loads(draft.read_bytes())["run"] == run.name
@@ -133,12 +133,12 @@ class Records:
             draft.replace(self.file(run))
         return is_of_run
 
-    def report(self, run: Run) -> dict[str, Any]:
+    def report(self, run: CheckRun) -> dict[str, Any]:
         """Return the report on a run as plain values."""
         data: dict[str, Any] = json.loads(self.file(run).read_bytes())
         return data
 
-    def page(self, run: Run) -> str:
+    def page(self, run: CheckRun) -> str:
         """Return the report on a run as HTML; that of one run is kept."""
         with self._lock:
             if run.name not in self._pages:

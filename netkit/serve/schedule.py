@@ -11,7 +11,7 @@ from typing import Protocol
 from netkit.errors import OutputError
 from netkit.serve import child
 from netkit.serve.agenda import Agenda, jump_s, nightly
-from netkit.serve.diary import Diary, DiaryFile, Missed, Round
+from netkit.serve.diary import Diary, DiaryFile, MissedRounds, ScheduledRound
 from netkit.serve.lock import taken
 
 LOOK_S = 20.0
@@ -23,7 +23,7 @@ ORPHAN = "a check that an earlier netkit serve began is still running"
 NIGHTLY = nightly()
 
 
-class Work(Protocol):
+class RoundCommands(Protocol):
     """What a round runs."""
 
     def check(self) -> child.Command:
@@ -32,12 +32,12 @@ class Work(Protocol):
     def backup(self) -> child.Command:
         """Return the command of a backup."""
 
-    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+    async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Do what belongs to a check that has ended; return it with the run it made."""
 
 
 @dataclass(slots=True)
-class Clock:
+class WallClock:
     """The wall clock, watched by one that nobody sets and that goes on while a machine sleeps."""
 
     offset_s: float = field(default_factory=lambda: time.time() - time.clock_gettime(time.CLOCK_BOOTTIME))
@@ -56,12 +56,12 @@ class Schedule:
 
     agenda: Agenda
     book: DiaryFile
-    work: Work
+    work: RoundCommands
     lock_file: Path
     stop: asyncio.Event
     tell: Callable[[bytes], None]
     has_backup: bool = False
-    clock: Clock = field(default_factory=Clock)
+    clock: WallClock = field(default_factory=WallClock)
 
     @property
     def diary(self) -> Diary:
@@ -129,7 +129,7 @@ class Schedule:
         return True
 
     async def _round(self, kind: str, held: tuple[int, ...]) -> None:
-        one = Round(kind, time.time())
+        one = ScheduledRound(kind, time.time())
         self._write(self.diary.begun(one))
         try:
             command = await asyncio.to_thread(self.work.check if kind == "check" else self.work.backup)
@@ -164,7 +164,7 @@ class Schedule:
         found = self.agenda.missed(self.diary.settled_s, now_s, has_current=has_current)
         if found and not self.stop.is_set():
             first_s, last_s = self.agenda.begins_s(found[0]), self.agenda.begins_s(found[-1])
-            self._write(self.diary.without(Missed(first_s, last_s, len(found), reason), last_s))
+            self._write(self.diary.without(MissedRounds(first_s, last_s, len(found), reason), last_s))
 
     def _write(self, diary: Diary) -> None:
         try:

@@ -51,7 +51,7 @@ class SilenceRequest(BaseModel):
         return verb, *(f"{name}={value}" for name, value in given.items() if value), "--", self.check, self.where
 
 
-class BusyError(NetkitError):
+class TooManyChangesError(NetkitError):
     """Too many changes at once."""
 
 
@@ -103,13 +103,15 @@ class Silencer:
 
     async def _run(self, words: Sequence[str], by: str, address: str) -> str:
         if self._waiting >= MOST_WAITING:
-            raise BusyError(Problem("other changes of silences are under way", "try again in a moment"))
+            raise TooManyChangesError(Problem("other changes of silences are under way", "try again in a moment"))
         self._waiting += 1
         try:
             async with self._turn:
                 ended = await child.run(self.command(words), self.stop, lambda _: None)
         except OSError as error:  # no memory, no processes
-            raise BusyError(Problem(f"cannot be started: {error.strerror}", "try again in a moment")) from None
+            raise TooManyChangesError(
+                Problem(f"cannot be started: {error.strerror}", "try again in a moment")
+            ) from None
         finally:
             self._waiting -= 1
         await asyncio.to_thread(

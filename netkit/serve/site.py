@@ -8,7 +8,7 @@ from netkit.serve.agenda import Agenda
 from netkit.serve.diary import Diary
 from netkit.serve.record import Records
 from netkit.serve.silencing import Silencer
-from netkit.store import Run
+from netkit.store import CheckRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Site:
     next_s: Callable[[], float]
     metrics: Callable[[], str]
     """What the newest check saw, as Prometheus reads it; empty when there is none."""
-    make: Callable[[Run], Awaitable[None]]
+    make: Callable[[CheckRun], Awaitable[None]]
     """Makes the report on a run, when it is not there any more."""
     started_s: float
     deploys: RecentRuns

@@ -2,15 +2,15 @@
 
 import time
 
-from netkit.report.page.view import State
+from netkit.report.page.view import HealthState
 from netkit.report.plan_view import counted
-from netkit.serve.diary import Round
-from netkit.store import Run
+from netkit.serve.diary import ScheduledRound
+from netkit.store import CheckRun
 
 STATES = {
-    State.PASS: "clean",
-    State.UNREACHED: "not known to be clean",
-    State.UNKNOWN: "nothing could be judged",
+    HealthState.PASS: "clean",
+    HealthState.UNREACHED: "not known to be clean",
+    HealthState.UNKNOWN: "nothing could be judged",
 }
 ENDS = {
     0: "all is well",
@@ -23,17 +23,21 @@ ENDS = {
 MINUTE_S, HOUR_S, DAY_S = 60, 3600, 86_400
 
 
-def state_of(run: Run) -> State:
+def state_of(run: CheckRun) -> HealthState:
     """Return how a fabric stood; what nobody judged, or only in part, is never well."""
     counts = run.counts
     if not counts.examined:
-        return State.UNKNOWN
-    told = ((counts.errors, State.ERROR), (counts.failures, State.FAIL), (counts.warnings, State.WARN))
+        return HealthState.UNKNOWN
+    told = (
+        (counts.errors, HealthState.ERROR),
+        (counts.failures, HealthState.FAIL),
+        (counts.warnings, HealthState.WARN),
+    )
     bad = next((state for number, state in told if number), None)
-    return bad or (State.UNREACHED if counts.unreached else State.PASS)
+    return bad or (HealthState.UNREACHED if counts.unreached else HealthState.PASS)
 
 
-def verdict_of(run: Run) -> str:
+def verdict_of(run: CheckRun) -> str:
     """Return how a run came out."""
     counts, state = run.counts, state_of(run)
     if state in STATES:
@@ -47,12 +51,12 @@ def verdict_of(run: Run) -> str:
     return ", ".join(f"{number} {word}" for number, word in told if number)
 
 
-def reached_of(run: Run) -> str:
+def reached_of(run: CheckRun) -> str:
     """Return how many devices were reached."""
     return f"{run.devices - run.counts.unreached} of {counted(run.devices, 'device')}"
 
 
-def end_of(one: Round) -> str:
+def end_of(one: ScheduledRound) -> str:
     """Return how a round ended."""
     if one.is_running:
         return "running"

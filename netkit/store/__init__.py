@@ -3,7 +3,7 @@
 Only `open_store` loads the database library; whoever does not use a store does not pay for it.
 """
 
-from netkit.store.record import Counts, Run, Source, run_of
+from netkit.store.record import CheckRun, Counts, Source, run_of
 from netkit.store.state import CheckState
 
-__all__ = ["CheckState", "Counts", "Run", "Source", "run_of"]
+__all__ = ["CheckRun", "CheckState", "Counts", "Source", "run_of"]

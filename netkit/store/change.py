@@ -17,7 +17,7 @@ Change = Literal["new", "worse", "better", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
-class CauseChange:
+class CauseTransition:
     """A cause that is not as it was."""
 
     word: Change | Literal["silenced"]
@@ -44,12 +44,14 @@ def change_of(pairs: Iterable[tuple[Verdict, Verdict]]) -> Change | None:
     return "better" if any(now < before for before, now in found) else None
 
 
-def cause_changes(before: OpenNow, after: OpenNow) -> tuple[CauseChange, ...]:
+def cause_changes(before: OpenNow, after: OpenNow) -> tuple[CauseTransition, ...]:
     """Return the causes that changed, what is to be repaired first before the others; those that are gone last."""
     return tuple(_changes(before.everything, after.everything, after.hidden))
 
 
-def _changes(before: Sequence[OpenCause], after: Sequence[OpenCause], hidden: frozenset[Key]) -> Iterator[CauseChange]:
+def _changes(
+    before: Sequence[OpenCause], after: Sequence[OpenCause], hidden: frozenset[Key]
+) -> Iterator[CauseTransition]:
     was, now = _verdicts(before), _verdicts(after)
     owners: dict[Key, list[OpenCause]] = {}
     for one in before:
@@ -60,10 +62,10 @@ def _changes(before: Sequence[OpenCause], after: Sequence[OpenCause], hidden: fr
         keys = {*one.verdicts, *(key for other in earlier for key in other.verdicts if key not in now)}
         word = change_of((was.get(key, Verdict.PASS), now.get(key, Verdict.PASS)) for key in keys)
         if word is not None:
-            yield CauseChange(word, one, max((was[key] for key in keys if key in was), default=Verdict.PASS))
+            yield CauseTransition(word, one, max((was[key] for key in keys if key in was), default=Verdict.PASS))
     for one in before:
         if not any(key in now for key in one.keys):
-            yield CauseChange("gone" if hidden.isdisjoint(one.keys) else "silenced", one, one.trouble.verdict)
+            yield CauseTransition("gone" if hidden.isdisjoint(one.keys) else "silenced", one, one.trouble.verdict)
 
 
 def _verdicts(causes: Iterable[OpenCause]) -> Mapping[Key, Verdict]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from netkit.judge import Finding, Silenced, Verdict
 from netkit.judge.check import Layer
-from netkit.judge.group import Trouble, troubles
+from netkit.judge.group import CauseGroup, troubles
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED
 from netkit.store.name import short
-from netkit.store.record import Run
+from netkit.store.record import CheckRun
 from netkit.store.state import CheckState, Key, key_of
 
 UNREACHED = "unreached"
@@ -26,7 +26,7 @@ SILENCED = "silenced"
 class OpenCause:
     """A cause that is open, and what follows from it."""
 
-    trouble: Trouble
+    trouble: CauseGroup
     layer: str
     since_s: float
     """The first run that found it as bad as it is."""
@@ -91,12 +91,12 @@ class OpenNow:
         }
 
 
-def missed_troubles(missed: Iterable[tuple[str, str]]) -> tuple[Trouble, ...]:
+def missed_troubles(missed: Iterable[tuple[str, str]]) -> tuple[CauseGroup, ...]:
     """Return devices that were not reached, by name and reason, as causes; many for one reason are one."""
     return troubles((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
 
 
-def open_now(states: Iterable[CheckState], runs: Iterable[tuple[Run, Judgement]]) -> OpenNow:
+def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgement]]) -> OpenNow:
     """Return what is open by cause; the runs, the newest first, are those that judged it last, if they are kept."""
     bad = {one.key: one for one in states if one.verdict > Verdict.SKIPPED}
     unreached = tuple(bad.pop(key) for key in sorted(bad) if key.check == REACHED)
@@ -127,7 +127,7 @@ def _of_state(state: CheckState) -> Finding:
 
 
 def _open_cause(
-    trouble: Trouble, bad: Mapping[Key, CheckState], named: Mapping[Key, str], layers: Mapping[str, Layer]
+    trouble: CauseGroup, bad: Mapping[Key, CheckState], named: Mapping[Key, str], layers: Mapping[str, Layer]
 ) -> OpenCause:
     states = [bad[key] for key in dict.fromkeys(map(key_of, (trouble.head, *trouble.symptoms)))]
     worst = max(one.verdict for one in states)

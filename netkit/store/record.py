@@ -13,9 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from netkit import __version__
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS, NOT_ASKED
-from netkit.judge import Finding, Scene, Silenced, Verdict
+from netkit.judge import CheckContext, Finding, Silenced, Verdict
 from netkit.judge.group import Layers
-from netkit.judge.run import Judgement, Result
+from netkit.judge.run import CheckResult, Judgement
 
 Pairs = tuple[tuple[str, str], ...]
 EarlierFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]
@@ -62,7 +62,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckRun:
     """A run of checks: what it was, and how it came out."""
 
     name: str
@@ -81,9 +81,11 @@ class Run:
     """The netkit that judged."""
 
 
-def run_of(source: Source, scene: Scene, judgement: Judgement, layers: Layers, intent: str, exit_code: int) -> Run:
+def run_of(
+    source: Source, scene: CheckContext, judgement: Judgement, layers: Layers, intent: str, exit_code: int
+) -> CheckRun:
     """Return a run as it is kept."""
-    return Run(
+    return CheckRun(
         run_name(scene.snapshot.taken_s),
         source,
         scene.snapshot.taken_s,
@@ -103,7 +105,7 @@ def run_name(taken_s: float) -> str:
     return f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime(taken_s))}-{secrets.token_hex(3)}"
 
 
-def _counts(judgement: Judgement, scene: Scene) -> Counts:
+def _counts(judgement: Judgement, scene: CheckContext) -> Counts:
     return Counts(
         judgement.examined,
         judgement.count(Verdict.SKIPPED),
@@ -163,7 +165,7 @@ def judgement_of(data: bytes, what: str) -> Judgement:
     """Return a judgement again."""
     plain: StoredJudgement = unpacked(data, StoredJudgement, what)
     results = tuple(
-        Result(check, device, verdict, examined, tuple(Finding(*one) for one in found), left_out)
+        CheckResult(check, device, verdict, examined, tuple(Finding(*one) for one in found), left_out)
         for check, device, verdict, examined, found, left_out in plain.results
     )
     return Judgement(results, plain.unreached, plain.excused)

@@ -17,7 +17,7 @@ from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.since import Earlier
 from netkit.store.name import clean, short
 from netkit.store.reading import Measured, measured
-from netkit.store.record import Counts, DamagedError, Run, Source, judgement_data, packed, sound, unpacked
+from netkit.store.record import CheckRun, Counts, DamagedError, Source, judgement_data, packed, sound, unpacked
 from netkit.store.state import CheckState, Key
 
 Row = dict[str, Any]
@@ -40,7 +40,7 @@ def of_source(source: Source) -> Row:
     return {"fabric": source.fabric, "lab": source.lab}
 
 
-def run_row(run: Run, judgement: Judgement) -> Row:
+def run_row(run: CheckRun, judgement: Judgement) -> Row:
     """Return a run."""
     told = ("name", "taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
@@ -53,7 +53,7 @@ def run_row(run: Run, judgement: Judgement) -> Row:
     }
 
 
-def run_of_row(row: RowMapping) -> Run:
+def run_of_row(row: RowMapping) -> CheckRun:
     """Return a run again."""
     what = f"row of run {row['id']}"
     if not NAME.fullmatch(row["name"]) or row["exit_code"] not in EXIT_CODES:
@@ -62,7 +62,7 @@ def run_of_row(row: RowMapping) -> Run:
         layers = json.loads(row["layers"])
     except (ValueError, RecursionError):
         raise DamagedError(f"the {what} is damaged") from None
-    return Run(
+    return CheckRun(
         row["name"],
         Source(row["fabric"], row["lab"]),
         row["taken_s"],

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from netkit.judge import Finding, Verdict
-from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.judge.silence import REACHED
 from netkit.store.name import short
 
@@ -126,7 +126,7 @@ class _Judged(NamedTuple):
     """Device and place of what could not be judged; without a place, the device as a whole."""
 
     @classmethod
-    def of(cls, result: Result) -> "_Judged":
+    def of(cls, result: CheckResult) -> "_Judged":
         unknown = [one for one in result.findings if one.verdict in {Verdict.SKIPPED, Verdict.ERROR}]
         is_whole = bool(result.examined) and not result.left_out
         return cls(is_whole, frozenset((one.device or FABRIC, one.place) for one in unknown))

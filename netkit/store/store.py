@@ -22,7 +22,7 @@ from netkit.store import outbox, row, schema, state
 from netkit.store.database import connectable, file_of, reading, rows, told, url_of, writing
 from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.reading import Measured
-from netkit.store.record import Run, Source, judgement_of
+from netkit.store.record import CheckRun, Source, judgement_of
 from netkit.store.retention import KEEP_S, prune
 from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
 from netkit.store.upgrade import revision_of, upgrade
@@ -55,7 +55,7 @@ class Store:
 
     def save(
         self,
-        run: Run,
+        run: CheckRun,
         judgement: Judgement,
         snapshot: Snapshot,
         *,
@@ -85,19 +85,19 @@ class Store:
                 outbox.tell(connection, run.source, judged, tell, ends)
             return SavedRun(changed, ends)
 
-    def runs(self, source: Source, most: int = ALL) -> tuple[Run, ...]:
+    def runs(self, source: Source, most: int = ALL) -> tuple[CheckRun, ...]:
         """Return the runs that are kept, the newest first; those from the future are the last."""
         columns = [column for column in schema.runs.c if column.name != "judgement"]
         order = (schema.runs.c.taken_s.desc(), schema.runs.c.id.desc())
         query = select(*columns).where(_is_of(schema.runs, source)).order_by(*order)
         is_ahead = schema.runs.c.taken_s > time.time() + AHEAD_S
-        found: list[Run] = []
+        found: list[CheckRun] = []
         with reading(self._engine) as connection:
             for which in (~is_ahead, is_ahead):  # not one query, which could use no index
                 found += map(row.run_of_row, rows(connection, query.where(which).limit(most - len(found))))
         return tuple(found)
 
-    def judgement(self, run: Run) -> Judgement:
+    def judgement(self, run: CheckRun) -> Judgement:
         """Return what the checks of a run said."""
         query = select(schema.runs.c.judgement).where(schema.runs.c.name == run.name)
         with reading(self._engine) as connection:
@@ -154,14 +154,19 @@ class Store:
         query = select(func.max(schema.runs.c.taken_s)).where(_is_of(schema.runs, source), is_right)
         return connection.scalar(query) or 0.0
 
-    def _add(self, connection: Connection, run: Run, judgement: Judgement) -> None:
+    def _add(self, connection: Connection, run: CheckRun, judgement: Judgement) -> None:
         added = connection.execute(insert(schema.runs).returning(schema.runs.c.id), row.run_row(run, judgement))
         found = list(row.finding_rows(added.scalar_one(), judgement))
         if found:
             connection.execute(insert(schema.findings), found)
 
     def _stand(
-        self, connection: Connection, run: Run, judgement: Judgement, snapshot: Snapshot, extent: state.Extent | None
+        self,
+        connection: Connection,
+        run: CheckRun,
+        judgement: Judgement,
+        snapshot: Snapshot,
+        extent: state.Extent | None,
     ) -> tuple[state.States, tuple[state.CheckState, ...]]:
         """Store how things stand; return that, and what of it is news."""
         before = self._states(connection, run.source)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from netkit.design import Fabric, Host, Switch
 from netkit.facts import Counters, Sample
 from netkit.judge.delta import Delta, deltas
-from netkit.watch.feed import WATCHED, Condition, Rates, Reading, by_port, reading
+from netkit.watch.feed import WATCHED, Condition, PortReading, Rates, by_port, reading
 
 Kind = Literal["host", "fabric", "nic"]
 
@@ -104,7 +104,7 @@ SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DR
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PauseLimits:
     """From when on pauses are worth a word, and from when on they are bad; as the checks have it."""
 
     pause_fraction_warn: float = 0.01
@@ -113,26 +113,26 @@ class Limits:
     pause_rate_fail: float = 1000
 
 
-class Standing(NamedTuple):
+class Severity(NamedTuple):
     """How bad a port is: the level, and how much of it in steps of two."""
 
     level: Level = Level.UNKNOWN
     step: int = 0
 
 
-class Pauses(NamedTuple):
+class PauseSummary(NamedTuple):
     """What a port has to do with pauses, whatever else is worse about it."""
 
     is_held: bool = False
     """The other end holds it up, if only a bit."""
-    source: Standing = Standing()
+    source: Severity = Severity()
     """How bad it is, should pauses begin there; no level where it does not hold up the other end."""
 
 
-NO_PAUSES = Pauses()
+NO_PAUSES = PauseSummary()
 
 
-def sources(lately: Mapping[Wire, tuple[Standing, Pauses]]) -> Mapping[Wire, Standing]:
+def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wire, Severity]:
     """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
     held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
     return {
@@ -146,16 +146,16 @@ def _chip(wire: Wire) -> tuple[str, str]:
     return wire.device, wire.port if wire.kind == "nic" else ""
 
 
-def judged(reading: Reading, speed_gbps: float, limits: Limits) -> Standing:
+def judged(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Severity:
     """Return how bad one interval is."""
     if all(value is None for value in reading):
-        return Standing()
+        return Severity()
     return max(_standings(reading, speed_gbps, limits))
 
 
-def _standings(reading: Reading, speed_gbps: float, limits: Limits) -> Iterable[Standing]:
+def _standings(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Iterable[Severity]:
     used = use(reading, speed_gbps)
-    yield Standing(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
+    yield Severity(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
     counted = (
         (Level.LOSES, reading.loss),
         (Level.FLAPS, reading.flaps),
@@ -163,28 +163,28 @@ def _standings(reading: Reading, speed_gbps: float, limits: Limits) -> Iterable[
         (Level.DROPS, reading.drops),
         (Level.MARKS, reading.marks),
     )
-    yield from (Standing(level, _step(value)) for level, value in counted if value)
+    yield from (Severity(level, _step(value)) for level, value in counted if value)
     for held, rate, slight, severe in (
         (reading.pause_in, reading.pauses_in, Level.SLIGHTLY_PAUSED, Level.PAUSED),
         (reading.pause_out, reading.pauses_out, Level.SLIGHTLY_PAUSING, Level.PAUSING),
     ):
         warn, fail = _pause_shares(held, rate, limits)
         if fail >= 1:
-            yield Standing(severe, _step(fail))
+            yield Severity(severe, _step(fail))
         elif warn >= 1:
-            yield Standing(slight, _step(warn))
+            yield Severity(slight, _step(warn))
 
 
-def pauses_of(reading: Reading, limits: Limits) -> Pauses:
+def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
     """Return what one interval has to do with pauses."""
     is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
     _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
     if not is_held and sent < 1:
         return NO_PAUSES
-    return Pauses(is_held, Standing(Level.SOURCE, _step(sent)) if sent >= 1 else Standing())
+    return PauseSummary(is_held, Severity(Level.SOURCE, _step(sent)) if sent >= 1 else Severity())
 
 
-def _pause_shares(held: float | None, rate: float | None, limits: Limits) -> tuple[float, float]:
+def _pause_shares(held: float | None, rate: float | None, limits: PauseLimits) -> tuple[float, float]:
     """Return pauses as parts of both limits: by time where that is told, by rate elsewhere."""
     if held is not None:
         return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
@@ -199,7 +199,7 @@ def _step(value: float) -> int:
     return int(math.log2(min(max(value, 2**-40), 2**80)))
 
 
-def use(reading: Reading, speed_gbps: float) -> float:
+def use(reading: PortReading, speed_gbps: float) -> float:
     """Return the part of its speed a port moves in the busier direction."""
     return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
 
@@ -266,7 +266,7 @@ KEPT = 64
 """Intervals: a minute at one a second."""
 LEAST_SHARE = 0.3
 """An interval counts in a column it fills by so much: each column that was measured at all has one that does."""
-NOTHING = Reading()
+NOTHING = PortReading()
 
 
 class Point(NamedTuple):
@@ -274,10 +274,10 @@ class Point(NamedTuple):
 
     from_s: float
     to_s: float
-    reading: Reading
-    standing: Standing = Standing()
+    reading: PortReading
+    standing: Severity = Severity()
     """How bad it is."""
-    pauses: Pauses = NO_PAUSES
+    pauses: PauseSummary = NO_PAUSES
 
 
 class Track:
@@ -300,7 +300,7 @@ class Track:
         self.rates = {**self.rates, **rates}
 
     @property
-    def latest(self) -> Reading:
+    def latest(self) -> PortReading:
         """Return the last interval."""
         return self._points[-1].reading if self._points else NOTHING
 
@@ -314,9 +314,9 @@ class Track:
         kept = tuple(self._points)  # at one stroke: others may add meanwhile
         return tuple(point for point in kept if point.to_s > from_s)
 
-    def worst(self, from_s: float) -> tuple[Standing, Pauses]:
+    def worst(self, from_s: float) -> tuple[Severity, PauseSummary]:
         """Return how bad the worst interval was that ended after a moment, and what they all had to do with pauses."""
-        worst, pauses = Standing(), NO_PAUSES
+        worst, pauses = Severity(), NO_PAUSES
         for point in reversed(tuple(self._points)):
             if point.to_s <= from_s:
                 break
@@ -347,15 +347,15 @@ def _is_same(last: Point, point: Point) -> bool:
 def _joined(last: Point, point: Point) -> Point:
     told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
     worst, pauses = max(last.standing, point.standing), _either(last.pauses, point.pauses)
-    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), Reading(*told), worst, pauses)
+    return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*told), worst, pauses)
 
 
-def _either(one: Pauses, other: Pauses) -> Pauses:
+def _either(one: PauseSummary, other: PauseSummary) -> PauseSummary:
     if one is other or other is NO_PAUSES:
         return one
     if one is NO_PAUSES:
         return other
-    return Pauses(one.is_held or other.is_held, max(one.source, other.source))
+    return PauseSummary(one.is_held or other.is_held, max(one.source, other.source))
 
 
 def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Sequence[int]:
@@ -380,7 +380,7 @@ class Outline:
     fabric: str
     wires: tuple[Wire, ...]
     lossless: tuple[int, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    limits: PauseLimits = field(default_factory=PauseLimits)
     interval_s: float = 1.0
     lab: str = ""
 
@@ -394,8 +394,8 @@ class Row(NamedTuple):
     """A port at a moment."""
 
     wire: Wire
-    standing: Standing
-    reading: Reading
+    standing: Severity
+    reading: PortReading
     track: Track
     end_s: float
     """Where its history ends: with its last interval, or where one is overdue."""
@@ -418,7 +418,7 @@ class Health(NamedTuple):
     is_overdue: bool
 
 
-class Scene(NamedTuple):
+class BoardView(NamedTuple):
     """A moment, ready to be drawn."""
 
     outline: Outline
@@ -487,9 +487,9 @@ class Board:
         is_overdue = silent_s is None or silent_s > patience_s or ahead_s > patience_s
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
-    def scene(self, now_s: float, clock: str = "") -> Scene:
+    def scene(self, now_s: float, clock: str = "") -> BoardView:
         """Return all that can be drawn of a moment."""
-        return Scene(self.outline, clock, self.rows(now_s), tuple(self.health(now_s).values()))
+        return BoardView(self.outline, clock, self.rows(now_s), tuple(self.health(now_s).values()))
 
     def rows(self, now_s: float) -> tuple[Row, ...]:
         """Return every port, what is wrong first; equals in the order of their names."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from netkit.facts.counter import place
 from netkit.judge.delta import Delta
-from netkit.watch.board import WORDS, Row, Scene
+from netkit.watch.board import WORDS, BoardView, Row
 from netkit.watch.look import of_quantity, style_of
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 
@@ -27,7 +27,7 @@ HEAD = " PRIORITY  PAUSED  PAUSES    SENT  ECN/s LOST/s"
 PRIORITIES = range(8)
 
 
-def detail(scene: Scene, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
+def detail(scene: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[Line]:
     """Yield all there is to say about a port."""
     wire, limits = row.wire, scene.outline.limits
     ends = f"{wire.device} {wire.port} {glyphs.arrow} {wire.peer} {wire.peer_port}"

@@ -96,7 +96,7 @@ class Talk(Protocol[LineTaken_contra]):
         """Bring samples of the device."""
 
 
-class Kept(Generic[Line]):
+class ReconnectingFeed(Generic[Line]):
     """The feed of one device. Whatever happens on it happens in its own thread."""
 
     def __init__(self, talk: Talk[Line], connect: Callable[[], Line]) -> None:
@@ -194,7 +194,7 @@ WATCHED = frozenset((*PER_PORT, *PER_PRIORITY))
 DAMAGE = ("rx_errors", "tx_errors", "fec_uncorrectable", "icrc_errors", "packet_seq_err", "local_ack_timeout")
 
 
-class Reading(NamedTuple):
+class PortReading(NamedTuple):
     """A port over one interval."""
 
     rx_bps: float | None = None
@@ -229,7 +229,7 @@ def by_port(rates: Rates) -> Mapping[str, Rates]:
     return found
 
 
-def reading(rates: Rates, lossless: frozenset[int]) -> Reading:
+def reading(rates: Rates, lossless: frozenset[int]) -> PortReading:
     """Return what the counters of one port say."""
 
     def total(*names: str, wanted: Callable[[str], bool] = lambda _place: True) -> float | None:
@@ -238,7 +238,7 @@ def reading(rates: Rates, lossless: frozenset[int]) -> Reading:
     def is_lossless(place: str) -> bool:
         return _parts(place)[1] in lossless
 
-    return Reading(
+    return PortReading(
         rx_bps=_times(total("rx_bytes"), 8),
         tx_bps=_times(total("tx_bytes"), 8),
         pause_in=_worst(rates.get("rx_pause_us", {}).values()),
@@ -344,7 +344,7 @@ class Streamer(Protocol):
         """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
 
 
-class Stream:
+class StreamFeed:
     """What is listened to of one device."""
 
     def __init__(self, subject: ViewSubject, interval_s: float = 1.0) -> None:

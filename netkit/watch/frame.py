@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from netkit.watch.board import WORDS, Health, Level, Row, Scene
+from netkit.watch.board import WORDS, BoardView, Health, Level, Row
 from netkit.watch.detail import detail
-from netkit.watch.look import Look, key, shown, style_of
+from netkit.watch.look import ViewState, key, shown, style_of
 from netkit.watch.rails import rails
 from netkit.watch.span import Glyphs, Line, Span, clean, cut
 from netkit.watch.table import table
@@ -16,7 +16,7 @@ LEAST_HEIGHT, LEAST_WIDTH = 6, 30
 TOO_SMALL = "the terminal is too small"
 
 
-def frame(scene: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> list[Line]:
+def frame(scene: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> list[Line]:
     """Return at most so many lines, each of at most so many cells."""
     if height < LEAST_HEIGHT or width < LEAST_WIDTH:
         return [cut((Span(TOO_SMALL),), width)][:height]
@@ -28,7 +28,7 @@ def frame(scene: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> 
     return [cut(line, width) for line in (*head, *body, *filling, _foot(look, glyphs))]
 
 
-def unbounded(scene: Scene, look: Look, width: int, glyphs: Glyphs) -> list[Line]:
+def unbounded(scene: BoardView, look: ViewState, width: int, glyphs: Glyphs) -> list[Line]:
     """Return a screen as high as it takes and without its keys, for a file or a pipe."""
     height = len(scene.rows) + MOST_HEAD + 30
     lines = frame(scene, look, width, height, glyphs)[:-1]
@@ -37,7 +37,9 @@ def unbounded(scene: Scene, look: Look, width: int, glyphs: Glyphs) -> list[Line
     return lines
 
 
-def _body(scene: Scene, look: Look, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
+def _body(
+    scene: BoardView, look: ViewState, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs
+) -> Iterator[Line]:
     chosen = next((row for row in scene.rows if key(row) == look.chosen), None)
     if look.is_detail and chosen is not None:
         yield from detail(scene, chosen, width, glyphs)
@@ -47,7 +49,7 @@ def _body(scene: Scene, look: Look, rows: Sequence[Row], width: int, height: int
         yield from table(scene, rows, look.chosen, width, height, glyphs)
 
 
-def _title(scene: Scene, look: Look) -> Line:
+def _title(scene: BoardView, look: ViewState) -> Line:
     outline = scene.outline
     live = [one for one in scene.health if not one.is_overdue and one.condition.state != "gone"]
     name = f" netkit watch  {clean(outline.fabric)}" + (f" (lab {clean(outline.lab)})" if outline.lab else "")
@@ -59,7 +61,7 @@ def _title(scene: Scene, look: Look) -> Line:
     return tuple(spans)
 
 
-def _summary(rows: Sequence[Row], look: Look) -> Line:
+def _summary(rows: Sequence[Row], look: ViewState) -> Line:
     """Return how many ports have what is wrong."""
     counts = Counter(WORDS[row.standing.level] for row in rows if style_of(row.standing.level))
     styles = {WORDS[row.standing.level]: style_of(row.standing.level) for row in reversed(rows)}
@@ -117,7 +119,7 @@ def _said(one: Health) -> str:
     return clean(condition.why)
 
 
-def _foot(look: Look, glyphs: Glyphs) -> Line:
+def _foot(look: ViewState, glyphs: Glyphs) -> Line:
     if look.is_typing:
         return (Span(" type words of a device, port, peer or rail; enter keeps them, escape ends", "dim"),)
     other = "ports" if look.is_rails else "rails"

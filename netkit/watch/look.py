@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from netkit.watch.board import SEVERE, SLIGHT, Level, Limits, Row, Scene, natural, use
+from netkit.watch.board import SEVERE, SLIGHT, BoardView, Level, PauseLimits, Row, natural, use
 from netkit.watch.span import Glyphs, Span, Style, sparkline
 
 Sort = Literal["wrong", "traffic", "name"]
@@ -15,7 +15,7 @@ LONGEST_FILTER = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ViewState:
     """The view."""
 
     is_rails: bool = False
@@ -34,7 +34,7 @@ def key(row: Row) -> Key:
     return row.wire.device, row.wire.port
 
 
-def shown(scene: Scene, look: Look) -> tuple[Row, ...]:
+def shown(scene: BoardView, look: ViewState) -> tuple[Row, ...]:
     """Return the rows a view has, in its order."""
     words = look.wanted.lower().split()
     rows = (row for row in scene.rows if all(word in row.wire.label for word in words))
@@ -45,7 +45,7 @@ def shown(scene: Scene, look: Look) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def pressed(look: Look, name: str, rows: Sequence[Row], page: int = 10) -> Look:
+def pressed(look: ViewState, name: str, rows: Sequence[Row], page: int = 10) -> ViewState:
     """Return the view after a key: a character, or the name of one that is none."""
     if look.is_typing:
         return _typed(look, name)
@@ -61,7 +61,7 @@ def pressed(look: Look, name: str, rows: Sequence[Row], page: int = 10) -> Look:
     return _switched(look, name)
 
 
-def _switched(look: Look, name: str) -> Look:
+def _switched(look: ViewState, name: str) -> ViewState:
     if name == "p":
         return replace(look, is_paused=not look.is_paused)
     if name == "s":
@@ -73,7 +73,7 @@ def _switched(look: Look, name: str) -> Look:
     return replace(look, wanted="", chosen=None) if name == "escape" else look
 
 
-def _typed(look: Look, name: str) -> Look:
+def _typed(look: ViewState, name: str) -> ViewState:
     if name == "enter":
         return replace(look, is_typing=False)
     if name == "escape":
@@ -84,7 +84,7 @@ def _typed(look: Look, name: str) -> Look:
     return replace(look, wanted=look.wanted + name) if is_text else look
 
 
-def _moved(look: Look, by: int, rows: Sequence[Row]) -> Look:
+def _moved(look: ViewState, by: int, rows: Sequence[Row]) -> ViewState:
     if not rows:
         return look
     keys = [key(row) for row in rows]
@@ -108,7 +108,7 @@ FRAMES = {"pause_in": "pauses_in", "pause_out": "pauses_out"}
 """What tells of pauses where a device does not tell how long they are."""
 
 
-def of_trouble(row: Row, columns: int, limits: Limits, glyphs: Glyphs) -> Span:
+def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
     """Return the history of what is wrong with a port; of its traffic when nothing is."""
     quantity = OF_LEVEL.get(row.standing.level)
     if quantity is None:
@@ -116,7 +116,7 @@ def of_trouble(row: Row, columns: int, limits: Limits, glyphs: Glyphs) -> Span:
     return of_quantity(row, quantity, columns, limits, glyphs)
 
 
-def of_quantity(row: Row, quantity: str, columns: int, limits: Limits, glyphs: Glyphs) -> Span:
+def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
     """Return the history of a quantity; its highest value is a full bar, but for pauses that are little."""
     peaks = row.peaks(quantity, columns)
     if quantity in FRAMES and all(value is None for value in peaks):

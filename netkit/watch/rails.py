@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import WORDS, Row, Scene, natural
+from netkit.watch.board import WORDS, BoardView, Row, natural
 from netkit.watch.look import of_trouble, style_of
 from netkit.watch.span import Glyphs, Line, Span, clean, fit, percent, short
 
@@ -12,7 +12,7 @@ WORST = 30
 """Cells for the worst port and what is wrong with it."""
 
 
-class Group(NamedTuple):
+class PortGroup(NamedTuple):
     """A rail, or a tier, at a moment."""
 
     name: str
@@ -49,20 +49,20 @@ class Group(NamedTuple):
         return max(known) if known else None
 
 
-def groups(rows: Sequence[Row]) -> tuple[Group, ...]:
+def groups(rows: Sequence[Row]) -> tuple[PortGroup, ...]:
     """Return rails in their order, then the tiers."""
     names = sorted({row.wire.group for row in rows}, key=lambda name: (not name.startswith("rail "), natural(name)))
-    return tuple(Group(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
+    return tuple(PortGroup(name, tuple(row for row in rows if row.wire.group == name)) for name in names)
 
 
-def rails(scene: Scene, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
+def rails(scene: BoardView, rows: Sequence[Row], width: int, height: int, glyphs: Glyphs) -> Iterator[Line]:
     """Yield the head and the rows that fit."""
     yield (Span(HEAD, "title"),)
     for group in groups(rows)[: max(0, height - 1)]:
         yield _line(scene, group, width, glyphs)
 
 
-def _line(scene: Scene, group: Group, width: int, glyphs: Glyphs) -> Line:
+def _line(scene: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Line:
     absent, worst = glyphs.absent, group.rows[0]
     style = style_of(worst.standing.level)
     numbers = (

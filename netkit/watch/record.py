@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, cast
 from netkit.errors import NetkitError, Problem
 from netkit.facts import COUNTERS, Sample
 from netkit.facts.counter import parts
-from netkit.watch.board import Limits, Outline, Wire
+from netkit.watch.board import Outline, PauseLimits, Wire
 from netkit.watch.feed import WATCHED, Condition
 
 FORMAT = 1
@@ -36,7 +36,7 @@ class RecordError(NetkitError):
     """A record cannot be written or read."""
 
 
-class Event(NamedTuple):
+class RecordedEvent(NamedTuple):
     """Something that came from a device, and when."""
 
     heard_s: float
@@ -56,7 +56,7 @@ class Record:
         self._squeezed = gzip.GzipFile("", "ab", fileobj=self._file, mtime=0) if path.suffix == ".gz" else None
         self._write({"netkit_watch": FORMAT, **asdict(outline), "wires": [list(wire) for wire in outline.wires]})
 
-    def add(self, event: Event) -> None:
+    def add(self, event: RecordedEvent) -> None:
         """Write an event, so that it is there whatever comes next."""
         head = {"heard_s": round(event.heard_s, 6), "device": event.device}
         if isinstance(event.what, Condition):
@@ -92,7 +92,7 @@ class Record:
         return RecordError(Problem(f"cannot be written: {error.strerror}", "check its folder and the disk", file=file))
 
 
-def read(path: Path) -> tuple[Outline, Iterator[Event]]:
+def read(path: Path) -> tuple[Outline, Iterator[RecordedEvent]]:
     """Return what was watched, and what came, as it is read."""
     try:
         lines = _lines(path, path.open("rb"))
@@ -136,7 +136,7 @@ def _outline(head: Any, path: Path) -> Outline:
         str(head["fabric"]),
         tuple(_wire(wire) for wire in head["wires"]),
         tuple(int(number) for number in head["lossless"]),
-        Limits(**{name: _amount(value) for name, value in head["limits"].items()}),
+        PauseLimits(**{name: _amount(value) for name, value in head["limits"].items()}),
         _amount(head["interval_s"]),
         str(head["lab"]),
     )
@@ -147,7 +147,7 @@ def _wire(told: Any) -> Wire:
     return Wire(str(device), str(port), kind, str(group), _amount(speed_gbps), str(peer), str(peer_port))
 
 
-def _events(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
+def _events(lines: Iterator[bytes], path: Path) -> Iterator[RecordedEvent]:
     for number, line in enumerate(lines, 2):
         try:
             yield _event(json.loads(line))
@@ -155,16 +155,16 @@ def _events(lines: Iterator[bytes], path: Path) -> Iterator[Event]:
             raise RecordError(Problem("cannot be read", file=str(path), line=number)) from None
 
 
-def _event(told: Any) -> Event:
+def _event(told: Any) -> RecordedEvent:
     heard_s, device = _amount(told["heard_s"]), str(told["device"])
     if "condition" in told:
-        return Event(heard_s, device, _condition(**told["condition"]))
+        return RecordedEvent(heard_s, device, _condition(**told["condition"]))
     counters = {
         name: {_place(name, place): _count(count) for place, count in places.items()}
         for name, places in told["counters"].items()
         if name in WATCHED
     }
-    return Event(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", ""))))
+    return RecordedEvent(heard_s, device, Sample(_amount(told["at_s"]), counters, str(told.get("boot", ""))))
 
 
 def _condition(state: Any, why: Any, every_s: Any, again_s: Any) -> Condition:

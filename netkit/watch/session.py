@@ -10,7 +10,7 @@ from netkit.errors import NetkitError
 from netkit.facts import Sample
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition, Feed, Listener
-from netkit.watch.record import Event, Record
+from netkit.watch.record import Record, RecordedEvent
 
 LONGEST_NAP_S = 0.2
 HANGING_UP = 32
@@ -28,7 +28,7 @@ class Desk:
 
     def deliver(self, device: str, sample: Sample) -> None:
         """Take counters of a device."""
-        self._take(Event(self._clock(), device, sample))
+        self._take(RecordedEvent(self._clock(), device, sample))
 
     def tell(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device, when that is something else than before."""
@@ -36,9 +36,9 @@ class Desk:
             if self._told.get(device) == condition:
                 return
             self._told[device] = condition
-        self._take(Event(self._clock(), device, condition))
+        self._take(RecordedEvent(self._clock(), device, condition))
 
-    def _take(self, event: Event) -> None:
+    def _take(self, event: RecordedEvent) -> None:
         with self._lock:
             take(self._board, event)
             if self._record is not None and self.failure is None:
@@ -48,7 +48,7 @@ class Desk:
                     self.failure = error
 
 
-def take(board: Board, event: Event) -> None:
+def take(board: Board, event: RecordedEvent) -> None:
     """Give an event to a board."""
     if isinstance(event.what, Sample):
         board.deliver(event.device, event.what, event.heard_s)
@@ -73,7 +73,7 @@ def running(feeds: Sequence[Feed], listener: Listener) -> Iterator[None]:
 class Replay:
     """A record as it was, quicker or slower; its clock is the time it was recorded at."""
 
-    def __init__(self, board: Board, events: Iterable[Event], speed: float = 1.0) -> None:
+    def __init__(self, board: Board, events: Iterable[RecordedEvent], speed: float = 1.0) -> None:
         self._board, self._events, self._speed = board, iter(events), speed
         self._next = next(self._events, None)
         self.began_s = self._next.heard_s if self._next else 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import WORDS, Level, Limits, Row, Scene, judged
+from netkit.watch.board import WORDS, BoardView, Level, PauseLimits, Row, judged
 from netkit.watch.look import Key, key, of_traffic, of_trouble, style_of
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
 
@@ -20,22 +20,22 @@ class Column(NamedTuple):
     title: str
     width: int
     text: Callable[[Row, str], str]
-    is_bad: Callable[[Row, Limits], Style]
+    is_bad: Callable[[Row, PauseLimits], Style]
 
 
-def _plain(_row: Row, _limits: Limits) -> Style:
+def _plain(_row: Row, _limits: PauseLimits) -> Style:
     return ""
 
 
-def _counted(name: str, style: Style) -> Callable[[Row, Limits], Style]:
+def _counted(name: str, style: Style) -> Callable[[Row, PauseLimits], Style]:
     return lambda row, _limits: style if getattr(row.reading, name) else ""
 
 
-def _paused(row: Row, limits: Limits) -> Style:
+def _paused(row: Row, limits: PauseLimits) -> Style:
     return style_of(judged(row.reading._replace(**CALM, pause_out=None, pauses_out=None), 0, limits).level)
 
 
-def _pauses(row: Row, limits: Limits) -> Style:
+def _pauses(row: Row, limits: PauseLimits) -> Style:
     return style_of(judged(row.reading._replace(**CALM, pause_in=None, pauses_in=None), 0, limits).level)
 
 
@@ -61,7 +61,7 @@ ROOMY = (
 )
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Which columns there are, and how wide."""
 
     name: int
@@ -72,7 +72,7 @@ class Layout(NamedTuple):
     """Whether traffic has a history of its own, beside that of what is wrong."""
 
 
-def layout(rows: Sequence[Row], width: int) -> Layout:
+def layout(rows: Sequence[Row], width: int) -> TableLayout:
     """Return what there is room for."""
     name = _width(f"{row.wire.device} {row.wire.port}" for row in rows)
     peer = _width(f"{row.wire.peer} {row.wire.peer_port}" for row in rows) if width >= ROOM_FOR_PEER else 0
@@ -80,7 +80,7 @@ def layout(rows: Sequence[Row], width: int) -> Layout:
     taken = 1 + name + (1 + peer if peer else 0) + sum(1 + column.width for column in columns) + 2 + WHAT
     room = max(0, width - taken - 1)
     has_both = width >= ROOM_FOR_BOTH
-    return Layout(name, peer, columns, min(LONGEST_HISTORY, (room - 1) // 2 if has_both else room), has_both)
+    return TableLayout(name, peer, columns, min(LONGEST_HISTORY, (room - 1) // 2 if has_both else room), has_both)
 
 
 def _width(names: Iterator[str]) -> int:
@@ -89,7 +89,7 @@ def _width(names: Iterator[str]) -> int:
 
 
 def table(
-    scene: Scene, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
+    scene: BoardView, rows: Sequence[Row], chosen: Key | None, width: int, height: int, glyphs: Glyphs
 ) -> Iterator[Line]:
     """Yield the head and the rows that fit, the chosen one among them."""
     frame = layout(rows, width)
@@ -105,7 +105,7 @@ def visible(rows: Sequence[Row], chosen: Key | None, height: int) -> Sequence[Ro
     return rows[first : first + max(0, height)]
 
 
-def _head(frame: Layout, glyphs: Glyphs) -> Line:
+def _head(frame: TableLayout, glyphs: Glyphs) -> Line:
     text = " " + fit("PORT", frame.name)
     text += f" {fit('TO', frame.peer)}" if frame.peer else ""
     text += "".join(f" {fit(column.title, column.width, is_right=True)}" for column in frame.columns)
@@ -115,7 +115,7 @@ def _head(frame: Layout, glyphs: Glyphs) -> Line:
     return (Span(text, "title"),)
 
 
-def _line(row: Row, frame: Layout, limits: Limits, glyphs: Glyphs, *, is_chosen: bool) -> Line:
+def _line(row: Row, frame: TableLayout, limits: PauseLimits, glyphs: Glyphs, *, is_chosen: bool) -> Line:
     style: Style = "chosen" if is_chosen else ""
     name = fit(clean(f"{row.wire.device} {row.wire.port}"), frame.name, more=glyphs.more)
     spans = [Span(f"{glyphs.chosen if is_chosen else ' '}{name}", style or "bold")]

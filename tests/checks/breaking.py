@@ -17,7 +17,7 @@ from netkit.cli.fleet import fleet
 from netkit.cli.observing import Looking, look
 from netkit.design import Host, Switch
 from netkit.facts import Absent, Observation, Snapshot
-from netkit.judge import Finding, Scene, Verdict, catalog
+from netkit.judge import CheckContext, Finding, Verdict, catalog
 from netkit.judge.check import Check
 from netkit.judge.run import Judgement, run
 from netkit.lab.entry import remote
@@ -89,7 +89,7 @@ def judged(project: Project, snapshot: Snapshot, own: Mapping[str, float] = NO_L
     """Return what all checks say of a snapshot, however long ago it was taken."""
     plan = planning.read(snapshot.plan) if snapshot.plan else None
     limits = project.loaded.intent.thresholds.model_copy(update=dict(own))
-    scene = Scene(project.fabric, snapshot, limits, plan=plan)
+    scene = CheckContext(project.fabric, snapshot, limits, plan=plan)
     return run(scene, shipped())
 
 

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from netkit.judge import Finding, Scene, Verdict, catalog
-from netkit.judge.run import Result, run
+from netkit.judge import CheckContext, Finding, Verdict, catalog
+from netkit.judge.run import CheckResult, run
 
 
 @cache
@@ -11,18 +11,18 @@ def shipped() -> catalog.Catalog:
     return catalog.load()
 
 
-def results(scene: Scene, name: str) -> dict[str, Result]:
+def results(scene: CheckContext, name: str) -> dict[str, CheckResult]:
     """Return what one check says, by device."""
     return {result.device: result for result in run(scene, catalog.select(shipped(), [name])).results}
 
 
-def said(scene: Scene, name: str) -> list[tuple[str, str, str, str]]:
+def said(scene: CheckContext, name: str) -> list[tuple[str, str, str, str]]:
     """Return what is wrong: verdict, device, place and text."""
     found = run(scene, catalog.select(shipped(), [name])).findings
     return sorted(_told(finding) for finding in found if finding.verdict > Verdict.SKIPPED)
 
 
-def skipped(scene: Scene, name: str) -> list[tuple[str, str, str]]:
+def skipped(scene: CheckContext, name: str) -> list[tuple[str, str, str]]:
     """Return what could not be judged: device, place and reason; devices that were not reached left out."""
     found = run(scene, catalog.select(shipped(), [name])).findings
     told = ((one.device, one.place, one.text) for one in found if one.verdict is Verdict.SKIPPED)

@@ -27,7 +27,7 @@ from netkit.cli.fabric import Project, open_project
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
-from netkit.judge.group import Trouble, troubles
+from netkit.judge.group import CauseGroup, troubles
 from netkit.judge.run import Judgement
 from netkit.lab.entry import remote
 from tests.checks.breaking import (
@@ -145,7 +145,7 @@ def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
     return Score(len(shown), found, len(causes), right, bool(owners and owners[0]), len(pair.hidden))
 
 
-def _is_of(fabric: Fabric, row: Row, cause: Trouble, *, is_hidden: bool) -> bool:
+def _is_of(fabric: Fabric, row: Row, cause: CauseGroup, *, is_hidden: bool) -> bool:
     """Whether a cause is a fault: told as the table says, or as one of what may show at a place of its own.
 
     Of a fault that is hidden what does show counts wherever it is told.

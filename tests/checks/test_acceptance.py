@@ -6,7 +6,7 @@ import pytest
 from netkit.facts import Snapshot
 from netkit.facts.snapshot import Collective, Stream, Transfer, Trial
 from netkit.intent.model import Thresholds
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.platforms.linux.acceptance import results as read
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric
@@ -19,8 +19,8 @@ LARGE = 8 * 2**30
 """Two NICs of 400 Gb/s carry 100 GB/s."""
 
 
-def given(*trials: Trial, **limits: float) -> Scene:
-    return Scene(
+def given(*trials: Trial, **limits: float) -> CheckContext:
+    return CheckContext(
         BUILT, Snapshot(BUILT.name, 1.0, {}, trials=trials), Thresholds.model_validate(limits), names=frozenset()
     )
 

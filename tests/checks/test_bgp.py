@@ -4,7 +4,7 @@ import pytest
 
 from netkit.facts import Facts
 from netkit.facts.host import BgpSession
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -17,7 +17,7 @@ WELL = {
 }
 
 
-def leaf(**otherwise: object) -> Scene:
+def leaf(**otherwise: object) -> CheckContext:
     """Return a scene in which one session of a leaf is otherwise."""
     changed = replace(WELL[PORT.name], **otherwise)  # type: ignore[arg-type]
     return scene(BUILT, observation("leaf01", Facts(sessions={**WELL, PORT.name: changed})))

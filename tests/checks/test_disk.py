@@ -4,7 +4,7 @@ import pytest
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import FileSystem
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -14,7 +14,7 @@ WELL = FileSystem(100 * GB, 60 * GB, 35 * GB, 1_000_000, 900_000, is_read_only=F
 SMALL = FileSystem(64 * 1024, 8 * 1024, 56 * 1024, is_read_only=False)
 
 
-def leaf(**mounts: FileSystem) -> Scene:
+def leaf(**mounts: FileSystem) -> CheckContext:
     """Return a scene of one switch with file systems, their names with _ for slashes."""
     found = {name.replace("_", "/"): one for name, one in mounts.items()}
     return scene(BUILT, observation("leaf01", Facts(file_systems=found)))

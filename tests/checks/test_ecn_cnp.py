@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts, Observation
 from netkit.facts.device import Interface
 from netkit.facts.qos import Buffer, PortQos
-from netkit.judge import Finding, Scene, Verdict
+from netkit.judge import CheckContext, Finding, Verdict
 from netkit.judge.group import troubles
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped, skipped
@@ -21,7 +21,7 @@ def host(name: str, sent: int, handled: int, ignored: int = 0, marked: int = 0) 
     return observation(name, None, **rows)
 
 
-def rails(*hosts: Observation) -> Scene:
+def rails(*hosts: Observation) -> CheckContext:
     return scene(BUILT, *hosts)
 
 
@@ -157,7 +157,7 @@ def test_between_whom_and_over_which_hops_cnps_are_lost_is_told() -> None:
     assert dict(one.evidence)["hops"] == "all that tell it map DSCP 48 to priority 6"
 
 
-def said_of(found: Scene) -> list[Finding]:
+def said_of(found: CheckContext) -> list[Finding]:
     """Return what is wrong with the parity of the first rail."""
     return [one for one in results(found, "ecn-cnp.parity")["fabric"].findings if one.verdict is Verdict.FAIL]
 
@@ -332,7 +332,7 @@ def test_a_switch_that_passes_cnps_on_in_another_queue_is_told_with_the_cable_th
     assert said(found, "ecn-cnp.queue") == [("fail", "spine01", up.peer_port, text)]
 
 
-def spine_of(first: int, second: int, passed_on: int) -> Scene:
+def spine_of(first: int, second: int, passed_on: int) -> CheckContext:
     """Return two leaves that send so many CNPs each to a spine, which passes so many on."""
     ups = {leaf: next(port for port in BUILT.switch(leaf).ports if port.peer == "spine01") for leaf in LEAVES}
     down = ups["leaf02"].peer_port

@@ -6,7 +6,7 @@ from typing import Any
 from netkit.facts import Facts
 from netkit.facts.host import NicFacts
 from netkit.facts.optic import Module
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.judge.group import troubles
 from netkit.judge.run import run
 from tests.checks.judging import said, shipped, skipped
@@ -22,11 +22,11 @@ def cards(host: str, *firmware: str, psid: str = PSID, part: str = PART) -> Any:
     return observation(host, Facts(nics=nics))
 
 
-def hosts(approved: Mapping[str, list[str]], *seen: Any) -> Scene:
+def hosts(approved: Mapping[str, list[str]], *seen: Any) -> CheckContext:
     return scene(fabric(firmware={"nics": approved}), *seen)
 
 
-def optics(approved: Mapping[str, list[str]], **modules: Module) -> Scene:
+def optics(approved: Mapping[str, list[str]], **modules: Module) -> CheckContext:
     return scene(fabric(firmware={"modules": approved}), observation("leaf01", Facts(modules=modules)))
 
 

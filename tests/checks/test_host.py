@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.facts.device import System
 from netkit.facts.host import HostFacts, NicFacts
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests import intents
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
@@ -40,7 +40,7 @@ HOST = HostFacts(
 )
 
 
-def gpu(host: HostFacts = HOST, card: NicFacts = CARD) -> Scene:
+def gpu(host: HostFacts = HOST, card: NicFacts = CARD) -> CheckContext:
     """Return a scene of one host whose first NIC is as given."""
     cards = {"rail0": card, "rail1": replace(CARD, interface="rail1")}
     return scene(BUILT, observation("gpu01", Facts(host=host, nics=cards)))
@@ -159,7 +159,7 @@ def test_the_rdma_mtu_leaves_room_for_headers(mtu_bytes: int, rdma_bytes: int) -
     assert said(scene(built, observation("gpu01", Facts(nics=cards))), "host.rdma") == []
 
 
-def counting(**counts: int) -> Scene:
+def counting(**counts: int) -> CheckContext:
     """Return a scene of one host whose first NIC counted so within the window, and nothing else."""
     told = dict.fromkeys(("retries_exceeded", "local_ack_timeout", "packet_seq_err", "out_of_sequence"), 0)
     rows = {name: {"rail0": (9, 9 + count), "rail1": (0, 0)} for name, count in {**told, **counts}.items()}

@@ -9,7 +9,7 @@ from netkit.facts import Absent, Facts, Observation
 from netkit.facts.device import Interface, System
 from netkit.facts.host import BgpSession
 from netkit.intent.model import Thresholds
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -36,7 +36,9 @@ def switch(
     return observation(name, Facts(system=System(uptime_s=uptime_s), interfaces=found, sessions=sessions))
 
 
-def cable(near: Interface, far: Interface, session: BgpSession | None = None, /, **changes: float | None) -> Scene:
+def cable(
+    near: Interface, far: Interface, session: BgpSession | None = None, /, **changes: float | None
+) -> CheckContext:
     """Return a scene of all switches, with one cable whose two ends tell what is given."""
     uptimes: dict[str, float | None] = {NEAR: DAYS_S, FAR: DAYS_S, **changes}
     ends = {NEAR: {PORT: near}, FAR: {PEER_PORT: far}}

@@ -5,7 +5,7 @@ import pytest
 from netkit.facts import Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import NicFacts
-from netkit.judge import Scene, Verdict
+from netkit.judge import CheckContext, Verdict
 from netkit.judge.group import troubles
 from netkit.judge.run import run
 from tests.checks.judging import said, shipped, skipped
@@ -17,7 +17,7 @@ GPU = BUILT.hosts[0]
 UP = Interface(is_up=True, is_enabled=True, speed_gbps=400, mtu_bytes=9216, fec="rs")
 
 
-def leaf(**changes: Interface | None) -> Scene:
+def leaf(**changes: Interface | None) -> CheckContext:
     """Return a scene of one leaf whose ports are well but for the first, which is as given."""
     ports: dict[str, Interface] = {port.name: UP for port in LEAF.ports}
     for name, state in changes.items():
@@ -92,7 +92,7 @@ def test_a_link_that_flaps_is_told_with_its_window() -> None:
     ]
 
 
-def cabled(leaf_sees: dict[str, Neighbor], host_sees: dict[str, Neighbor]) -> Scene:
+def cabled(leaf_sees: dict[str, Neighbor], host_sees: dict[str, Neighbor]) -> CheckContext:
     host = Facts(
         neighbors={name: (one,) for name, one in host_sees.items()},
         nics={nic.interface: NicFacts(nic.interface, nic.pci) for nic in GPU.nics},

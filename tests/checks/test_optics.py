@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from netkit.facts import Facts
 from netkit.facts.optic import Lane, Limits, Line, Module
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -25,7 +25,7 @@ WELL = Module(
 )
 
 
-def modules(**ports: Module) -> Scene:
+def modules(**ports: Module) -> CheckContext:
     return scene(BUILT, observation("leaf01", Facts(modules=ports)))
 
 

@@ -7,7 +7,7 @@ import pytest
 from netkit.facts import Facts, Observation, Sample
 from netkit.facts.counter import place
 from netkit.facts.qos import Buffer
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, scene
 
@@ -20,7 +20,7 @@ assert HEADROOM is not None
 FULL, HALF = HEADROOM.xoff_bytes, HEADROOM.xoff_bytes // 2
 
 
-def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> Scene:
+def looks(first: Buffer | None, last: Buffer, boots: tuple[str, str] = ("", "")) -> CheckContext:
     """Return a leaf whose queue was seen twice; the other queues are not told."""
     told = [{} if one is None else {AT: one} for one in (first, last)]
     samples = tuple(

@@ -4,7 +4,7 @@ from dataclasses import replace
 from netkit.design import Fabric
 from netkit.facts import Counters, Facts, Observation
 from netkit.facts.qos import Buffer
-from netkit.judge import Scene, Verdict
+from netkit.judge import CheckContext, Verdict
 from netkit.judge.group import troubles
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped, skipped
@@ -22,7 +22,9 @@ def port(device: str, peer: str, peer_port: str = "") -> str:
     return next(one.name for one in ports if one.peer == peer and peer_port in {"", one.peer_port})
 
 
-def paused(built: Fabric, held: Mapping[str, Mapping[str, Pair]], used: Mapping[str, Buffer] | None = None) -> Scene:
+def paused(
+    built: Fabric, held: Mapping[str, Mapping[str, Pair]], used: Mapping[str, Buffer] | None = None
+) -> CheckContext:
     """Return a scene in which ports receive pauses, and the other ends send them."""
     sent: dict[str, dict[str, Pair]] = {name: {} for name in built.names}
     quiet = scene(built, *(observation(name) for name in built.names))
@@ -89,7 +91,7 @@ def test_a_switch_port_that_flows_meet_in_is_named_by_its_queue() -> None:
     ]
 
 
-def without(found: Scene, *names: str) -> Scene:
+def without(found: CheckContext, *names: str) -> CheckContext:
     """Return a scene in which devices were not reached."""
     left = [one for name, one in found.snapshot.devices.items() if name not in names]
     return scene(found.fabric, *left)

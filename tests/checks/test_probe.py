@@ -7,7 +7,7 @@ from netkit.design import Host, Nic
 from netkit.facts import Absent, Facts, Observation
 from netkit.facts.device import Interface, Probe
 from netkit.intent.model import Thresholds
-from netkit.judge import Scene, Verdict
+from netkit.judge import CheckContext, Verdict
 from netkit.judge.run import run
 from netkit.observe.probing import probe_pairs, probe_sizes
 from tests.checks.judging import results, said, shipped, skipped
@@ -22,7 +22,7 @@ def well(source: str, interface: str, destination: str, size_bytes: int) -> Prob
     return Probe(source, interface, destination, size_bytes, 10, 10, 50.0, 60.0, 90.0)
 
 
-def seen(change: Change, **limits: float) -> Scene:
+def seen(change: Change, **limits: float) -> CheckContext:
     """Return a scene in which every host has probed; some probes are changed."""
     found = (observation(host.name, Facts(probes=probes(host, change))) for host in BUILT.hosts)
     return scene(BUILT, *found, limits=Thresholds.model_validate(limits))
@@ -94,7 +94,7 @@ def test_a_lossy_way_between_leaves_is_named_by_its_ends() -> None:
     assert said(seen(some, probe_loss_percent=30), "probe.loss") == []
 
 
-def causes(found: Scene) -> set[str]:
+def causes(found: CheckContext) -> set[str]:
     """Return the causes of losses, in a run of all checks."""
     told = run(found, tuple(shipped().values())).findings
     return {one.cause for one in told if one.check == "probe.loss" and one.verdict > Verdict.SKIPPED}

@@ -9,7 +9,7 @@ import pytest
 
 from netkit.cli.check.checking import Checking
 from netkit.facts.device import NOT_ASKED
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.judge.catalog import select
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped
@@ -37,7 +37,7 @@ class Look:
     def __init__(self, lab: RunningLab) -> None:
         self.lab = lab
 
-    def scene(self, limit: str = "role=host", *more: str) -> Scene:
+    def scene(self, limit: str = "role=host", *more: str) -> CheckContext:
         checks = select(shipped(), ["probe", *more])
         return Checking.of(Path(self.lab.fabric), limit=limit, lab=NAME, window_s=0, snapshot=None).scene(checks)
 

@@ -5,7 +5,7 @@ import pytest
 from netkit.design.traffic import Headroom
 from netkit.facts import Facts
 from netkit.facts.qos import Ecn, PortQos
-from netkit.judge import Scene, Verdict
+from netkit.judge import CheckContext, Verdict
 from tests.checks.judging import results, said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -40,13 +40,13 @@ NIC = PortQos(
 )
 
 
-def both(switch: PortQos = SWITCH, nic: PortQos = NIC) -> Scene:
+def both(switch: PortQos = SWITCH, nic: PortQos = NIC) -> CheckContext:
     """Return a scene of one cable: a leaf's port and the NIC at its other end."""
     leaf = observation("leaf01", Facts(qos={PORT.name: switch}))
     return scene(BUILT, leaf, observation("gpu01", Facts(qos={"rail0": nic})))
 
 
-def texts(found: Scene, name: str) -> list[str]:
+def texts(found: CheckContext, name: str) -> list[str]:
     return [text for *_, text in said(found, name)]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from netkit.facts import Facts
 from netkit.facts.host import DefaultRoute, HostFacts, Lookup
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene
 
@@ -16,7 +16,7 @@ UPS = tuple(port.name for port in BUILT.switch("leaf01").ports if port.role == "
 PREFIX = BUILT.switch("leaf02").leaf_prefix
 
 
-def leaf(ways: tuple[str, ...] | None) -> Scene:
+def leaf(ways: tuple[str, ...] | None) -> CheckContext:
     routes = {} if ways is None else {PREFIX: ways}
     return scene(BUILT, observation("leaf01", Facts(routes=routes)))
 
@@ -42,7 +42,7 @@ def test_paths_that_are_drained_are_not_asked_for_and_others_are() -> None:
     assert (spine, "", text) in skipped(drained, "routes.paths")
 
 
-def host(lookup: Lookup, built: object = BUILT) -> Scene:
+def host(lookup: Lookup, built: object = BUILT) -> CheckContext:
     return scene(built, observation("gpu01", Facts(lookups=(lookup,))))  # type: ignore[arg-type]
 
 

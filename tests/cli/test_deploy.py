@@ -14,7 +14,7 @@ from netkit.cli.fabric import Project
 from netkit.cli.fleet import Fleet
 from netkit.cli.planning import Planned, from_files
 from netkit.cli.runs import runs_folder
-from netkit.deploy import DeviceOutcome, Journal, Options, Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.journal import Orders
 from netkit.plan.shift import approval
 from tests.cli.scene import PATIENCE_S, Scene, run
@@ -143,12 +143,14 @@ def saved(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("netkit.cli.change.deploy.from_devices", read)
 
 
-def ended(plan: Path, result: Result, exit_code: int, limit: tuple[str, ...] | None = None) -> str:
+def ended(plan: Path, result: DeviceResult, exit_code: int, limit: tuple[str, ...] | None = None) -> str:
     """Leave a run of a plan in the history, and return its name."""
     journal = Journal.new(runs_folder("small", ""))
     orders = planning.read(plan.read_text(encoding="utf-8"), str(plan))
     journal.start(Orders(orders, {}, None, Options(limit=limit)))
-    journal.finish(Outcome(journal.run, "small", (DeviceOutcome("leaf01", result, State.INTENDED, (), 1, exit_code),)))
+    journal.finish(
+        Outcome(journal.run, "small", (DeviceOutcome("leaf01", result, ConfigState.INTENDED, (), 1, exit_code),))
+    )
     return journal.run
 
 
@@ -162,10 +164,10 @@ def test_what_was_approved_and_is_deployed_already_is_asked_for_again_in_peace(
     saved(scene, monkeypatch)
     ask = ("--yes", "--approved", digest)
     assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
-    ended(plan, Result.FAILED, 1)
-    ended(plan, Result.DONE, 0, limit=("leaf01",))
+    ended(plan, DeviceResult.FAILED, 1)
+    ended(plan, DeviceResult.DONE, 0, limit=("leaf01",))
     assert_refused(deploy(scene, *ask), f"the plan that was approved is {digest}")
-    told = f"nothing to change; {digest} was deployed by run {ended(plan, Result.DONE, 0)}\n"
+    told = f"nothing to change; {digest} was deployed by run {ended(plan, DeviceResult.DONE, 0)}\n"
     done = deploy(scene, *ask)
     assert (done.returncode, done.stdout, done.stderr) == (0, told, "")
     done = deploy(scene, *ask, "--format", "json")

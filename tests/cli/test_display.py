@@ -7,20 +7,22 @@ from rich.console import Console
 
 from netkit.cli.terminal.display import MOST_ROWS, WORDS, Lines, LiveTable
 from netkit.cli.terminal.interrupt import ASKED
-from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
+from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
 
-GOOD = DeviceOutcome("leaf01", Result.DONE, State.INTENDED)
-BAD = DeviceOutcome("leaf02", Result.REVERTED, State.AS_BEFORE, ("leaf02: a session\x1b[2J is gone",), exit_code=1)
-EVENTS = (
-    Event(Phase.PREFLIGHT, "leaf01", 0, 2, 0.1),
-    Event(Phase.PREFLIGHT, "leaf02", 0, 2, 0.1),
-    Event(Phase.PREFLIGHT, "leaf01", 1, 2, 0.5),
-    Event(Phase.COMMIT, "leaf01", 1, 2, 0.9),
-    Event(Phase.END, "leaf01", 1, 2, 2.25, GOOD),
-    Event(Phase.PREFLIGHT, "leaf02", 2, 2, 2.5),
-    Event(Phase.COMMIT, "leaf02", 2, 2, 2.75),
+GOOD = DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED)
+BAD = DeviceOutcome(
+    "leaf02", DeviceResult.REVERTED, ConfigState.AS_BEFORE, ("leaf02: a session\x1b[2J is gone",), exit_code=1
 )
-END = Event(Phase.END, "leaf02", 2, 2, 31.5, BAD)
+EVENTS = (
+    DeployEvent(Phase.PREFLIGHT, "leaf01", 0, 2, 0.1),
+    DeployEvent(Phase.PREFLIGHT, "leaf02", 0, 2, 0.1),
+    DeployEvent(Phase.PREFLIGHT, "leaf01", 1, 2, 0.5),
+    DeployEvent(Phase.COMMIT, "leaf01", 1, 2, 0.9),
+    DeployEvent(Phase.END, "leaf01", 1, 2, 2.25, GOOD),
+    DeployEvent(Phase.PREFLIGHT, "leaf02", 2, 2, 2.5),
+    DeployEvent(Phase.COMMIT, "leaf02", 2, 2, 2.75),
+)
+END = DeployEvent(Phase.END, "leaf02", 2, 2, 31.5, BAD)
 
 
 def drawn(table: LiveTable) -> str:
@@ -66,7 +68,7 @@ def test_the_table_says_that_it_was_asked_to_end() -> None:
 def test_the_table_stays_on_the_screen() -> None:
     table = LiveTable(500)
     for number in range(500):
-        table(Event(Phase.LOAD, f"leaf{number}", 2, 3, 1.0))
+        table(DeployEvent(Phase.LOAD, f"leaf{number}", 2, 3, 1.0))
     shown = drawn(table).splitlines()
     assert len(shown) == 1 + MOST_ROWS + 1
     assert shown[-1].strip() == f"… and {500 - MOST_ROWS} more"

@@ -12,9 +12,9 @@ from netkit.cli.alarm import Alarm
 from netkit.cli.check.check import judged_of
 from netkit.cli.deadline import NEVER, Deadline
 from netkit.facts import Facts
-from netkit.judge import PASSED, Check, Finding, Scene, Seen, Verdict, device_check, fail, warn
+from netkit.judge import PASSED, Check, CheckContext, DeviceContext, Finding, Verdict, device_check, fail, warn
 from netkit.judge import run as judging
-from netkit.judge.limit import Limit
+from netkit.judge.limit import CheckDeadline
 from tests.judge.scenes import fabric, observation, scene
 
 WHY = "not judged before the deadline of 1m"
@@ -22,7 +22,7 @@ SCENE = scene(fabric(), *(observation(name, Facts()) for name in ("gpu01", "gpu0
 
 
 def named(name: str, body: Callable[[], Iterable[Finding]]) -> Check:
-    def function(scene: Scene, seen: Seen) -> Iterable[Finding]:
+    def function(scene: CheckContext, seen: DeviceContext) -> Iterable[Finding]:
         """Judge a host."""
         del scene, seen
         return body()
@@ -54,7 +54,7 @@ def _well() -> Iterator[Finding]:
     yield PASSED
 
 
-def told(checks: list[Check], limit: Limit | None = None) -> dict[str, list[tuple[Verdict, str]]]:
+def told(checks: list[Check], limit: CheckDeadline | None = None) -> dict[str, list[tuple[Verdict, str]]]:
     found = judging.run(SCENE, checks, limit).results
     return {one.id: [(finding.verdict, finding.text) for finding in one.findings] for one in found}
 

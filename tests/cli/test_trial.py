@@ -5,23 +5,23 @@ from pathlib import Path
 
 from netkit.cli.change.proving import Trial
 from netkit.cli.fabric import open_project
-from netkit.deploy import DeviceOutcome, Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
-from netkit.prove.proof import Part, Turn, flows
+from netkit.prove.proof import LabPart, WaveStart, flows
 from tests.command import ROOT
 
 PROJECT = open_project(Path(ROOT, "inventory/reference"))
 CALLED = flows(PROJECT.fabric, PROJECT.fabric, 1)
 PLAN = Plan("reference", (), (), (), "1.0")
-DONE = Outcome("run", "reference", (DeviceOutcome("leaf01", Result.DONE, State.INTENDED),))
-TURNS = (Turn(1, ("leaf01",), 100.0),)
+DONE = Outcome("run", "reference", (DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED),))
+TURNS = (WaveStart(1, ("leaf01",), 100.0),)
 DURING, BEFORE = Gap(101.0, 102.0, 9), Gap(99.0, 102.0, 29)
 
 
 def trial(outcome: Outcome | None, gaps: Sequence[Gap] = (), sent: int = 50) -> Trial:
     """Return a proof after its change was rolled and heard."""
-    found = Trial(PROJECT, PROJECT, Part(PROJECT.fabric), PLAN, 0.0)
+    found = Trial(PROJECT, PROJECT, LabPart(PROJECT.fabric), PLAN, 0.0)
     heard = [Heard(flow.call.name, sent, tuple(gaps)) for flow in CALLED]
     found.judged(PLAN, CALLED, outcome, TURNS, heard)
     return found

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from netkit.deploy.clock import Clock
+from netkit.deploy.clock import DeployClock
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, SessionState
 
@@ -52,8 +52,8 @@ class Time:
         self._lock = threading.Lock()
 
     @property
-    def clock(self) -> Clock:
-        return Clock(lambda: self.now_s + self.set_s, self.wait, lambda: self.now_s, lambda: self.boot)
+    def clock(self) -> DeployClock:
+        return DeployClock(lambda: self.now_s + self.set_s, self.wait, lambda: self.now_s, lambda: self.boot)
 
     def wait(self, seconds: float) -> None:
         with self._lock:

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from netkit.deploy import Journal
-from netkit.deploy.journal import Entry
+from netkit.deploy.journal import JournalEntry
 from tests.deploy.fleet import Fleet, built
 from tests.lab.running import RunningLab
 
@@ -26,7 +26,7 @@ class Fatal(Journal):
 
     last = ""
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: JournalEntry) -> None:
         super()._write(entry)
         if (entry.step, entry.device) == (self.last, VICTIM) and entry.wave:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,6 +1,6 @@
 """What every deploy promises, whatever goes wrong."""
 
-from netkit.deploy import Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceResult, Outcome
 from tests.deploy.scene import Scene
 
 LONG_S = 10_000
@@ -13,24 +13,26 @@ def check(scene: Scene, outcome: Outcome) -> None:
     for one in outcome.devices:
         device = scene.devices[one.device]
         assert device.pending is None
-        if device.running == device.startup or one.state is not State.UNKNOWN:
+        if device.running == device.startup or one.state is not ConfigState.UNKNOWN:
             assert scene.is_intended(one.device) or scene.is_as_before(one.device), one
-        if one.result is Result.DONE:
+        if one.result is DeviceResult.DONE:
             assert scene.is_intended(one.device), one
             assert device.startup == device.running, one
-            assert one.state is State.INTENDED, one
-        if one.state is State.INTENDED:
+            assert one.state is ConfigState.INTENDED, one
+        if one.state is ConfigState.INTENDED:
             assert scene.is_intended(one.device), one
-        if one.state is State.AS_BEFORE:
+        if one.state is ConfigState.AS_BEFORE:
             assert scene.is_as_before(one.device), one
             assert device.startup == device.running, one
-            assert device.commits == 0 or one.result in {Result.REVERTED, Result.NOT_STARTED}, one
-        if one.state is not State.UNKNOWN:
+            assert device.commits == 0 or one.result in {DeviceResult.REVERTED, DeviceResult.NOT_STARTED}, one
+        if one.state is not ConfigState.UNKNOWN:
             assert not device.is_drained, one
-        if one.state is State.UNKNOWN or one.is_failure:
+        if one.state is ConfigState.UNKNOWN or one.is_failure:
             assert one.reasons, one
             assert one.exit_code != 0, one
-        if one.result is Result.NOT_STARTED:
+        if one.result is DeviceResult.NOT_STARTED:
             assert outcome.stopped
-    is_good = not outcome.stopped and all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
+    is_good = not outcome.stopped and all(
+        one.result in {DeviceResult.DONE, DeviceResult.UNCHANGED} for one in outcome.devices
+    )
     assert (outcome.exit_code == 0) == is_good

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import combinations
 from typing import Any
 
-from netkit.deploy.journal import Entry, Journal
+from netkit.deploy.journal import Journal, JournalEntry
 from netkit.design import Fabric
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
@@ -143,7 +143,7 @@ def ends(pair: Pair) -> Iterator[str]:
     return (f"{host}:{rail}" for host, rail, _ in pair)
 
 
-def states(found: Transition, entries: Iterable[Entry], ended_s: float) -> Iterator[Passed]:
+def states(found: Transition, entries: Iterable[JournalEntry], ended_s: float) -> Iterator[Passed]:
     """Yield what each wave of a run passes through, by the model; first what was before, last what is after."""
     waves: dict[int, tuple[float, list[str]]] = {}
     for entry in entries:

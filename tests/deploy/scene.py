@@ -99,7 +99,7 @@ class Scene:
     is_stopping: Callable[[], bool] = never
     strike: Strike = no_strike
     connects: list[str] = field(default_factory=list)
-    events: list[deploy.Event] = field(default_factory=list)
+    events: list[deploy.DeployEvent] = field(default_factory=list)
 
     def connect(self, name: str) -> FakeDriver:
         self.connects.append(name)

@@ -10,7 +10,7 @@ import sys
 
 from netkit.cli import main
 from netkit.deploy import Journal
-from netkit.deploy.journal import Entry
+from netkit.deploy.journal import JournalEntry
 from tests.command import NETKIT
 
 
@@ -27,7 +27,7 @@ def arm(fault: str, device: str, step: str, nth: str, lab: str) -> None:
     """Have a fault happen once a step is on disk for the nth time; looks before the first wave do not count."""
     write, left = Journal._write, int(nth)  # noqa: SLF001 (each step goes through it)
 
-    def struck(self: Journal, entry: Entry) -> None:
+    def struck(self: Journal, entry: JournalEntry) -> None:
         nonlocal left
         write(self, entry)
         if (entry.step, entry.device or "-") == (step, device) and (entry.wave or device == "-"):

@@ -16,7 +16,7 @@ from netkit.deploy.journal import Orders
 from netkit.deploy.policy import ApprovalSettings
 from netkit.deploy.shape import Options
 from netkit.errors import DeployError
-from netkit.plan import Missed, Plan
+from netkit.plan import Plan, UnreadDevice
 from netkit.plan.shift import approval as digest_of
 from tests.deploy.scene import scene
 
@@ -164,7 +164,7 @@ def test_an_outdated_approval_is_refused(keys: Keys, plan: Plan) -> None:
         assert f"the plan that was approved is {digest_of(plan)}" in refused(keys, text, other)
     riskier = replace(plan, devices=(replace(plan.devices[0], risk=plan.risk.__class__.PORT), *plan.devices[1:]))
     assert "the plan was approved as of risk none, and is of risk port" in refused(keys, text, riskier)
-    missed = replace(plan, unreachable=(Missed("leaf99", "no answer"),))
+    missed = replace(plan, unreachable=(UnreadDevice("leaf99", "no answer"),))
     assert "leaf99: could not be read" in refused(keys, text, missed)
     assert "is for the real devices, not the lab t" in refused(keys, text, plan, lab="t")
     assert "is for the lab t, not the real devices" in refused(keys, approved(keys, plan, lab="t"), plan)

@@ -3,7 +3,7 @@
 import pytest
 
 from netkit.cli.runs import unfinished_run
-from netkit.deploy import GateAnswer, GateQuestion, Journal, Moment, Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
 from netkit.errors import UsageError
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
@@ -27,7 +27,7 @@ def failed(found: Scene, name: str = "spine02", **changes: object) -> Journal:
     return journal
 
 
-def of(outcome: Outcome, result: Result) -> list[str]:
+def of(outcome: Outcome, result: DeviceResult) -> list[str]:
     return [one.device for one in outcome.devices if one.result is result]
 
 
@@ -38,13 +38,15 @@ def turns(found: Scene) -> list[str]:
 def test_all_that_was_done_goes_back_in_reverse_order_and_the_runs_are_linked() -> None:
     with scene("asn") as found:
         journal = failed(found)
-        done = [entry.device for entry in journal.entries() if entry.outcome and entry.outcome.result is Result.DONE]
+        done = [
+            entry.device for entry in journal.entries() if entry.outcome and entry.outcome.result is DeviceResult.DONE
+        ]
         assert journal.is_to_be_undone()
         again = found.journal()
         outcome = found.back(journal, again)
         assert sorted(turns(found)) == sorted(done)
         assert turns(found)[0].startswith("spine")
-        assert of(outcome, Result.DONE) == sorted(done)
+        assert of(outcome, DeviceResult.DONE) == sorted(done)
         assert outcome.exit_code == 0
         assert all(found.is_as_before(name) for name in found.devices)
         assert again.undoes() == journal.run
@@ -93,22 +95,22 @@ def test_whom_nobody_reaches_is_reported_apart_and_the_others_go_back(*, is_back
         first = found.apply(journal, on_failure="rollback")
         one = first.device(lost)
         assert one is not None
-        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.UNKNOWN, 4)
+        assert (one.result, one.state, one.exit_code) == (DeviceResult.FAILED, ConfigState.UNKNOWN, 4)
         assert journal.is_to_be_undone()
-        changed = of(first, Result.DONE)
+        changed = of(first, DeviceResult.DONE)
         assert changed
         if is_back:
             found.devices[lost].faults.clear()
             found.wait(promise.LONG_S)
         outcome = found.back(journal)
-        assert of(outcome, Result.DONE) == changed
+        assert of(outcome, DeviceResult.DONE) == changed
         assert all(found.is_as_before(name) for name in found.devices)
         one = outcome.device(lost)
         assert one is not None
         if is_back:  # its timer took the change back
-            assert (one.result, outcome.exit_code) == (Result.UNCHANGED, 0)
+            assert (one.result, outcome.exit_code) == (DeviceResult.UNCHANGED, 0)
         else:
-            assert (one.result, one.state) == (Result.UNREACHABLE, State.UNKNOWN)
+            assert (one.result, one.state) == (DeviceResult.UNREACHABLE, ConfigState.UNKNOWN)
             assert f"netkit rollback {journal.run}" in one.reasons[0]
             assert "as far as known" in one.reasons[0]
             assert outcome.exit_code == 4
@@ -120,8 +122,8 @@ def test_one_that_cannot_go_back_does_not_hold_up_the_others() -> None:
         found.devices["leaf02"].faults.append(Fault("load_candidate", "refused", 1000))
         found.devices["leaf03"].faults.append(Fault("open", "unreachable", 1000))
         outcome = found.back(journal)
-        assert of(outcome, Result.FAILED) == ["leaf02"]
-        assert of(outcome, Result.UNREACHABLE) == ["leaf03"]
+        assert of(outcome, DeviceResult.FAILED) == ["leaf02"]
+        assert of(outcome, DeviceResult.UNREACHABLE) == ["leaf03"]
         assert {name for name in found.devices if not found.is_as_before(name)} == {"leaf02", "leaf03"}
         assert outcome.exit_code == 4
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.deploy import Journal, Outcome, Phase, Result
+from netkit.deploy import DeviceResult, Journal, Outcome, Phase
 from netkit.deploy.clock import CLOCK
-from netkit.deploy.journal import CONFIRMED, JOURNAL, Entry
+from netkit.deploy.journal import CONFIRMED, JOURNAL, JournalEntry
 from netkit.errors import DeployError
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
@@ -20,7 +20,7 @@ HOUR_S = 3600.0
 JUMP = st.sampled_from((-HOUR_S, HOUR_S, -1e9, 1e9))
 
 
-def steps(journal: Journal) -> list[Entry]:
+def steps(journal: Journal) -> list[JournalEntry]:
     return [replace(entry, at_s=0.0) for entry in journal.entries()]
 
 
@@ -92,7 +92,7 @@ def test_after_a_restart_of_the_machine_no_clock_is_believed(
         began_s = found.time.now_s
         outcome = outcome or found.resume(journal)
         promise.check(found, outcome)
-        assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, outcome
+        assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, outcome
         assert found.time.now_s - began_s < 20_000
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from netkit import deploy
-from netkit.deploy import GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase, Result, State
+from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase
 from netkit.deploy.shape import read, write
 from netkit.deploy.turn import POLICY_DELAY_S
 from netkit.errors import DeployError
-from netkit.plan import Missed
+from netkit.plan import UnreadDevice
 from tests.deploy import promise
 from tests.deploy.fake import FakeDriver, Fault
 from tests.deploy.scene import OPTIONS, Scene, scene
@@ -97,8 +97,8 @@ def test_a_watch_ends_before_the_timer_does() -> None:
         outcome = found.apply(watch_s=1000, revert_s=60)
         assert "not enough time was left to confirm" in reason(outcome, "spine01") + reason(outcome, "spine02")
         assert {one.result for one in outcome.devices if one.device.startswith("spine")} == {
-            Result.REVERTED,
-            Result.NOT_STARTED,
+            DeviceResult.REVERTED,
+            DeviceResult.NOT_STARTED,
         }
         promise.check(found, outcome)
 
@@ -112,7 +112,12 @@ def test_where_a_drain_ends_only_after_the_confirmation_trouble_is_still_seen() 
         assert phases(found, "spine01") == CONFIRMED_FIRST
         one = outcome.device("spine02")
         assert one is not None
-        assert (one.result, one.state, one.exit_code, one.stops_all) == (Result.FAILED, State.INTENDED, 1, True)
+        assert (one.result, one.state, one.exit_code, one.stops_all) == (
+            DeviceResult.FAILED,
+            ConfigState.INTENDED,
+            1,
+            True,
+        )
         assert "a pause storm rages" in one.reasons[0]
         assert outcome.exit_code == 1
         promise.check(found, outcome)
@@ -139,7 +144,7 @@ def test_unchanged_devices_are_not_even_asked() -> None:
     with scene() as found:
         outcome = found.apply()
         assert set(found.connects) == set(SWITCHES)
-        assert outcome.device("gpu01") == deploy.DeviceOutcome("gpu01", Result.UNCHANGED, State.INTENDED)
+        assert outcome.device("gpu01") == deploy.DeviceOutcome("gpu01", DeviceResult.UNCHANGED, ConfigState.INTENDED)
 
 
 def test_a_device_changed_by_hand_since_the_plan_is_refused_with_the_difference() -> None:
@@ -203,10 +208,12 @@ def test_within_the_failure_budget_the_others_are_done() -> None:
 
 def test_a_device_that_was_unreachable_when_planned_is_no_success() -> None:
     with scene() as found:
-        found.plan = replace(found.plan, devices=found.plan.devices[1:], unreachable=(Missed("leaf01", "no answer"),))
+        found.plan = replace(
+            found.plan, devices=found.plan.devices[1:], unreachable=(UnreadDevice("leaf01", "no answer"),)
+        )
         outcome = found.apply(max_fail=1)
         assert outcome.device("leaf01") == deploy.DeviceOutcome(
-            "leaf01", Result.UNREACHABLE, State.AS_BEFORE, ("leaf01: no answer",), exit_code=4
+            "leaf01", DeviceResult.UNREACHABLE, ConfigState.AS_BEFORE, ("leaf01: no answer",), exit_code=4
         )
         assert results(outcome) == {**dict.fromkeys(SWITCHES, "done"), "leaf01": "unreachable"}
         assert outcome.exit_code == 4
@@ -214,9 +221,11 @@ def test_a_device_that_was_unreachable_when_planned_is_no_success() -> None:
 
 def test_a_device_that_was_unreachable_when_planned_may_be_left_out() -> None:
     with scene() as found:
-        found.plan = replace(found.plan, devices=found.plan.devices[1:], unreachable=(Missed("leaf01", "no answer"),))
+        found.plan = replace(
+            found.plan, devices=found.plan.devices[1:], unreachable=(UnreadDevice("leaf01", "no answer"),)
+        )
         outcome = found.apply(limit=("leaf02",))
-        assert outcome.device("leaf01") == deploy.DeviceOutcome("leaf01", Result.EXCLUDED, State.AS_BEFORE)
+        assert outcome.device("leaf01") == deploy.DeviceOutcome("leaf01", DeviceResult.EXCLUDED, ConfigState.AS_BEFORE)
         assert outcome.exit_code == 0
 
 
@@ -294,7 +303,7 @@ def test_a_change_that_is_not_saved_says_that_it_runs_all_the_same() -> None:
         outcome = found.apply(max_fail=1)
         one = outcome.device("leaf03")
         assert one is not None
-        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.INTENDED, 1)
+        assert (one.result, one.state, one.exit_code) == (DeviceResult.FAILED, ConfigState.INTENDED, 1)
         assert "may not be saved: leaf03: no space left to save" in reason(outcome, "leaf03")
 
 
@@ -313,7 +322,7 @@ def test_a_device_that_never_answers_again_is_as_before_by_its_own_timer() -> No
         assert changed
         one = outcome.device("leaf03")
         assert one is not None
-        assert (one.result, one.state, one.exit_code) == (Result.FAILED, State.UNKNOWN, 4)
+        assert (one.result, one.state, one.exit_code) == (DeviceResult.FAILED, ConfigState.UNKNOWN, 4)
         assert "cannot be reached" in reason(outcome, "leaf03")
         found.devices["leaf03"].tick()
         assert found.is_as_before("leaf03")
@@ -340,7 +349,7 @@ def test_worse_health_takes_the_canary_back_and_stops_all_whatever_the_budget() 
             device.breaks = device.up[:1]
         outcome = found.apply(max_fail=6)
         (canary,) = [one for one in outcome.devices if one.wave]
-        assert canary.result is Result.REVERTED
+        assert canary.result is DeviceResult.REVERTED
         assert "its health is worse" in canary.reasons[0]
         assert "is gone" in canary.reasons[0]
         assert outcome.stopped == f"{canary.device} is not healthy"
@@ -550,7 +559,7 @@ def test_the_history_lists_the_newest_run_first_and_skips_what_is_none(tmp_path:
 def test_the_first_exit_code_of_several_holds() -> None:
     def outcome(*codes: int, stopped: str = "") -> int:
         devices = tuple(
-            deploy.DeviceOutcome(str(number), Result.DONE, State.INTENDED, exit_code=code)
+            deploy.DeviceOutcome(str(number), DeviceResult.DONE, ConfigState.INTENDED, exit_code=code)
             for number, code in enumerate(codes)
         )
         return Outcome("r", "f", devices, stopped).exit_code

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from netkit.deploy import Options, Provenance, hook
 from netkit.deploy.hook import HookError, ask, question
 from netkit.deploy.policy import HookSettings
-from netkit.plan.shape import Loss, Step
+from netkit.plan.shape import ReachabilityLoss, Step
 from tests.deploy.scene import scene
 from tests.notify.certificate import made
 
@@ -261,8 +261,8 @@ def test_the_question_has_what_a_gate_decides_by() -> None:
     began = Provenance("deploy", 1.0, "alice", 1000, "bastion", reason="CHG-1", commit="c" * 40, hook="allowed")
     with scene("asn") as found:
         limit = (found.plan.changed[0].name,)
-        worst = Loss(2, ("gpu01",), ("0",), 15)
-        plan = replace(found.plan, steps=(Step(1, limit), Step(2, limit, during=worst)), gone=Loss(3))
+        worst = ReachabilityLoss(2, ("gpu01",), ("0",), 15)
+        plan = replace(found.plan, steps=(Step(1, limit), Step(2, limit, during=worst)), gone=ReachabilityLoss(3))
         asked = question(plan, "t", "a run", began, Options(limit=limit))
     assert (asked["fabric"], asked["lab"], asked["verb"], asked["risk"]) == (
         found.plan.fabric,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from netkit.deploy import Journal, Outcome, Result
+from netkit.deploy import DeviceResult, Journal, Outcome
 from netkit.errors import AccessError, NetkitError, Problem
 from tests.deploy.fake import FakeHostDriver, Fault, Killed
 from tests.deploy.scene import Scene, scene
@@ -110,4 +110,4 @@ def test_hosts_that_were_being_applied_when_netkit_died_are_brought_in_order(fou
     assert set(results(outcome).values()) == {"done"}
     assert all(map(found.is_intended, HOSTS))
     assert outcome.device("leaf01") is not None
-    assert all(one.result in {Result.DONE, Result.UNCHANGED} for one in outcome.devices)
+    assert all(one.result in {DeviceResult.DONE, DeviceResult.UNCHANGED} for one in outcome.devices)

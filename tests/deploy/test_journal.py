@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.deploy import DeviceOutcome, Journal, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal
 from netkit.deploy.journal import JOURNAL, JournalError
 from netkit.deploy.ledger import Ledger, lines
 from netkit.errors import DeployError, Problem
@@ -47,7 +47,7 @@ def test_half_a_line_is_skipped_and_the_next_one_is_whole(tmp_path: Path) -> Non
     whole = file.read_bytes()
     file.write_bytes(whole[:-9])
     second = Journal(first.folder)
-    outcome = DeviceOutcome("leaf01", Result.REVERTED, State.AS_BEFORE, ("why",), 2, 4, stops_all=True)
+    outcome = DeviceOutcome("leaf01", DeviceResult.REVERTED, ConfigState.AS_BEFORE, ("why",), 2, 4, stops_all=True)
     second.end(outcome)
     second.close()
     found = second.entries()

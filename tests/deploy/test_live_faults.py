@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.deploy import Event, Outcome, Phase, Result, State
+from netkit.deploy import ConfigState, DeployEvent, DeviceResult, Outcome, Phase
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import reasons, results, values
 from tests.lab.running import RunningLab, needs_lab, running, until, write_fabric
@@ -17,12 +17,12 @@ EIGHT = {"rails": 4, "switches": {"spine": {"slots": 4}}}
 IMPATIENCE_S = 6.0
 """How long to wait for a switch that is known to fail."""
 Fault = tuple[str, ...]
-End = tuple[Result, State, int]
-UNREACHED = (Result.UNREACHABLE, State.AS_BEFORE, 4)
-REVERTED = (Result.REVERTED, State.AS_BEFORE, 1)
-UNSAVED = (Result.FAILED, State.INTENDED, 1)
-LOST = (Result.REVERTED, State.AS_BEFORE, 4)
-DONE = (Result.DONE, State.INTENDED, 0)
+End = tuple[DeviceResult, ConfigState, int]
+UNREACHED = (DeviceResult.UNREACHABLE, ConfigState.AS_BEFORE, 4)
+REVERTED = (DeviceResult.REVERTED, ConfigState.AS_BEFORE, 1)
+UNSAVED = (DeviceResult.FAILED, ConfigState.INTENDED, 1)
+LOST = (DeviceResult.REVERTED, ConfigState.AS_BEFORE, 4)
+DONE = (DeviceResult.DONE, ConfigState.INTENDED, 0)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ class Trouble:
     def __init__(self, lab: RunningLab, faults: Mapping[str, tuple[Phase, Fault]], heal: Phase | None = None) -> None:
         self._lab, self._faults, self._heal = lab, faults, heal
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: DeployEvent) -> None:
         """Strike or heal."""
         phase, fault = self._faults.get(event.device, (None, ())) if event.wave else (None, ())
         if fault and event.phase is phase:
@@ -90,7 +90,7 @@ def held_to(fleet: Fleet, outcome: Outcome, expected: Mapping[str, End]) -> None
     """Hold an outcome to what is expected of some, with the others done, and to what the switches run."""
     assert ends(outcome) == {**dict.fromkeys(fleet.names, DONE), **expected}, reasons(outcome)
     assert fleet.lab.lab("heal", "--all").returncode == 0
-    left = {name for name, (_, state, _) in expected.items() if state is State.AS_BEFORE}
+    left = {name for name, (_, state, _) in expected.items() if state is ConfigState.AS_BEFORE}
     assert {device.name for device in fleet.plan().changed} == left
 
 
@@ -145,7 +145,7 @@ def test_who_never_answers_again_is_not_known_and_goes_back_by_itself(fleet: Fle
     before = fleet.configs()
     fleet.tell = Trouble(fleet.lab, {"leaf04": (Phase.CONNECT, ("unreachable",))})
     outcome = fleet.apply(limit=("leaf04",), revert_s=8, settle_s=3)
-    assert ends(outcome)["leaf04"] == (Result.FAILED, State.UNKNOWN, 4)
+    assert ends(outcome)["leaf04"] == (DeviceResult.FAILED, ConfigState.UNKNOWN, 4)
     assert outcome.exit_code == 4
     healed(fleet.lab, "leaf04", ("unreachable",))
     assert fleet.configs() == before
@@ -168,7 +168,7 @@ def test_a_change_that_breaks_bgp_is_taken_back_on_the_first_device(fleet: Fleet
     before, sessions = fleet.configs(), established(fleet)
     outcome = replace(fleet, by_hand=by_hand).apply(is_disruptive_allowed=True, max_fail=8, settle_s=6)
     (first,) = (one for one in outcome.devices if one.wave)
-    assert first.result is Result.REVERTED
+    assert first.result is DeviceResult.REVERTED
     assert "its health is worse" in first.reasons[0]
     assert outcome.stopped == f"{first.device} is not healthy"
     assert outcome.exit_code == 1
@@ -179,13 +179,13 @@ def test_a_change_that_breaks_bgp_is_taken_back_on_the_first_device(fleet: Fleet
 def test_a_switch_that_restarts_before_it_is_confirmed_is_as_before(fleet: Fleet) -> None:
     before = fleet.configs()
 
-    def restart(event: Event) -> None:
+    def restart(event: DeployEvent) -> None:
         if event.phase is Phase.CONNECT:
             assert fleet.lab.lab("restart", "spine03").returncode == 0
 
     fleet.tell = restart
     outcome = fleet.apply(limit=("spine03",), settle_s=60)
     found = ends(outcome)["spine03"]
-    assert found[:2] == (Result.REVERTED, State.AS_BEFORE), reasons(outcome)
+    assert found[:2] == (DeviceResult.REVERTED, ConfigState.AS_BEFORE), reasons(outcome)
     assert outcome.exit_code == found[2] != 0
     assert fleet.configs() == before

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from netkit.deploy import Options, Outcome, Result, SessionGate, State, apply
+from netkit.deploy import ConfigState, DeviceResult, Options, Outcome, SessionGate, apply
 from netkit.deploy.host_gate import HostGate
 from netkit.deploy.journal import Journal
 from netkit.plan import Running, make
@@ -241,10 +241,10 @@ def test_a_change_that_breaks_a_rail_is_taken_back_on_the_first_host(up: Bench, 
 
     outcome = changed(up, site, netplan_yaml=elsewhere)
     first = next(one for one in outcome.devices if one.wave)
-    assert (first.result, first.state) == (Result.REVERTED, State.AS_BEFORE), first.reasons
+    assert (first.result, first.state) == (DeviceResult.REVERTED, ConfigState.AS_BEFORE), first.reasons
     assert "its health is worse: " in first.reasons[0]
     assert "rail1: its leaf does not answer any more" in first.reasons[0]
     assert "rail1: no far rail answers any more" in first.reasons[0]
     assert outcome.stopped == f"{first.device} is not healthy"
-    assert {one.result for one in outcome.devices} == {Result.REVERTED, Result.NOT_STARTED}
+    assert {one.result for one in outcome.devices} == {DeviceResult.REVERTED, DeviceResult.NOT_STARTED}
     assert kept(up) == before

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.deploy import Result, State
+from netkit.deploy import ConfigState, DeviceResult
 from tests.deploy import kill_scene
 from tests.deploy.killed import ONLY_AFTER_A_FAILURE, VICTIM
 from tests.deploy.live_scene import results
@@ -35,7 +35,7 @@ def test_a_run_killed_while_it_takes_a_device_back_does_so_when_resumed(
     outcome = kill_scene.finished(fleet, kill_scene.killed(fleet, tmp_path, step))
     one = outcome.device(VICTIM)
     assert one is not None
-    assert (one.result, one.state, one.exit_code) == (Result.REVERTED, State.AS_BEFORE, 1), one.reasons
+    assert (one.result, one.state, one.exit_code) == (DeviceResult.REVERTED, ConfigState.AS_BEFORE, 1), one.reasons
     assert results(outcome)["spine02"] == "not started"
     assert outcome.exit_code == 1
     assert fleet.configs() == before

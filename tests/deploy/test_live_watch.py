@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from netkit.cli.observing import looked_at
-from netkit.deploy import Event, Phase, SessionGate
+from netkit.deploy import DeployEvent, Phase, SessionGate
 from netkit.judge.health_gate import HealthGate
 from netkit.platforms.view import View
 from tests.deploy.fleet import Fleet, built
@@ -24,7 +24,7 @@ def test_a_pause_storm_that_begins_with_the_traffic_takes_the_spine_back(tmp_pat
             assert device is not None
             return tuple(looked_at(fabric, device).views)
 
-        def storm(event: Event) -> None:
+        def storm(event: DeployEvent) -> None:
             if (event.device, event.phase) == ("spine01", Phase.WATCH):
                 done = lab.lab("break", "pause-storm", f"spine01:{port}")
                 assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from netkit.cli.change import rollout
-from netkit.deploy import GateAnswer, GateQuestion, Moment, Options, Phase, Result
+from netkit.deploy import DeviceResult, GateAnswer, GateQuestion, Moment, Options, Phase
 from netkit.platforms.change import Risk
 from tests.deploy import promise
 from tests.deploy.scene import Scene, scene
@@ -47,7 +47,7 @@ def test_a_busy_fabric_stops_a_disruptive_change_before_it_begins() -> None:
         found.gate = busy
         outcome = found.apply(limit=LEAVES, max_fail=6)
         refused = [one for one in outcome.devices if one.wave]
-        assert {one.result for one in refused} == {Result.REFUSED}
+        assert {one.result for one in refused} == {DeviceResult.REFUSED}
         assert all("before the change, its health is inconclusive: lossless bytes move" in str(one) for one in refused)
         assert outcome.stopped == f"{refused[0].device} is not healthy"
         assert outcome.exit_code == 1
@@ -82,7 +82,7 @@ def test_what_the_gate_says_of_healthy_devices_comes_with_how_they_came_out() ->
     with scene() as found:
         found.gate = lambda question: GateAnswer("healthy", (f"seen {question.moment}", "always"))
         outcome = found.apply()
-        changed = [one for one in outcome.devices if one.result is Result.DONE]
+        changed = [one for one in outcome.devices if one.result is DeviceResult.DONE]
         assert {one.reasons for one in changed} == {("seen before", "always", "seen after")}
         promise.check(found, outcome)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.deploy import Journal, Result, State
+from netkit.deploy import ConfigState, DeviceResult, Journal
 from netkit.errors import DeployError
 from tests.deploy import promise
 from tests.deploy.fake import KINDS, Fault, Killed
@@ -40,7 +40,7 @@ def test_each_device_ends_intended_or_as_before(
         promise.check(found, outcome)
         for one in outcome.devices:
             if one.device not in faults and not has_gate:
-                assert one.result in {Result.DONE, Result.UNCHANGED, Result.NOT_STARTED}, one
+                assert one.result in {DeviceResult.DONE, DeviceResult.UNCHANGED, DeviceResult.NOT_STARTED}, one
         first_spent = spent_in(outcome.devices, max_fail)
         assert all(one.wave <= first_spent for one in outcome.devices)
         settled(found)
@@ -58,7 +58,7 @@ def settled(found: Scene) -> None:
         device.faults = []
     found.plan = found.replan()
     outcome = found.apply()
-    assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}
+    assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}
     assert outcome.exit_code == 0
     assert found.replan().changed == ()
 
@@ -121,7 +121,7 @@ def resumed(found: Scene, journal: Journal, later_s: float, *, is_whole: bool) -
         outcome = found.resume(journal)
     promise.check(found, outcome)
     if is_whole:
-        assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, outcome
+        assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, outcome
     assert Journal(journal.folder).outcome() == outcome
     settled(found)
 
@@ -143,7 +143,7 @@ def test_a_run_killed_again_and_again_is_finished_by_resume(lines: list[int], la
                 found.wait(later_s)
         assert outcome is not None
         promise.check(found, outcome)
-        assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, outcome
+        assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, outcome
 
 
 FILES_OF_A_RUN = 4
@@ -179,7 +179,7 @@ def test_nothing_goes_on_that_cannot_be_written_down(change: str, line: int, fau
             resumed = found.resume(journal)
             promise.check(found, resumed)
             if not faults:
-                assert {one.result for one in resumed.devices} <= {Result.DONE, Result.UNCHANGED}, resumed
+                assert {one.result for one in resumed.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, resumed
 
 
 @SETTINGS
@@ -192,12 +192,14 @@ def test_what_is_undone_is_as_it_was(faults: dict[str, list[Fault]]) -> None:
         found.wait(promise.LONG_S)
         for device in found.devices.values():
             device.faults, device.is_drained = [], False
-        changed = {one.device for one in outcome.devices if one.state is State.INTENDED and one.wave}
-        unsaved = any(one.state is not State.AS_BEFORE and one.result is Result.FAILED for one in outcome.devices)
+        changed = {one.device for one in outcome.devices if one.state is ConfigState.INTENDED and one.wave}
+        unsaved = any(
+            one.state is not ConfigState.AS_BEFORE and one.result is DeviceResult.FAILED for one in outcome.devices
+        )
         if not changed or unsaved:
             return
         back = found.undo(journal)
-        assert {one.result for one in back.devices} <= {Result.DONE, Result.UNCHANGED}
+        assert {one.result for one in back.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}
         assert all(found.is_as_before(name) for name in found.devices)
 
 

@@ -17,7 +17,7 @@ from functools import cache, partial
 import pytest
 
 from netkit import plan as planning
-from netkit.deploy import DeviceOutcome, Journal, Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Outcome
 from netkit.errors import AccessError, Problem
 from netkit.plan import Plan
 from netkit.platforms.config import Files
@@ -163,7 +163,11 @@ class Faulty:
 
     def files(self, one: DeviceOutcome) -> dict[str, str | None]:
         """Return what a device runs according to its outcome."""
-        states = {State.AS_BEFORE: self.known[0], State.INTENDED: self.known[1], State.BOTH: self.known[2]}
+        states = {
+            ConfigState.AS_BEFORE: self.known[0],
+            ConfigState.INTENDED: self.known[1],
+            ConfigState.BOTH: self.known[2],
+        }
         return states[one.state][one.device]
 
     def works_again(self) -> None:
@@ -213,7 +217,7 @@ def sizes(name: str) -> tuple[int, int]:
     with faulty(name) as found:
         journal, outcome = found.deploy()
         assert outcome is not None
-        assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}
+        assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}
         assert {step.stage for step in found.plan.steps} >= {"both", "finish"}
         return found.seen, len(journal.entries())
 
@@ -244,9 +248,9 @@ def test_a_run_with_a_fault_is_finished_by_resume_and_taken_back_from_wherever_i
 def assert_promised(found: Faulty, outcome: Outcome, where: str, *, is_whole: bool) -> None:
     """Hold an outcome to what the devices run when all is over."""
     if is_whole:
-        assert {one.result for one in outcome.devices} <= {Result.DONE, Result.UNCHANGED}, where
+        assert {one.result for one in outcome.devices} <= {DeviceResult.DONE, DeviceResult.UNCHANGED}, where
         assert all(map(found.found.is_intended, found.found.devices)), where
     found.works_again()
     for one in outcome.devices:
-        if one.state is not State.UNKNOWN:
+        if one.state is not ConfigState.UNKNOWN:
             assert found.found.devices[one.device].running == found.files(one), where

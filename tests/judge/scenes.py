@@ -9,7 +9,7 @@ from netkit.design import Fabric
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.hardware import Catalog
 from netkit.intent import Intent
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from tests import intents
 
 WINDOW_S = 10.0
@@ -32,11 +32,11 @@ def observation(device: str, facts: Facts | None = None, **counters: Mapping[str
     return Observation(device, "nvue", replace(facts or Facts(), counters=samples[1].counters), samples)
 
 
-def scene(built: Fabric, *observations: Observation, **more: Any) -> Scene:
+def scene(built: Fabric, *observations: Observation, **more: Any) -> CheckContext:
     """Return a scene; devices without an observation were not reached."""
     seen = {one.device: one for one in observations}
     missed = {name: Observation(name, "nvue", failure="connection refused") for name in built.names if name not in seen}
-    return Scene(built, Snapshot(built.name, 110.0, {**missed, **seen}), **more)
+    return CheckContext(built, Snapshot(built.name, 110.0, {**missed, **seen}), **more)
 
 
 def moved(seen: Observation, begin_s: float, end_s: float) -> Observation:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from nornir.plugins.runners import SerialRunner
 
-from netkit.deploy.clock import Clock
+from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts
@@ -66,7 +66,7 @@ class Bed:
     def gate(self) -> CnpGate:
         """Return the gate of one deploy; the same at every call."""
         if not self.gates:
-            clock = Clock(lambda: self.now_s, self.sleep_s, lambda: self.now_s)
+            clock = DeployClock(lambda: self.now_s, self.sleep_s, lambda: self.now_s)
             watch = CnpWatch(BUILT, self.connect, lambda _name: VIEWS, clock=clock, runner=SerialRunner())
             self.gates.append(
                 CnpGate(BUILT, lambda _question: GateAnswer("healthy", sample="o"), watch, LIMITS, clock=clock)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.facts import Observation, Sample
-from netkit.judge import Seen
-from netkit.judge.delta import Delta, State, deltas
+from netkit.judge import DeviceContext
+from netkit.judge.delta import CounterState, Delta, deltas
 from tests.judge.scenes import fabric, observation, scene
 
 COUNT = st.integers(0, 2**64 - 1)
@@ -21,17 +21,17 @@ def between(earlier: int, later: int, name: str = "rx_bytes") -> Delta:
 @pytest.mark.parametrize(
     ("name", "earlier", "later", "expected"),
     [
-        ("rx_bytes", 7, 7, Delta(State.DELTA, 0, 10.0)),
-        ("rx_bytes", 7, 107, Delta(State.DELTA, 100, 10.0)),
-        ("rx_bytes", 2**32 - 20, 5, Delta(State.DELTA, 25, 10.0)),
-        ("rx_bytes", 2**64 - 1, 1, Delta(State.DELTA, 2, 10.0)),
-        ("rx_bytes", 2**33, 5, Delta(State.RESET, 0, 10.0)),
-        ("rx_bytes", 2**31, 5, Delta(State.RESET, 0, 10.0)),
-        ("rx_bytes", 1000, 999, Delta(State.RESET, 0, 10.0)),
-        ("out_of_sequence", 2**32 - 2**29, 2**28, Delta(State.DELTA, 2**29 + 2**28, 10.0)),
-        ("out_of_sequence", 2**32 - 2**29, 2**31 + 2**29, Delta(State.RESET, 0, 10.0)),
-        ("out_of_sequence", 2**30, 3, Delta(State.RESET, 0, 10.0)),
-        ("a counter of the user's own", 1, 4, Delta(State.DELTA, 3, 10.0)),
+        ("rx_bytes", 7, 7, Delta(CounterState.DELTA, 0, 10.0)),
+        ("rx_bytes", 7, 107, Delta(CounterState.DELTA, 100, 10.0)),
+        ("rx_bytes", 2**32 - 20, 5, Delta(CounterState.DELTA, 25, 10.0)),
+        ("rx_bytes", 2**64 - 1, 1, Delta(CounterState.DELTA, 2, 10.0)),
+        ("rx_bytes", 2**33, 5, Delta(CounterState.RESET, 0, 10.0)),
+        ("rx_bytes", 2**31, 5, Delta(CounterState.RESET, 0, 10.0)),
+        ("rx_bytes", 1000, 999, Delta(CounterState.RESET, 0, 10.0)),
+        ("out_of_sequence", 2**32 - 2**29, 2**28, Delta(CounterState.DELTA, 2**29 + 2**28, 10.0)),
+        ("out_of_sequence", 2**32 - 2**29, 2**31 + 2**29, Delta(CounterState.RESET, 0, 10.0)),
+        ("out_of_sequence", 2**30, 3, Delta(CounterState.RESET, 0, 10.0)),
+        ("a counter of the user's own", 1, 4, Delta(CounterState.DELTA, 3, 10.0)),
     ],
 )
 def test_what_a_counter_added(name: str, earlier: int, later: int, expected: Delta) -> None:
@@ -39,14 +39,14 @@ def test_what_a_counter_added(name: str, earlier: int, later: int, expected: Del
 
 
 def test_one_sample_is_a_baseline() -> None:
-    assert deltas("rx_bytes", (Sample(5.0, {"rx_bytes": {"p": 3}}),)) == {"p": Delta(State.BASELINE)}
+    assert deltas("rx_bytes", (Sample(5.0, {"rx_bytes": {"p": 3}}),)) == {"p": Delta(CounterState.BASELINE)}
 
 
 def test_what_the_first_sample_lacked_is_a_baseline_and_what_the_last_one_lacks_has_failed() -> None:
     samples = (Sample(5.0, {"rx_bytes": {"gone": 3}}), Sample(15.0, {"rx_bytes": {"come": 4}}))
     assert deltas("rx_bytes", samples) == {
-        "come": Delta(State.BASELINE, 0, 10.0),
-        "gone": Delta(State.FAILED, 0, 10.0),
+        "come": Delta(CounterState.BASELINE, 0, 10.0),
+        "gone": Delta(CounterState.FAILED, 0, 10.0),
     }
 
 
@@ -55,11 +55,11 @@ def test_of_a_device_that_broke_off_counters_have_failed_and_are_neither_missing
     broken_off = observation("leaf01")
     for samples in ((first,), ()):
         lost = replace(broken_off, samples=samples, failure="the connection was lost")
-        assert seen(lost).delta("rx_bytes", "swp1s0") == Delta(State.FAILED)
-        assert seen(replace(lost, failure="")).delta("rx_bytes", "swp1s0").state is not State.FAILED
+        assert seen(lost).delta("rx_bytes", "swp1s0") == Delta(CounterState.FAILED)
+        assert seen(replace(lost, failure="")).delta("rx_bytes", "swp1s0").state is not CounterState.FAILED
 
 
-def seen(one: Observation) -> Seen:
+def seen(one: Observation) -> DeviceContext:
     """Return one device of a scene."""
     return scene(fabric(), one).devices[one.device]
 
@@ -75,7 +75,7 @@ def test_a_delta_is_never_negative_and_unknown_ones_are_zero(earlier: int, later
 @given(COUNT, st.integers(0, 2**20))
 def test_a_counter_that_runs_over_its_end_loses_nothing(earlier: int, added: int) -> None:
     found = between(earlier, (earlier + added) % 2**64)
-    assert found == Delta(State.DELTA, added, 10.0)
+    assert found == Delta(CounterState.DELTA, added, 10.0)
 
 
 COUNTED = ("rx_bytes", "tx_bytes", "rx_drops", "out_of_buffer", "rx_pause", "queue_drops", "fec_bin")
@@ -98,7 +98,7 @@ def test_counters_of_a_port_that_are_cleared_together_have_counted_nothing(
 ) -> None:
     cleared = {other: (since + 1 + count, since) for other, count in others.items()} | {name: (high, since)}
     samples = window(cleared)
-    assert {deltas(one, samples)[at(one)].state for one in cleared} == {State.RESET}
+    assert {deltas(one, samples)[at(one)].state for one in cleared} == {CounterState.RESET}
 
 
 @given(st.sampled_from(COUNTED), JUST_BELOW, st.dictionaries(st.sampled_from(COUNTED), SMALL), SMALL)
@@ -107,7 +107,7 @@ def test_a_counter_of_32_bits_that_runs_over_its_end_beside_others_that_count_on
 ) -> None:
     counting = {other: (count, count + added) for other, count in others.items()}
     samples = window(counting | {name: (high, (high + added) % 2**32)})
-    assert deltas(name, samples)[at(name)] == Delta(State.DELTA, added, 10.0)
+    assert deltas(name, samples)[at(name)] == Delta(CounterState.DELTA, added, 10.0)
 
 
 def test_two_counters_of_a_port_that_run_over_their_ends_together_lose_nothing() -> None:
@@ -117,20 +117,20 @@ def test_two_counters_of_a_port_that_run_over_their_ends_together_lose_nothing()
     samples = (Sample(0.0, first), Sample(10.0, last))
     assert [deltas(name, samples)["swp1"].value for name in ("tx_bytes", "rx_bytes")] == [100, 50]
     cleared = (Sample(0.0, first), Sample(10.0, {**last, "rx_drops": {"swp1": 0}}))
-    assert deltas("tx_bytes", cleared)["swp1"].state is State.RESET
+    assert deltas("tx_bytes", cleared)["swp1"].state is CounterState.RESET
 
 
 @pytest.mark.parametrize(
     ("name", "beside", "state"),
     [
-        ("rx_drops", {}, State.DELTA),
-        ("rx_drops", {"rx_bytes": {"swp1": 2**33}}, State.RESET),
-        ("rx_drops", {"rx_bytes": {"swp2": 2**33}}, State.DELTA),
-        ("out_of_buffer", {"rx_bytes": {"swp1": 2**33}}, State.DELTA),
+        ("rx_drops", {}, CounterState.DELTA),
+        ("rx_drops", {"rx_bytes": {"swp1": 2**33}}, CounterState.RESET),
+        ("rx_drops", {"rx_bytes": {"swp2": 2**33}}, CounterState.DELTA),
+        ("out_of_buffer", {"rx_bytes": {"swp1": 2**33}}, CounterState.DELTA),
     ],
 )
 def test_a_count_among_wide_ones_does_not_run_over_the_end_of_32_bits(
-    name: str, beside: Mapping[str, Mapping[str, int]], state: State
+    name: str, beside: Mapping[str, Mapping[str, int]], state: CounterState
 ) -> None:
     first, last = ({**beside, name: {"swp1": count}} for count in (2**32 - 5, 7))
     assert deltas(name, (Sample(5.0, first), Sample(15.0, last)))["swp1"].state is state

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from netkit.judge import Finding, Verdict, fail, skip, warn
 from netkit.judge.cause import linked
 from netkit.judge.check import Check, Layer
-from netkit.judge.group import Trouble, troubles
+from netkit.judge.group import CauseGroup, troubles
 from tests.judge.scenes import fabric, scene
 
 BUILT = fabric()
@@ -41,7 +41,7 @@ def said(finding: Finding, name: str, device: str) -> Finding:
     return finding._replace(check=name, device=device, cause=finding.cause or SCENE.cable(device, place))
 
 
-def found(*findings: Finding) -> tuple[Trouble, ...]:
+def found(*findings: Finding) -> tuple[CauseGroup, ...]:
     return troubles(linked(SCENE, CHECKS, findings), LAYERS)
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from netkit.deploy.clock import Clock
+from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.design import Fabric
 from netkit.facts import Absent, Facts
@@ -87,7 +87,7 @@ class Scene:
             self.told.append(question)
             return self.others
 
-        clock = Clock(lambda: self.device.now_s, self.device.sleep_s, lambda: self.device.now_s)
+        clock = DeployClock(lambda: self.device.now_s, self.device.sleep_s, lambda: self.device.now_s)
         gate = HealthGate(self.built, others, lambda _name: VIEWS, clock=clock)
         reader = cast("Reader", self.device)
         question = GateQuestion("leaf01", moment, reader, (), self.risk, sample=self.sample, **more)

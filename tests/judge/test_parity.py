@@ -5,7 +5,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.judge.delta import MISSING, Delta, State
+from netkit.judge.delta import MISSING, CounterState, Delta
 from netkit.judge.parity import DeltaOf, RailSum, is_read, rail_sum
 
 COUNTS = st.binary(max_size=8 * 16)
@@ -14,7 +14,7 @@ COUNTS = st.binary(max_size=8 * 16)
 
 def nic(sent: int, handled: int, ignored: int = 0, marked: int = 0) -> DeltaOf:
     counts = {"cnp_sent": sent, "cnp_handled": handled, "cnp_ignored": ignored, "ecn_received": marked}
-    return lambda name: Delta(State.DELTA, counts[name], 1.0)
+    return lambda name: Delta(CounterState.DELTA, counts[name], 1.0)
 
 
 @given(COUNTS)
@@ -36,5 +36,5 @@ def test_either_side_may_be_enough() -> None:
 
 def test_a_nic_that_lacks_a_side_is_not_read() -> None:
     assert is_read(nic(0, 0))
-    assert not is_read(lambda name: MISSING if name == "cnp_handled" else Delta(State.DELTA))
-    assert not is_read(lambda _name: Delta(State.RESET))
+    assert not is_read(lambda name: MISSING if name == "cnp_handled" else Delta(CounterState.DELTA))
+    assert not is_read(lambda _name: Delta(CounterState.RESET))

@@ -5,22 +5,34 @@ import pytest
 
 from netkit.facts import Facts
 from netkit.facts.device import System
-from netkit.judge import PASSED, Check, Finding, Scene, Seen, Verdict, device_check, fabric_check, fail, skip, warn
-from netkit.judge.run import Result, run
+from netkit.judge import (
+    PASSED,
+    Check,
+    CheckContext,
+    DeviceContext,
+    Finding,
+    Verdict,
+    device_check,
+    fabric_check,
+    fail,
+    skip,
+    warn,
+)
+from netkit.judge.run import CheckResult, run
 from tests.judge.scenes import fabric, observation, scene
 
 BUILT = fabric()
 
 
 @device_check(layer="link", needs=["system"], on="switch")
-def known(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def known(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """A switch tells what it is."""
     del scene, seen
     yield PASSED
 
 
 @device_check(layer="link", on="host")
-def broken(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def broken(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """It breaks off."""
     del scene
     yield fail("", "first")
@@ -28,7 +40,7 @@ def broken(scene: Scene, seen: Seen) -> Iterator[Finding]:
 
 
 @fabric_check(layer="routing")
-def whole(scene: Scene) -> Iterator[Finding]:
+def whole(scene: CheckContext) -> Iterator[Finding]:
     """The fabric as a whole."""
     del scene
     yield warn("swp1s0", "odd", device="leaf01", seen=0.1)
@@ -37,20 +49,20 @@ def whole(scene: Scene) -> Iterator[Finding]:
 
 
 @device_check(layer="link", needs=["system"], window=True)
-def counting(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def counting(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """It needs a window."""
     del scene, seen
     yield PASSED
 
 
 @device_check(layer="link", needs=["system"])
-def silent(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def silent(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """It looks at nothing."""
     del scene, seen
     yield from ()
 
 
-def results(check: Check) -> dict[str, Result]:
+def results(check: Check) -> dict[str, CheckResult]:
     seen = observation("leaf01", Facts(system=System("leaf01"))), observation("leaf02"), observation("gpu01", Facts())
     return {result.device: result for result in run(scene(BUILT, *seen), [check]).results}
 
@@ -126,7 +138,7 @@ def test_ids_are_unique() -> None:
 
 
 @device_check(layer="link", needs=["counters"], window=True)
-def rising(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def rising(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     """It says its own window once, and skips once."""
     del scene, seen
     yield warn("swp1s0", "rises")

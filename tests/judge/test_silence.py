@@ -11,7 +11,7 @@ from netkit.judge import Finding, Verdict, error, fail, skip, warn
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst
 from netkit.judge.group import heads, troubles
-from netkit.judge.run import Judgement, Result
+from netkit.judge.run import CheckResult, Judgement
 from netkit.judge.silence import Fault, Silence, Subject, cause_of, kind_of, silenced, states
 
 NOW_S = 1_000_000.0
@@ -28,7 +28,7 @@ def judged(*findings: Finding, unreached: tuple[tuple[str, str], ...] = ()) -> J
     results = []
     for (check, device), group in groups.items():
         ordered = tuple(sorted(group, key=lambda one: -one.verdict))
-        results.append(Result(check, device, worst(one.verdict for one in group), 9, ordered))
+        results.append(CheckResult(check, device, worst(one.verdict for one in group), 9, ordered))
     return Judgement(tuple(results), unreached)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.device import System
-from netkit.judge.delta import Delta, State
+from netkit.judge.delta import CounterState, Delta
 from netkit.judge.since import Earlier, since
 from tests.judge import scenes
 
@@ -27,27 +27,27 @@ def delta(snapshot: Snapshot) -> tuple[float, Delta]:
 def test_the_window_begins_with_the_earlier_run() -> None:
     now = seen(counted(HOUR_S, 30), counted(HOUR_S + 10, 31), boot="b")
     found = since(now, {"leaf01": Earlier(counted(0, 5), "b")})
-    assert delta(found) == (HOUR_S + 10, Delta(State.DELTA, 26, HOUR_S + 10))
+    assert delta(found) == (HOUR_S + 10, Delta(CounterState.DELTA, 26, HOUR_S + 10))
 
 
 @pytest.mark.parametrize(
     ("boots", "uptime_s", "state"),
     [
-        (("b", "b"), 5.0, State.DELTA),
-        (("b", "c"), 9 * HOUR_S, State.RESET),
-        (("", ""), 5.0, State.RESET),
-        (("b", ""), 5.0, State.RESET),
-        (("", ""), HOUR_S, State.DELTA),
-        (("", ""), HOUR_S - 30, State.DELTA),
-        (("", ""), None, State.DELTA),
+        (("b", "b"), 5.0, CounterState.DELTA),
+        (("b", "c"), 9 * HOUR_S, CounterState.RESET),
+        (("", ""), 5.0, CounterState.RESET),
+        (("b", ""), 5.0, CounterState.RESET),
+        (("", ""), HOUR_S, CounterState.DELTA),
+        (("", ""), HOUR_S - 30, CounterState.DELTA),
+        (("", ""), None, CounterState.DELTA),
     ],
 )
 def test_a_device_that_began_anew_tells_nothing_though_its_count_is_higher(
-    boots: tuple[str, str], uptime_s: float | None, state: State
+    boots: tuple[str, str], uptime_s: float | None, state: CounterState
 ) -> None:
     earlier, later = boots
     found = since(seen(counted(HOUR_S, 30), boot=later, uptime_s=uptime_s), {"leaf01": Earlier(counted(0, 5), earlier)})
-    assert delta(found) == (HOUR_S, Delta(state, 25 if state is State.DELTA else 0, HOUR_S))
+    assert delta(found) == (HOUR_S, Delta(state, 25 if state is CounterState.DELTA else 0, HOUR_S))
 
 
 def test_a_device_without_an_earlier_run_keeps_its_window() -> None:
@@ -63,5 +63,5 @@ def test_a_run_that_is_not_earlier_is_no_beginning() -> None:
 
 def test_over_a_long_window_a_lower_count_is_no_wrap() -> None:
     earlier = {"leaf01": Earlier(counted(0, 2**32 - 5))}
-    assert delta(since(seen(counted(60, 5)), earlier))[1] == Delta(State.DELTA, 10, 60)
-    assert delta(since(seen(counted(2 * HOUR_S, 5)), earlier))[1] == Delta(State.RESET, 0, 2 * HOUR_S)
+    assert delta(since(seen(counted(60, 5)), earlier))[1] == Delta(CounterState.DELTA, 10, 60)
+    assert delta(since(seen(counted(2 * HOUR_S, 5)), earlier))[1] == Delta(CounterState.RESET, 0, 2 * HOUR_S)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from netkit.judge import Verdict
 from netkit.notify.damping import Kind
-from netkit.notify.event import Event
+from netkit.notify.event import StateEvent
 from netkit.notify.message import Message
 from netkit.store.state import Key
 
@@ -22,12 +22,14 @@ def event(
     text: str = "down",
     remedy: str = "see the cable",
     cause: str = "",
-) -> Event:
+) -> StateEvent:
     """Return an event."""
     key = Key(check, device, place)
-    return Event(f"id of {key.id}", key, kind, before, now, BEGAN_S, BEGAN_S, text, remedy, cause, cause and "broken")
+    return StateEvent(
+        f"id of {key.id}", key, kind, before, now, BEGAN_S, BEGAN_S, text, remedy, cause, cause and "broken"
+    )
 
 
-def message(events: Sequence[Event], fabric: str = "small", lab: str = "") -> Message:
+def message(events: Sequence[StateEvent], fabric: str = "small", lab: str = "") -> Message:
     """Return a message."""
     return Message("m1", fabric, lab, 1, BEGAN_S, {"fail": len(events)}, tuple(events))

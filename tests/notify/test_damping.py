@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Verdict
-from netkit.notify.damping import Kind, Limits, Told, step
+from netkit.notify.damping import FlapLimits, Kind, NotifiedState, step
 
 VERDICTS = st.sampled_from([Verdict.PASS, Verdict.WARN, Verdict.FAIL])
 LIMITS = st.builds(
-    Limits,
+    FlapLimits,
     changes=st.integers(1, 4),
     window_s=st.sampled_from([600.0, 3600.0]),
     calm_s=st.sampled_from([300.0, 900.0]),
@@ -21,9 +21,9 @@ ROUNDS = st.lists(st.tuples(VERDICTS, st.integers(1, 900)), max_size=60)
 News = list[tuple[Kind, Verdict, float]]
 
 
-def told(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> tuple[News, Told, float]:
+def told(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> tuple[News, NotifiedState, float]:
     """Return what is told of rounds, what is known after them, and when they ended."""
-    known, news, at_s = Told(), News(), 0.0
+    known, news, at_s = NotifiedState(), News(), 0.0
     for verdict, after_s in rounds:
         at_s += after_s
         known, kind = step(known, verdict, at_s, limits)
@@ -32,7 +32,7 @@ def told(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> tuple[News, T
 
 
 @given(ROUNDS, LIMITS)
-def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
+def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
     last = rounds[-1][0] if rounds else Verdict.PASS
     lasting = [*rounds, *[(last, 300)] * 12]
     news, known, _ = told(lasting, limits)
@@ -43,7 +43,7 @@ def test_a_state_that_lasts_is_told_and_told_once(rounds: Sequence[tuple[Verdict
 
 
 @given(ROUNDS, LIMITS)
-def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: Limits) -> None:
+def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, int]], limits: FlapLimits) -> None:
     news = [("changed", Verdict.PASS, 0.0), *told(rounds, limits)[0]]
     for (before, verdict, _), (kind, now, _) in pairwise(news):
         assert (before == "flapping") is (kind == "settled" or (kind == "flapping" and before == "flapping"))
@@ -54,21 +54,21 @@ def test_the_same_is_never_told_twice_running(rounds: Sequence[tuple[Verdict, in
 def test_without_flapping_each_change_is_told_when_it_comes(rounds: Sequence[tuple[Verdict, int]]) -> None:
     found = [Verdict.PASS, *(verdict for verdict, _ in rounds)]
     changes = [now for before, now in pairwise(found) if before is not now]
-    news = told(rounds, Limits(changes=1000))[0]
+    news = told(rounds, FlapLimits(changes=1000))[0]
     assert [verdict for _, verdict, _ in news] == changes
     assert {kind for kind, _, _ in news} <= {"changed"}
 
 
 @given(ROUNDS, st.integers(1, 4))
 def test_no_window_holds_more_than_is_allowed(rounds: Sequence[tuple[Verdict, int]], most: int) -> None:
-    limits = Limits(changes=most, window_s=900, calm_s=900)
+    limits = FlapLimits(changes=most, window_s=900, calm_s=900)
     changed = [at_s for kind, _, at_s in told(rounds, limits)[0] if kind == "changed"]
     for at_s in changed:
         assert sum(at_s - limits.window_s < one <= at_s for one in changed) <= limits.changes
 
 
 def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
-    limits = Limits(changes=2, window_s=3600, calm_s=900)
+    limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     bad, well = Verdict.FAIL, Verdict.PASS
     news, _, _ = told([(bad, 300), (well, 300), (bad, 300), (well, 300), (bad, 300), (bad, 600), (bad, 300)], limits)
     assert news == [
@@ -80,7 +80,7 @@ def test_a_change_too_many_is_flapping_until_it_is_calm() -> None:
 
 
 def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
-    limits = Limits(changes=2, window_s=3600, calm_s=900)
+    limits = FlapLimits(changes=2, window_s=3600, calm_s=900)
     dim, bad, well = Verdict.WARN, Verdict.FAIL, Verdict.PASS
     found = [(dim, 300), (well, 300), (dim, 300), (bad, 300), (dim, 300), (bad, 300), (bad, 900)]
     news, known, _ = told(found, limits)
@@ -91,12 +91,12 @@ def test_what_gets_worse_while_it_flaps_is_told_at_once() -> None:
         ("flapping", bad, 1200.0),
         ("settled", bad, 2700.0),
     ]
-    assert known == Told(bad, bad, bad)
+    assert known == NotifiedState(bad, bad, bad)
 
 
 def test_a_change_from_the_future_does_not_keep_a_state_flapping() -> None:
-    limits, ahead_s = Limits(changes=1, window_s=600, calm_s=300), 1e6
-    known = Told()
+    limits, ahead_s = FlapLimits(changes=1, window_s=600, calm_s=300), 1e6
+    known = NotifiedState()
     for at_s, verdict in ((0, Verdict.FAIL), (ahead_s, Verdict.PASS), (ahead_s, Verdict.FAIL)):
         known, kind = step(known, verdict, at_s, limits)
     assert (known.is_flapping, kind) == (True, "flapping")

@@ -9,9 +9,9 @@ from netkit.judge.run import FABRIC
 from netkit.judge.silence import REACHED
 from netkit.notify import alert
 from netkit.notify.address import posts
-from netkit.notify.damping import Limits
-from netkit.notify.event import Event
-from netkit.notify.news import News, Round, decide
+from netkit.notify.damping import FlapLimits
+from netkit.notify.event import StateEvent
+from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.settings import Alertmanager, Webhook
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Post
@@ -21,25 +21,25 @@ SOURCE = Source("small")
 BEGAN_S = 1_763_769_600.0
 DOWN, IDLE = Key("links.up", "leaf01", "swp1"), Key("bgp.sessions", "leaf01", "swp1")
 DEVICES = frozenset({"leaf01", "leaf02"})
-CALM = Limits(changes=1000)
+CALM = FlapLimits(changes=1000)
 
 
 class Course:
     """Rounds one after the other, and what is remembered between them."""
 
-    def __init__(self, devices: frozenset[str] = DEVICES, limits: Limits = CALM) -> None:
+    def __init__(self, devices: frozenset[str] = DEVICES, limits: FlapLimits = CALM) -> None:
         self.limits = limits
         self.memory: dict[Key, str] = {}
         self.at_s, self.devices = BEGAN_S, devices
         self.checks: frozenset[str] | None = None
         self.last: News | None = None
 
-    def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[Event]:
+    def round(self, states: Mapping[Key, tuple[Verdict, str]], *findings: Finding) -> list[StateEvent]:
         """Return what a run gives reason to tell."""
         self.at_s += 600
         told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
         found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
-        now = Round(SOURCE, self.at_s, found, Extent(self.devices, self.checks), self.limits)
+        now = NotifyRound(SOURCE, self.at_s, found, Extent(self.devices, self.checks), self.limits)
         telling = decide(self.memory, told, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
         self.memory = {key: text for key, text in kept.items() if text}
@@ -51,7 +51,7 @@ class Course:
         return ()
 
 
-def brief(events: Sequence[Event]) -> list[tuple[Key, str, str]]:
+def brief(events: Sequence[StateEvent]) -> list[tuple[Key, str, str]]:
     return [(one.key, one.before.word, one.now.word) for one in events]
 
 
@@ -155,7 +155,7 @@ def test_an_alert_of_another_severity_takes_the_place_of_the_one_before() -> Non
 
 
 def test_what_gets_worse_while_it_flaps_is_an_alert_of_its_severity() -> None:
-    course = Course(limits=Limits(changes=2))
+    course = Course(limits=FlapLimits(changes=2))
     for verdict in (Verdict.WARN, Verdict.PASS, Verdict.WARN):
         events = course.round({DOWN: (verdict, "dim")})
     assert [(one.kind, one.level) for one in events] == [("flapping", Verdict.WARN)]

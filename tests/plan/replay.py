@@ -15,8 +15,8 @@ from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.models import MODELS
 from netkit.platforms.routing import HostRoutes, Router
-from netkit.routing import Cabling, Network, State
-from netkit.routing.network import Group
+from netkit.routing import Cabling, Network, NetworkState
+from netkit.routing.network import AddressGroup
 from tests.platforms.samples import files_of
 
 Address = tuple[str, str, str]
@@ -60,7 +60,7 @@ class Transition:
     def reached(self, configs: Mapping[str, Config], down: Iterable[End] = ()) -> set[Pair]:
         """Return the pairs of addresses that reach each other, both ways, with these configurations."""
         network = self.network(configs)
-        return pairs_of(network, network.outlook(State(down=frozenset(down))).rows)
+        return pairs_of(network, network.outlook(NetworkState(down=frozenset(down))).rows)
 
     def network(self, configs: Mapping[str, Config]) -> Network:
         """Return the network of these configurations."""
@@ -129,7 +129,7 @@ class Transition:
         ending = {port for _, port in self.ports(step, [name])}
         ending |= {side.interface for side in was.neighbors if side.interface not in kept}
         network = self.network(configs)
-        if not ending & network.used(State(), name):
+        if not ending & network.used(NetworkState(), name):
             return set()
         reached = self.reached(configs)
         own = {(nic.host, nic.interface) for group in network.groups if group.leaf == name for nic in group.nics}
@@ -188,7 +188,7 @@ def pairs_of(network: Network, rows: Sequence[int]) -> set[Pair]:
     )
 
 
-def expanded(groups: Sequence[Group], pairs: Iterable[tuple[int, int]]) -> set[Pair]:
+def expanded(groups: Sequence[AddressGroup], pairs: Iterable[tuple[int, int]]) -> set[Pair]:
     """Return the pairs of addresses in pairs of groups."""
     return {
         frozenset({(a.host, a.interface, a.address), (b.host, b.interface, b.address)})

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit import plan as planning
 from netkit.errors import NetkitError
-from netkit.plan.shape import Loss, Step
+from netkit.plan.shape import ReachabilityLoss, Step
 from tests import intents
 from tests.plan.replay import Pair, Transition, words
 from tests.plan.scenes import VERSIONS
@@ -61,7 +61,7 @@ def assert_loses_only_what_it_names(found: Transition, steps: Sequence[Step] | N
         assert not lost - changing[step.number], f"step {step.number} {when}"
 
 
-def words_of(loss: Loss) -> tuple[int, set[str], set[str]]:
+def words_of(loss: ReachabilityLoss) -> tuple[int, set[str], set[str]]:
     return loss.pairs, set(loss.hosts), set(loss.rails)
 
 

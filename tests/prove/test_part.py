@@ -11,7 +11,7 @@ from netkit.design import Fabric
 from netkit.design.expectation import expectations
 from netkit.design.select import Device
 from netkit.errors import LabError
-from netkit.prove.proof import Part, choose, cut
+from netkit.prove.proof import LabPart, choose, cut
 from netkit.render import Engine, render
 from tests import intents
 from tests.command import ROOT
@@ -26,14 +26,14 @@ def superpod() -> Fabric:
     return open_project(Path(ROOT, "inventory/superpod")).fabric
 
 
-def roles(part: Part) -> dict[str, int]:
+def roles(part: LabPart) -> dict[str, int]:
     found = {role: len(part.fabric.tier(role)) for role in ("leaf", "spine")}
     return {**found, "host": len(part.fabric.hosts)}
 
 
 def test_a_fabric_that_fits_is_booted_whole() -> None:
     fabric = intents.fabric(intents.BASE)
-    assert choose(fabric, [["leaf01"]]) == Part(fabric)
+    assert choose(fabric, [["leaf01"]]) == LabPart(fabric)
 
 
 def test_of_a_superpod_a_leaf_comes_with_all_its_spines_and_a_witness(superpod: Fabric) -> None:

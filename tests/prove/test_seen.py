@@ -2,16 +2,16 @@
 
 from netkit.lab.proof.calling import Gap, Heard, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
-from netkit.plan.shape import Loss, Step
+from netkit.plan.shape import ReachabilityLoss, Step
 from netkit.platforms.change import Risk, Strategy
 from netkit.prove.proof import (
     ACROSS,
     BEFORE,
     SAME_LEAF,
-    Flow,
+    ProofFlow,
     ScopeSeen,
-    Turn,
     WaveSeen,
+    WaveStart,
     by_scope,
     by_wave,
     mute,
@@ -19,8 +19,10 @@ from netkit.prove.proof import (
     since_the_first,
 )
 
-TURNS = (Turn(1, ("spine01",), 100.0), Turn(2, ("leaf01", "leaf02"), 200.0))
-FLOWS = tuple(Flow(scope, TrafficPair(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS)))
+TURNS = (WaveStart(1, ("spine01",), 100.0), WaveStart(2, ("leaf01", "leaf02"), 200.0))
+FLOWS = tuple(
+    ProofFlow(scope, TrafficPair(name, "h", "i", "s", "d")) for name, scope in (("a", SAME_LEAF), ("b", ACROSS))
+)
 
 
 def test_a_gap_belongs_to_the_wave_in_which_it_began() -> None:
@@ -53,23 +55,23 @@ def test_a_call_that_could_not_be_made_is_no_success() -> None:
     assert list(mute([Heard("a", 0, (), "ping: no route"), Heard("b", 1, ())])) == ["a: ping: no route"]
 
 
-def plan(risk: Risk, lost: Loss | None = None, *gpus: str) -> Plan:
+def plan(risk: Risk, lost: ReachabilityLoss | None = None, *gpus: str) -> Plan:
     blast = Blast(gpus=gpus, is_disruptive=bool(gpus))
     device = DevicePlan("leaf01", "leaf", "frr", "", (), risk, Strategy("files"), blast, "", "")
-    return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or Loss()),))
+    return Plan("fabric", (device,), (), (), "", steps=(Step(1, ("leaf01",), after=lost or ReachabilityLoss()),))
 
 
 def test_only_loss_that_the_model_does_not_predict_speaks_against_a_change() -> None:
     name = "gpu01:rail0 → gpu02:rail0"
     flows, heard = (
-        (Flow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),
+        (ProofFlow(ACROSS, TrafficPair(name, "gpu01", "rail0", "s", "d")),),
         (Heard(name, 40, (Gap(1.0, 2.5, 14),)),),
     )
     said = [f"{name}: 14 of 40 packets lost; netkit predicted that none is: a defect of netkit"]
     assert list(of_loss(plan(Risk.LOW), flows, heard)) == said
     assert list(of_loss(plan(Risk.SESSION), flows, heard)) == said
     assert list(of_loss(plan(Risk.BUFFER), flows, heard)) == []
-    assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu03"))), flows, heard)) == said
-    assert list(of_loss(plan(Risk.LOW, Loss(4, ("gpu01", "gpu02"))), flows, heard)) == []
+    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu03"))), flows, heard)) == said
+    assert list(of_loss(plan(Risk.LOW, ReachabilityLoss(4, ("gpu01", "gpu02"))), flows, heard)) == []
     assert list(of_loss(plan(Risk.LOW, None, "gpu01:rail1"), flows, heard)) == said
     assert list(of_loss(plan(Risk.LOW, None, "gpu02:rail0"), flows, heard)) == []

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from netkit.deploy import DeviceOutcome, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult
 from netkit.prove import telling
 from netkit.prove.proof import ACROSS, BEFORE, SAME_LEAF, Booted, Examined, Proof, ScopeSeen, WaveSeen
 from tests.conftest import Golden
 
 PROVEN = Proof(
     booted=Booted({"leaf": 2, "spine": 2, "host": 4}, {}),
-    devices=(DeviceOutcome("spine01", Result.DONE, State.INTENDED),),
+    devices=(DeviceOutcome("spine01", DeviceResult.DONE, ConfigState.INTENDED),),
     waves=(WaveSeen(1, ("spine01",), 0, 0.0), WaveSeen(2, ("leaf01", "leaf02"), 31, 3.25)),
     scopes=(
         ScopeSeen(SAME_LEAF, 4, 2_400, 0, 0.0, ""),

@@ -16,7 +16,7 @@ from netkit.facts.optic import Module
 from netkit.facts.qos import Buffer
 from netkit.hardware import Catalog
 from netkit.intent import Intent
-from netkit.judge import Scene, catalog
+from netkit.judge import CheckContext, catalog
 from netkit.report.page import NO_TRENDS, Reported, Trends
 from tests import intents
 
@@ -53,7 +53,7 @@ def reported(fabric: Fabric = SMALL, trends: Trends = NO_TRENDS, **sick: Sick) -
 
 def judged(fabric: Fabric, snapshot: Snapshot, trends: Trends = NO_TRENDS, names: Sequence[str] = ()) -> Reported:
     """Return a snapshot of all switches as judged by some checks, or all."""
-    scene = Scene(fabric, snapshot, names=frozenset(switch.name for switch in fabric.switches))
+    scene = CheckContext(fabric, snapshot, names=frozenset(switch.name for switch in fabric.switches))
     return Reported(judged_of(scene, catalog.select(catalog.load(), names)), fabric, scene, trends=trends)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from netkit.judge import Finding, fail
-from netkit.judge.run import Judgement, Result
+from netkit.judge.run import CheckResult, Judgement
 from netkit.report.judgement_json import judgement_json
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
@@ -19,7 +19,7 @@ WHY = "cannot be reached at 192.0.2.10 port 22: Unable to connect to port 22; ch
 def judged(failures: int, missed: int, words: int = 1) -> Judged:
     """Return a judgement of so many failures and unreached devices."""
     found = [_failure(number, words) for number in range(failures)]
-    results = tuple(Result(one.check, one.device, one.verdict, 1, (one,)) for one in found)
+    results = tuple(CheckResult(one.check, one.device, one.verdict, 1, (one,)) for one in found)
     unreached = tuple((f"spine{number:03}", WHY) for number in range(missed))
     return Judged("large", 2000, 10.0, 1e9, Judgement(results, unreached), {"load.errors": "link"}, 4)
 

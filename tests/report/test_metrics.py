@@ -16,7 +16,7 @@ from netkit.facts.counter import place
 from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
-from netkit.judge import Scene, catalog
+from netkit.judge import CheckContext, catalog
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.exposition import OWN
 from tests.command import ROOT
@@ -28,7 +28,7 @@ NAME = re.compile(r"\b(?:netkit|rdma)_[a-z_]+\b")
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 
 
-def seen() -> Scene:
+def seen() -> CheckContext:
     """Return a leaf with a port and a host with a NIC; nothing else was reached."""
     built = fabric()
     leaf, host = built.tier("leaf")[0], built.hosts[0]

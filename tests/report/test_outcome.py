@@ -1,11 +1,15 @@
 """How a deploy came out, as people read it."""
 
-from netkit.deploy import DeviceOutcome, Outcome, Result, State
+from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.report.outcome_text import outcome_text
 
-DONE = DeviceOutcome("leaf01", Result.DONE, State.INTENDED, wave=1)
-WAITING = tuple(DeviceOutcome(f"spine0{n}", Result.NOT_STARTED, State.AS_BEFORE, exit_code=1) for n in (1, 2))
-LOST = DeviceOutcome("leaf02", Result.UNREACHABLE, State.UNKNOWN, ("leaf02: the line\nis lost", "twice"), 2, 4)
+DONE = DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED, wave=1)
+WAITING = tuple(
+    DeviceOutcome(f"spine0{n}", DeviceResult.NOT_STARTED, ConfigState.AS_BEFORE, exit_code=1) for n in (1, 2)
+)
+LOST = DeviceOutcome(
+    "leaf02", DeviceResult.UNREACHABLE, ConfigState.UNKNOWN, ("leaf02: the line\nis lost", "twice"), 2, 4
+)
 
 
 def test_all_done_is_one_line() -> None:
@@ -23,8 +27,8 @@ def test_what_went_wrong_has_a_line_with_what_the_device_runs() -> None:
 
 def test_what_is_to_be_said_of_devices_that_are_done_is_said_once() -> None:
     notes = ("its CNPs were not compared: too few before the change",)
-    done = [DeviceOutcome(name, Result.DONE, State.INTENDED, notes, 1) for name in ("leaf01", "leaf02")]
-    warned = DeviceOutcome("leaf03", Result.DONE, State.INTENDED, ("leaf03: the line was lost",), 1)
+    done = [DeviceOutcome(name, DeviceResult.DONE, ConfigState.INTENDED, notes, 1) for name in ("leaf01", "leaf02")]
+    warned = DeviceOutcome("leaf03", DeviceResult.DONE, ConfigState.INTENDED, ("leaf03: the line was lost",), 1)
     assert outcome_text(Outcome("r", "small", (*done, warned, DONE))) == (
         "small: 4 devices: 4 done\n"
         "  leaf01, leaf02: its CNPs were not compared: too few before the change\n"
@@ -33,5 +37,5 @@ def test_what_is_to_be_said_of_devices_that_are_done_is_said_once() -> None:
 
 
 def test_a_dry_run_says_so() -> None:
-    ready = DeviceOutcome("leaf01", Result.READY, State.AS_BEFORE)
+    ready = DeviceOutcome("leaf01", DeviceResult.READY, ConfigState.AS_BEFORE)
     assert outcome_text(Outcome("", "small", (ready,), is_dry_run=True)) == "dry run of small: 1 device: 1 ready\n"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.platforms.change import Change, Risk
-from netkit.report.section import Line, sections
+from netkit.report.section import ReportLine, sections
 
 WORDS = st.sampled_from(["interface", "swp1", "swp2", "link", "*", ""])
 PATHS = st.lists(WORDS, max_size=4).map(tuple)
@@ -13,7 +13,8 @@ TEXTS = st.sampled_from(["mtu: 9216", "up"])
 
 def told(pairs: list[tuple[tuple[str, ...], str]]) -> list[tuple[str, ...]]:
     changes = [
-        (Change((*path, "leaf"), None, text, Risk.NONE, ""), (Line("+", text, Risk.NONE),)) for path, text in pairs
+        (Change((*path, "leaf"), None, text, Risk.NONE, ""), (ReportLine("+", text, Risk.NONE),))
+        for path, text in pairs
     ]
     found = []
     for section in sections(changes):
@@ -32,7 +33,7 @@ def test_ports_that_change_alike_share_a_heading() -> None:
     changes = [
         (
             Change(("interface", f"swp{port}", "link", "mtu"), "1500", "9216", Risk.PORT, ""),
-            (Line("~", "mtu", Risk.PORT),),
+            (ReportLine("~", "mtu", Risk.PORT),),
         )
         for port in range(1, 9)
     ]

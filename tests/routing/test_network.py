@@ -22,7 +22,7 @@ from netkit.platforms.routing import (
     PrefixListEntry,
     Router,
 )
-from netkit.routing import Cabling, Network, State
+from netkit.routing import Cabling, Network, NetworkState
 from netkit.routing.designed import host_of, router_of
 from tests import intents as small
 from tests.path_vector import adjacencies, unreached
@@ -74,7 +74,7 @@ class Scene:
     """Three leaves, two spines and three hosts; some of them different."""
 
     changed: Mapping[str, Router | HostRoutes] = field(default_factory=dict)
-    state: State = field(default_factory=State)
+    state: NetworkState = field(default_factory=NetworkState)
 
     def devices(self) -> dict[str, Router | HostRoutes]:
         """Return what everybody runs."""
@@ -143,10 +143,10 @@ SUMMARY_1 = Aggregate(IPv4Network("10.1.0.0/24"), is_summary_only=True)
 CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
     "whole": (Scene(), EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2}),
     "a spine's session down": (
-        Scene(state=State(down=frozenset({("leaf1", "p11")}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+        Scene(state=NetworkState(down=frozenset({("leaf1", "p11")}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
     "all sessions of a leaf down, as its spines have it": (
-        Scene(state=State(down=frozenset({("spine1", "p11"), ("spine2", "p12")}))),
+        Scene(state=NetworkState(down=frozenset({("spine1", "p11"), ("spine2", "p12")}))),
         WITHOUT_1, {"leaf1": 0, "leaf2": 2, "leaf3": 2},
     ),
     "wrong AS number at one end": (
@@ -215,10 +215,10 @@ CASES: dict[str, tuple[Scene, set[str], dict[str, int]]] = {
         Scene({"spine1": spine(1, is_drained=True)}), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
     "drained for the moment": (
-        Scene(state=State(drained=frozenset({"spine1"}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
+        Scene(state=NetworkState(drained=frozenset({"spine1"}))), EVERYONE, {"leaf1": 1, "leaf2": 1, "leaf3": 1},
     ),
     "two drained spines still carry": (
-        Scene(state=State(drained=frozenset({"spine1", "spine2"}))),
+        Scene(state=NetworkState(drained=frozenset({"spine1", "spine2"}))),
         EVERYONE, {"leaf1": 2, "leaf2": 2, "leaf3": 2},
     ),
     "a single path is configured": (
@@ -320,7 +320,7 @@ def designed(fabric: Fabric) -> tuple[dict[str, Sequence[Router]], dict[str, Seq
     )
 
 
-def reachable_leaves(network: Network, state: State) -> set[tuple[str, str]]:
+def reachable_leaves(network: Network, state: NetworkState) -> set[tuple[str, str]]:
     """Return the pairs of leaves whose hosts' packets arrive."""
     outlook = network.outlook(state)
     return {
@@ -347,7 +347,7 @@ def test_leaves_reach_each_other_as_in_a_miniature_bgp_with_every_link_down(valu
             if link.kind != "host" and {link.device, link.peer} == down
         }
         dead = {pair for pair in unreached(fabric, down) if set(pair) <= used}
-        found = reachable_leaves(network, State(down=frozenset(ends)))
+        found = reachable_leaves(network, NetworkState(down=frozenset(ends)))
         assert found == pairs - dead, (sorted(down), sorted(found ^ (pairs - dead)))
 
 
@@ -422,5 +422,5 @@ def test_states_one_after_another_are_as_each_alone(
     routers, hosts = variants()
     network = Network(cabling(), routers, hosts)
     for phases, down, drained in choices:
-        state = State(phases, down, drained)
+        state = NetworkState(phases, down, drained)
         assert network.outlook(state) == Network(cabling(), routers, hosts).outlook(state)

@@ -11,7 +11,7 @@ from netkit.errors import OutputError, UsageError
 from netkit.judge import Verdict
 from netkit.serve.agenda import Agenda, jump_s, nightly
 from netkit.serve.credential import token_of
-from netkit.serve.diary import KILLED, MOST_MISSED, MOST_ROUNDS, Diary, DiaryFile, Missed, Round
+from netkit.serve.diary import KILLED, MOST_MISSED, MOST_ROUNDS, Diary, DiaryFile, MissedRounds, ScheduledRound
 from netkit.serve.gate import MOST_ADDRESSES, MOST_WRONG, SESSION_S, WRONG_S, Guesses, Token, is_own_name
 from netkit.serve.query import Query, QueryError, after, sliced
 from tests.test_damage import swapped
@@ -51,8 +51,10 @@ def test_backups_are_due_at_night() -> None:
 def test_a_diary_keeps_totals_and_the_latest_and_comes_back_from_its_file(tmp_path: Path) -> None:
     diary = Diary()
     for number in range(MOST_ROUNDS + 5):
-        diary = diary.begun(Round("check", NOON_S + number)).ended(Round("check", NOON_S + number, NOON_S, 3))
-        diary = diary.without(Missed(NOON_S, NOON_S, 2, "busy"), NOON_S)
+        diary = diary.begun(ScheduledRound("check", NOON_S + number)).ended(
+            ScheduledRound("check", NOON_S + number, NOON_S, 3)
+        )
+        diary = diary.without(MissedRounds(NOON_S, NOON_S, 2, "busy"), NOON_S)
     assert (len(diary.rounds), diary.rounds_total, diary.failed_total) == (MOST_ROUNDS, 55, 55)
     assert (len(diary.missed), diary.missed_total) == (min(55, MOST_MISSED), 110)
     DiaryFile(tmp_path / "diary.json").write(diary)
@@ -74,22 +76,26 @@ def test_a_damaged_diary_is_begun_anew_with_a_word(tmp_path: Path, text: str) ->
 def test_a_diary_with_a_value_of_another_type_is_begun_anew_or_goes_on(tmp_path: Path, seed: int) -> None:
     file = tmp_path / "diary.json"
     book = DiaryFile(file)
-    book.write(Diary().begun(Round("check", NOON_S)).without(Missed(NOON_S, NOON_S, 2, "busy"), NOON_S))
+    book.write(Diary().begun(ScheduledRound("check", NOON_S)).without(MissedRounds(NOON_S, NOON_S, 2, "busy"), NOON_S))
     chance = random.Random(seed)  # noqa: S311
     file.write_text(json.dumps(swapped(json.loads(file.read_bytes()), chance)), encoding="utf-8")
     book = DiaryFile(file)
     said = book.read()
     assert (book.diary == Diary()) == bool(said)
-    later = book.diary.taken_up(NOON_S + 9).begun(Round("check", NOON_S + 600))
-    book.write(later.ended(Round("check", NOON_S + 600, NOON_S + 601, 0)).without(Missed(NOON_S, NOON_S, 1, ""), 1.0))
+    later = book.diary.taken_up(NOON_S + 9).begun(ScheduledRound("check", NOON_S + 600))
+    book.write(
+        later.ended(ScheduledRound("check", NOON_S + 600, NOON_S + 601, 0)).without(
+            MissedRounds(NOON_S, NOON_S, 1, ""), 1.0
+        )
+    )
     QUARTER.is_due(book.diary.settled_s, NOON_S)
     nightly().is_due(book.diary.saved_s, NOON_S)
     assert DiaryFile(file).read() == ""
 
 
 def test_a_round_that_was_killed_is_told_and_is_no_failure() -> None:
-    diary = Diary().begun(Round("check", NOON_S)).taken_up(NOON_S + 9)
-    assert diary.rounds == (Round("check", NOON_S, NOON_S + 9, text=KILLED),)
+    diary = Diary().begun(ScheduledRound("check", NOON_S)).taken_up(NOON_S + 9)
+    assert diary.rounds == (ScheduledRound("check", NOON_S, NOON_S + 9, text=KILLED),)
     assert diary.failed_total == 0
     assert diary.taken_up(NOON_S + 20) is diary
 

@@ -21,14 +21,14 @@ from netkit.errors import OutputError
 from netkit.judge import fail
 from netkit.serve import api, child, listening
 from netkit.serve.agenda import Agenda
-from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, Round
+from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, ScheduledRound
 from netkit.serve.gate import Token
 from netkit.serve.guard import MOST_FIELDS, Door
 from netkit.serve.record import MOST_REPORTS, READ_S, Records
 from netkit.serve.schedule import Schedule
 from netkit.serve.silencing import Silencer
 from netkit.serve.site import Site
-from netkit.store import Run
+from netkit.store import CheckRun
 from netkit.store.store import open_store
 from tests.serve.server import PATIENCE_S, free_port
 from tests.serve.test_serve_live import certificate
@@ -49,7 +49,7 @@ def children(records: Records) -> Children:
     return Children(ServeRequest(records.folder), records, records.folder.parent, {})
 
 
-def kept(records: Records, taken_s: float) -> Run:
+def kept(records: Records, taken_s: float) -> CheckRun:
     """Store a run."""
     with open_store(records.where) as store:
         return runs.save(store, taken_s, runs.result("leaf01", fail("swp1", "down"), fail("swp2", "down")))
@@ -128,7 +128,7 @@ def test_a_report_that_cannot_be_kept_ends_a_round_not_the_server(records: Recor
     run, own = kept(records, runs.BEGAN_S), children(records)
     own.draft.write_text(f'{{"run": "{run.name}"}}', encoding="utf-8")
     records.file(run).mkdir()
-    ended = asyncio.run(own.finish(Round("check", 1.0, 2.0, 0), (), asyncio.Event()))
+    ended = asyncio.run(own.finish(ScheduledRound("check", 1.0, 2.0, 0), (), asyncio.Event()))
     assert ended.text.startswith("no report: ")
 
 
@@ -141,7 +141,7 @@ class Broken:
     def backup(self) -> child.Command:
         raise NotImplementedError
 
-    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+    async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         del held
         stop.set()
         return one
@@ -158,7 +158,7 @@ class Ahead(Broken):
         self.ahead_s = 7200.0
         return child.Command(["true"], {}, 60.0)
 
-    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+    async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         del held, stop
         return one
 
@@ -185,10 +185,10 @@ def test_a_clock_set_forward_in_a_round_makes_none_missed(tmp_path: Path, monkey
 
 
 def test_the_last_success_and_backup_are_never_forgotten() -> None:
-    backup, well = Round("backup", NOON_S, NOON_S + 1, 0), Round("check", NOON_S + 2, NOON_S + 3, 0)
+    backup, well = ScheduledRound("backup", NOON_S, NOON_S + 1, 0), ScheduledRound("check", NOON_S + 2, NOON_S + 3, 0)
     diary = Diary().begun(backup).ended(backup).begun(well).ended(well)
     for number in range(2 * MOST_ROUNDS):
-        bad = Round("check", NOON_S + 10 + number, NOON_S + 10 + number, 3)
+        bad = ScheduledRound("check", NOON_S + 10 + number, NOON_S + 10 + number, 3)
         diary = diary.begun(replace(bad, ended_s=None, exit_code=None)).ended(bad)
     assert diary.rounds[:2] == (backup, well)
     assert len(diary.rounds) == MOST_ROUNDS + 2
@@ -256,7 +256,7 @@ def test_a_handshake_that_does_not_come_is_cut_and_others_are_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, key = certificate(tmp_path)
-    place = listening.Place("127.0.0.1", free_port(), made, key)
+    place = listening.ListenAddress("127.0.0.1", free_port(), made, key)
     trusted = ssl.create_default_context(cafile=str(made))
     answer = asyncio.run(_of_served(place, lambda: _asked(place.port, trusted)))
     assert answer.startswith(b"HTTP/1.1 204 No Content")
@@ -264,7 +264,7 @@ def test_a_handshake_that_does_not_come_is_cut_and_others_are_answered(
     assert asyncio.run(_of_served(place, lambda: _read(_connected(place.port)))) == b""
 
 
-async def _of_served(place: listening.Place, client: Callable[[], bytes]) -> bytes:
+async def _of_served(place: listening.ListenAddress, client: Callable[[], bytes]) -> bytes:
     """Return what a client reads of a server that says nothing."""
     web = listening.server(_empty, place)
     with place.opened() as opened:

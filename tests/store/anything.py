@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict
 from netkit.judge.finding import Silenced
-from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.store import Counts
 from tests.store.runs import run
 
@@ -35,7 +35,7 @@ FINDING = st.builds(
     silenced=st.none() | SILENCED,
 )
 RESULT = st.builds(
-    Result,
+    CheckResult,
     check=st.sampled_from(["links.up", "optics.light"]),
     device=st.sampled_from([FABRIC, "leaf01", "leaf02"]),
     verdict=VERDICT,

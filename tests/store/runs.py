@@ -8,8 +8,8 @@ from netkit.facts.optic import Lane, Module
 from netkit.judge import Finding, Verdict
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst
-from netkit.judge.run import FABRIC, Judgement, Result
-from netkit.store import Counts, Run, Source
+from netkit.judge.run import FABRIC, CheckResult, Judgement
+from netkit.store import CheckRun, Counts, Source
 from netkit.store.reading import Measured
 from netkit.store.record import run_name
 from netkit.store.store import Store
@@ -19,23 +19,25 @@ BEGAN_S = 1_763_769_600.0
 SOURCE = Source("small")
 
 
-def run(taken_s: float = BEGAN_S, *, source: Source = SOURCE, verdict: Verdict = Verdict.PASS) -> Run:
+def run(taken_s: float = BEGAN_S, *, source: Source = SOURCE, verdict: Verdict = Verdict.PASS) -> CheckRun:
     """Return a run."""
     layers: dict[str, Layer] = {"links.up": "link"}
-    return Run(run_name(taken_s), source, taken_s, 10.0, 2, layers, verdict, 0, Counts(examined=3), "abc", "0.1.0")
+    return CheckRun(run_name(taken_s), source, taken_s, 10.0, 2, layers, verdict, 0, Counts(examined=3), "abc", "0.1.0")
 
 
-def judgement(*results: Result, unreached: Sequence[tuple[str, str]] = ()) -> Judgement:
+def judgement(*results: CheckResult, unreached: Sequence[tuple[str, str]] = ()) -> Judgement:
     """Return a judgement."""
     return Judgement(results, tuple(unreached))
 
 
-def result(device: str, *findings: Finding, check: str = "links.up", examined: int = 3) -> Result:
+def result(device: str, *findings: Finding, check: str = "links.up", examined: int = 3) -> CheckResult:
     """Return what a check says about a device."""
     whole = tuple(
         one._replace(check=check, device=one.device or ("" if device == FABRIC else device)) for one in findings
     )
-    return Result(check, device, worst(one.verdict for one in findings) if findings else Verdict.PASS, examined, whole)
+    return CheckResult(
+        check, device, worst(one.verdict for one in findings) if findings else Verdict.PASS, examined, whole
+    )
 
 
 def snapshot(taken_s: float = BEGAN_S, **devices: Observation) -> Snapshot:
@@ -61,7 +63,7 @@ def measured(at_s: float, rx_dbm: float, serial: str = "S1") -> Measured:
     return Measured(at_s, {"swp1/1": {"rx_dbm": rx_dbm}}, {"swp1": serial})
 
 
-def save(store: Store, taken_s: float, *results: Result, **devices: Observation) -> Run:
+def save(store: Store, taken_s: float, *results: CheckResult, **devices: Observation) -> CheckRun:
     """Save a run, and return it."""
     saved = run(taken_s)
     store.save(saved, judgement(*results), snapshot(taken_s, **devices))

@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 
 from netkit.errors import StoreError
 from netkit.judge import fail
-from netkit.store import Run, Source, schema
+from netkit.store import CheckRun, Source, schema
 from netkit.store.database import connectable, reading, url_of, writing
 from netkit.store.store import Store, open_store
 from tests.command import ROOT, environment
@@ -104,7 +104,7 @@ def small_disk() -> Iterator[Path]:
 
 
 def test_on_a_full_disk_nothing_that_was_stored_is_lost(small_disk: Path) -> None:
-    stored: list[Run] = []
+    stored: list[CheckRun] = []
     with open_store(str(small_disk / "store.db")) as store:
         with pytest.raises(StoreError) as refused:
             fill(store, stored)
@@ -116,7 +116,7 @@ def test_on_a_full_disk_nothing_that_was_stored_is_lost(small_disk: Path) -> Non
         assert len(again.judgement(stored[0]).findings) == 1
 
 
-def fill(store: Store, stored: list[Run]) -> None:
+def fill(store: Store, stored: list[CheckRun]) -> None:
     """Store runs until there is no room, and tell which were stored."""
     chance = random.Random(7)  # noqa: S311 (text that does not compress)
     for number in range(100):

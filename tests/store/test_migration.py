@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, text
 
 from netkit.errors import StoreError
 from netkit.judge import fail
-from netkit.store import Run, row, schema
+from netkit.store import CheckRun, row, schema
 from netkit.store.database import connectable, reading, url_of, writing
 from netkit.store.store import open_store
 from netkit.store.upgrade import MIGRATIONS, revision_of, upgrade
@@ -28,7 +28,7 @@ def engine(where: str) -> Iterator[Engine]:
     found.dispose()
 
 
-def filled(connection: Connection, saved: Run) -> None:
+def filled(connection: Connection, saved: CheckRun) -> None:
     """Put data into the tables that were there from the first revision on."""
     known = {column["name"] for column in inspect(connection).get_columns("netkit_runs")}
     values = {name: value for name, value in row.run_row(saved, SAID).items() if name in known}

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from netkit.judge import fail
-from netkit.judge.run import Result
+from netkit.judge.run import CheckResult
 from netkit.store import Source
 from netkit.store.outbox import Claimed, Memory, Post, Telling, Waiting
 from netkit.store.record import packed
@@ -25,7 +25,7 @@ def tell(store: Store, at_s: float, *texts: str, receiver: str = "noc") -> None:
     store.save(run(at_s), judgement(), snapshot(at_s), tell=lambda *_: Telling({}, posts))
 
 
-def remember(store: Store, at_s: float, memory: Memory, *results: Result) -> tuple[Memory, States]:
+def remember(store: Store, at_s: float, memory: Memory, *results: CheckResult) -> tuple[Memory, States]:
     """Save a run after which something is remembered; return what was remembered before, and what it judged."""
     asked: list[tuple[Memory, States]] = []
 

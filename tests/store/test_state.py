@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip
-from netkit.judge.run import FABRIC, Judgement, Result
+from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.judge.silence import REACHED
 from netkit.store.state import GONE, UNCHECKED, CheckState, Extent, Key, after, over, without_half_seen
 from tests.store.anything import JUDGEMENT, WORD
@@ -35,7 +35,7 @@ def test_a_place_is_well_again_when_it_was_judged_and_nothing_found() -> None:
 
 
 def test_what_was_not_judged_stays_as_it_was() -> None:
-    left_out = Result("links.up", "leaf01", Verdict.FAIL, 900, (), left_out=3)
+    left_out = CheckResult("links.up", "leaf01", Verdict.FAIL, 900, (), left_out=3)
     for said in (
         judgement(),
         judgement(result("leaf02")),

@@ -12,7 +12,7 @@ from netkit.facts import Observation, Sample
 from netkit.judge import Verdict, fail, skip, warn
 from netkit.judge.run import Judgement
 from netkit.judge.since import Earlier
-from netkit.store import Run, Source
+from netkit.store import CheckRun, Source
 from netkit.store.record import judgement_of, packed
 from netkit.store.store import Store, open_store
 from tests.store.anything import JUDGEMENT, RUN
@@ -36,7 +36,7 @@ UNHURRIED = (HealthCheck.function_scoped_fixture, HealthCheck.too_slow)
 
 @settings(max_examples=40, suppress_health_check=UNHURRIED)
 @given(run=RUN, said=JUDGEMENT)
-def test_what_is_saved_is_read_back_equal(store: Store, run: Run, said: Judgement) -> None:
+def test_what_is_saved_is_read_back_equal(store: Store, run: CheckRun, said: Judgement) -> None:
     saved = replace(run, source=Source(f"fabric {next(NUMBERS)}"))
     store.save(saved, said, snapshot(saved.taken_s))
     assert store.runs(saved.source) == (saved,)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from netkit.facts import Sample
 from netkit.watch.board import Board, Outline, Wire
 from netkit.watch.feed import Condition
-from netkit.watch.record import Event
+from netkit.watch.record import RecordedEvent
 from netkit.watch.session import take
 
 BEGAN_S = 1_700_000_000.0
@@ -38,7 +38,7 @@ def ports(device: str) -> tuple[str, ...]:
     return tuple(wire.port for wire in WIRES if wire.device == device)
 
 
-def storm_at(second: int) -> Iterator[Event]:
+def storm_at(second: int) -> Iterator[RecordedEvent]:
     """Yield a second of a fabric in which a NIC begins to pause its leaf after ten, and a spine loses its way after 20.
 
     What the leaf marks comes in bursts; the second host is not reached for a while.
@@ -46,9 +46,9 @@ def storm_at(second: int) -> Iterator[Event]:
     for device in OUTLINE.devices:
         if device == "gpu02" and 12 <= second < 17:
             if second == 12:
-                yield Event(BEGAN_S + second, device, Condition("gone", "connection refused", 1.0, 4.0))
+                yield RecordedEvent(BEGAN_S + second, device, Condition("gone", "connection refused", 1.0, 4.0))
             continue
-        yield Event(BEGAN_S + second + 0.05, device, sample(second, _counts(device, second)))
+        yield RecordedEvent(BEGAN_S + second + 0.05, device, sample(second, _counts(device, second)))
 
 
 def _counts(device: str, second: int) -> Mapping[str, Mapping[str, int]]:
@@ -70,7 +70,7 @@ def _counts(device: str, second: int) -> Mapping[str, Mapping[str, int]]:
     }
 
 
-def storm(seconds: int) -> Iterator[Event]:
+def storm(seconds: int) -> Iterator[RecordedEvent]:
     """Yield so many seconds of it."""
     for second in range(seconds + 1):
         yield from storm_at(second)

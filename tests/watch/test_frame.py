@@ -8,29 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, Outline, Scene, Wire
+from netkit.watch.board import Board, BoardView, Outline, Wire
 from netkit.watch.detail import HEAD, detail
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame, unbounded
-from netkit.watch.look import Look
+from netkit.watch.look import ViewState
 from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, percent, plain, short, sparkline
 from tests.watch.scene import BEGAN_S, OUTLINE, board, sample
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "watch"
 CLOCK = "22:13:50"
 SCREENS = {
-    "quiet-80x24": (8, Look(), 80, 24),
-    "storm-80x24": (14, Look(), 80, 24),
-    "lossy-110x20": (30, Look(), 110, 20),
-    "lossy-wide": (30, Look(), 170, 16),
-    "rails": (30, Look(is_rails=True), 130, 16),
-    "port": (30, Look(is_detail=True, chosen=("leaf01", "swp1s0")), 100, 30),
-    "filtered": (30, Look(wanted="gpu rail0", is_typing=True), 80, 12),
-    "chosen-and-stopped": (30, Look(chosen=("gpu01", "rail0"), is_paused=True, sort="name"), 80, 12),
-    "tiny": (30, Look(), 20, 5),
+    "quiet-80x24": (8, ViewState(), 80, 24),
+    "storm-80x24": (14, ViewState(), 80, 24),
+    "lossy-110x20": (30, ViewState(), 110, 20),
+    "lossy-wide": (30, ViewState(), 170, 16),
+    "rails": (30, ViewState(is_rails=True), 130, 16),
+    "port": (30, ViewState(is_detail=True, chosen=("leaf01", "swp1s0")), 100, 30),
+    "filtered": (30, ViewState(wanted="gpu rail0", is_typing=True), 80, 12),
+    "chosen-and-stopped": (30, ViewState(chosen=("gpu01", "rail0"), is_paused=True, sort="name"), 80, 12),
+    "tiny": (30, ViewState(), 20, 5),
 }
 looks = st.builds(
-    Look,
+    ViewState,
     is_rails=st.booleans(),
     is_detail=st.booleans(),
     is_paused=st.booleans(),
@@ -41,7 +41,7 @@ looks = st.builds(
 )
 
 
-def scene(seconds: int) -> Scene:
+def scene(seconds: int) -> BoardView:
     return board(seconds).scene(BEGAN_S + seconds + 0.5, CLOCK)
 
 
@@ -52,7 +52,7 @@ def test_screens_look_as_they_did(name: str) -> None:
     assert text == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
-def crowd() -> Scene:
+def crowd() -> BoardView:
     """Return a fabric in which many devices are gone, slow, silent or not there yet."""
     wires = tuple(Wire(f"leaf{number:02}", "swp1", "host", f"rail {number % 3}", 400, "", "") for number in range(40))
     watched = Board(Outline("big", wires))
@@ -67,7 +67,7 @@ SCENES = (scene(14), crowd())
 
 
 @given(st.sampled_from(SCENES), looks, st.integers(0, 220), st.integers(0, 60), st.sampled_from([UNICODE, ASCII]))
-def test_every_screen_fits(drawn: Scene, look: Look, width: int, height: int, glyphs: Glyphs) -> None:
+def test_every_screen_fits(drawn: BoardView, look: ViewState, width: int, height: int, glyphs: Glyphs) -> None:
     lines = frame(drawn, look, width, height, glyphs)
     assert len(lines) == (height if height >= 6 and width >= 30 else min(1, height))
     assert all(sum(len(span.text) for span in line) <= width for line in lines)
@@ -80,7 +80,12 @@ def test_what_devices_say_moves_no_cursor() -> None:
     watched = Board(replace(OUTLINE, fabric=evil, wires=(Wire(evil, evil, "host", evil, 1, evil, evil),)))
     watched.tell(evil, Condition("gone", evil))
     watched.deliver(evil, sample(0, {"rx_bytes": {evil: 1}}), BEGAN_S)
-    for look in (Look(), Look(is_rails=True), Look(is_detail=True, chosen=(evil, evil)), Look(wanted=evil)):
+    for look in (
+        ViewState(),
+        ViewState(is_rails=True),
+        ViewState(is_detail=True, chosen=(evil, evil)),
+        ViewState(wanted=evil),
+    ):
         for line in frame(watched.scene(BEGAN_S + 1, CLOCK), look, 120, 30, UNICODE):
             text = "".join(span.text for span in line)
             assert text.isprintable()
@@ -108,19 +113,19 @@ def test_a_port_of_a_device_that_is_gone_or_ahead_of_the_clock_shows_no_prioriti
 def test_a_screen_without_a_terminal_holds_every_port() -> None:
     wires = tuple(Wire("leaf01", f"swp{number}", "host", "rail 0", 400, "", "") for number in range(500))
     watched = Board(Outline("big", wires))
-    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), Look(), 80, UNICODE)) == 2 + 1 + 1 + 500
+    assert len(unbounded(watched.scene(BEGAN_S, CLOCK), ViewState(), 80, UNICODE)) == 2 + 1 + 1 + 500
 
 
 def test_ports_nobody_knows_about_are_not_called_well() -> None:
     watched = board(0)
     for second in (1, 2):
         watched.deliver("gpu01", sample(second, {"rx_bytes": {"rail0": second}}), BEGAN_S + second)
-    lines = plain(frame(watched.scene(BEGAN_S + 2, CLOCK), Look(), 80, 24, UNICODE)).splitlines()
+    lines = plain(frame(watched.scene(BEGAN_S + 2, CLOCK), ViewState(), 80, 24, UNICODE)).splitlines()
     assert lines[1] == " 6 ports:  nothing is wrong  5 not known"
 
 
 def test_many_devices_that_are_gone_or_slow_leave_room_for_ports() -> None:
-    lines = plain(frame(crowd(), Look(), 80, 24, UNICODE)).splitlines()
+    lines = plain(frame(crowd(), ViewState(), 80, 24, UNICODE)).splitlines()
     assert [line[:40] for line in lines[2:8]] == [
         " leaf00  gone, tried again after 4 s: no",
         " leaf03  gone, tried again after 4 s: no",

@@ -5,22 +5,22 @@ from functools import reduce
 import pytest
 
 from netkit.cli.terminal.screen import named
-from netkit.watch.look import Look, key, pressed, shown
+from netkit.watch.look import ViewState, key, pressed, shown
 from tests.watch.scene import BEGAN_S, board
 
 SCENE = board(30).scene(BEGAN_S + 30.5)
 
 
-def after(*names: str, look: Look | None = None) -> Look:
-    return reduce(lambda one, name: pressed(one, name, shown(SCENE, one)), names, look or Look())
+def after(*names: str, look: ViewState | None = None) -> ViewState:
+    return reduce(lambda one, name: pressed(one, name, shown(SCENE, one)), names, look or ViewState())
 
 
-def ports(look: Look) -> list[str]:
+def ports(look: ViewState) -> list[str]:
     return [" ".join(key(row)) for row in shown(SCENE, look)]
 
 
 def test_arrows_choose_and_stop_at_the_ends() -> None:
-    names = ports(Look())
+    names = ports(ViewState())
     assert after("down").chosen == tuple(names[0].split())
     assert after("down", "down", "down", "up").chosen == tuple(names[1].split())
     assert after("end", "down").chosen == tuple(names[-1].split())
@@ -39,20 +39,20 @@ def test_a_filter_is_typed_kept_and_dropped() -> None:
     typed = after("/", *"GPU02 rail", "backspace", "enter")
     assert (typed.wanted, typed.is_typing) == ("GPU02 rai", False)
     assert ports(typed) == ["leaf01 swp1s1", "gpu02 rail0"]
-    assert after("escape", look=typed) == Look()
-    assert after("/", "q", "s", "tab", "escape") == Look()
+    assert after("escape", look=typed) == ViewState()
+    assert after("/", "q", "s", "tab", "escape") == ViewState()
 
 
 def test_sorts_come_in_turn() -> None:
-    assert ports(after("s", "s")) == sorted(ports(Look()))
-    assert sorted(ports(after("s"))) == sorted(ports(Look()))
-    assert after("s", "s", "s") == Look()
+    assert ports(after("s", "s")) == sorted(ports(ViewState()))
+    assert sorted(ports(after("s"))) == sorted(ports(ViewState()))
+    assert after("s", "s", "s") == ViewState()
 
 
 def test_tab_and_p_go_there_and_back() -> None:
     assert after("tab").is_rails
     assert after("p").is_paused
-    assert after("tab", "p", "tab", "p") == Look()
+    assert after("tab", "p", "tab", "p") == ViewState()
 
 
 def test_keys_with_nothing_to_choose_from_do_no_harm() -> None:

@@ -9,7 +9,7 @@ import pytest
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts, Sample
 from netkit.platforms.view import Reply, View, Viewer
-from netkit.watch.feed import Condition, Kept, Poll
+from netkit.watch.feed import Condition, Poll, ReconnectingFeed
 from netkit.watch.session import running
 from tests.lab.running import until
 
@@ -27,7 +27,7 @@ VIEWS = (
 )
 
 
-Start = Callable[[], Kept[Viewer]]
+Start = Callable[[], ReconnectingFeed[Viewer]]
 
 
 class Device:
@@ -90,10 +90,10 @@ def heard_by_test() -> Heard:
 @pytest.fixture(name="watched")
 def watched_device(device: Device, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     monkeypatch.setattr("netkit.watch.feed.FIRST_WAIT_S", 0.01)
-    feeds: list[Kept[Viewer]] = []
+    feeds: list[ReconnectingFeed[Viewer]] = []
 
-    def start() -> Kept[Viewer]:
-        feed = Kept(Poll("leaf01", VIEWS, 0.01), lambda: device)
+    def start() -> ReconnectingFeed[Viewer]:
+        feed = ReconnectingFeed(Poll("leaf01", VIEWS, 0.01), lambda: device)
         feed.start(heard)
         feeds.append(feed)
         return feed
@@ -165,7 +165,7 @@ def test_waits_grow_while_a_device_is_gone(device: Device, heard: Heard, watched
 
 def test_ending_hangs_up_on_a_device_that_never_answers(device: Device, heard: Heard) -> None:
     device.answer = lambda: str(device.hung_up.wait(60))
-    feed = Kept(Poll("leaf01", VIEWS, 0.01), lambda: device)
+    feed = ReconnectingFeed(Poll("leaf01", VIEWS, 0.01), lambda: device)
     with running([feed], heard):
         until(lambda: bool(device.asked), "a question")
     feed.join()

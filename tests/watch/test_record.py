@@ -17,8 +17,8 @@ from netkit.errors import NetkitError
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame
-from netkit.watch.look import Look
-from netkit.watch.record import Event, Record, RecordError, read
+from netkit.watch.look import ViewState
+from netkit.watch.record import Record, RecordedEvent, RecordError, read
 from netkit.watch.session import Desk, Replay, take
 from netkit.watch.span import UNICODE
 from tests.watch.scene import BEGAN_S, OUTLINE, storm, storm_at
@@ -27,7 +27,7 @@ NAMES = ("watch.jsonl", "watch.jsonl.gz")
 EVENTS = list(storm(4))
 
 
-def written(path: Path, events: list[Event]) -> bytes:
+def written(path: Path, events: list[RecordedEvent]) -> bytes:
     record = Record(path, OUTLINE)
     for event in events:
         record.add(event)
@@ -184,11 +184,11 @@ def test_any_lines_are_drawn_or_refused(folder: Path, lines: list[Any], worse: t
         for event in events:
             take(board, event)
             scene = board.scene(event.heard_s, clock(event.heard_s))
-            for look in (Look(), Look(is_rails=True), Look(is_detail=True, chosen=("leaf01", "swp1s0"))):
+            for look in (ViewState(), ViewState(is_rails=True), ViewState(is_detail=True, chosen=("leaf01", "swp1s0"))):
                 frame(scene, look, 100, 30, UNICODE)
 
 
-def tell(desk: Desk, event: Event) -> None:
+def tell(desk: Desk, event: RecordedEvent) -> None:
     if isinstance(event.what, Condition):
         desk.tell(event.device, event.what)
     else:
@@ -206,13 +206,13 @@ def test_a_replay_draws_what_was_drawn(tmp_path: Path, name: str) -> None:
             moment[0] = event.heard_s
             tell(desk, event)
         now_s = BEGAN_S + second + 0.5
-        drawn[now_s] = frame(live.scene(now_s, "now"), Look(), 100, 30, UNICODE)
+        drawn[now_s] = frame(live.scene(now_s, "now"), ViewState(), 100, 30, UNICODE)
     record.close()
     again = Board(OUTLINE)
     replay = Replay(again, read(tmp_path / name)[1])
     for now_s, lines in drawn.items():
         replay.advance(now_s)
-        assert frame(again.scene(now_s, "now"), Look(), 100, 30, UNICODE) == lines
+        assert frame(again.scene(now_s, "now"), ViewState(), 100, 30, UNICODE) == lines
     assert replay.is_over
 
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.watch.board import KEPT, Point, Track
-from netkit.watch.feed import Reading
+from netkit.watch.feed import PortReading
 
 
 def track(*intervals: tuple[float, float, float | None]) -> Track:
     found = Track()
     for from_s, to_s, marks in intervals:
-        found.add(Point(from_s, to_s, Reading(marks=marks)), {})
+        found.add(Point(from_s, to_s, PortReading(marks=marks)), {})
     return found
 
 
@@ -31,8 +31,8 @@ def test_a_burst_shorter_than_a_column_shows() -> None:
 
 def test_what_comes_piece_by_piece_is_one_interval() -> None:
     told = Track()
-    told.add(Point(0, 1, Reading(rx_bps=8)), {})
-    told.add(Point(0.1, 1.1, Reading(marks=3)), {})
+    told.add(Point(0, 1, PortReading(rx_bps=8)), {})
+    told.add(Point(0.1, 1.1, PortReading(marks=3)), {})
     assert len(told.since(0)) == 1
     assert (told.latest.rx_bps, told.latest.marks) == (8, 3)
 
@@ -45,7 +45,7 @@ def test_a_clock_that_is_set_back_begins_a_history_anew() -> None:
 def test_steady_samples_leave_no_gap_and_no_more_than_is_kept(steps: list[float]) -> None:
     told, at_s = Track(), 0.0
     for step_s in steps:
-        told.add(Point(at_s, at_s + step_s, Reading(marks=1)), {})
+        told.add(Point(at_s, at_s + step_s, PortReading(marks=1)), {})
         at_s += step_s
     assert len(told.since(0)) == KEPT
     assert told.peaks("marks", at_s, 30, 1.0) == [1] * 30

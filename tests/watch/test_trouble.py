@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, Level, Limits, Row, Wire, judged, natural, pauses_of, sources
-from netkit.watch.feed import Reading
+from netkit.watch.board import Board, Level, PauseLimits, Row, Wire, judged, natural, pauses_of, sources
+from netkit.watch.feed import PortReading
 from netkit.watch.look import key
 from netkit.watch.session import take
 from tests.watch.scene import BEGAN_S, OUTLINE, WIRES, board, ports, sample, storm, storm_at
@@ -58,18 +58,18 @@ def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
     rows = board(0).rows(BEGAN_S + 1)
     assert {row.standing.level for row in rows} == {Level.UNKNOWN}
     late = board(9).rows(BEGAN_S + 100)
-    assert {row.reading for row in late} == {Reading()}
+    assert {row.reading for row in late} == {PortReading()}
     assert {row.standing.level for row in late} == {Level.UNKNOWN}
 
 
-def levels(told: Mapping[Wire, Reading]) -> list[str]:
-    limits = Limits()
+def levels(told: Mapping[Wire, PortReading]) -> list[str]:
+    limits = PauseLimits()
     found = sources({wire: (judged(one, 400, limits), pauses_of(one, limits)) for wire, one in told.items()})
     return [one.level.name for one in found.values()]
 
 
 def test_pauses_begin_where_nothing_is_paused() -> None:
-    pausing, paused = Reading(pause_out=0.3), Reading(pause_in=0.3)
+    pausing, paused = PortReading(pause_out=0.3), PortReading(pause_in=0.3)
     leaf_host, _, leaf_up, spine, gpu, _ = WIRES
     found = levels({leaf_host: paused, leaf_up: pausing, spine: pausing, gpu: pausing})
     assert found == ["PAUSED", "PAUSING", "SOURCE", "SOURCE"]
@@ -79,11 +79,11 @@ def test_what_else_is_wrong_with_a_port_that_is_paused_makes_no_source_of_others
     leaf_host, leaf_other, leaf_up, spine, gpu, _ = WIRES
     found = levels(
         {
-            leaf_host: Reading(pause_in=0.3, loss=5.0),
-            leaf_other: Reading(pause_out=0.3),
-            leaf_up: Reading(pause_out=0.3, flaps=0.1),
-            spine: Reading(pause_in=0.02, errors=1.0),
-            gpu: Reading(pause_in=0.3, pause_out=0.3),
+            leaf_host: PortReading(pause_in=0.3, loss=5.0),
+            leaf_other: PortReading(pause_out=0.3),
+            leaf_up: PortReading(pause_out=0.3, flaps=0.1),
+            spine: PortReading(pause_in=0.02, errors=1.0),
+            gpu: PortReading(pause_in=0.3, pause_out=0.3),
         }
     )
     assert found == ["LOSES", "PAUSING", "FLAPS", "DAMAGED", "PAUSING"]
@@ -91,23 +91,25 @@ def test_what_else_is_wrong_with_a_port_that_is_paused_makes_no_source_of_others
 
 def test_a_link_that_flaps_is_not_hidden_by_pauses_but_a_source_is_the_source() -> None:
     *_, gpu, other = WIRES
-    assert levels({other: Reading(pause_in=1.0, flaps=0.1)}) == ["FLAPS"]
-    assert levels({gpu: Reading(pause_out=1.0, flaps=0.1)}) == ["SOURCE"]
+    assert levels({other: PortReading(pause_in=1.0, flaps=0.1)}) == ["FLAPS"]
+    assert levels({gpu: PortReading(pause_out=1.0, flaps=0.1)}) == ["SOURCE"]
 
 
 def test_pauses_are_judged_by_rate_where_no_time_is_told() -> None:
-    limits = Limits()
-    assert judged(Reading(pauses_in=2000), 400, limits).level is Level.PAUSED
-    assert judged(Reading(pauses_in=200), 400, limits).level is Level.SLIGHTLY_PAUSED
-    assert judged(Reading(pauses_in=2000, pause_in=0.001), 400, limits).level is Level.QUIET
+    limits = PauseLimits()
+    assert judged(PortReading(pauses_in=2000), 400, limits).level is Level.PAUSED
+    assert judged(PortReading(pauses_in=200), 400, limits).level is Level.SLIGHTLY_PAUSED
+    assert judged(PortReading(pauses_in=2000, pause_in=0.001), 400, limits).level is Level.QUIET
 
 
-@given(st.lists(rates, min_size=len(Reading._fields), max_size=len(Reading._fields)), st.sampled_from([0, 1, 800]))
+@given(
+    st.lists(rates, min_size=len(PortReading._fields), max_size=len(PortReading._fields)), st.sampled_from([0, 1, 800])
+)
 def test_more_of_anything_is_never_better(values: list[float | None], speed_gbps: float) -> None:
-    reading = Reading(*values)
+    reading = PortReading(*values)
     for name in ("rx_bps", "marks", "loss", "drops", "errors", "flaps"):
         more = reading._replace(**{name: (getattr(reading, name) or 0) * 2 + 1})
-        assert judged(more, speed_gbps, Limits()) >= judged(reading, speed_gbps, Limits())
+        assert judged(more, speed_gbps, PauseLimits()) >= judged(reading, speed_gbps, PauseLimits())
 
 
 def test_names_are_sorted_as_people_do() -> None:

@@ -12,8 +12,8 @@ from netkit.cli.fabric import check_format, open_project
 from netkit.cli.fleet import OF_THE_FABRIC
 from netkit.cli.runs import found_run, runs_folder
 from netkit.cli.terminal.text import columns, write_json
-from netkit.deploy import Journal, Options, Outcome, Phase, Provenance, Result, RunSummary, State, history
-from netkit.deploy.journal import SAMPLE, WAVE, Entry
+from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, Phase, Provenance, RunSummary, history
+from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry
 from netkit.deploy.shape import DeviceOutcome
 from netkit.design import Fabric
 from netkit.design.select import select
@@ -158,9 +158,9 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).lower()
 
 
-def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]:
+def _not_ended(entries: Sequence[JournalEntry], ended: Container[str]) -> Iterator[Row]:
     """Yield what is known of the devices that a run did not come to the end with, or not yet."""
-    turns: dict[str, list[Entry]] = {}
+    turns: dict[str, list[JournalEntry]] = {}
     for entry in filter(lambda entry: entry.device, entries):
         if entry.step in {Phase.PREFLIGHT, WAVE}:
             turns[entry.device] = []  # a turn begins anew when the device is as it was before
@@ -168,9 +168,9 @@ def _not_ended(entries: Sequence[Entry], ended: Container[str]) -> Iterator[Row]
     for name, turn in turns.items():
         is_begun = not {entry.step for entry in turn} <= UNTOUCHED
         if name not in ended and is_begun:
-            yield name, str(turn[-1].wave), "not ended", str(State.UNKNOWN), f"its last step was {turn[-1].step}"
+            yield name, str(turn[-1].wave), "not ended", str(ConfigState.UNKNOWN), f"its last step was {turn[-1].step}"
         elif name not in ended:
-            yield name, "–", str(Result.NOT_STARTED), str(State.AS_BEFORE), ""
+            yield name, "–", str(DeviceResult.NOT_STARTED), str(ConfigState.AS_BEFORE), ""
 
 
 def _rows(devices: tuple[DeviceOutcome, ...]) -> Iterator[Row]:
@@ -188,7 +188,7 @@ def _devices(outcome: Outcome | None) -> str:
     if outcome is None:
         return ""
     results = [device.result for device in outcome.devices]
-    return ", ".join(f"{results.count(result)} {result}" for result in Result if result in results)
+    return ", ".join(f"{results.count(result)} {result}" for result in DeviceResult if result in results)
 
 
 def _when(seconds: float) -> str:

@@ -19,7 +19,7 @@ from netkit.cli.intended import quietly
 from netkit.cli.planning import Planned, from_devices
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Event, Journal, Options, Outcome, Phase
+from netkit.deploy import DeployEvent, Journal, Options, Outcome, Phase
 from netkit.design import Fabric
 from netkit.design.expectation import expectations, has_drain
 from netkit.design.select import Device
@@ -35,10 +35,10 @@ from netkit.prove.cabling import NOWHERE, obstacle, untried
 from netkit.prove.proof import (
     MOST_DEVICES,
     Examined,
-    Flow,
-    Part,
+    LabPart,
     Proof,
-    Turn,
+    ProofFlow,
+    WaveStart,
     by_scope,
     by_wave,
     choose,
@@ -102,22 +102,22 @@ class _Turns:
     shown: deploy.shape.Tell
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: DeployEvent) -> None:
         """Take note of an event, and show it."""
         if event.wave and event.phase is Phase.PREFLIGHT:
             _, names = self.began.setdefault(event.wave, (time.time(), {}))
             names[event.device] = None
         self.shown(event)
 
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[WaveStart, ...]:
         """Return the waves."""
-        return tuple(Turn(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
+        return tuple(WaveStart(number, tuple(names), began_s) for number, (began_s, names) in self.began.items())
 
 
 class Trial:
     """One proof, from boot to the second plan."""
 
-    def __init__(self, base: Project, project: Project, part: Part, wanted: Plan, deadline_s: float) -> None:
+    def __init__(self, base: Project, project: Project, part: LabPart, wanted: Plan, deadline_s: float) -> None:
         self._project = replace(project, fabric=part.fabric)
         names = [name for name in part.fabric.names if base.fabric.device(name) is not None]
         self._base = replace(base, fabric=cut(base.fabric, names))
@@ -186,9 +186,9 @@ class Trial:
     def judged(
         self,
         plan: Plan,
-        called: Sequence[Flow],
+        called: Sequence[ProofFlow],
         outcome: Outcome | None,
-        turns: Sequence[Turn],
+        turns: Sequence[WaveStart],
         heard: Sequence[Heard],
     ) -> Proof:
         """Return what traffic saw of a deploy, and take down what speaks against the change."""
@@ -202,7 +202,7 @@ class Trial:
         missed = untried(self._wanted, plan, self._base.fabric.names)
         return Proof(devices=outcome.devices if outcome else (), waves=waves, scopes=scopes, untried=missed)
 
-    def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[Turn, ...]]:
+    def _deployed(self, planned: Planned, devices: Fleet) -> tuple[Outcome | None, tuple[WaveStart, ...]]:
         """Deploy as `netkit deploy` does, only that nobody minds when it is disruptive."""
         options = Options(is_disruptive_allowed=True, is_busy_allowed=True)
         with tempfile.TemporaryDirectory(prefix="netkit-") as place, display(len(planned.plan.changed), bool) as shown:

@@ -15,7 +15,7 @@ from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Journal, Options, Outcome, Result, State, refusal
+from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, refusal
 from netkit.deploy.lock import held_for_all
 from netkit.deploy.look import stages_of
 from netkit.deploy.shape import Tell
@@ -188,7 +188,7 @@ def watched(
         say(sys.stderr, f"to go on: {go_on}\n")
         if back is not None:
             say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
-    elif outcome.rollback is None and any(device.result is Result.DONE for device in outcome.devices):
+    elif outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices):
         say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
@@ -205,7 +205,7 @@ def _taken_back(
     journal = Journal.new(failed.folder.parent)
     go_on = told.again(f"deploy --resume {journal.run}")
     say(sys.stderr, f"{outcome.stopped}: run {journal.run} takes back what was done\n")
-    total = sum(bool(one.wave) and one.state is not State.AS_BEFORE for one in outcome.devices)
+    total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             found = back(journal, tell, is_stopping)

@@ -20,8 +20,8 @@ from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
-from netkit.judge import Check, Scene, Verdict, catalog
-from netkit.judge.limit import Limit
+from netkit.judge import Check, CheckContext, Verdict, catalog
+from netkit.judge.limit import CheckDeadline
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
@@ -106,7 +106,7 @@ def _deadline(asked: CheckRequest, storing: Storing) -> Deadline:
     return Deadline(asked.deadline, 0.0 if storing.has_since else asked.window_s)
 
 
-def _scene(asked: CheckRequest, checking: Checking, checks: Sequence[Check], earlier: Past) -> Scene:
+def _scene(asked: CheckRequest, checking: Checking, checks: Sequence[Check], earlier: Past) -> CheckContext:
     """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
     with checking.deadline:
         measuring = _measuring(asked, checking, checking.deadline)
@@ -122,7 +122,7 @@ def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> C
     return lambda: measured(checking, deadline.half())
 
 
-def _report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> None:
+def _report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> None:
     # Here, since most runs write no report.
     from netkit.cli.check.judged_report import judged_report  # noqa: PLC0415
 
@@ -168,7 +168,7 @@ def _checking(asked: CheckRequest) -> Checking:
     )
 
 
-def _tell(asked: CheckRequest, scene: Scene, judged: Judged) -> None:
+def _tell(asked: CheckRequest, scene: CheckContext, judged: Judged) -> None:
     """Say what was found, before it is stored: a store that fails takes nothing from who looks on."""
     if not asked.has_changes_only:
         sys.stdout.write(FORMATS[asked.output](judged))
@@ -196,11 +196,11 @@ def _failure(say: Callable[[], None]) -> Exception | None:
 
 
 def judged_of(
-    scene: Scene, checks: Sequence[Check], limit: Limit | None = None, silenced: Silencing = NOTHING
+    scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None, silenced: Silencing = NOTHING
 ) -> Judged:
     """Return what checks say about a scene, with what is silenced of it and what the process ends with."""
     with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
-        found = _found(scene, checks, limit or Limit())
+        found = _found(scene, checks, limit or CheckDeadline())
     layers = {check.name: check.layer for check in checks}
     found, entries = silenced.applied(scene, found, layers)
     window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
@@ -216,7 +216,7 @@ def judged_of(
     return replace(judged, exit_code=exit_code(found))
 
 
-def _found(scene: Scene, checks: Sequence[Check], limit: Limit) -> Judgement:
+def _found(scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline) -> Judgement:
     try:
         return judge(scene, checks, limit)
     except KeyboardInterrupt:

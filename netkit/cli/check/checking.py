@@ -13,7 +13,7 @@ from netkit.cli.observing import Looking, look
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
-from netkit.judge import Check, Scene
+from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
 from netkit.plan import Plan
 
@@ -57,10 +57,10 @@ class Checking:
         warn(project)
         return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light, source)
 
-    def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> Scene:
+    def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
         """Return what checks are given; what none of the chosen ones needs is not asked for."""
         found = self._looked(checks, past) if self.snapshot is None else self._of_file(self.snapshot)
-        scene = Scene(
+        scene = CheckContext(
             self.project.fabric,
             found,
             self.project.loaded.intent.thresholds,

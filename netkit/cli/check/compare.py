@@ -20,7 +20,7 @@ from netkit.design.select import select
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts import Snapshot
 from netkit.facts.device import KINDS
-from netkit.judge import Check, Scene, catalog
+from netkit.judge import Check, CheckContext, catalog
 from netkit.judge.difference import Differences, differences
 from netkit.report.comparison_text import comparison_json, comparison_markdown, comparison_text
 from netkit.report.comparison_view import Comparison, Side, attached, causes
@@ -53,7 +53,7 @@ def run(asked: CheckRequest) -> int:
     found = _facts(asked, checks, old, new)
     peers = {(one.device, one.port): one.peer for one in fabric.links()}
     peers |= {(one.peer, one.peer_port): one.device for one in fabric.links()}
-    cable = Scene(fabric, Snapshot(fabric.name, 0.0, {})).cable
+    cable = CheckContext(fabric, Snapshot(fabric.name, 0.0, {})).cable
     changes, rest = attached(causes(before, after, peers), found.found, cable)
     notes = tuple(_notes(before, after))
     result = Comparison(fabric.name, before, after, changes, rest, found.uncompared, notes)
@@ -75,7 +75,7 @@ def _refuse(asked: CheckRequest) -> None:
 @contextmanager
 def _side(
     name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]
-) -> Iterator[Callable[[], tuple[Side, Scene | None]]]:
+) -> Iterator[Callable[[], tuple[Side, CheckContext | None]]]:
     """Yield what returns one of both states: a file that is judged now, or a stored run as it was judged."""
     file = Path(name)
     if not file.exists() and "/" not in name and file.suffix not in {".json", ".gz"}:
@@ -92,7 +92,7 @@ def _side(
 
 
 @contextmanager
-def _judged_beside(scene: Scene, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
+def _judged_beside(scene: CheckContext, checks: Sequence[Check]) -> Iterator[Callable[[], Judged]]:
     """Judge in a process of its own while this one goes on; only the judgement is sent, the facts are here."""
     processes = multiprocessing.get_context("fork")
     receiver, sender = processes.Pipe(duplex=False)
@@ -117,12 +117,12 @@ def _judged_beside(scene: Scene, checks: Sequence[Check]) -> Iterator[Callable[[
         worker.join()
 
 
-def _judge(scene: Scene, checks: Sequence[Check], sender: Connection) -> None:
+def _judge(scene: CheckContext, checks: Sequence[Check], sender: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked ends this one
     sender.send(judged_of(scene, checks))
 
 
-def _of(name: str, judged: Judged, scene: Scene | None) -> Side:
+def _of(name: str, judged: Judged, scene: CheckContext | None) -> Side:
     snapshot = scene.snapshot if scene is not None else None
     return Side(name, judged.taken_s, judged.window_s, judged.judgement, judged.layers, snapshot)
 
@@ -141,7 +141,9 @@ def _stored(name: str, asked: CheckRequest, checking: Checking, checks: Sequence
     return _of(one.name, replace(judged, judgement=replace(judged.judgement, results=results)), None)
 
 
-def _facts(asked: CheckRequest, checks: Sequence[Check], old: Scene | None, new: Scene | None) -> Differences:
+def _facts(
+    asked: CheckRequest, checks: Sequence[Check], old: CheckContext | None, new: CheckContext | None
+) -> Differences:
     """Return what is different in the facts: of chosen checks, in those that they need."""
     if old is None or new is None:
         return Differences((), ())

@@ -14,7 +14,7 @@ from netkit.cli.terminal.text import columns, write_json
 from netkit.errors import Problem, UsageError
 from netkit.judge.run import Judgement
 from netkit.report.judgement_view import Judged
-from netkit.store import Run
+from netkit.store import CheckRun
 from netkit.store.store import open_store
 
 HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
@@ -45,7 +45,7 @@ def _check(output: str, name: str) -> None:
         raise UsageError(Problem(f"no output format {output!r}", f"use one of {', '.join(FORMATS)}"))
 
 
-def chosen(runs: Sequence[Run], name: str) -> Run:
+def chosen(runs: Sequence[CheckRun], name: str) -> CheckRun:
     """Return a run by its name, the beginning of it, or `last`."""
     found = [one for one in runs if one.name.startswith(name)] if name != LAST else list(runs[:1])
     if len(found) == 1:
@@ -55,14 +55,14 @@ def chosen(runs: Sequence[Run], name: str) -> Run:
     raise UsageError(Problem(f"no run {name!r} is stored", "netkit history --checks lists them, with --lab of a lab"))
 
 
-def judged_again(run: Run, judgement: Judgement) -> Judged:
+def judged_again(run: CheckRun, judgement: Judgement) -> Judged:
     """Return a stored run as it was shown."""
     return Judged(
         run.source.fabric, run.devices, run.window_s, run.taken_s, judgement, run.layers, exit_code=run.exit_code
     )
 
 
-def rows(runs: Iterable[Run]) -> Iterator[tuple[object, ...]]:
+def rows(runs: Iterable[CheckRun]) -> Iterator[tuple[object, ...]]:
     """Yield what is said of each run in a line."""
     for one in runs:
         taken = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(one.taken_s))
@@ -70,7 +70,7 @@ def rows(runs: Iterable[Run]) -> Iterator[tuple[object, ...]]:
         yield one.name, taken, f"{one.window_s:.0f} s", reached, f"{one.counts.examined:,}", _result(one)
 
 
-def _result(run: Run) -> str:
+def _result(run: CheckRun) -> str:
     counts = run.counts
     told = ((counts.errors, "error"), (counts.failures, "fail"), (counts.warnings, "warn"))
     bad = ", ".join(f"{number} {word}" for number, word in told if number)
@@ -83,7 +83,7 @@ def _result(run: Run) -> str:
     return f"{clean} but for {silenced}" if silenced else clean
 
 
-def _entry(run: Run) -> dict[str, object]:
+def _entry(run: CheckRun) -> dict[str, object]:
     told = ("taken_s", "window_s", "devices", "exit_code", "intent", "version")
     return {
         "run": run.name,

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from netkit.cli.check.stored import Past
 from netkit.cli.check.trends import trends_of
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.report.judgement_view import Judged
 from netkit.report.page import Reported, page, page_json
 
 FORMATS: Mapping[str, Callable[[Reported], str]] = {".html": page, ".json": page_json}
 
 
-def judged_report(file: Path, scene: Scene, judged: Judged, earlier: Past) -> str:
+def judged_report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> str:
     """Return the report as the name of its file says; with trends when the run is kept in a store."""
     if earlier.kept is None:
         return FORMATS[file.suffix](Reported(judged, scene.fabric, scene))

@@ -15,19 +15,19 @@ CHECK = '''"""{title}: what it is about, in a line."""
 from collections.abc import Iterator
 
 from netkit.facts import Absent
-from netkit.judge import PASSED, Finding, Scene, Seen, device_check, fail
+from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fail
 
 
 @device_check(layer="host", needs=["system"])
-def hostname(scene: Scene, seen: Seen) -> Iterator[Finding]:
+def hostname(context: CheckContext, device: DeviceContext) -> Iterator[Finding]:
     """Every device calls itself what the design calls it.
 
     Say here what a failure means, and what to do about it.
     """
-    system = seen.facts.system
+    system = device.facts.system
     if isinstance(system, Absent):
         return
-    if system.hostname == seen.name:
+    if system.hostname == device.name:
         yield PASSED
     else:
         yield fail("", f"calls itself {{system.hostname}}", "netkit deploy")
@@ -48,9 +48,9 @@ from netkit.judge import Verdict, catalog
 
 @pytest.mark.parametrize(("hostname", "verdict"), [("leaf01", Verdict.PASS), ("other", Verdict.FAIL)])
 def test_a_device_knows_its_name(hostname: str, verdict: Verdict) -> None:
-    seen = SimpleNamespace(name="leaf01", facts=Facts(system=System(hostname)))
+    device = SimpleNamespace(name="leaf01", facts=Facts(system=System(hostname)))
     assert CHECK.of_device is not None
-    assert [finding.verdict for finding in CHECK.of_device(None, seen)] == [verdict]  # type: ignore[arg-type]
+    assert [finding.verdict for finding in CHECK.of_device(None, device)] == [verdict]  # type: ignore[arg-type]
 '''
 
 

@@ -8,12 +8,12 @@ from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
 from netkit.cli.fabric import Project
 from netkit.errors import NetkitError
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.judge.run import Judgement
 from netkit.notify import settings_file
 from netkit.notify.address import posts
 from netkit.notify.delivery import deliver
-from netkit.notify.news import News, Round, decide
+from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.sender import Sender, senders
 from netkit.notify.settings import NotifySettings
 from netkit.report.judgement_view import Judged, silence_text
@@ -43,7 +43,7 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets))
 
-    def tell(self, scene: Scene, judged: Judged, extent: Extent) -> Tell:
+    def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Tell:
         """Return what decides with a run what is told of it."""
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
 
@@ -52,7 +52,7 @@ class Notifying:
             whole = without_half_seen(states, judged.judgement, scene.devices, peers)
             limits = self.settings.flapping.limits
             found = (*judged.troubles, *missed_troubles(judged.judgement.unreached))
-            now = Round(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
+            now = NotifyRound(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
             return decide(memory, {**whole, **silenced}, now, self._address)
 
         return decided

@@ -18,7 +18,7 @@ from netkit.errors import NetkitError
 if TYPE_CHECKING:
     from netkit.cli.check.pytest_session import Bench
     from netkit.judge import Check
-    from netkit.judge.run import Result
+    from netkit.judge.run import CheckResult
 
 
 CHECKS = "checks"
@@ -146,7 +146,7 @@ class CheckItem(pytest.Item):
     def __init__(self, *, check: "Check", device: str, **more: Any) -> None:
         super().__init__(**more)
         self.check, self.device = check, device
-        self.result: Result
+        self.result: CheckResult
 
     def setup(self) -> None:
         """Judge; to pytest what breaks off here is an error, and no failure."""
@@ -179,7 +179,7 @@ class CheckItem(pytest.Item):
         return self.path, None, f"{self.check.name}[{self.device}]"
 
 
-def _text(result: "Result") -> str:
+def _text(result: "CheckResult") -> str:
     return "\n".join(_line(finding) for finding in result.findings)
 
 

@@ -10,8 +10,8 @@ from netkit.cli.check.checking import Checking
 from netkit.cli.check.silencing import checks_of, silencing
 from netkit.cli.check.stored import Past, Storing, past, source_of
 from netkit.errors import NetkitError, Problem, UsageError
-from netkit.judge import Check, Scene, catalog
-from netkit.judge.run import Result, subjects
+from netkit.judge import Check, CheckContext, catalog
+from netkit.judge.run import CheckResult, subjects
 from netkit.report.judgement_view import Judged
 
 KEEP = "90d"
@@ -39,10 +39,10 @@ class Bench:
         self._checks: Sequence[Check] = ()
         self._past = Past()
         self._open = ExitStack()
-        self._scene: Scene | None = None
+        self._scene: CheckContext | None = None
         self._judged: Judged | None = None
         self._failure: NetkitError | None = None
-        self._found: Mapping[tuple[str, str], Result] = {}
+        self._found: Mapping[tuple[str, str], CheckResult] = {}
 
     def checks_of(self, file: Path) -> Iterable[Check]:
         """Return the checks in a file."""
@@ -56,7 +56,7 @@ class Bench:
         """Note which checks are to run; what none of them needs is not asked for."""
         self._checks = tuple({check.name: check for check in checks}.values())
 
-    def result(self, check: Check, device: str) -> Result:
+    def result(self, check: Check, device: str) -> CheckResult:
         """Return what a check says about a device."""
         if self._judged is None:
             self._judge_once()
@@ -82,7 +82,7 @@ class Bench:
         self._found = {(one.check, one.device): one for one in judged.judgement.results}
         self._scene, self._judged = scene, judged
 
-    def _look(self) -> Scene:
+    def _look(self) -> CheckContext:
         return self._checking.scene(self._checks, self._past)
 
     def end(self) -> None:

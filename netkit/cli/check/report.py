@@ -18,7 +18,7 @@ from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
 from netkit.cli.fabric import CHECKS, beside, open_project
 from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
-from netkit.judge import Scene, catalog
+from netkit.judge import CheckContext, catalog
 from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
@@ -129,7 +129,7 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
     return Reported(judged, scene.fabric, scene, trends=trends)
 
 
-def _trends(store: "Store", source: Source, judged: Judged, scene: Scene) -> Trends:
+def _trends(store: "Store", source: Source, judged: Judged, scene: CheckContext) -> Trends:
     """Return how earlier runs went, and what they and this one have measured."""
     readings = trend.UpToNow(scene.history, scene.snapshot)
     return Trends(tallies(store.runs(source, MOST_RUNS)), trend.series(judged.judgement, readings))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from netkit.cli.check.stored import Past
 from netkit.cli.fabric import CHECKS, Project, beside
-from netkit.judge import Scene, catalog
+from netkit.judge import CheckContext, catalog
 from netkit.judge.group import Layers
 from netkit.judge.run import Judgement
 from netkit.judge.silence import Silence, SilenceState, silenced, states
@@ -23,7 +23,9 @@ class Silencing:
     checks: frozenset[str] = frozenset()
     """All checks there are."""
 
-    def applied(self, scene: Scene, found: Judgement, layers: Layers) -> tuple[Judgement, tuple[SilenceState, ...]]:
+    def applied(
+        self, scene: CheckContext, found: Judgement, layers: Layers
+    ) -> tuple[Judgement, tuple[SilenceState, ...]]:
         """Return a judgement with what is silenced now, and how each entry stands after it."""
         if not self.silences:
             return found, ()

@@ -17,13 +17,13 @@ from netkit.cli.runs import state_folder
 from netkit.design.select import Device
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
-from netkit.judge import Scene
+from netkit.judge import CheckContext
 from netkit.judge.silence import Silence
 from netkit.judge.since import Earlier, since
 from netkit.private import make_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
-from netkit.store import Run, Source, run_of
+from netkit.store import CheckRun, Source, run_of
 from netkit.store.name import short
 from netkit.store.open_cause import OpenNow
 from netkit.store.reading import StoredHistory
@@ -82,7 +82,7 @@ def source_of(fabric: str, lab: str) -> Source:
     return Source(fabric, fabric if lab == OF_THE_FABRIC else lab)
 
 
-def extent_of(scene: Scene, judged: Judged, *, has_all_checks: bool) -> Extent:
+def extent_of(scene: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:
     """Return what there is; how anything else stood is over."""
     checks = frozenset(map(short, judged.layers)) if has_all_checks else None
     return Extent(frozenset(map(short, scene.fabric.names)), checks)
@@ -91,7 +91,7 @@ def extent_of(scene: Scene, judged: Judged, *, has_all_checks: bool) -> Extent:
 class Past:
     """There is no store: nothing is known of earlier runs, and nothing is kept."""
 
-    kept: "tuple[Store, Run] | None" = None
+    kept: "tuple[Store, CheckRun] | None" = None
     """The run that was kept, and where."""
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
@@ -99,13 +99,13 @@ class Past:
         del devices
         return wanted_s
 
-    def scene(self, scene: Scene) -> Scene:
+    def scene(self, scene: CheckContext) -> CheckContext:
         """Return a scene with what earlier runs saw."""
         return scene
 
     def save(
         self,
-        scene: Scene,
+        scene: CheckContext,
         judged: Judged,
         intent: Intent,
         tell: "Tell | None" = None,
@@ -144,14 +144,14 @@ class StoredPast(Past):
             sys.stderr.write(f"{what}: there they are judged over {wanted_s:g} s\n")
         return wanted_s if missing else 0.0
 
-    def scene(self, scene: Scene) -> Scene:
+    def scene(self, scene: CheckContext) -> CheckContext:
         """Return a scene whose counters are those since the last run, where that was asked for."""
         history = StoredHistory(lambda *about: self._store.readings(self._source, *about), scene.snapshot)
         return replace(scene, snapshot=since(scene.snapshot, self._earlier), history=history)
 
     def save(
         self,
-        scene: Scene,
+        scene: CheckContext,
         judged: Judged,
         intent: Intent,
         tell: "Tell | None" = None,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from netkit.facts import Snapshot
 from netkit.judge.run import Judgement
 from netkit.report.page import Tally, Trends, trend
-from netkit.store import Run
+from netkit.store import CheckRun
 from netkit.store.reading import StoredHistory
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_RUNS = 200
 
 
-def trends_of(store: "Store", run: Run, judgement: Judgement) -> Trends:
+def trends_of(store: "Store", run: CheckRun, judgement: Judgement) -> Trends:
     """Return how runs went up to a stored one, and what they and it have measured."""
     source = run.source
     known = [one for one in store.runs(source) if one.taken_s <= run.taken_s]
@@ -24,7 +24,7 @@ def trends_of(store: "Store", run: Run, judgement: Judgement) -> Trends:
     return Trends(tallies(known[:MOST_RUNS]), trend.series(judgement, history))
 
 
-def tallies(runs: Sequence[Run]) -> tuple[Tally, ...]:
+def tallies(runs: Sequence[CheckRun]) -> tuple[Tally, ...]:
     """Return how runs came out, the earliest first."""
     return tuple(
         Tally(

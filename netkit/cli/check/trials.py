@@ -9,7 +9,7 @@ from netkit.cli.check.checking import Checking
 from netkit.errors import CheckError, Problem
 from netkit.facts import Absent, Snapshot
 from netkit.facts.snapshot import Trial
-from netkit.judge import Check, Scene
+from netkit.judge import Check, CheckContext
 from netkit.platforms.linux.acceptance import results
 
 ACCEPTANCE = "acceptance."
@@ -20,15 +20,15 @@ def scene(
     checking: Checking,
     checks: Sequence[Check],
     files: Sequence[Path],
-    looked: Callable[[], Scene],
+    looked: Callable[[], CheckContext],
     measured: Callable[[], tuple[Trial, ...]] = tuple,
-) -> Scene:
+) -> CheckContext:
     """Return what checks are given. When they only judge results of acceptance runs, no device is looked at."""
     trials = (*read(files), *measured())
     if checking.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
         nothing = Snapshot(checking.project.fabric.name, time.time(), {}, trials=trials)
         limits = checking.project.loaded.intent.thresholds
-        return Scene(checking.project.fabric, nothing, limits, names=frozenset())
+        return CheckContext(checking.project.fabric, nothing, limits, names=frozenset())
     found = looked()
     return replace(found, snapshot=added(found.snapshot, trials))
 

@@ -29,17 +29,17 @@ from netkit.serve.agenda import Agenda
 from netkit.serve.app import app
 from netkit.serve.credential import VARIABLE as TOKEN
 from netkit.serve.credential import token_of
-from netkit.serve.diary import DiaryFile, Round
+from netkit.serve.diary import DiaryFile, ScheduledRound
 from netkit.serve.gate import Token
 from netkit.serve.guard import Door
-from netkit.serve.listening import Place, Server, server
+from netkit.serve.listening import ListenAddress, Server, server
 from netkit.serve.lock import taken
 from netkit.serve.openapi import openapi
 from netkit.serve.record import Records
 from netkit.serve.schedule import Schedule
 from netkit.serve.silencing import LONGEST_S, Silencer
 from netkit.serve.site import Site
-from netkit.store import Run, Source
+from netkit.store import CheckRun, Source
 from netkit.store.store import open_store
 
 SHORTEST_ROUND_S = 600.0
@@ -88,7 +88,7 @@ class Children:
         """Return the command of a backup."""
         return child.Command(self.asked.saving(), self.environment, 3600.0)
 
-    async def finish(self, one: Round, held: tuple[int, ...], stop: asyncio.Event) -> Round:
+    async def finish(self, one: ScheduledRound, held: tuple[int, ...], stop: asyncio.Event) -> ScheduledRound:
         """Keep the report on the run that a check has stored; return the check with its name."""
         try:
             newest = next(iter(await asyncio.to_thread(self.records.runs)), None)
@@ -101,7 +101,7 @@ class Children:
             return replace(one, text=f"{one.text}\nno report: {error}".strip())
         return replace(one, run=newest.name)
 
-    async def make(self, run: Run) -> None:
+    async def make(self, run: CheckRun) -> None:
         """Make a report that somebody asks for; one that takes long is said to, and made all the same."""
         if run.name not in self._asked and len(self._asked) < MOST_ASKED:
             made = self._asked[run.name] = asyncio.ensure_future(self._make(run))
@@ -116,14 +116,14 @@ class Children:
         """Wait for reports that are being made; when everything is to stop, they do."""
         await asyncio.gather(*self._asked.values(), return_exceptions=True)
 
-    async def _make(self, run: Run) -> None:
+    async def _make(self, run: CheckRun) -> None:
         """Make a report, one after the other."""
         async with self._making:
             if not self.stop.is_set() and not self.records.file(run).exists():
                 await self._report(run, (), self.stop)
                 await asyncio.to_thread(self.records.prune)
 
-    async def _report(self, run: Run, held: tuple[int, ...], stop: asyncio.Event) -> None:
+    async def _report(self, run: CheckRun, held: tuple[int, ...], stop: asyncio.Event) -> None:
         words = self.asked.report(run.name, self.records.file(run))
         try:
             ended = await child.run(child.Command(words, self.environment, REPORT_S, held), stop, lambda _: None)
@@ -132,7 +132,7 @@ class Children:
         if not self.records.file(run).exists():
             raise OutputError(Problem(f"the report on {run.name} could not be made: {ended.said or 'no word why'}"))
 
-    def _newest(self) -> Run | None:
+    def _newest(self) -> CheckRun | None:
         try:
             return self.records.newest()
         except NetkitError:
@@ -147,7 +147,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
     gc.enable()  # this process is to last
     every_s = asked.every_s
     asked.refuse()
-    place = Place.of(asked.listen, asked.certificate, asked.key)
+    place = ListenAddress.of(asked.listen, asked.certificate, asked.key)
     place.check_certificate()
     loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good
     fabric = loaded.intent.name
@@ -193,7 +193,7 @@ def _records(asked: ServeRequest, source: Source, folder: Path) -> Records:
     return Records(where, source, folder / "reports", LINKS)
 
 
-def _greet(place: Place, where: str, fabric: str) -> None:
+def _greet(place: ListenAddress, where: str, fabric: str) -> None:
     scheme = "https" if place.certificate else "http"
     host = f"[{place.host}]" if ":" in place.host else place.host
     say(sys.stdout, f"{fabric}: {scheme}://{host}:{place.port}/, the token is in {where}\n")
@@ -207,7 +207,7 @@ def _greet(place: Place, where: str, fabric: str) -> None:
 async def _serve(
     asked: ServeRequest,
     every_s: int,
-    place: Place,
+    place: ListenAddress,
     listening: socket.socket,
     records: Records,
     token: Token,

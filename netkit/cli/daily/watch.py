@@ -25,10 +25,10 @@ from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
 from netkit.observe import subject
 from netkit.platforms.view import ViewSubject
-from netkit.watch.board import Board, Limits, Outline, wires
-from netkit.watch.feed import Feed, Kept, Poll, Stream
+from netkit.watch.board import Board, Outline, PauseLimits, wires
+from netkit.watch.feed import Feed, Poll, ReconnectingFeed, StreamFeed
 from netkit.watch.frame import unbounded
-from netkit.watch.look import Look
+from netkit.watch.look import ViewState
 from netkit.watch.record import Record, read
 from netkit.watch.session import Desk, Replay, running
 from netkit.watch.span import glyphs_for, plain
@@ -126,7 +126,9 @@ def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
         fabric.name,
         wires(fabric, devices),
         tuple(fabric.lossless.lossless_priorities),
-        Limits(limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail),
+        PauseLimits(
+            limits.pause_fraction_warn, limits.pause_fraction_fail, limits.pause_rate_warn, limits.pause_rate_fail
+        ),
         asked.interval_s,
         reached.lab,
     )
@@ -139,9 +141,11 @@ def _feed(fabric: Fabric, device: Device, reached: Fleet, interval_s: float) -> 
     source = reached.origin(device.platform).source
     if source == STREAMS:
         importlib.import_module("netkit.platforms.gnmi.driver").require_library(device.name)
-        return Kept(Stream(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name)))
+        return ReconnectingFeed(
+            StreamFeed(subject(fabric, device), interval_s), lambda: OnlyStreaming(reached.viewer(device.name))
+        )
     views = looked_at(fabric, device, has_probes=False, source=source).views
-    return Kept(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))
+    return ReconnectingFeed(Poll(device.name, views, interval_s), lambda: OnlyViewing(reached.viewer(device.name)))
 
 
 class OnlyStreaming:
@@ -201,7 +205,7 @@ def _print(asked: Watching, board: Board, now_s: float) -> None:
         return
     width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() or os.environ.get("COLUMNS") else WIDTH
     scene = board.scene(now_s, screen.clock(now_s))
-    sys.stdout.write(plain(unbounded(scene, Look(), width, glyphs_for(sys.stdout.encoding))))
+    sys.stdout.write(plain(unbounded(scene, ViewState(), width, glyphs_for(sys.stdout.encoding))))
 
 
 def exit_code(board: Board) -> int:

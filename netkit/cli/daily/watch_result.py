@@ -5,8 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from netkit.watch.board import WORDS, Board, Health, Row
-from netkit.watch.feed import Reading
-from netkit.watch.look import Look, shown
+from netkit.watch.feed import PortReading
+from netkit.watch.look import ViewState, shown
 
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:
@@ -17,7 +17,7 @@ def result(board: Board, now_s: float) -> Mapping[str, Any]:
         "lab": scene.outline.lab,
         "at_s": round(now_s, 3),
         "devices": [_device(one) for one in scene.health],
-        "ports": [_port(row) for row in shown(scene, Look())],
+        "ports": [_port(row) for row in shown(scene, ViewState())],
     }
 
 
@@ -33,7 +33,7 @@ def _port(row: Row) -> Mapping[str, Any]:
         "what": WORDS[row.standing.level],
         "level": row.standing.level.name.lower(),
         "last": row.reading._asdict(),
-        "highest": {name: _highest(getattr(point.reading, name) for point in points) for name in Reading._fields},
+        "highest": {name: _highest(getattr(point.reading, name) for point in points) for name in PortReading._fields},
     }
 
 

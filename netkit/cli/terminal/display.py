@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from netkit.cli.terminal.interrupt import ASKED
 from netkit.cli.terminal.listener import Listener, say
 from netkit.cli.terminal.progress import lines
-from netkit.deploy import DeviceOutcome, Event, Phase
+from netkit.deploy import DeployEvent, DeviceOutcome, Phase
 from netkit.deploy.shape import Tell
 from netkit.report.outcome_text import device_text
 from netkit.report.plan_view import shown
@@ -66,7 +66,7 @@ class Lines:
         self._began_s = time.monotonic()
         self._lock = threading.Lock()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: DeployEvent) -> None:
         """Show an event, when it is worth a line."""
         with self._lock:
             if event.wave != self._wave and event.phase is Phase.PREFLIGHT:
@@ -87,7 +87,7 @@ class Lines:
         return f"{time.monotonic() - self._began_s:6.1f} s  {said}"
 
 
-def _line(event: Event, outcome: DeviceOutcome, number: int, total: int) -> str:
+def _line(event: DeployEvent, outcome: DeviceOutcome, number: int, total: int) -> str:
     return f"{event.at_s:6.1f} s  {number}/{total}  {shown(device_text(outcome))}\n"
 
 
@@ -110,7 +110,7 @@ class LiveTable:
         self._began_s = time.monotonic()
         self._lock = threading.Lock()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: DeployEvent) -> None:
         """Take note of an event."""
         with self._lock:
             self._wave, self._waves = event.wave, event.waves

@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Any
 
 from netkit.cli.terminal.ctrl_c import Interrupted
-from netkit.watch.board import Board, Scene
+from netkit.watch.board import Board, BoardView
 from netkit.watch.frame import frame
-from netkit.watch.look import Look, pressed, shown
+from netkit.watch.look import ViewState, pressed, shown
 from netkit.watch.span import Line, Span, Style, glyphs_for
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
@@ -78,13 +78,13 @@ class _Screen:
 
     def __init__(self, board: Board, now_s: Callable[[], float]) -> None:
         self._board, self._now_s = board, now_s
-        self._look = Look()
+        self._look = ViewState()
         self._scene = self._taken()
         self._drawn = ""
         self._styles = PLAIN if os.environ.get("NO_COLOR") else COLORED
         self._glyphs = glyphs_for(sys.stdout.encoding)
 
-    def _taken(self) -> Scene:
+    def _taken(self) -> BoardView:
         now_s = self._now_s()
         return self._board.scene(now_s, clock(now_s) if now_s else "")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from netkit.design.fabric import Switch
-from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, Watchdog
+from netkit.design.traffic import EcnThresholds, LosslessProfile, TrafficClass, WatchdogTimers
 from netkit.platforms.eos.hardware import EosHardware
 
 MMU_PROFILE = "LOSSLESS"
@@ -134,7 +134,7 @@ def _queue(traffic: TrafficClass, ecn: EcnThresholds) -> EosQueue:
     )
 
 
-def watchdog_times(watchdog: Watchdog) -> EosWatchdogTimes:
+def watchdog_times(watchdog: WatchdogTimers) -> EosWatchdogTimes:
     """Return the watchdog in seconds: times to 0.01 s and at most a minute, polling at most half of the shorter."""
     timeout = _hundredths_up(watchdog.detection_ms)
     recovery = _hundredths_up(watchdog.restoration_ms)

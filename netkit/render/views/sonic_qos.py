@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import Port, PortProfile, Switch
-from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile, Watchdog
+from netkit.design.traffic import EcnThresholds, Headroom, LosslessProfile, WatchdogTimers
 from netkit.errors import Problem, RenderError
 from netkit.hardware import pfc
 from netkit.platforms.sonic.dialects import SonicDialect
@@ -186,7 +186,7 @@ def _ecn_profiles(profiles: tuple[PortProfile, ...]) -> tuple[SonicEcnProfile, .
     )
 
 
-def _watchdog(watchdog: Watchdog) -> SonicWatchdogTimes:
+def _watchdog(watchdog: WatchdogTimers) -> SonicWatchdogTimes:
     """Return the times, none below the shortest poll there is; what is too long the design has refused."""
     poll = max(WATCHDOG_MIN_MS, watchdog.poll_ms)
     return SonicWatchdogTimes(

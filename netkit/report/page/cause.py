@@ -6,7 +6,7 @@ from typing import Any
 
 from netkit.judge import Finding
 from netkit.judge.check import Layer
-from netkit.judge.group import Trouble
+from netkit.judge.group import CauseGroup
 from netkit.report.judgement_view import Judged, silence_text, trouble_silences, where
 from netkit.report.page.view import places
 from netkit.report.page.wording import cut, name
@@ -23,7 +23,7 @@ def causes(judged: Judged) -> dict[str, Any]:
     return {"causes": told, "causes_left_out": len(found) - len(told)}
 
 
-def cause_document(trouble: Trouble, layer: Layer | str) -> dict[str, Any]:
+def cause_document(trouble: CauseGroup, layer: Layer | str) -> dict[str, Any]:
     """Return a cause as plain values, with the first of its symptoms."""
     symptoms = [_finding(one) for one in trouble.symptoms[:MOST_SYMPTOMS]]
     return {
@@ -52,7 +52,7 @@ def numbers(judged: Judged) -> Mapping[tuple[str, str], Sequence[int]]:
     return found
 
 
-def _keys(trouble: Trouble) -> Iterator[tuple[str, str]]:
+def _keys(trouble: CauseGroup) -> Iterator[tuple[str, str]]:
     for one in (trouble.head, *trouble.symptoms):
         if one.device:
             yield from ((one.device, place) for place in ("", *places(one)))
@@ -63,7 +63,7 @@ def layer_of(finding: Finding, judged: Judged) -> Layer | str:
     return judged.layers.get(finding.check, "")
 
 
-def _devices(trouble: Trouble) -> Iterator[str]:
+def _devices(trouble: CauseGroup) -> Iterator[str]:
     """Yield the devices a trouble is about."""
     yield from dict.fromkeys(name(one.device) for one in (trouble.head, *trouble.symptoms) if one.device)
 

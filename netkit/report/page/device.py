@@ -7,21 +7,21 @@ from typing import Any
 from netkit.design import Host, Switch
 from netkit.facts import Absent
 from netkit.facts.device import KINDS, NOT_ASKED
-from netkit.judge import Seen
+from netkit.judge import DeviceContext
 from netkit.judge.run import Judgement
 from netkit.report.page import table
 from netkit.report.page.cause import numbers
-from netkit.report.page.port import Place, designed, identity, rows
-from netkit.report.page.view import Reported, State, device_states, port_states
+from netkit.report.page.port import DesignedPort, designed, identity, rows
+from netkit.report.page.view import HealthState, Reported, device_states, port_states
 from netkit.report.page.wording import cut, name
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FabricHealth:
     """How everything stands, by name."""
 
-    devices: Mapping[str, State]
-    ports: Mapping[tuple[str, str], State]
+    devices: Mapping[str, HealthState]
+    ports: Mapping[tuple[str, str], HealthState]
     causes: Mapping[tuple[str, str], Sequence[int]]
     examined: Mapping[str, int]
     failures: Mapping[str, str]
@@ -33,7 +33,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     found = reported.judged.judgement
     links = reported.fabric.links()
     speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
-    standing = Standing(
+    standing = FabricHealth(
         device_states(reported),
         port_states(found),
         numbers(reported.judged),
@@ -55,7 +55,9 @@ def _examined(found: Judgement) -> Mapping[str, int]:
     return counts
 
 
-def _device(device: Switch | Host, seen: Seen | None, standing: Standing, lossless: tuple[int, ...]) -> dict[str, Any]:
+def _device(
+    device: Switch | Host, seen: DeviceContext | None, standing: FabricHealth, lossless: tuple[int, ...]
+) -> dict[str, Any]:
     places = designed(device, standing.speeds)
     return {
         "name": device.name,
@@ -85,7 +87,7 @@ def _position(device: Switch | Host) -> dict[str, Any]:
     }
 
 
-def _facts(seen: Seen) -> Iterator[tuple[str, table.Value]]:
+def _facts(seen: DeviceContext) -> Iterator[tuple[str, table.Value]]:
     """Yield what the device says of itself."""
     system = seen.facts.system
     if not isinstance(system, Absent):
@@ -99,7 +101,7 @@ def _facts(seen: Seen) -> Iterator[tuple[str, table.Value]]:
         yield from ((name(tool), name(version)) for tool, version in sorted(host.tools.items()))
 
 
-def _absent(seen: Seen) -> Iterator[tuple[str, str]]:
+def _absent(seen: DeviceContext) -> Iterator[tuple[str, str]]:
     """Yield what it was asked for and did not tell, and why."""
     for kind in KINDS:
         fact = getattr(seen.facts, kind)
@@ -108,7 +110,11 @@ def _absent(seen: Seen) -> Iterator[tuple[str, str]]:
 
 
 def _ports(
-    device: str, places: tuple[Place, ...], seen: Seen | None, standing: Standing, lossless: tuple[int, ...]
+    device: str,
+    places: tuple[DesignedPort, ...],
+    seen: DeviceContext | None,
+    standing: FabricHealth,
+    lossless: tuple[int, ...],
 ) -> dict[str, Any]:
     known = rows(seen, places, lossless) if seen is not None else ({} for _ in places)
     return table.table(
@@ -119,7 +125,7 @@ def _ports(
     )
 
 
-def _wrong(port: tuple[str, str], standing: Standing) -> table.Row:
+def _wrong(port: tuple[str, str], standing: FabricHealth) -> table.Row:
     """Return how a port stands, and the numbers of the causes that have a finding there."""
     state = standing.ports.get(port)
     causes = " ".join(map(str, standing.causes.get(port, ())))

@@ -12,7 +12,7 @@ from netkit.report.page import trend
 from netkit.report.page.cause import causes
 from netkit.report.page.device import devices
 from netkit.report.page.metric import METRICS
-from netkit.report.page.view import OF_VERDICT, Reported, State
+from netkit.report.page.view import OF_VERDICT, HealthState, Reported
 from netkit.report.page.wording import cut, name
 
 FORMAT = 1
@@ -64,15 +64,15 @@ def _untidy(reported: Reported) -> list[str]:
     ]
 
 
-def state(reported: Reported) -> State:
+def state(reported: Reported) -> HealthState:
     """Return how the fabric stands; what nobody judged, or only in part, is never well."""
     found = reported.judged.judgement
     if not found.examined:
-        return State.UNKNOWN
+        return HealthState.UNKNOWN
     worst = max((finding.verdict for finding in found.findings if finding.silenced is None), default=Verdict.PASS)
     if worst in OF_VERDICT:
         return OF_VERDICT[worst]
-    return State.UNREACHED if found.unreached else State.PASS
+    return HealthState.UNREACHED if found.unreached else HealthState.PASS
 
 
 def counts(reported: Reported, absent: int) -> dict[str, int]:

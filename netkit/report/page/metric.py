@@ -7,7 +7,7 @@ from typing import Literal
 from netkit.facts import Absent, Facts
 from netkit.facts.counter import place
 from netkit.facts.optic import Limits, Module
-from netkit.judge import Seen
+from netkit.judge import DeviceContext
 from netkit.judge.delta import Delta
 from netkit.judge.peak import Watermark, peaks
 from netkit.report.page.table import Row, Value, rounded
@@ -50,7 +50,7 @@ METRICS = (
 )
 
 
-def metrics(seen: Seen, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
+def metrics(seen: DeviceContext, port: str, speed_gbps: float | None, lossless: tuple[int, ...]) -> Row:
     """Return the value of each metric at a port, None where the device does not tell, and what peaks are in bytes."""
     return {
         "pause": rounded(_pauses(seen, port, lossless), 3),
@@ -61,12 +61,12 @@ def metrics(seen: Seen, port: str, speed_gbps: float | None, lossless: tuple[int
     }
 
 
-def _pauses(seen: Seen, port: str, lossless: tuple[int, ...]) -> float | None:
+def _pauses(seen: DeviceContext, port: str, lossless: tuple[int, ...]) -> float | None:
     by_priority = _rate(seen.delta(name, place(port, number)) for name in PAUSES for number in lossless)
     return by_priority if by_priority is not None else _rate(seen.delta(name, port) for name in ALL_PAUSES)
 
 
-def _marks(seen: Seen, port: str) -> float | None:
+def _marks(seen: DeviceContext, port: str) -> float | None:
     by_queue = _rate(seen.delta("queue_ecn_marked", place(port, number)) for number in QUEUES)
     if by_queue is not None:
         return by_queue
@@ -74,14 +74,14 @@ def _marks(seen: Seen, port: str) -> float | None:
     return of_port if of_port is not None else _rate([seen.delta("ecn_received", port)])
 
 
-def _load(seen: Seen, port: str, speed_gbps: float | None) -> float | None:
+def _load(seen: DeviceContext, port: str, speed_gbps: float | None) -> float | None:
     known = [one for one in (seen.delta(name, port) for name in ("rx_bytes", "tx_bytes")) if one.is_known]
     if not known or not speed_gbps:
         return None
     return max(one.per_s for one in known) * 8 / (speed_gbps * 1e9) * 100
 
 
-def _filled(seen: Seen, port: str, lossless: tuple[int, ...]) -> Row:
+def _filled(seen: DeviceContext, port: str, lossless: tuple[int, ...]) -> Row:
     """Return the peaks within the window: in bytes by priority, and the worst as a share of its limit."""
     if port not in seen.ports:
         return {}

@@ -8,7 +8,7 @@ from netkit.design import Host, Switch
 from netkit.facts import COUNTERS, Absent, Facts
 from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, PortQos
-from netkit.judge import Seen
+from netkit.judge import DeviceContext
 from netkit.report.page.metric import metrics
 from netkit.report.page.table import Row, Value, merged, rounded
 from netkit.report.page.wording import name
@@ -24,7 +24,7 @@ NOTED = tuple(name for name in COUNTERS if name not in VOLUME)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class DesignedPort:
     """A port or NIC as designed."""
 
     name: str
@@ -34,23 +34,25 @@ class Place:
     speed_gbps: float | None
 
 
-def designed(device: Switch | Host, speeds: Mapping[tuple[str, str], float]) -> tuple[Place, ...]:
+def designed(device: Switch | Host, speeds: Mapping[tuple[str, str], float]) -> tuple[DesignedPort, ...]:
     """Return the ports of a switch, or the NICs of a host."""
     if isinstance(device, Switch):
         ports = device.ports
-        return tuple(Place(one.name, str(one.role), one.peer, one.peer_port, one.speed_gbps) for one in ports)
+        return tuple(DesignedPort(one.name, str(one.role), one.peer, one.peer_port, one.speed_gbps) for one in ports)
     return tuple(
-        Place(one.interface, f"rail {one.rail}", one.leaf, one.leaf_port, speeds.get((device.name, one.interface)))
+        DesignedPort(
+            one.interface, f"rail {one.rail}", one.leaf, one.leaf_port, speeds.get((device.name, one.interface))
+        )
         for one in device.nics
     )
 
 
-def identity(place: Place) -> Row:
+def identity(place: DesignedPort) -> Row:
     """Return what the design says of a port."""
     return {"port": place.name, "kind": place.kind, "peer": place.peer, "peer_port": place.peer_port}
 
 
-def rows(seen: Seen, places: Sequence[Place], lossless: tuple[int, ...]) -> Iterator[Row]:
+def rows(seen: DeviceContext, places: Sequence[DesignedPort], lossless: tuple[int, ...]) -> Iterator[Row]:
     """Yield what was seen of each port."""
     counted = counters(seen)
     for place in places:
@@ -66,12 +68,12 @@ def rows(seen: Seen, places: Sequence[Place], lossless: tuple[int, ...]) -> Iter
         )
 
 
-def _speed(facts: Facts, place: Place) -> float | None:
+def _speed(facts: Facts, place: DesignedPort) -> float | None:
     found = _of(facts.interfaces, place.name)
     return found.speed_gbps if found is not None and found.speed_gbps else place.speed_gbps
 
 
-def counters(seen: Seen) -> Mapping[str, Mapping[str, int]]:
+def counters(seen: DeviceContext) -> Mapping[str, Mapping[str, int]]:
     """Return what counters of note added over the window, by port; those that did not move are left out."""
     found: dict[str, dict[str, int]] = {}
     for counter in NOTED:
@@ -102,7 +104,7 @@ def _interface(facts: Facts, port: str) -> Row:
     }
 
 
-def _neighbor(facts: Facts, place: Place) -> Row:
+def _neighbor(facts: Facts, place: DesignedPort) -> Row:
     """Return what LLDP tells of the far end, so far as it is not what the design says."""
     found = _of(facts.neighbors, place.name)
     if not found:

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from netkit.design import Fabric
-from netkit.judge import Finding, Scene, Verdict
+from netkit.judge import CheckContext, Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement
 from netkit.report.judgement_view import Judged
 from netkit.report.page.trend import NO_TRENDS, Trends
 
 
-class State(StrEnum):
+class HealthState(StrEnum):
     """How a device or a port stands, the best first."""
 
     PASS = "pass"  # noqa: S105 (a verdict, no password)
@@ -23,7 +23,7 @@ class State(StrEnum):
     ERROR = "error"
 
 
-OF_VERDICT = {Verdict.WARN: State.WARN, Verdict.FAIL: State.FAIL, Verdict.ERROR: State.ERROR}
+OF_VERDICT = {Verdict.WARN: HealthState.WARN, Verdict.FAIL: HealthState.FAIL, Verdict.ERROR: HealthState.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Reported:
 
     judged: Judged
     fabric: Fabric
-    scene: Scene | None = None
+    scene: CheckContext | None = None
     """What was seen; None for a stored run, of which only verdicts are kept."""
     absent: int = 0
     """Facts that devices were asked for and did not tell, of a stored run; else they are counted."""
@@ -48,17 +48,17 @@ class Reported:
         return self.fabric.names if self.scene is None else tuple(self.scene.devices)
 
 
-def device_states(reported: Reported) -> Mapping[str, State]:
+def device_states(reported: Reported) -> Mapping[str, HealthState]:
     """Return how each device stands."""
     found = reported.judged.judgement
     bad = _worst(found)
     unreached = {name for name, _ in found.unreached}
     judged = {result.device for result in found.results if result.examined and result.device != FABRIC}
-    kinds = {**dict.fromkeys(judged, State.PASS), **dict.fromkeys(unreached, State.UNREACHED), **bad}
-    return {name: kinds.get(name, State.UNKNOWN) for name in reported.names}
+    kinds = {**dict.fromkeys(judged, HealthState.PASS), **dict.fromkeys(unreached, HealthState.UNREACHED), **bad}
+    return {name: kinds.get(name, HealthState.UNKNOWN) for name in reported.names}
 
 
-def _worst(found: Judgement) -> Mapping[str, State]:
+def _worst(found: Judgement) -> Mapping[str, HealthState]:
     worst: dict[str, Verdict] = {}
     for finding in found.findings:
         if finding.verdict > Verdict.SKIPPED and finding.silenced is None:
@@ -66,7 +66,7 @@ def _worst(found: Judgement) -> Mapping[str, State]:
     return {name: OF_VERDICT[verdict] for name, verdict in worst.items()}
 
 
-def port_states(judgement: Judgement) -> Mapping[tuple[str, str], State]:
+def port_states(judgement: Judgement) -> Mapping[tuple[str, str], HealthState]:
     """Return the ports at which something is wrong, by device and port."""
     worst: dict[tuple[str, str], Verdict] = {}
     for finding in judgement.findings:
