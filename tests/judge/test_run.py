@@ -1,3 +1,4 @@
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,6 +63,12 @@ def silent(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
     yield from ()
 
 
+def last_line(function: Any) -> int:
+    """Return the number of the last line of a function."""
+    lines, first = inspect.getsourcelines(function)
+    return first + len(lines) - 1
+
+
 def results(check: Check) -> dict[str, CheckResult]:
     seen = observation("leaf01", Facts(system=System("leaf01"))), observation("leaf02"), observation("gpu01", Facts())
     return {result.device: result for result in run(scene(BUILT, *seen), [check]).results}
@@ -78,7 +85,7 @@ def test_what_was_not_reached_or_not_told_is_skipped_and_never_passes() -> None:
 
 def test_a_check_that_raises_is_an_error_beside_what_it_found_before() -> None:
     assert [(one.verdict, one.text) for one in results(broken)["gpu01"].findings] == [
-        (Verdict.ERROR, "the check failed: ValueError: gpu01, line 27"),
+        (Verdict.ERROR, f"the check failed: ValueError: gpu01, line {last_line(broken.of_device)}"),
         (Verdict.FAIL, "first"),
     ]
     assert results(broken)["gpu02"].findings[0].text == "not reached: connection refused"
@@ -96,8 +103,8 @@ def _raises(*_: object) -> Iterator[Finding]:
 @pytest.mark.parametrize(
     ("body", "why", "examined"),
     [
-        (_exits, "SystemExit: 0, line 77", 2),
-        (_raises, "ValueError: at once, line 81", 1),
+        (_exits, f"SystemExit: 0, line {last_line(_exits)}", 2),
+        (_raises, f"ValueError: at once, line {last_line(_raises)}", 1),
         (lambda one: one, "TypeError: <lambda>() takes 1 positional argument but 2 were given", 1),
         (lambda *_: None, "TypeError: 'NoneType' object is not iterable", 1),
         (lambda *_: [PASSED, None], "TypeError: it yields NoneType, no Finding", 2),
