@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.fabric import open_project
 from netkit.errors import NetkitError
+from netkit.project.project import Project
 from tests.conftest import UPDATE
 
 FOLDER = Path(__file__).parent / "errors"
@@ -69,7 +69,7 @@ def cases() -> list[Path]:
 
 def said(folder: Path) -> str:
     with pytest.raises(NetkitError) as refusal:
-        open_project(folder)
+        Project.open(folder)
     assert refusal.value.exit_code == 3
     return "".join(f"{problem}\n" for problem in refusal.value.problems).replace(f"{folder}/", "")
 
@@ -109,4 +109,4 @@ def test_every_line_has_a_place_and_a_remedy_in_plain_words(path: Path) -> None:
 
 def test_the_base_itself_is_valid(tmp_path: Path) -> None:
     (tmp_path / "fabric.yaml").write_text(BASE, encoding="utf-8")
-    assert open_project(tmp_path).fabric.name == "small"
+    assert Project.open(tmp_path).fabric.name == "small"

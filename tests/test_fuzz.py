@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.fabric import open_project
 from netkit.errors import NetkitError
+from netkit.project.project import Project
 from tests.command import ROOT
 
 ROUNDS = int(os.environ.get("NETKIT_FUZZ_ROUNDS", "500"))
@@ -182,7 +182,7 @@ def test_a_damaged_fabric_is_refused_in_plain_lines_or_stands(
         data = damaged(text, random.Random(f"{source} {seed}"))  # noqa: S311 (dice, not secrets)
         file.write_bytes(data)
         try:
-            open_project(tmp_path)
+            Project.open(tmp_path)
         except NetkitError as error:
             refused += 1
             check(error, f"seed {seed}")

@@ -38,6 +38,7 @@ STAGES = (
     "serve",
     "lab",
     "prove",
+    "project",
     "cli",
 )
 
@@ -162,7 +163,7 @@ STARTS_BY_LIBRARY = re.compile(
 )
 KNOWN_STARTS = {
     "serve/child.py": "netkit itself, which needs its secrets",
-    "cli/cores.py": "this process, forked",
+    "project/cores.py": "this process, forked",
     "cli/check/compare.py": "this process, forked",
     "platforms/linux/transport.py": "its environment is a list of what may pass",
 }

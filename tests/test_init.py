@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.fabric import open_project
+from netkit.project.project import Project
 from tests.command import assert_refused, run
 
 SIZES: dict[str, tuple[tuple[str, ...], int, int]] = {
@@ -30,7 +30,7 @@ def test_a_scaffold_of_any_size_is_valid(name: str, tmp_path: Path) -> None:
     done = run("init", folder, *options)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"{switches} switches, {hosts} hosts" in done.stdout
-    fabric = open_project(folder).fabric
+    fabric = Project.open(folder).fabric
     assert (len(fabric.switches), len(fabric.hosts), fabric.name) == (switches, hosts, "new-fabric")
     assert [note for note in fabric.notes if note.severity == "warning"] == []
     assert run("validate", "--fabric", folder).returncode == 0
@@ -67,4 +67,4 @@ def test_a_size_that_does_not_fit_writes_nothing(tmp_path: Path) -> None:
 def test_a_strange_folder_name_still_gives_a_name(tmp_path: Path) -> None:
     for folder, name in (("@!", "fabric"), ("x" * 80, "x" * 63), ("-a_b-", "a-b"), ("a" * 62 + "--b", "a" * 62)):
         assert run("init", tmp_path / folder, "--hosts-per-unit", "1").returncode == 0
-        assert open_project(tmp_path / folder).fabric.name == name
+        assert Project.open(tmp_path / folder).fabric.name == name

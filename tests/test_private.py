@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check.stored import usual_file
-from netkit.cli.runs import runs_folder
 from netkit.deploy import Journal
 from netkit.private import keep_private, make_folder, open_file
+from netkit.project.past import usual_file
+from netkit.project.runs import runs_folder
 from netkit.store import Source
 from netkit.store.lock import alone
 from netkit.store.store import open_store

@@ -293,7 +293,7 @@ def test_a_greedy_template_is_refused_in_one_line_and_bounded_time(name: str, tm
 
 
 def test_a_template_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("netkit.cli.bounds.LONGEST_S", 1.0)
+    monkeypatch.setattr("netkit.project.rendering.LONGEST_S", 1.0)
     text = "\n{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}\n"
     began_s = processor_s()
     done = render_leaf(with_template(tmp_path, text), tmp_path / "out")

@@ -17,15 +17,16 @@ from importlib import metadata
 from pathlib import Path
 
 from netkit import __version__
-from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside, check_format, open_project
-from netkit.cli.runs import runs_folder
-from netkit.cli.terminal.text import columns
+from netkit.cli.fabric import open_project
+from netkit.cli.terminal.text import check_format, columns
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.deploy import RunSummary, history
 from netkit.environment import without_secrets
 from netkit.errors import LabError, NetkitError
 from netkit.lab import personality
 from netkit.lab.folder import all_labs
+from netkit.project.project import CHECKS, MODELS, PLAYBOOKS, TEMPLATES, Project, beside
+from netkit.project.runs import runs_folder
 
 OURS = "NETKIT_"
 OF_OTHERS = ("ANSIBLE_CONFIG", "HTTPS_PROXY", "HTTP_PROXY", "LANG", "LC_ALL", "NO_COLOR", "SSH_AUTH_SOCK", "TERM")

@@ -11,10 +11,6 @@ from pathlib import Path
 import pytest
 
 from netkit import plan as planning
-from netkit.cli.check.checking import Checking
-from netkit.cli.fabric import Project
-from netkit.cli.fleet import fleet
-from netkit.cli.observing import Looking, look
 from netkit.design import Host, Switch
 from netkit.facts import Absent, Observation, Snapshot
 from netkit.judge import CheckContext, Finding, Verdict, catalog
@@ -23,6 +19,9 @@ from netkit.judge.run import Judgement, run
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
 from netkit.observe import CollectOptions
+from netkit.project.fleet import fleet
+from netkit.project.observing import Looking, look
+from netkit.project.project import Project
 from tests.checks.deploying import failed, taken_back
 from tests.checks.fault_table import Found, Row, place_of, rows_on
 from tests.facts import untold
@@ -78,7 +77,7 @@ class Ward:
         """Look once, or at both ends of a window."""
         options = CollectOptions(window_s=window_s, has_config=has_config, deadline_s=DEADLINE_S)
         devices: list[Switch | Host] = [*self.project.fabric.switches, *self.project.fabric.hosts]
-        return look(self.project, fleet(self.project, self.lab.name), Looking(devices, options))
+        return look(self.project, fleet(self.project), Looking(devices, options))
 
     def judged(self, snapshot: Snapshot, own: Mapping[str, float] = NO_LIMITS) -> Judgement:
         """Return what all checks say by the limits of the fabric, some of which a row may have of its own."""
@@ -115,7 +114,7 @@ def ward(folder: Path, platform: str) -> Iterator[Ward]:
         patch.setenv("NETKIT_LAB_DIR", str(lab.home))
         for name, value in SECRETS.items():
             patch.setenv(name, value)
-        project = Checking.of(fabric, limit="", lab=lab.name, window_s=0, snapshot=None).project
+        project = Project.open(fabric, lab=lab.name)
         found = Ward(lab, project)
         until(lambda: is_watched(found.look(0)), "BFD watches every session: it begins seconds after BGP")
         yield found

@@ -5,9 +5,9 @@ from typing import Any
 
 import yaml
 
-from netkit.cli.fabric import Project, open_project
 from netkit.deploy import Options
 from netkit.design import Fabric
+from netkit.project.project import Project
 from tests.checks.fault_table import Row
 from tests.deploy.fleet import Fleet
 from tests.deploy.live_scene import merged, reasons
@@ -26,7 +26,7 @@ FILE = "fabric.yaml"
 def failed(lab: RunningLab, folder: Path, row: Row) -> Project:
     """Deploy a row's change, which must fail where the fault is and nowhere else; return what is intended then."""
     values = yaml.safe_load((lab.fabric / FILE).read_text(encoding="utf-8"))
-    project = open_project(write_fabric(folder / "changed", merged(values, dict(row.deploys))))
+    project = Project.open(write_fabric(folder / "changed", merged(values, dict(row.deploys))))
     outcome = _fleet(lab, folder, project.fabric).apply(**HASTE if AWAY in row.options else {})
     assert [one.device for one in outcome.devices if one.exit_code] == [row.at], reasons(outcome)
     return project

@@ -23,13 +23,13 @@ from pathlib import Path
 
 import yaml
 
-from netkit.cli.fabric import Project, open_project
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
 from netkit.judge.group import CauseGroup, troubles
 from netkit.judge.run import Judgement
 from netkit.lab.entry import remote
+from netkit.project.project import Project
 from tests.checks.breaking import (
     LOADED_WINDOW_S,
     WINDOW_S,
@@ -236,7 +236,7 @@ def main() -> None:
             return
         every = pairs(given.platform)
         bench: Bench | None = None
-        project = open_project(written(Path(folder, "judged"), platform))
+        project = Project.open(written(Path(folder, "judged"), platform))
         total: list[Score] = []
         for pair in drawn(every, given.sample or len(every)):
             file = given.keep / f"{str(pair).replace('/', '_')}.json"
@@ -284,7 +284,7 @@ def _deployed(lab: Ward, folder: Path) -> Ward:
     fabric = write_fabric(folder / "changed", values)
     done = lab.lab.netkit("deploy", "--fabric", fabric, "--lab", lab.lab.name, "--yes", "--disruptive", "--busy")
     assert done.returncode == 0, done.stdout + done.stderr
-    return replace(lab, project=open_project(fabric))
+    return replace(lab, project=Project.open(fabric))
 
 
 def _restarted(lab: Ward, device: str) -> Ward:

@@ -3,15 +3,15 @@
 import contextlib
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from netkit.cli.check.checking import Checking
 from netkit.facts.device import NOT_ASKED
 from netkit.judge import CheckContext
 from netkit.judge.catalog import select
 from netkit.judge.run import run
+from netkit.project.checking import Checking
+from netkit.project.project import Project
 from tests.checks.judging import results, said, shipped
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric
 
@@ -39,7 +39,7 @@ class Look:
 
     def scene(self, limit: str = "role=host", *more: str) -> CheckContext:
         checks = select(shipped(), ["probe", *more])
-        return Checking.of(Path(self.lab.fabric), limit=limit, lab=NAME, window_s=0, snapshot=None).scene(checks)
+        return Checking.of(Project.open(self.lab.fabric, lab=NAME), limit=limit).scene(checks)
 
     def places(self) -> list[tuple[str, str]]:
         return [(device, place) for _, device, place, _ in said(self.scene(), "probe.loss")]
@@ -66,7 +66,7 @@ def test_a_healthy_fabric_loses_nothing_of_any_size(looked: Look) -> None:
 
 def test_nothing_is_sent_for_checks_that_need_no_probes(looked: Look) -> None:
     checks = select(shipped(), ["routes"])
-    scene = Checking.of(Path(looked.lab.fabric), limit="role=host", lab=NAME, window_s=0, snapshot=None).scene(checks)
+    scene = Checking.of(Project.open(looked.lab.fabric, lab=NAME), limit="role=host").scene(checks)
     assert {seen.facts.probes for seen in scene.hosts} == {NOT_ASKED}
 
 

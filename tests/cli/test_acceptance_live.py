@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check import trials
+from netkit.project import trials
 from tests import intents
 from tests.lab.running import RunningLab, intent, needs_lab, running, write_fabric
 

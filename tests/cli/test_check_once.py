@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.deadline import NEVER, Deadline
 from netkit.errors import UsageError
 from netkit.observe import CollectOptions, Target, collect
+from netkit.project.deadline import NEVER, Deadline
 from tests.cli.checked import VALUES
 from tests.cli.test_check_store import BEGAN_S, check, seen, stored
 from tests.command import assert_refused, run

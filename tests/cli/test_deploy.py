@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from netkit import plan as planning
-from netkit.cli.fabric import Project
-from netkit.cli.fleet import Fleet
-from netkit.cli.planning import Planned, from_files
-from netkit.cli.runs import runs_folder
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.journal import Orders
 from netkit.plan.shift import approval
+from netkit.project.fleet import Fleet
+from netkit.project.planning import Planned, from_files
+from netkit.project.project import Project
+from netkit.project.runs import runs_folder
 from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.command import NETKIT, ROOT, Done, assert_refused, environment
 from tests.conftest import Golden

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.fabric import Project, open_project
-from netkit.cli.intended import intended
-from netkit.cli.planning import cache_folder, compared
 from netkit.plan import Running, cache
 from netkit.platforms.config import Files
+from netkit.project.planning import cache_folder, compared
+from netkit.project.project import Project
+from netkit.project.rendering import intended
 from tests.cli.checked import VALUES
 from tests.lab.running import write_fabric
 
@@ -19,7 +19,7 @@ NAMES = ("leaf01", "spine01")
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return open_project(write_fabric(tmp_path / "fabric", VALUES))
+    return Project.open(write_fabric(tmp_path / "fabric", VALUES))
 
 
 def rendered(project: Project) -> Mapping[str, Files]:

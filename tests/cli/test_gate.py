@@ -2,10 +2,10 @@
 
 from itertools import count
 
-from netkit.cli.change.gate import Door
 from netkit.deploy import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.fan_out import each, threads
 from netkit.platforms.change import Risk
+from netkit.project.gate import Door
 from tests.deploy.fake import FakeDevice, FakeDriver, Time
 
 READER = FakeDriver("leaf01", FakeDevice(Time(), {}, {}), lambda _name, _step: None)

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from netkit import plan as planning
-from netkit.cli import cores
-from netkit.cli.cores import Names, Sides, Work
 from netkit.errors import ConfigError
 from netkit.plan import Running, cache
+from netkit.project import cores
+from netkit.project.cores import Names, Sides, Work
 from tests.cli.scene import Scene, run
 from tests.command import Done, assert_refused
 from tests.conftest import Golden

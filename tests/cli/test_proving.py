@@ -13,8 +13,8 @@ from netkit.cli.change.proving import measured
 from netkit.errors import LabError
 from netkit.lab import personality
 from netkit.lab.folder import LabFolder
-from tests.cli.test_against import OVERRIDES, Repository
 from tests.command import assert_refused, run
+from tests.project.test_against import OVERRIDES, Repository
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from netkit.cli.change.proof_lab import clear_up
 from netkit.lab.folder import LabFolder, began_at
 from netkit.prove.cabling import NOWHERE
-from tests.cli.test_against import ECN, Repository
 from tests.command import NETKIT, ROOT, environment
 from tests.lab.running import PATIENCE_S, intent, lab_home, needs_lab, until, write_fabric
+from tests.project.test_against import ECN, Repository
 
 pytestmark = needs_lab
 SMALLER = "{{ 4000 if switch.name == 'leaf02' else switch.mtu_bytes }}"

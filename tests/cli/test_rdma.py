@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check import rdma
-from netkit.cli.deadline import Deadline
 from netkit.platforms.view import Reply, Viewer
+from netkit.project import rdma
+from netkit.project.deadline import Deadline
 from tests.cli.checked import VALUES
 from tests.command import Done, run
 from tests.lab.running import write_fabric

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check import trials
 from netkit.facts import serial
+from netkit.project import trials
 from tests.cli.checked import checked
 from tests.command import ROOT, run
 

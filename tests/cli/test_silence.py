@@ -9,8 +9,8 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
-from netkit.cli.change.control import who
 from netkit.facts import serial
+from netkit.project.control import who
 from tests.cli.checked import checked
 from tests.cli.test_check_store import BEGAN_S, seen
 from tests.command import Done, assert_refused, run

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.cli.change.proving import Trial
-from netkit.cli.fabric import open_project
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
+from netkit.project.project import Project
 from netkit.prove.proof import LabPart, WaveStart, flows
 from tests.command import ROOT
 
-PROJECT = open_project(Path(ROOT, "inventory/reference"))
+PROJECT = Project.open(Path(ROOT, "inventory/reference"))
 CALLED = flows(PROJECT.fabric, PROJECT.fabric, 1)
 PLAN = Plan("reference", (), (), (), "1.0")
 DONE = Outcome("run", "reference", (DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED),))

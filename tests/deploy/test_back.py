@@ -2,9 +2,9 @@
 
 import pytest
 
-from netkit.cli.runs import unfinished_run
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Outcome
 from netkit.errors import UsageError
+from netkit.project.runs import unfinished_run
 from tests.deploy import promise
 from tests.deploy.fake import Fault, Killed
 from tests.deploy.scene import Scene, scene

@@ -7,8 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from netkit.cli.change.gate import OnlyRails
-from netkit.cli.observing import looked_at
 from netkit.deploy import GateAnswer, GateQuestion, Moment, SessionGate
 from netkit.deploy.reach_gate import ReachGate
 from netkit.intent.model import Thresholds
@@ -17,6 +15,8 @@ from netkit.judge.cnp_watch import CnpWatch
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import View, Viewer
+from netkit.project.gate import OnlyRails
+from netkit.project.observing import looked_at
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import reasons, results
 from tests.lab.running import RunningLab, intent, needs_lab, running, until, write_fabric

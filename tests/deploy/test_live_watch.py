@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from netkit.cli.observing import looked_at
 from netkit.deploy import DeployEvent, Phase, SessionGate
 from netkit.judge.health_gate import HealthGate
 from netkit.platforms.view import View
+from netkit.project.observing import looked_at
 from tests.deploy.fleet import Fleet, built
 from tests.deploy.live_scene import reasons, results, values
 from tests.lab.running import needs_lab, running, write_fabric

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from netkit.cli.fabric import open_project
 from netkit.design import Fabric
 from netkit.design.expectation import expectations
 from netkit.design.select import Device
 from netkit.errors import LabError
+from netkit.project.project import Project
 from netkit.prove.proof import LabPart, choose, cut
 from netkit.render import Engine, render
 from tests import intents
@@ -23,7 +23,7 @@ MANY = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, He
 
 @pytest.fixture(scope="module")
 def superpod() -> Fabric:
-    return open_project(Path(ROOT, "inventory/superpod")).fabric
+    return Project.open(Path(ROOT, "inventory/superpod")).fabric
 
 
 def roles(part: LabPart) -> dict[str, int]:
@@ -97,7 +97,7 @@ def test_a_part_is_a_fabric_of_the_same_devices(values: Values, data: st.DataObj
 @pytest.mark.parametrize("name", ["reference", "mixed"])
 def test_a_slice_is_rendered_like_the_whole_but_for_what_was_left_out(name: str) -> None:
     """A leaf whose neighbors all are there runs what it runs in the whole fabric."""
-    project = open_project(Path(ROOT, "inventory", name))
+    project = Project.open(Path(ROOT, "inventory", name))
     leaf = project.fabric.tier("leaf")[0]
     hosts = [port.peer for port in leaf.host_ports]
     kept = {leaf.name, *(spine.name for spine in project.fabric.tier("spine")), *hosts}

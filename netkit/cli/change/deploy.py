@@ -8,9 +8,6 @@ from typing import Any
 from netkit import deploy
 from netkit import plan as planning
 from netkit.cli.change import rollout
-from netkit.cli.change.approval import digest_of, finished, refuse_unapproved
-from netkit.cli.change.control import Control
-from netkit.cli.change.gate import gate_of, reader_of
 from netkit.cli.change.rollout import (
     DECLINED,
     UNREACHED,
@@ -25,11 +22,7 @@ from netkit.cli.change.rollout import (
     tell_outcome,
     watched,
 )
-from netkit.cli.fabric import Project, open_project, warn
-from netkit.cli.fleet import Fleet, fleet
-from netkit.cli.intended import intended
-from netkit.cli.planning import Planned, from_devices
-from netkit.cli.runs import found_run, unfinished_run
+from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Options, Outcome, Phase, Provenance
@@ -37,6 +30,13 @@ from netkit.deploy.shape import Tell
 from netkit.design.select import select
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
+from netkit.project.control import Control, finished, given_digest, refuse_unapproved
+from netkit.project.fleet import Fleet, fleet
+from netkit.project.gate import gate_of, reader_of
+from netkit.project.planning import Planned, from_devices
+from netkit.project.project import Project
+from netkit.project.rendering import intended
+from netkit.project.runs import found_run, unfinished_run
 
 NEWEST = "."
 """`--resume` without a name."""
@@ -54,15 +54,15 @@ def run(
     **how: Any,
 ) -> int:
     """Deploy a plan: the one of a file, or one made now; or finish a run that was interrupted."""
-    digest = None if approved is None else digest_of(approved)
+    digest = None if approved is None else given_digest(approved)
     told = rollout.told(folder, **how)
     if resume and (file or dry or told.limit or digest or approval):
         remedy = "it goes on with its own plan, devices and options"
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
-    project = open_project(told.folder)
-    devices = fleet(project, told.lab)
-    control = Control.of(told, project, devices.lab, plan_file=file, approval_file=approval, key=key)
+    project = open_project(told.folder, told.lab)
+    devices = fleet(project)
+    control = Control.of(project, told.reason, told.skip_hook, plan_file=file, approval_file=approval, key=key)
     if resume:
         return _resume(told, project, devices, resume, control)
     warn(project)

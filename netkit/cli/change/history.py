@@ -8,16 +8,15 @@ from dataclasses import fields
 from pathlib import Path
 
 from netkit import plan as planning
-from netkit.cli.fabric import check_format, open_project
-from netkit.cli.fleet import OF_THE_FABRIC
-from netkit.cli.runs import found_run, runs_folder
-from netkit.cli.terminal.text import columns, write_json
+from netkit.cli.fabric import open_project
+from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, Phase, Provenance, RunSummary, history
 from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry
 from netkit.deploy.shape import DeviceOutcome
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import DeployError, Problem, UsageError
+from netkit.project.runs import found_run, runs_folder
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import devices_text
 from netkit.report.plan_view import MOST_LINES, listed, plan_of, shown
@@ -37,8 +36,8 @@ def run(folder: Path, name: str, *, limit: str, lab: str, output: str) -> None:
     check_format(output)
     if limit and not name:
         raise UsageError(Problem("--limit is for the diffs of one run", "name the run, or last"))
-    fabric = open_project(folder).fabric
-    runs = runs_folder(fabric.name, fabric.name if lab == OF_THE_FABRIC else lab)
+    project = open_project(folder, lab)
+    fabric, runs = project.fabric, runs_folder(project.fabric.name, project.lab)
     if name:
         journal = found_run(runs, name)
         tell(journal, output, _selected(journal, fabric, limit) if limit else None)

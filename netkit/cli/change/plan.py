@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from netkit import plan as planning
-from netkit.cli.change.against import RUNNING, at_revision, between, of_running
-from netkit.cli.fabric import Project, open_project, warn
-from netkit.cli.planning import from_devices, from_files
+from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.annotation import annotate
 from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
+from netkit.project.against import RUNNING, at_revision, between, of_running
+from netkit.project.planning import from_devices, from_files
+from netkit.project.project import Project
 from netkit.report import shift_json, shift_markdown, shift_text
 from netkit.report.plan_markdown import markdown
 from netkit.report.plan_text import text
@@ -46,9 +47,9 @@ def run(
         raise UsageError(Problem("--prove rolls a whole change", "use it with --against git:REVISION, without --limit"))
     if against:
         return _against(folder, against, limit, lab, running, out, output, proof, detailed=detailed)
-    project = open_project(folder)
+    project = open_project(folder, lab)
     warn(project)
-    found = _live(project, limit, lab, running)
+    found = _live(project, limit, running)
     if out is not None:
         write_named(out, planning.write(found))
     sys.stdout.write(FORMATS[output](found))
@@ -69,10 +70,10 @@ def _against(
 ) -> int:
     """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
     _refuse_against(against, has_devices=bool(lab) or running is not None or out is not None)
-    project, aside = open_project(folder), NOTHING
+    project, aside = open_project(folder, lab), NOTHING
     if against == RUNNING:
         warn(project)
-        shift = of_running(_live(project, limit, lab, running))
+        shift = of_running(_live(project, limit, running))
     else:
         with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
             shift = between(base, project, limit, shown)
@@ -100,14 +101,14 @@ def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, An
     return telling.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
 
 
-def _live(project: Project, limit: str, lab: str, running: Path | None) -> Plan:
-    return _of_devices(project, limit, lab) if running is None else from_files(project, limit, running)
+def _live(project: Project, limit: str, running: Path | None) -> Plan:
+    return _of_devices(project, limit) if running is None else from_files(project, limit, running)
 
 
-def _of_devices(project: Project, limit: str, lab: str) -> Plan:
-    from netkit.cli.fleet import fleet  # noqa: PLC0415 (what connects is slow to import, and files need none of it)
+def _of_devices(project: Project, limit: str) -> Plan:
+    from netkit.project.fleet import fleet  # noqa: PLC0415 (what connects is slow to import, and files need none of it)
 
-    return from_devices(project, limit, fleet(project, lab)).plan
+    return from_devices(project, limit, fleet(project)).plan
 
 
 def exit_code(plan: Plan, *, detailed: bool) -> int:

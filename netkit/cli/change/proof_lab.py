@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from netkit.cli.fabric import Project
 from netkit.cli.lab.up import await_birth, start
 from netkit.cli.terminal.ctrl_c import Interrupted
 from netkit.design import Fabric
@@ -18,6 +17,7 @@ from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, LabJob, all_labs, began_at, lab_folder, only_one
 from netkit.lab.system import neighbor_table
 from netkit.platforms.config import Files
+from netkit.project.project import Project
 
 NAME = re.compile(r"proof-(\d+)-(\d+)")
 POLL_S = 0.2

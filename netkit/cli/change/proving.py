@@ -11,12 +11,7 @@ from typing import Any
 
 from netkit import deploy
 from netkit.access.secrets import SecretStore
-from netkit.cli.change.gate import gate_of
 from netkit.cli.change.proof_lab import proof_lab, shortfalls
-from netkit.cli.fabric import Project
-from netkit.cli.fleet import Fleet, fleet
-from netkit.cli.intended import quietly
-from netkit.cli.planning import Planned, from_devices
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.listener import say
 from netkit.deploy import DeployEvent, Journal, Options, Outcome, Phase
@@ -30,6 +25,11 @@ from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
 from netkit.plan.shift import Shift
 from netkit.platforms.config import Files
+from netkit.project.fleet import Fleet, fleet
+from netkit.project.gate import gate_of
+from netkit.project.planning import Planned, from_devices
+from netkit.project.project import Project
+from netkit.project.rendering import quietly
 from netkit.prove import proof as proofs
 from netkit.prove.cabling import NOWHERE, obstacle, untried
 from netkit.prove.proof import (
@@ -135,7 +135,7 @@ class Trial:
         _tell(f"booting {len(files)} devices in the lab")
         with proof_lab(self._project, files, promised, min(BOOT_S, self._left_s())) as lab:
             self._take_boot(shortfalls(lab, lambda step: _tell(f"booting: {step}"), self._deadline_s))
-            devices = replace(fleet(self._project, lab.name), secrets=_ThrowAway())
+            devices = replace(fleet(replace(self._project, lab=lab.name)), secrets=_ThrowAway())
             rolled = Proof() if self._obstacle else self._rolled(lab, devices)
             examined = self._end(lab, devices)
         failures, notes = tuple(self.failures), tuple(self._notes)

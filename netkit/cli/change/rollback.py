@@ -6,8 +6,6 @@ from typing import Any
 
 from netkit import deploy
 from netkit.cli.change import rollout
-from netkit.cli.change.control import Control
-from netkit.cli.change.gate import gate_of
 from netkit.cli.change.rollout import (
     DECLINED,
     Told,
@@ -20,25 +18,28 @@ from netkit.cli.change.rollout import (
     show,
     watched,
 )
-from netkit.cli.fabric import Project, open_project
-from netkit.cli.fleet import Fleet, fleet
-from netkit.cli.runs import found_run
+from netkit.cli.fabric import open_project
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Outcome
 from netkit.deploy.shape import Tell
+from netkit.project.control import Control
+from netkit.project.fleet import Fleet, fleet
+from netkit.project.gate import gate_of
+from netkit.project.project import Project
+from netkit.project.runs import found_run
 from netkit.report.outcome_text import outcome_text
 
 
 def run(folder: Path, name: str, **how: Any) -> int:
     """Take back what a run changed, with the same care; one that was cut off is ended first."""
     told = rollout.told(folder, **how)
-    project = open_project(told.folder)
-    devices = fleet(project, told.lab)
+    project = open_project(told.folder, told.lab)
+    devices = fleet(project)
     runs = runs_of(project, devices)
     undone = found_run(runs, name)
-    control = Control.of(told, project, devices.lab)
+    control = Control.of(project, told.reason, told.skip_hook)
     if undone.outcome() is None and not _ended(told, project, devices, undone, control):
         return DECLINED
     back = deploy.way_back(undone, project.fabric, devices.connect)

@@ -8,13 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit import deploy
-from netkit.cli.fabric import Project, check_format
-from netkit.cli.fleet import OF_THE_FABRIC, Fleet
-from netkit.cli.runs import runs_folder
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
+from netkit.cli.terminal.text import check_format
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, refusal
 from netkit.deploy.lock import held_for_all
 from netkit.deploy.look import stages_of
@@ -24,6 +22,9 @@ from netkit.design.select import select
 from netkit.errors import AccessError, DeployError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.platforms.config import Files
+from netkit.project.fleet import Fleet
+from netkit.project.project import OF_THE_FABRIC, Project
+from netkit.project.runs import runs_folder
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed

@@ -8,13 +8,13 @@ from netkit.access import known_hosts
 from netkit.access.endpoint import Endpoint
 from netkit.access.known_hosts import FoundKey
 from netkit.cli.fabric import open_project
-from netkit.cli.fleet import Fleet, fleet
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.progress import counter
 from netkit.cli.terminal.text import columns
 from netkit.deploy.fan_out import each, threads
 from netkit.design.select import select
 from netkit.errors import AccessError, NetkitError, Problem
+from netkit.project.fleet import Fleet, fleet
 from netkit.report.plan_view import counted
 
 WORKERS = 32
@@ -23,8 +23,8 @@ DECLINED, UNREACHED = 1, 4
 
 def run(folder: Path, *, limit: str, lab: str, yes: bool, replace: bool) -> int:
     """Show what devices identify themselves by, and trust it when the user says so."""
-    project = open_project(folder)
-    devices = fleet(project, lab)
+    project = open_project(folder, lab)
+    devices = fleet(project)
     names = [device.name for device in select(project.fabric, limit)]
     found = _scanned(devices, names)
     shown = [one for one in found.values() if isinstance(one, FoundKey)]

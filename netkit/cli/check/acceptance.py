@@ -2,12 +2,9 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from netkit.access.connect import viewer
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.fleet import Fleet, fleet
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.progress import counter
 from netkit.cli.terminal.whole_file import write_named
@@ -18,8 +15,7 @@ from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import TOOLS, TrialPlan, trial_plan
 from netkit.platforms.linux.acceptance.command import COLLECTIVE_S, SLACK_S
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL as COLLECTIVES
-from netkit.platforms.shell_batch import SHARE
-from netkit.platforms.view import Viewer
+from netkit.project.fleet import fleet, patient_viewer
 from netkit.render.engine import Engine
 from netkit.render.job import TEMPLATES, render_job
 
@@ -56,10 +52,10 @@ def run(
     unknown = [tool for tool in tools if tool not in TOOLS]
     if unknown:
         raise UsageError(Problem(f"no tool {unknown[0]!r}", f"use {', '.join(TOOLS)}"))
-    project = open_project(folder)
+    project = open_project(folder, lab)
     warn(project)
     hosts = several(select(project.fabric, limit))
-    reached, wanted = fleet(project, lab), tuple(dict.fromkeys(tools or TOOLS))
+    reached, wanted = fleet(project), tuple(dict.fromkeys(tools or TOOLS))
     limit_s = max(seconds, COLLECTIVE_S if COLLECTIVES in wanted else 0) + 2 * SLACK_S
     with Bench([host.name for host in hosts], lambda name: patient_viewer(reached, name, limit_s)) as bench:
         plan = trial_plan(project.fabric, hosts, bench.programs(), wanted, seconds)
@@ -73,11 +69,6 @@ def run(
             write_named(out, absent + bench.measure(plan.rounds, count))
         sys.stdout.write(f"{out}: judge it with netkit check acceptance --results {out}\n")
         return UNREACHED if bench.failures else 0
-
-
-def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
-    """Return what asks a host, with the patience that its longest run needs."""
-    return viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 
 
 def _show(plan: TrialPlan, bench: Bench) -> None:

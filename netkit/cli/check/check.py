@@ -7,13 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check import trials
-from netkit.cli.check.checking import Checking
 from netkit.cli.check.request import CheckRequest, check_profile
-from netkit.cli.check.silencing import NOTHING, Silencing, silencing
-from netkit.cli.check.stored import Past, Storing, extent_of, past, source_of
-from netkit.cli.deadline import Deadline
-from netkit.cli.fabric import CHECKS, Project, beside
+from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.progress import QUIET
 from netkit.cli.terminal.text import columns, write_json
 from netkit.cli.terminal.whole_file import write_whole
@@ -24,19 +19,24 @@ from netkit.judge import Check, CheckContext, Verdict, catalog
 from netkit.judge.limit import CheckDeadline
 from netkit.judge.run import Judgement
 from netkit.judge.run import run as judge
+from netkit.project import trials
+from netkit.project.checking import Checking
+from netkit.project.deadline import Deadline
+from netkit.project.past import Past, Storing, extent_of, past
+from netkit.project.project import CHECKS, Project, beside
+from netkit.project.silencing import NOTHING, Silencing, silencing
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
-from netkit.store import Source
 from netkit.store.change import cause_changes
 from netkit.store.open_cause import OpenNow
 from netkit.store.silence import SilenceEnd
 
 if TYPE_CHECKING:
-    from netkit.cli.check.notifying import Notifying
+    from netkit.project.notifying import Notifying
 
 FORMATS: Mapping[str, Callable[[Judged], str]] = {
     "text": judgement_text,
@@ -66,10 +66,9 @@ def run(asked: CheckRequest) -> int:
     if asked.lists:
         _list(checks, asked.output)
         return 0
-    source = source_of(checking.project.fabric.name, asked.lab)
-    notifying = _notifying(asked, checking.project, source)
-    with past(storing, source) as earlier:
-        silenced = silencing(checking.project, source, earlier, known)
+    notifying = _notifying(asked, checking.project)
+    with past(storing, checking.project) as earlier:
+        silenced = silencing(checking.project, earlier, known)
         deadline = _deadline(asked, storing)
         scene = _scene(asked, replace(checking, deadline=deadline), checks, earlier)
         judged = judged_of(scene, checks, deadline.judging(), silenced)
@@ -117,7 +116,7 @@ def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> C
     if not asked.has_rdma:
         return tuple
     # Here, since most runs measure nothing.
-    from netkit.cli.check.rdma import measured  # noqa: PLC0415
+    from netkit.project.rdma import measured  # noqa: PLC0415
 
     return lambda: measured(checking, deadline.half())
 
@@ -129,13 +128,13 @@ def _report(file: Path, scene: CheckContext, judged: Judged, earlier: Past) -> N
     write_whole(file, judged_report(file, scene, judged, earlier))
 
 
-def _notifying(asked: CheckRequest, project: Project, source: Source) -> "Notifying | None":
+def _notifying(asked: CheckRequest, project: Project) -> "Notifying | None":
     if not asked.is_notifying:
         return None
     # Here, since it loads the database library, and most runs tell nobody.
-    from netkit.cli.check.notifying import Notifying  # noqa: PLC0415
+    from netkit.project.notifying import Notifying  # noqa: PLC0415
 
-    return Notifying.of(project, source)
+    return Notifying.of(project)
 
 
 def _refuse(asked: CheckRequest, storing: Storing) -> None:
@@ -157,10 +156,11 @@ def _refuse(asked: CheckRequest, storing: Storing) -> None:
 
 
 def _checking(asked: CheckRequest) -> Checking:
+    project = open_project(asked.folder, asked.lab)
+    warn(project)
     return Checking.of(
-        asked.folder,
+        project,
         limit=asked.limit,
-        lab=asked.lab,
         window_s=asked.window_s,
         snapshot=asked.snapshot,
         is_light=asked.profile == "light",

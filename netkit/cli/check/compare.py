@@ -11,17 +11,18 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from netkit.cli.check.check import judged_of
-from netkit.cli.check.checking import Checking
 from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import CheckRequest
-from netkit.cli.check.stored import place_of, source_of
-from netkit.cli.fabric import CHECKS, beside
+from netkit.cli.fabric import open_project, warn
 from netkit.design.select import select
 from netkit.errors import CheckError, Problem, UsageError
 from netkit.facts import Snapshot
 from netkit.facts.device import KINDS
 from netkit.judge import Check, CheckContext, catalog
 from netkit.judge.difference import Differences, differences
+from netkit.project.checking import Checking
+from netkit.project.past import place_of, source_of
+from netkit.project.project import CHECKS, beside
 from netkit.report.comparison_text import comparison_json, comparison_markdown, comparison_text
 from netkit.report.comparison_view import Comparison, Side, attached, causes
 from netkit.report.judgement_view import Judged
@@ -41,8 +42,9 @@ FEWEST = 64
 def run(asked: CheckRequest) -> int:
     """Compare two states of a fabric; return 1 when anything is worse in the later one."""
     _refuse(asked)
-    checking = Checking.of(asked.folder, limit=asked.limit, lab="", window_s=0.0, snapshot=None)
-    fabric = checking.project.fabric
+    project = open_project(asked.folder, asked.lab)
+    warn(project)
+    checking, fabric = Checking.of(project, limit=asked.limit), project.fabric
     checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
     first, second = asked.compared or ("", "")
     with _side(first, asked, checking, checks) as early, _side(second, asked, checking, checks) as late:
@@ -128,7 +130,7 @@ def _of(name: str, judged: Judged, scene: CheckContext | None) -> Side:
 
 
 def _stored(name: str, asked: CheckRequest, checking: Checking, checks: Sequence[Check]) -> Side:
-    source = source_of(checking.project.fabric.name, asked.lab)
+    source = source_of(checking.project)
     with open_store(place_of(asked.store or "."), is_new_allowed=False) as store:
         one = chosen(store.runs(source), name)
         judged = judged_again(one, store.judgement(one))

@@ -7,12 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from netkit.cli.check.check import FORMATS
-from netkit.cli.check.stored import place_of, source_of
-from netkit.cli.fabric import check_format, open_project
-from netkit.cli.runs import LAST
-from netkit.cli.terminal.text import columns, write_json
+from netkit.cli.fabric import open_project
+from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import Problem, UsageError
 from netkit.judge.run import Judgement
+from netkit.project.past import place_of, source_of
+from netkit.project.runs import LAST
 from netkit.report.judgement_view import Judged
 from netkit.store import CheckRun
 from netkit.store.store import open_store
@@ -23,7 +23,7 @@ HEAD = ("RUN", "TAKEN", "WINDOW", "DEVICES", "EXAMINED", "RESULT")
 def run(folder: Path, name: str, *, lab: str, store: str, output: str) -> None:
     """List the stored runs of checks on a fabric, or tell one again as it was told."""
     _check(output, name)
-    source = source_of(open_project(folder).fabric.name, lab)
+    source = source_of(open_project(folder, lab))
     with open_store(place_of(store or "."), is_new_allowed=False) as opened:
         found = opened.runs(source)
         if name:

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from netkit.cli.check.stored import Past
 from netkit.cli.check.trends import trends_of
 from netkit.judge import CheckContext
+from netkit.project.past import Past
 from netkit.report.judgement_view import Judged
 from netkit.report.page import Reported, page, page_json
 

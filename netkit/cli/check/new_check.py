@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from netkit import intent
-from netkit.cli.fabric import CHECKS
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.judge import catalog
+from netkit.project.project import CHECKS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 CHECK = '''"""{title}: what it is about, in a line."""

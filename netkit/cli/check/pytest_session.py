@@ -4,14 +4,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from netkit.cli.check import trials
 from netkit.cli.check.check import judged_of
-from netkit.cli.check.checking import Checking
-from netkit.cli.check.silencing import checks_of, silencing
-from netkit.cli.check.stored import Past, Storing, past, source_of
+from netkit.cli.fabric import open_project, warn
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Check, CheckContext, catalog
 from netkit.judge.run import CheckResult, subjects
+from netkit.project import trials
+from netkit.project.checking import Checking
+from netkit.project.past import Past, Storing, past
+from netkit.project.silencing import checks_of, silencing
 from netkit.report.judgement_view import Judged
 
 KEEP = "90d"
@@ -27,10 +28,11 @@ class Bench:
         if self._storing.where and is_one_of_many:
             what = "a run that is stored is one run, and several processes would each make one"
             raise UsageError(Problem(what, "leave out -n, or the store"))
+        project = open_project(Path(str(option["netkit_fabric"])), str(option["netkit_lab"]))
+        warn(project)
         self._checking = Checking.of(
-            Path(str(option["netkit_fabric"])),
+            project,
             limit=str(option["netkit_limit"]),
-            lab=str(option["netkit_lab"]),
             window_s=_window_s(float(str(option["netkit_window"]))),
             snapshot=Path(snapshot) if snapshot else None,
             source=str(option["netkit_source"]),
@@ -73,10 +75,9 @@ class Bench:
             raise
 
     def _judge(self) -> None:
-        source = source_of(self._checking.project.fabric.name, self._checking.lab)
         known = {*checks_of(self._checking.project), *(check.name for check in self._checks)}
-        self._past = self._open.enter_context(past(self._storing, source))
-        silenced = silencing(self._checking.project, source, self._past, known)
+        self._past = self._open.enter_context(past(self._storing, self._checking.project))
+        silenced = silencing(self._checking.project, self._past, known)
         scene = trials.scene(self._checking, self._checks, self._results, self._look)
         judged = judged_of(scene, self._checks, silenced=silenced)
         self._found = {(one.check, one.device): one for one in judged.judgement.results}

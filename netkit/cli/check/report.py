@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check import trials
 from netkit.cli.check.check import judged_of
-from netkit.cli.check.checking import NO_PAST, Checking
 from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import check_profile
-from netkit.cli.check.silencing import silencing
-from netkit.cli.check.stored import LAST, StoredPast, Storing, digest, place_of, source_of
 from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
-from netkit.cli.fabric import CHECKS, beside, open_project
+from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.judge import CheckContext, catalog
+from netkit.project import trials
+from netkit.project.checking import NO_PAST, Checking
+from netkit.project.past import LAST, StoredPast, Storing, digest, place_of, source_of
+from netkit.project.project import CHECKS, beside
+from netkit.project.silencing import silencing
 from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
@@ -109,10 +110,11 @@ def _opened(where: str) -> Iterator["Store | None"]:
 
 def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
     """Return what checks say of the devices now, or in a snapshot."""
+    project = open_project(folder, asked.lab)
+    warn(project)
     checking = Checking.of(
-        folder,
+        project,
         limit=asked.limit,
-        lab=asked.lab,
         window_s=asked.window_s,
         snapshot=asked.snapshot,
         is_light=asked.profile == "light",
@@ -120,12 +122,11 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
     )
     known = catalog.load(beside(checking.project.loaded.folder, CHECKS))
     checks = catalog.select(known, asked.names)
-    source = source_of(checking.project.fabric.name, asked.lab)
-    past = NO_PAST if store is None else StoredPast(store, source, Storing(has_since=bool(asked.since)))
-    silenced = silencing(checking.project, source, past, known)
+    past = NO_PAST if store is None else StoredPast(store, checking.project, Storing(has_since=bool(asked.since)))
+    silenced = silencing(checking.project, past, known)
     scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
     judged = judged_of(scene, checks, silenced=silenced)
-    trends = NO_TRENDS if store is None else _trends(store, source, judged, scene)
+    trends = NO_TRENDS if store is None else _trends(store, source_of(checking.project), judged, scene)
     return Reported(judged, scene.fabric, scene, trends=trends)
 
 
@@ -137,9 +138,8 @@ def _trends(store: "Store", source: Source, judged: Judged, scene: CheckContext)
 
 def _stored(folder: Path, asked: Wanted, store: "Store") -> Reported:
     """Return what a stored run said."""
-    project = open_project(folder)
-    source = source_of(project.fabric.name, asked.lab)
-    runs = store.runs(source)
+    project = open_project(folder, asked.lab)
+    runs = store.runs(source_of(project))
     one = chosen(runs, asked.run)
     judged = judged_again(one, store.judgement(one))
     notes = () if one.intent == digest(project.loaded.intent) else (CHANGED,)

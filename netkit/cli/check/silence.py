@@ -8,17 +8,18 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from netkit.cli.change.control import who
-from netkit.cli.check.silencing import known_of
-from netkit.cli.check.stored import place_of, source_of
-from netkit.cli.fabric import Project, check_format, open_project
-from netkit.cli.terminal.text import columns, write_json
+from netkit.cli.fabric import open_project
+from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Finding, Verdict
 from netkit.judge.check import is_meant
 from netkit.judge.group import Layers, heads
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED, Silence, Subject, cause_of, states
+from netkit.project.control import who
+from netkit.project.past import place_of, source_of
+from netkit.project.project import Project
+from netkit.project.silencing import known_of
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import moment
 from netkit.silence import edit
@@ -49,10 +50,10 @@ def add(
     everything: bool,
 ) -> None:
     """Silence checks at places until a time."""
-    project = open_project(folder)
+    project = open_project(folder, lab)
     values: Values = {"check": _parts(name), "where": _parts(subject)}
     values |= {"from": _time("--from", begin)} if begin else {}
-    values |= {"until": _time("--until", until), **_said(project, by, reason, ticket, lab)}
+    values |= {"until": _time("--until", until), **_said(project, by, reason, ticket)}
     values |= {"everything": True} if everything else {}
     _tell("added", edit.add(project.loaded.folder, "silences", values, known_of(project), time.time()))
 
@@ -71,15 +72,15 @@ def ack(
     store: str,
 ) -> None:
     """Acknowledge what the last stored run found, or with a verdict whatever is no worse."""
-    project = open_project(folder)
-    source = source_of(project.fabric.name, lab)
+    project = open_project(folder, lab)
+    source = source_of(project)
     if verdict not in {"", "warn", "fail"}:
         raise UsageError(Problem(f"no verdict {verdict!r}", "use warn or fail"))
     faults = (
         [{"check": name, "where": subject, "verdict": verdict}] if verdict else _found(name, subject, source, store)
     )
     ends: Values = {"until": _time("--until", until)} if until else {}
-    said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, by, reason, ticket, lab)}
+    said = {"from": stamp(datetime.now(UTC)), **ends, **_said(project, by, reason, ticket)}
     known = known_of(project)
     for fault in faults:
         _tell("added", edit.add(project.loaded.folder, "acknowledgements", {**fault, **said}, known, time.time()))
@@ -88,8 +89,8 @@ def ack(
 def show(folder: Path, *, lab: str, store: str, output: str) -> None:
     """List what is silenced, and how each entry stands."""
     check_format(output)
-    project = open_project(folder)
-    source = source_of(project.fabric.name, lab)
+    project = open_project(folder, lab)
+    source = source_of(project)
     silences = load(project.loaded.folder)
     check(silences, known_of(project), time.time())
     found = silences.of_lab(source.lab)
@@ -135,10 +136,10 @@ def _parts(text: str) -> edit.Plain:
     return text if len(found) < 2 else found
 
 
-def _said(project: Project, by: str, reason: str, ticket: str, lab: str) -> Values:
+def _said(project: Project, by: str, reason: str, ticket: str) -> Values:
     values: Values = {"by": by or who(), "why": reason}
     values |= {"ticket": ticket} if ticket else {}
-    return values | ({"lab": source_of(project.fabric.name, lab).lab} if lab else {})
+    return values | ({"lab": project.lab} if project.lab else {})
 
 
 def _time(option: str, text: str) -> str:

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from netkit.cli.check import trials
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.fleet import fleet
-from netkit.cli.observing import Looking, look
 from netkit.cli.terminal.whole_file import write_named
 from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
 from netkit.observe import CollectOptions
+from netkit.project import trials
+from netkit.project.fleet import fleet
+from netkit.project.observing import Looking, look
 from netkit.report.plan_view import counted
 
 UNREACHED = 4
@@ -33,12 +33,12 @@ def run(
 ) -> int:
     """Save what the devices are like; return 4 when one could not be reached."""
     check_place(out)
-    project = open_project(folder)
+    project = open_project(folder, lab)
     warn(project)
     measured = trials.read(files)
     options = CollectOptions(window_s=window_s, has_config=True)
     looking = Looking(select(project.fabric, limit), options, is_light=light)
-    found = look(project, fleet(project, lab, source), looking)
+    found = look(project, fleet(project, source=source), looking)
     found = trials.added(found, measured)
     save(found, out)
     return tell(found, out)

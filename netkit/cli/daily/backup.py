@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.intended import intended
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.design.select import Device, select
 from netkit.errors import ConfigError, OutputError, Problem
@@ -13,6 +12,7 @@ from netkit.plan import Running, Unreachable
 from netkit.platforms.backup import joined, without_secrets
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
+from netkit.project.rendering import intended
 from netkit.report.plan_view import counted, listed
 
 UNREACHED = 4
@@ -21,14 +21,14 @@ SUFFIX = ".conf"
 
 def run(folder: Path, out: Path, *, limit: str, lab: str) -> int:
     """Save what devices run; return 4 when not all of them could be read."""
-    from netkit.cli.fleet import fleet  # noqa: PLC0415 (what connects is slow to import)
-    from netkit.cli.reading import read  # noqa: PLC0415
+    from netkit.project.fleet import fleet  # noqa: PLC0415 (what connects is slow to import)
+    from netkit.project.reading import read  # noqa: PLC0415
 
-    project = open_project(folder)
+    project = open_project(folder, lab)
     warn(project)
     devices = {device.name: device for device in select(project.fabric, limit)}
     _make(out)
-    found = read(fleet(project, lab), tuple(devices))
+    found = read(fleet(project), tuple(devices), project.feedback)
     texts, missed = _texts(devices, found, intended(project, tuple(devices.values())))
     changed = [name for name, text in texts.items() if write_whole(out / f"{name}{SUFFIX}", text)]
     strange = sorted(file.stem for file in out.glob(f"*{SUFFIX}") if project.fabric.device(file.stem) is None)

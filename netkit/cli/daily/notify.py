@@ -6,14 +6,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.cli.check.notifying import Notifying
-from netkit.cli.check.stored import place_of, source_of
 from netkit.cli.fabric import open_project
 from netkit.cli.terminal.text import columns
 from netkit.errors import Problem, UsageError
 from netkit.notify.delivery import complaint
 from netkit.notify.sample import sample
 from netkit.notify.sender import Sender
+from netkit.project.notifying import Notifying
+from netkit.project.past import place_of, source_of
 from netkit.report.plan_view import counted, shown
 from netkit.store import Source
 from netkit.store.outbox import Waiting
@@ -27,13 +27,12 @@ def run(folder: Path, action: str, *, lab: str, store: str) -> int:
     """Show who is told, or send each a sample; return 1 when one does not take it."""
     if action not in ACTIONS:
         raise UsageError(Problem(f"no action {action!r}", f"use one of {', '.join(ACTIONS)}"))
-    project = open_project(folder)
-    source = source_of(project.fabric.name, lab)
-    notifying = Notifying.of(project, source)
+    project = open_project(folder, lab)
+    notifying = Notifying.of(project)
     if action == "test":
         failures = [_tried(sender) for sender in notifying.senders]
         return int(any(failures))
-    waiting = _waiting(place_of(store), source)
+    waiting = _waiting(place_of(store), source_of(project))
     sys.stdout.write(columns(_rows(notifying, waiting), HEAD))
     return 0
 

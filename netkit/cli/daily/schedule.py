@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from netkit.cli.change.revision import FOLDERS
 from netkit.cli.fabric import open_project
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.errors import Problem, UsageError
+from netkit.project.revision import FOLDERS
 from netkit.report.plan_view import counted
 
 ACTIONS = ("show", "install")

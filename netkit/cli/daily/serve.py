@@ -14,16 +14,17 @@ from pathlib import Path
 from netkit import intent
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
-from netkit.cli.check.stored import VARIABLE as STORE
-from netkit.cli.check.stored import place_of, source_of, usual_file
 from netkit.cli.daily.serve_request import ServeRequest
-from netkit.cli.runs import UNSAFE, runs_folder, state_folder
 from netkit.cli.terminal.listener import say
 from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings_file
 from netkit.notify.sender import senders
 from netkit.private import keep_private, make_folder
+from netkit.project.past import VARIABLE as STORE
+from netkit.project.past import place_of, usual_file
+from netkit.project.project import OF_THE_FABRIC
+from netkit.project.runs import UNSAFE, runs_folder, state_folder
 from netkit.serve import child
 from netkit.serve.agenda import Agenda
 from netkit.serve.app import app
@@ -151,7 +152,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
     place.check_certificate()
     loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good
     fabric = loaded.intent.name
-    source = source_of(fabric, asked.lab)
+    source = Source(fabric, fabric if asked.lab == OF_THE_FABRIC else asked.lab)
     if asked.is_notifying:
         _check_receivers(loaded.folder, source)
     folder = _folder(fabric, source)

@@ -16,8 +16,6 @@ from typing import Any
 
 from netkit.cli.daily.watch_result import result
 from netkit.cli.fabric import open_project, warn
-from netkit.cli.fleet import Fleet, fleet
-from netkit.cli.observing import OnlyViewing, looked_at
 from netkit.cli.terminal import screen
 from netkit.design import Fabric
 from netkit.design.select import Device, select
@@ -25,6 +23,8 @@ from netkit.errors import Problem, UsageError
 from netkit.facts import Sample
 from netkit.observe import subject
 from netkit.platforms.view import ViewSubject
+from netkit.project.fleet import Fleet, fleet
+from netkit.project.observing import OnlyViewing, looked_at
 from netkit.watch.board import Board, Outline, PauseLimits, wires
 from netkit.watch.feed import Feed, Poll, ReconnectingFeed, StreamFeed
 from netkit.watch.frame import unbounded
@@ -117,10 +117,10 @@ def _live(asked: Watching) -> int:
 
 def _of_fabric(asked: Watching) -> tuple[Outline, Sequence[Feed]]:
     """Return what is watched, and the feeds of its devices."""
-    project = open_project(asked.folder or Path())
+    project = open_project(asked.folder or Path(), asked.lab)
     warn(project)
     fabric, limits = project.fabric, project.loaded.intent.thresholds
-    reached = fleet(project, asked.lab, asked.source)
+    reached = fleet(project, source=asked.source)
     devices = select(fabric, asked.limit)
     outline = Outline(
         fabric.name,

@@ -5,13 +5,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from netkit.cli.fabric import Project, check_format, open_project, warn
-from netkit.cli.terminal.text import columns, write_csv, write_json
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.terminal.text import check_format, columns, write_csv, write_json
 from netkit.design import capacity, listing
 from netkit.design.capacity import Summary
 from netkit.design.explain import explain, find
 from netkit.design.select import select
 from netkit.errors import Problem, UsageError
+from netkit.project.project import Project
 from netkit.render import Engine, names, templates
 
 

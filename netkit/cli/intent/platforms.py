@@ -5,8 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from netkit.cli.fabric import check_format
-from netkit.cli.terminal.text import columns, write_json
+from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import Problem, UsageError
 from netkit.platforms import FEATURES, HOSTS, PLATFORMS, Platform
 from netkit.platforms.models import MODELS

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from netkit.cli.fabric import Project, check_format, open_project, warn
-from netkit.cli.terminal.text import write_json
+from netkit.cli.fabric import open_project, warn
+from netkit.cli.terminal.text import check_format, write_json
 from netkit.errors import IntentError, NetkitError, Problem
+from netkit.project.project import Project
 
 SILENCES = "silences.yaml"
 SETTINGS = {
@@ -48,7 +49,7 @@ def _opened(folder: Path) -> Project:
         raise IntentError(problems)
     if os.access(project.loaded.folder / SILENCES, os.F_OK):
         # Here, since few fabrics have the file, and all checks are loaded to compare it with.
-        silencing = importlib.import_module("netkit.cli.check.silencing")
+        silencing = importlib.import_module("netkit.project.silencing")
         silencing.loaded(project, silencing.known_of(project))
     return project
 

@@ -1,8 +1,8 @@
 """Which line of intent a device comes from."""
 
-from netkit.cli.fabric import Project
 from netkit.design.fabric import Switch
 from netkit.errors import Path, Problem
+from netkit.project.project import Project
 
 
 def of_device(project: Project, name: str) -> Path:

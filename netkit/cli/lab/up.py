@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from netkit.cli.fabric import Project, open_project, warn
+from netkit.cli.fabric import open_project, warn
 from netkit.cli.lab.intent_place import placed
 from netkit.design import Host, Switch
 from netkit.errors import LabError, Problem, UsageError
@@ -14,6 +14,7 @@ from netkit.lab import keeper, personality
 from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder, LabJob, lab_folder, only_one
 from netkit.lab.system import detach, neighbor_table
+from netkit.project.project import Project
 from netkit.render import Engine, render
 
 POLL_S = 0.2

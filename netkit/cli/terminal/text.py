@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
+from netkit.errors import Problem, UsageError
+
 
 def columns(rows: Iterable[Sequence[object]], head: Sequence[str] = ()) -> str:
     """Return rows as aligned columns."""
@@ -42,3 +44,9 @@ def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return value
+
+
+def check_format(output: str) -> None:
+    """Refuse an output format netkit does not have."""
+    if output not in {"text", "json"}:
+        raise UsageError(Problem(f"no output format {output!r}", "use text or json"))

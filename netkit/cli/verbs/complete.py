@@ -33,8 +33,8 @@ def _devices(ctx: typer.Context) -> Iterable[str]:
 
 
 def _checks(ctx: typer.Context) -> Iterable[str]:
-    from netkit.cli.fabric import CHECKS, beside
     from netkit.judge import catalog
+    from netkit.project.project import CHECKS, beside
 
     found = catalog.load(beside(Path(ctx.params.get("fabric") or "."), CHECKS))
     return (*dict.fromkeys(name.partition(".")[0] for name in found), *found)
@@ -47,8 +47,8 @@ def _faults(_: typer.Context) -> Iterable[str]:
 
 
 def _models(_: typer.Context) -> Iterable[str]:
-    from netkit.cli.fabric import MODELS, beside
     from netkit.hardware import Catalog
+    from netkit.project.project import MODELS, beside
 
     return Catalog(beside(Path(), MODELS)).names("switches")
 
@@ -60,18 +60,17 @@ def _labs(_: typer.Context) -> Iterable[str]:
 
 
 def _runs(ctx: typer.Context) -> Iterable[str]:
-    from netkit.cli.check.stored import place_of, source_of
     from netkit.cli.fabric import open_project
-    from netkit.cli.runs import LAST, runs_folder
     from netkit.deploy import history
+    from netkit.project.past import place_of, source_of
+    from netkit.project.runs import LAST, runs_folder
     from netkit.store.store import open_store
 
-    name = open_project(Path(ctx.params.get("fabric") or ".")).fabric.name
-    lab = ctx.params.get("lab") or ""
+    project = open_project(Path(ctx.params.get("fabric") or "."), ctx.params.get("lab") or "")
     if ctx.command.name == "report" or ctx.params.get("checks") is True:
         with open_store(place_of(ctx.params.get("store") or "."), is_new_allowed=False) as store:
-            return [LAST, *(run.name for run in store.runs(source_of(name, lab)))]
-    return [LAST, *(one.run for one in history(runs_folder(name, name if lab == "." else lab)))]
+            return [LAST, *(run.name for run in store.runs(source_of(project)))]
+    return [LAST, *(one.run for one in history(runs_folder(project.fabric.name, project.lab)))]
 
 
 def _silences(ctx: typer.Context) -> Iterable[str]:

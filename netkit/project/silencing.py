@@ -4,14 +4,13 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from netkit.cli.check.stored import Past
-from netkit.cli.fabric import CHECKS, Project, beside
 from netkit.judge import CheckContext, catalog
 from netkit.judge.group import Layers
 from netkit.judge.run import Judgement
 from netkit.judge.silence import Silence, SilenceState, silenced, states
+from netkit.project.past import Past
+from netkit.project.project import CHECKS, Project, beside
 from netkit.silence.file import Known, Silences, check, load
-from netkit.store import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ class Silencing:
 NOTHING = Silencing()
 
 
-def silencing(project: Project, source: Source, past: Past, checks: Iterable[str]) -> Silencing:
+def silencing(project: Project, past: Past, checks: Iterable[str]) -> Silencing:
     """Return what is silenced of a fabric or a lab of it; an entry about an unknown check or device is an error."""
     known = Known(frozenset(checks), project.fabric.names)
-    found = loaded(project, known).of_lab(source.lab)
+    found = loaded(project, known).of_lab(project.lab)
     return Silencing(found, past.healed(found), frozenset(known.checks)) if found else NOTHING
 
 

@@ -2,20 +2,15 @@
 
 import os
 import pwd
+import re
 import socket
-import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
-from netkit.cli.change.revision import checked_out, configured
-from netkit.cli.change.rollout import Told
-from netkit.cli.fabric import MODELS, PLAYBOOKS, TEMPLATES, Project, beside
-from netkit.cli.runs import runs_folder
-from netkit.cli.terminal.listener import say
-from netkit.deploy import Options, Provenance, approval, hook, policy
+from netkit.deploy import Journal, Options, Provenance, approval, history, hook, policy
 from netkit.deploy.approval import AGAIN, DEPLOYER_NAMESPACE, SUFFIX, Deployer, Signer
 from netkit.deploy.hook import HookError
 from netkit.deploy.journal import refuse_used
@@ -23,35 +18,41 @@ from netkit.deploy.policy import ApprovalSettings, DeployPolicy, Verb
 from netkit.errors import AccessError, PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.plan.shift import approval as digest_of
-from netkit.report.plan_view import shown
+from netkit.project.project import MODELS, PLAYBOOKS, TEMPLATES, Project, beside
+from netkit.project.revision import checked_out, configured
+from netkit.project.runs import runs_folder
+from netkit.report.plan_view import listed, shown
+
+DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
     """What deploy.yaml asks for, for one command."""
 
-    told: Told
     project: Project
-    lab: str
     policy: DeployPolicy
+    reason: str = ""
+    skip_hook: str | None = None
+    """Why the hook is not asked; None when it is."""
     plan_file: Path | None = None
     approval_file: Path | None = None
     key: Path | None = None
 
     @classmethod
-    def of(cls, told: Told, project: Project, lab: str, **files: Path | None) -> "Control":
+    def of(cls, project: Project, reason: str = "", skip_hook: str | None = None, **files: Path | None) -> "Control":
         """Read deploy.yaml; of a lab it holds only when it says so."""
         found = policy.load(project.loaded.folder)
-        return cls(told, project, lab, found if found.on_lab or not lab else DeployPolicy(), **files)
+        return cls(project, found if found.on_lab or not project.lab else DeployPolicy(), reason, skip_hook, **files)
 
     def begun(self, verb: Verb, plan: Plan, undone: str = "") -> Provenance:
         """Return who starts a run, from what and why, and who approved it; an error where something is missing."""
-        if self.policy.reason == "required" and verb != "resume" and not self.told.reason:
+        if self.policy.reason == "required" and verb != "resume" and not self.reason:
             raise UsageError(
                 Problem("deploy.yaml requires a reason", "say why, or name the ticket, with --reason TEXT")
             )
         asked = self.policy.hook
-        if self.told.skip_hook is not None and asked is not None and verb not in asked.may_skip:
+        if self.skip_hook is not None and asked is not None and verb not in asked.may_skip:
             remedy = f"hook.may_skip of deploy.yaml lists {', '.join(asked.may_skip) or 'no verb'}"
             raise UsageError(Problem(f"the hook must not be skipped by a {verb}", remedy))
         folder = self.project.loaded.folder
@@ -66,7 +67,7 @@ class Control:
             sudo_user=_sudo_user(),
             commit=commit,
             is_dirty=is_dirty,
-            reason=self.told.reason,
+            reason=self.reason,
             undone=undone,
         )
         return self._approved(found, plan) if verb == "deploy" else found
@@ -93,13 +94,13 @@ class Control:
         given = approval.verified(
             approval.read(file),
             plan,
-            self.lab,
+            self.project.lab,
             settings=settings,
             signers=signers,
             deployer=deployer,
             now_s=time.time(),
         )
-        refuse_used(runs_folder(self.project.fabric.name, self.lab), given)
+        refuse_used(runs_folder(self.project.fabric.name, self.project.lab), given)
         return replace(begun, approval=given)
 
     def permitted(self, begun: Provenance, plan: Plan, run: str, options: Options) -> Provenance:
@@ -109,16 +110,16 @@ class Control:
             raise PlanError(Problem("the approval has expired meanwhile", AGAIN))
         if asked is None:
             return begun
-        if self.told.skip_hook is not None:
-            say(sys.stderr, "the hook was not asked\n")
-            return replace(begun, hook="skipped", hook_reason=self.told.skip_hook.strip())
+        if self.skip_hook is not None:
+            self.project.feedback.note("the hook was not asked")
+            return replace(begun, hook="skipped", hook_reason=self.skip_hook.strip())
         folder = self.project.loaded.folder
         try:
             token = SecretStore(access.load(folder).secrets)(asked.token_secret) if asked.token_secret else ""
         except AccessError as error:
             raise HookError(error.problems) from None
-        reason = hook.ask(asked, hook.question(plan, self.lab, run, begun, options), folder, token)
-        say(sys.stderr, f"the hook allows it{': ' if reason else ''}{shown(reason)}\n")
+        reason = hook.ask(asked, hook.question(plan, self.project.lab, run, begun, options), folder, token)
+        self.project.feedback.note(f"the hook allows it{': ' if reason else ''}{shown(reason)}")
         return replace(begun, hook="allowed", hook_reason=reason)
 
     def _names(self, begun: Provenance, settings: ApprovalSettings) -> frozenset[str]:
@@ -129,7 +130,7 @@ class Control:
 
     def _signed(self, begun: Provenance, plan: Plan, key: Path, signers: Path) -> tuple[str, Signer]:
         """Return the deployer's own signature, and whose it is."""
-        said = f"{begun.verb} {plan.fabric} {self.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
+        said = f"{begun.verb} {plan.fabric} {self.project.lab} {digest_of(plan)} {begun.at_s:.0f}\n"
         signature = approval.sign(said, key, DEPLOYER_NAMESPACE)
         name = approval.principal_of(key, signers)
         return said + signature, approval.signer_of(said, signature, signers, name, DEPLOYER_NAMESPACE, f"--key {key}")
@@ -155,3 +156,41 @@ def who() -> str:
 
 def _sudo_user() -> str:
     return os.environ.get("SUDO_USER", "") if os.getuid() == 0 else ""
+
+
+def given_digest(approved: str) -> str:
+    """Return the digest that was given: an empty one, like that of a variable nobody set, approves nothing."""
+    digest = approved.strip().lower()
+    if DIGEST.fullmatch(digest):
+        return digest
+    found = f"{approved!r} is not the digest of a plan" if digest else "it is empty"
+    remedy = "give it the 32 digits of netkit plan --against running"
+    raise UsageError(Problem(f"--approved: {found}", remedy))
+
+
+def finished(plan: Plan, runs: Path, approved: str) -> str:
+    """Return which run did all that was approved, when nothing is left to do: to ask for it again is no mistake."""
+    if plan.changed or not plan.is_complete:
+        return ""
+    whole = (one.run for one in history(runs) if one.outcome is not None and one.outcome.exit_code == 0)
+    return next((f"deployed by run {run}" for run in whole if _is_of(Journal(runs / run), approved)), "")
+
+
+def _is_of(journal: Journal, approved: str) -> bool:
+    """Whether a run was told to deploy a plan, and all of it."""
+    orders = journal.orders()
+    return orders.options.limit is None and digest_of(orders.plan) == approved
+
+
+def refuse_unapproved(plan: Plan, approved: str) -> None:
+    """Raise PlanError when this is not the plan that somebody agreed to."""
+    if plan.unreachable:
+        missed = listed([one.name for one in plan.unreachable])
+        raise AccessError(
+            Problem(f"{missed}: could not be read, so this is not the plan that was approved", "try again")
+        )
+    found = digest_of(plan)
+    if found != approved:
+        what = f"the plan that was approved is {approved}, what would change now is {found}"
+        remedy = "intent or devices have changed since: see netkit plan --against running, and have it approved again"
+        raise PlanError(Problem(what, remedy))

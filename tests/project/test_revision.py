@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_against import OVERRIDES, Repository
 from tests.command import ROOT, assert_refused
+from tests.project.test_against import OVERRIDES, Repository
 
 TEMPLATE = (ROOT / "templates" / "nvue" / "interfaces.yaml.j2").read_text(encoding="utf-8")
 OWN = TEMPLATE.replace("description: {{", "description: own {{", 1)

@@ -4,6 +4,8 @@ import io
 import itertools
 import os
 import re
+import shutil
+import stat
 import subprocess
 import tarfile
 import tempfile
@@ -12,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from netkit.cli.change.archive import OutsideError, lay_out
-from netkit.cli.fabric import CHECKS, MODELS, PLAYBOOKS, TEMPLATES
 from netkit.environment import without_secrets
 from netkit.errors import Problem, UsageError
 from netkit.intent.load import FABRIC_FILE
+from netkit.project.project import CHECKS, MODELS, PLAYBOOKS, TEMPLATES
 
 FOLDERS = (MODELS, TEMPLATES, PLAYBOOKS, CHECKS)
 SHORT = 10
@@ -268,3 +269,57 @@ def _environment() -> dict[str, str]:
 def _reason(said: bytes) -> str:
     lines = said.decode(errors="replace").strip().splitlines() or ["it says nothing"]
     return next((line for line in lines if line.startswith("fatal: ")), lines[-1]).removeprefix("fatal: ")
+
+
+class OutsideError(Exception):
+    """A member leads out of the folder."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name} leads out")
+
+
+def lay_out(archive: tarfile.TarFile, place: Path) -> None:
+    """Write folders and files, then links, so that nothing is written through one; refuse what leads out.
+
+    Not `TarFile.extractall(filter="data")`: early releases of Python 3.11 have no filters, and those that do judge the
+    text of a link, not where a chain of them ends.
+    """
+    members = archive.getmembers()
+    for member in members:
+        _check_member(member)
+    for member in sorted(members, key=tarfile.TarInfo.issym):
+        try:
+            _write_member(archive, member, place / member.name)
+        except (FileExistsError, NotADirectoryError):
+            raise tarfile.TarError(f"{member.name} is in the way of another") from None
+    for link in filter(tarfile.TarInfo.issym, members):
+        _check_end(link, place)
+
+
+def _check_member(member: tarfile.TarInfo) -> None:
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts:
+        raise OutsideError(member.name)
+    if not (member.isdir() or member.isreg() or member.issym()):
+        raise tarfile.TarError(f"{member.name} is neither a folder nor a file nor a link")
+
+
+def _write_member(archive: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if member.issym():
+        path.symlink_to(member.linkname)
+    elif content := archive.extractfile(member):
+        with path.open("xb") as file:
+            shutil.copyfileobj(content, file)
+        path.chmod(path.stat().st_mode | member.mode & stat.S_IXUSR)
+
+
+def _check_end(link: tarfile.TarInfo, place: Path) -> None:
+    """Refuse a link that ends outside, by whatever other links it leads there."""
+    end = os.path.realpath(place / link.name)  # not `Path.resolve`: before 3.13 that fails on links in a circle
+    if not Path(end).is_relative_to(os.path.realpath(place)):
+        raise OutsideError(link.name)

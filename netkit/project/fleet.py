@@ -1,7 +1,7 @@
 """The devices of a fabric as they are reached: the real ones, or those of a lab and then nothing else."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -10,14 +10,12 @@ from netkit.access.endpoint import Endpoint
 from netkit.access.endpoints import endpoint_of, endpoints, lab_endpoints
 from netkit.access.secrets import SecretStore
 from netkit.access.source import NATIVE, Origin, origin, viewer
-from netkit.cli.fabric import PLAYBOOKS, Project, beside
 from netkit.errors import AccessError, LabError, Problem, UsageError
 from netkit.lab.folder import lab_folder
 from netkit.platforms.driver import Driver
+from netkit.platforms.shell_batch import SHARE
 from netkit.platforms.view import Viewer
-
-OF_THE_FABRIC = "."
-"""`--lab` without a name: the lab that is called like its fabric."""
+from netkit.project.project import PLAYBOOKS, Project, beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +49,14 @@ class Fleet:
         return self.origins.get(platform, NATIVE)
 
 
-def fleet(project: Project, lab: str, source: str = "") -> Fleet:
+def fleet(project: Project, *, source: str = "") -> Fleet:
     """Return the devices of a fabric, or those of its lab, which are looked at through a source of facts."""
     access = settings.load(project.loaded.folder)
     secrets = SecretStore(access.secrets)
     playbooks = beside(project.loaded.folder, PLAYBOOKS)
-    name = project.fabric.name if lab == OF_THE_FABRIC else lab
-    origins = _origins(project, access, source, is_lab=bool(name))
-    if name:
-        return Fleet(_of_lab(project, name, access), secrets, name, playbooks, origins)
+    origins = _origins(project, access, source, is_lab=bool(project.lab))
+    if project.lab:
+        return Fleet(_of_lab(project, project.lab, access), secrets, project.lab, playbooks, origins)
     found = endpoints(project.fabric, access, project.loaded.folder)
     return Fleet(found, secrets, playbooks=playbooks, origins=origins)
 
@@ -71,6 +68,11 @@ def _origins(project: Project, access: settings.AccessSettings, source: str, *, 
     asked = next((one for one in sources if one == source), None)
     platforms = {switch.platform for switch in project.fabric.switches}
     return {name: origin(project.fabric, access, name, asked, is_lab=is_lab) for name in sorted(platforms)}
+
+
+def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:
+    """Return what asks a host, with the patience that its longest run needs."""
+    return connect.viewer(replace(reached.endpoint(name), timeout_s=limit_s * SHARE), reached.secrets)
 
 
 def lab_path(name: str) -> Path:

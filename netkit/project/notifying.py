@@ -1,12 +1,10 @@
 """Telling receivers what a stored run changed, and the options for it."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from netkit.access import settings as access
 from netkit.access.secrets import SecretStore
-from netkit.cli.fabric import Project
 from netkit.errors import NetkitError
 from netkit.judge import CheckContext
 from netkit.judge.run import Judgement
@@ -16,6 +14,9 @@ from netkit.notify.delivery import deliver
 from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.sender import Sender, senders
 from netkit.notify.settings import NotifySettings
+from netkit.project.feedback import Feedback
+from netkit.project.past import source_of
+from netkit.project.project import Project
 from netkit.report.judgement_view import Judged, silence_text
 from netkit.report.plan_view import shown
 from netkit.store import Source
@@ -34,14 +35,15 @@ class Notifying:
     settings: NotifySettings
     source: Source
     senders: tuple[Sender, ...]
+    feedback: Feedback
 
     @classmethod
-    def of(cls, project: Project, source: Source) -> "Notifying":
+    def of(cls, project: Project) -> "Notifying":
         """Read notify.yaml of a fabric."""
-        folder = project.loaded.folder
+        folder, source = project.loaded.folder, source_of(project)
         settings = settings_file.load(folder)
         secrets = SecretStore(access.load(folder).secrets)
-        return cls(settings, source, senders(settings, source, secrets))
+        return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
     def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Tell:
         """Return what decides with a run what is told of it."""
@@ -64,17 +66,16 @@ class Notifying:
         """Send what waits. What does not go well is said, and is no failure of the check."""
         try:
             for line in deliver(outbox, self.senders, self.settings.keep_hours * HOUR_S):
-                _say(line)
+                self._say(line)
         except NetkitError as error:
             for problem in error.problems:
-                _say(str(problem))
+                self._say(str(problem))
+
+    def _say(self, line: str) -> None:
+        self.feedback.note(shown(f"warning: notify: {line}"))
 
 
 def _marks(judgement: Judgement) -> Mapping[Key, str]:
     """Return where anything is silenced, with by whom, why and until when."""
     found = {key_of(one): silence_text(one.silenced) for one in judgement.silenced if one.silenced is not None}
     return {**found, **{reached_key(name): silence_text(mark) for name, mark in judgement.excused}}
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(shown(f"warning: notify: {line}") + "\n")

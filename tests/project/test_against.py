@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.change import against
-from netkit.cli.fabric import Project, open_project
-from netkit.cli.intended import quietly
 from netkit.plan.shift import approval
+from netkit.project import against
+from netkit.project.project import Project
+from netkit.project.rendering import quietly
 from netkit.prove import telling
 from netkit.prove.proof import Proof
 from netkit.report import shift_text
@@ -131,8 +131,8 @@ def test_only_devices_that_change_are_rendered(repository: Repository, monkeypat
         rendered.extend(device.name for device in devices)
         return quietly(project, devices, engine)
 
-    monkeypatch.setattr("netkit.cli.change.against.quietly", counted)
-    found = against.of_revision(open_project(repository.fabric), "", "HEAD")
+    monkeypatch.setattr("netkit.project.against.quietly", counted)
+    found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
     assert sorted(rendered) == sorted(2 * [device.name for device in found.plan.devices])
     assert {device.name for device in found.plan.devices} == {"leaf01", "spine01", "spine02"}
 
@@ -214,7 +214,7 @@ def test_warnings_of_before_are_not_repeated(repository: Repository) -> None:
 @pytest.mark.parametrize("largest", [2_000, 3_000, 5_000, 60_000])
 def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> None:
     repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
-    found = against.of_revision(open_project(repository.fabric), "", "HEAD")
+    found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
     comment = markdown(found, largest=largest)
     assert len(comment) <= largest
     assert comment.count("<details>") == comment.count("</details>")
@@ -224,7 +224,7 @@ def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> N
 
 def test_who_approves_a_change_whose_proof_failed_is_told_of_it(repository: Repository, golden: Golden) -> None:
     repository.write(OVERRIDES)
-    found = against.of_revision(open_project(repository.fabric), "leaf01", "HEAD")
+    found = against.of_revision(Project.open(repository.fabric), "leaf01", "HEAD")
     aside = telling.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
     golden("cli/against-not-proven.md", markdown(replace(found, base="HEAD"), aside))
     line = "  the proof failed; accept that and approve it with: netkit deploy --approved"

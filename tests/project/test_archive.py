@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.change.archive import OutsideError, lay_out
+from netkit.project.revision import OutsideError, lay_out
 
 
 def _link(name: str, leads_to: str) -> tarfile.TarInfo:

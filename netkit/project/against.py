@@ -9,11 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from netkit import __version__
-from netkit.cli import cores
-from netkit.cli.change.revision import Revision, revision
-from netkit.cli.cores import Names, Sides, Work
-from netkit.cli.fabric import Project, open_project
-from netkit.cli.intended import quietly
 from netkit.design import Fabric, Switch
 from netkit.design.moved import moved
 from netkit.design.select import Device, select
@@ -21,6 +16,11 @@ from netkit.errors import NetkitError, Problem, dotted
 from netkit.plan import Plan, Running
 from netkit.plan.shift import Newcomer, Shift
 from netkit.platforms.ownership import shipped_templates
+from netkit.project import cores
+from netkit.project.cores import Names, Sides, Work
+from netkit.project.project import Project
+from netkit.project.rendering import quietly
+from netkit.project.revision import Revision, revision
 from netkit.render import Engine, inputs
 from netkit.render.artifact import Artifact
 
@@ -58,7 +58,7 @@ def _without_devices(project: Project) -> Project:
 
 def _opened(base: Revision) -> Project:
     try:
-        return open_project(base.folder or Path(), base.workplace)
+        return Project.open(base.folder or Path(), workplace=base.workplace)
     except NetkitError as error:
         remedy = "compare with a revision that netkit validate accepts"
         first = error.problems[0]
@@ -124,7 +124,9 @@ class _Pair:
 
         if not names:
             return Plan(self.project.fabric.name, (), (), (), __version__)
-        return cores.make(Work(self.project.fabric, names, sides, {}, before=(self.base.fabric,)))
+        return cores.make(
+            Work(self.project.fabric, names, sides, {}, before=(self.base.fabric,), feedback=self.project.feedback)
+        )
 
     def _warnings(self) -> Iterator[Problem]:
         known = {(note.message, note.remedy) for note in self.base.fabric.notes}

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from netkit.cli.fleet import Fleet
-from netkit.cli.terminal.progress import counter
 from netkit.deploy.fan_out import each, threads
 from netkit.errors import AccessError, NetkitError, Problem
 from netkit.plan import Running, Unreachable
 from netkit.platforms.driver import Reader, SessionState
+from netkit.project.feedback import Feedback
+from netkit.project.fleet import Fleet
 
 WORKERS = 32
 POLL_S = 0.2
@@ -30,9 +30,9 @@ class OnlyReading:
         self.sessions: Callable[[], tuple[SessionState, ...]] = reader.sessions
 
 
-def read(fleet: Fleet, names: Sequence[str]) -> Mapping[str, Read]:
+def read(fleet: Fleet, names: Sequence[str], feedback: Feedback) -> Mapping[str, Read]:
     """Return what each device runs, or why nobody knows."""
-    with counter("reading", len(names)) as count:
+    with feedback.progress("reading", len(names)) as count:
         return _Readings(fleet, count).of(names)
 
 

@@ -4,18 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from netkit import plan as planning
-from netkit.cli.deadline import NEVER, Deadline
-from netkit.cli.fabric import Project
-from netkit.cli.fleet import Fleet
-from netkit.cli.intended import intended
-from netkit.cli.planning import compared
-from netkit.cli.terminal.progress import counter
 from netkit.design import Fabric
 from netkit.design.select import Device
 from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
+from netkit.project.deadline import NEVER, Deadline
+from netkit.project.fleet import Fleet
+from netkit.project.planning import compared
+from netkit.project.project import Project
+from netkit.project.rendering import intended
 
 SNMP_AT_ONCE = 8
 """Two seconds of Python for a leaf of 64 ports, one after the other: more at once only makes each of them later."""
@@ -62,7 +61,7 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
         return looking.deadline.bound(OnlyViewing(fleet.viewer(name)))
 
     rounds = 2 if looking.options.window_s else 1
-    with counter("looking", rounds * len(targets)) as count:
+    with project.feedback.progress("looking", rounds * len(targets)) as count:
         options = _in_time(_paced(looking.options, fleet), looking.deadline)
         found = collect(project.fabric.name, targets, viewer, options, count)
     if not looking.options.has_config:

@@ -1,14 +1,8 @@
 """`netkit check --rdma`: RDMA latency between hosts, measured before the fabric is looked at."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from netkit.cli.check.acceptance import patient_viewer
-from netkit.cli.check.checking import Checking
-from netkit.cli.deadline import Deadline
-from netkit.cli.fleet import fleet
-from netkit.cli.terminal.progress import counter
 from netkit.design import Host
 from netkit.errors import Problem, UsageError
 from netkit.facts import Absent
@@ -17,6 +11,9 @@ from netkit.observe.measure import Bench
 from netkit.observe.trial_plan import LIMIT_S, MOST_SHOWN, TOOL, TrialRound, rdma_mesh
 from netkit.platforms.linux.acceptance import perftest, results
 from netkit.platforms.linux.acceptance.command import SLACK_S, START_S
+from netkit.project.checking import Checking
+from netkit.project.deadline import Deadline
+from netkit.project.fleet import fleet, patient_viewer
 from netkit.report.plan_view import counted
 
 LONGEST_S = START_S + LIMIT_S + 2 * SLACK_S
@@ -30,18 +27,19 @@ def measured(checking: Checking, deadline: Deadline) -> tuple[Trial, ...]:
     if checking.snapshot is not None:
         raise UsageError(Problem("--rdma asks hosts to measure, and a snapshot has none", "leave one of them away"))
     hosts = [device for device in checking.devices if isinstance(device, Host)]
-    reached = fleet(checking.project, checking.lab)
+    reached = fleet(checking.project)
     names = [host.name for host in hosts]
     with deadline, Bench(names, lambda name: deadline.bound(patient_viewer(reached, name, LONGEST_S))) as bench:
         programs = bench.programs()
         unreached = tuple(_unreached(bench.failures))
         plan = rdma_mesh(checking.project.fabric, [host for host in hosts if host.name not in bench.failures], programs)
-        _note((*_named(tuple(bench.failures)), *plan.absent))
-        with counter("measuring RDMA latency", len(plan.rounds)) as count:
+        _note(checking, (*_named(tuple(bench.failures)), *plan.absent))
+        with checking.project.feedback.progress("measuring RDMA latency", len(plan.rounds)) as count:
             parts = tuple(_measured(bench, plan.rounds, deadline, count))
     left = plan.rounds[len(parts) :]
     if left:
-        _note([f"{counted(len(left), 'round')} of {len(plan.rounds)} not begun: no time is left before the deadline"])
+        rounds = f"{counted(len(left), 'round')} of {len(plan.rounds)}"
+        _note(checking, [f"{rounds} not begun: no time is left before the deadline"])
     found = results("".join(parts))
     if not plan.rounds and not unreached:
         return (Trial(tool=perftest.TOOL, test=TOOL, at_s=time.time(), failure="no two hosts can measure it"),)
@@ -80,6 +78,6 @@ def _failed(name: str, why: str) -> Trial:
     return Trial(tool=perftest.TOOL, test=TOOL, ends=(name,), at_s=time.time(), failure=why)
 
 
-def _note(absent: Sequence[str]) -> None:
+def _note(checking: Checking, absent: Sequence[str]) -> None:
     for reason in absent:
-        sys.stderr.write(f"RDMA latency: {reason}\n")
+        checking.project.feedback.note(f"RDMA latency: {reason}")

@@ -11,12 +11,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from netkit import plan as planning
-from netkit.cli.terminal.progress import counter
 from netkit.design import Fabric
 from netkit.errors import ConfigError, NetkitError, PlanError, Problem
 from netkit.plan import Plan, Running, Unreachable
 from netkit.plan.group import grouped
 from netkit.platforms.config import Files
+from netkit.project.feedback import SILENT, Feedback
 
 FEWEST = 64
 """Fewer devices are compared sooner than processes start."""
@@ -43,6 +43,7 @@ class Work:
     """The part of the plan that a limit leaves out; asked where routing changes."""
     is_part: bool = False
     """Whether the order is left to others."""
+    feedback: Feedback = SILENT
 
     def answer(self, names: Names) -> "Answer":
         """Return the part of the plan that is about some devices."""
@@ -67,7 +68,7 @@ class Answer:
 
 def make(work: Work) -> Plan:
     """Return the plan of all devices, made on every core when they are many."""
-    with counter("comparing", len(work.names)) as count, _answers(work) as answers:
+    with work.feedback.progress("comparing", len(work.names)) as count, _answers(work) as answers:
         plans = list(_plans(work, answers, count))
     return _together(work, plans)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.runs import found_run, runs_folder, unfinished_run
 from netkit.deploy import Journal, Options, Outcome
 from netkit.deploy.journal import Orders
 from netkit.errors import UsageError
 from netkit.plan import Plan
+from netkit.project.runs import found_run, runs_folder, unfinished_run
 
 PLAN = Plan("small", (), (), (), "0")
 

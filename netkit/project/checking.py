@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from netkit import plan as planning
-from netkit.cli.check.stored import Past
-from netkit.cli.deadline import NEVER, Deadline
-from netkit.cli.fabric import Project, open_project, warn
-from netkit.cli.fleet import fleet
-from netkit.cli.observing import Looking, look
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
 from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
 from netkit.plan import Plan
+from netkit.project.deadline import NEVER, Deadline
+from netkit.project.fleet import fleet
+from netkit.project.observing import Looking, look
+from netkit.project.past import Past
+from netkit.project.project import Project
 
 DRIFT = "drift"
 PROBES = "probes"
@@ -28,7 +28,6 @@ class Checking:
 
     project: Project
     devices: Sequence[Device]
-    lab: str = ""
     window_s: float = 0.0
     snapshot: Path | None = None
     is_light: bool = False
@@ -39,23 +38,20 @@ class Checking:
     @classmethod
     def of(
         cls,
-        folder: Path,
+        project: Project,
         *,
-        limit: str,
-        lab: str,
-        window_s: float,
-        snapshot: Path | None,
+        limit: str = "",
+        window_s: float = 0.0,
+        snapshot: Path | None = None,
         is_light: bool = False,
         source: str = "",
     ) -> "Checking":
-        """Open a fabric."""
-        if snapshot is not None and lab:
+        """Choose the devices of a fabric, and what is read of them."""
+        if snapshot is not None and project.lab:
             raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
         if snapshot is not None and source:
             raise UsageError(Problem("what a snapshot was taken through is settled", "leave --source away"))
-        project = open_project(folder)
-        warn(project)
-        return cls(project, select(project.fabric, limit), lab, window_s, snapshot, is_light, source)
+        return cls(project, select(project.fabric, limit), window_s, snapshot, is_light, source)
 
     def scene(self, checks: Sequence[Check] | None = None, past: Past = NO_PAST) -> CheckContext:
         """Return what checks are given; what none of the chosen ones needs is not asked for."""
@@ -83,7 +79,7 @@ class Checking:
         options = CollectOptions(window_s=window_s, has_config=has_drift)
         has_probes = checks is None or any(PROBES in check.needs for check in checks)
         looking = Looking(self.devices, options, is_light=self.is_light, has_probes=has_probes, deadline=self.deadline)
-        return look(self.project, fleet(self.project, self.lab, self.source), looking)
+        return look(self.project, fleet(self.project, source=self.source), looking)
 
     def _of_file(self, file: Path) -> Snapshot:
         found = serial.read(file)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from netkit.cli.check.checking import Checking
 from netkit.errors import CheckError, Problem
 from netkit.facts import Absent, Snapshot
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.platforms.linux.acceptance import results
+from netkit.project.checking import Checking
 
 ACCEPTANCE = "acceptance."
 MOST_BYTES = 64 * 2**20

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 
-from netkit.cli.fabric import Project
-from netkit.cli.fleet import Fleet
-from netkit.cli.reading import OnlyReading
 from netkit.deploy import Gate, GateAnswer, GateQuestion, SessionGate
 from netkit.deploy.host_gate import HostGate
 from netkit.deploy.reach_gate import ReachGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Driver, RailReader, RailState, Reader
 from netkit.platforms.view import View
+from netkit.project.fleet import Fleet
+from netkit.project.project import Project
+from netkit.project.reading import OnlyReading
 
 
 def reader_of(devices: Fleet) -> Callable[[str], Reader]:
@@ -54,10 +54,10 @@ class Door:
 
 def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
     # What reads and judges facts takes long to load, and most changes are of descriptions.
-    from netkit.cli.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)
     from netkit.judge.cnp_gate import CnpGate  # noqa: PLC0415 (see above)
     from netkit.judge.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
     from netkit.judge.health_gate import HealthGate  # noqa: PLC0415 (see above)
+    from netkit.project.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)
 
     def views(name: str) -> Sequence[View]:
         return () if (device := project.fabric.device(name)) is None else looked_at(project.fabric, device).views

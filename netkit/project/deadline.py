@@ -1,22 +1,26 @@
 """A bound on a whole run: when it comes, devices are hung up on, and what was seen by then is judged."""
 
 import re
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self, TypeVar
 
-from netkit.cli.alarm import Alarm
 from netkit.errors import AccessError, Problem, UsageError
-from netkit.judge.limit import CheckDeadline
+from netkit.judge.limit import CheckDeadline, OverdueError
 from netkit.platforms.view import Reply, Viewer
 
 WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 LEAST_SHARE_S = 1.0
 LEAST_JUDGING_S = 10.0
+AGAIN_S = 1.0
+"""So long after the end a check is broken off once more, should it have caught the first time."""
+LEAST_S = 0.001
+"""A timer of no time at all never rings."""
 T = TypeVar("T")
 
 
@@ -131,6 +135,38 @@ class _Bound:
 
 
 NEVER = Deadline("")
+
+
+class Alarm(CheckDeadline):
+    """The time at which judging ends."""
+
+    def __init__(self, ends_s: float, why: str) -> None:
+        self.why = why
+        self._ends_s = ends_s
+        self._is_set = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return time.monotonic() >= self._ends_s
+
+    def __enter__(self) -> Self:
+        """Set it; only the main thread can be broken off."""
+        self._is_set = threading.current_thread() is threading.main_thread()
+        if self._is_set:
+            self._before = signal.signal(signal.SIGALRM, self._ring)
+            signal.setitimer(signal.ITIMER_REAL, max(LEAST_S, self._ends_s - time.monotonic()), AGAIN_S)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Turn it off."""
+        if self._is_set:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, self._before)
+
+    def _ring(self, _number: int, _frame: FrameType | None) -> None:
+        if self.running:
+            raise OverdueError("it was still running when the time was over")
 
 
 def _seconds(written: str, least_s: float) -> float:

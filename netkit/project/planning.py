@@ -1,26 +1,26 @@
 """A plan as `netkit plan` and `netkit deploy` make it: rendered now, read now, unchanged pairs remembered."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli import cores
-from netkit.cli.cores import Names, Read, Sides, Work
-from netkit.cli.fabric import Project
-from netkit.cli.intended import intended, quietly
-from netkit.cli.saved import check, saved
 from netkit.design.select import Device, select
-from netkit.errors import ConfigError
+from netkit.errors import ConfigError, Problem, UsageError
 from netkit.plan import Plan, Running, Unreachable, cache
 from netkit.platforms import HOSTS
+from netkit.platforms.backup import separated
 from netkit.platforms.config import Files
 from netkit.platforms.models import MODELS
+from netkit.project import cores
+from netkit.project.cores import Names, Read, Sides, Work
+from netkit.project.project import Project
+from netkit.project.rendering import intended, quietly
 from netkit.render import Engine
 
 if TYPE_CHECKING:
-    from netkit.cli.fleet import Fleet
+    from netkit.project.fleet import Fleet
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def cache_folder() -> Path:
 def from_files(project: Project, limit: str, folder: Path) -> Plan:
     """Return the plan for devices whose running configuration was saved."""
     devices = {device.name: device for device in select(project.fabric, limit)}
-    check(folder, devices)
+    check_saved(folder, devices)
     engine = Engine(project.template_folders)
 
     def sides(names: Names) -> Sides:
@@ -51,14 +51,14 @@ def from_files(project: Project, limit: str, folder: Path) -> Plan:
 
 def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
     """Return the plan for devices as they are."""
-    from netkit.cli.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
+    from netkit.project.reading import read  # noqa: PLC0415 (drivers and SSH are slow to import, and files need neither)
 
     files = intended(project, select(project.fabric, limit))
-    found = read(devices, tuple(files))
+    found = read(devices, tuple(files), project.feedback)
 
     def others() -> Plan:
         rest = intended(project, [one for one in select(project.fabric, "") if one.name not in files])
-        return compared(project, read(devices, tuple(rest)), rest, is_part=True)
+        return compared(project, read(devices, tuple(rest), project.feedback), rest, is_part=True)
 
     return Planned(compared(project, found, files, others=others if limit else None), files)
 
@@ -100,7 +100,8 @@ def _made(
     folder = cache_folder()
     known = cache.load(folder)
     before = len(known)
-    plan = cores.make(Work(project.fabric, names, sides, known, others=others, is_part=is_part))
+    work = Work(project.fabric, names, sides, known, others=others, is_part=is_part, feedback=project.feedback)
+    plan = cores.make(work)
     if len(known) > before:
         cache.save(folder, known)
     return plan
@@ -120,3 +121,41 @@ def _judged(device: Device | None, one: Running | Unreachable) -> Running | Unre
     except ConfigError as error:
         return Unreachable(f"what it says it runs cannot be read: {error.problems[0]}")
     return one
+
+
+def check_saved(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder in which nothing was saved of any of some devices."""
+    if not folder.is_dir():
+        raise UsageError(Problem(f"{folder} is not a folder", "--running takes DIR/<device>/<file>, as render writes"))
+    if not any(_files(folder / name) or _backup(folder, name).is_file() for name in names):
+        raise UsageError(Problem(f"{folder} has no files of any of these devices", "save them as DIR/<device>/<file>"))
+
+
+def saved(folder: Path, names: Iterable[str]) -> Mapping[str, Running | Unreachable]:
+    """Return what was saved of some devices; one without files is as unknown as one that does not answer."""
+    return {name: _device(folder, name) for name in names}
+
+
+def _device(folder: Path, name: str) -> Running | Unreachable:
+    files: dict[str, str | None] = {file.name: _text(file) for file in _files(folder / name)}
+    if not files and _backup(folder, name).is_file():
+        files = separated(_text(_backup(folder, name)))
+    return Running(files) if files else Unreachable(f"no files in {folder / name}")
+
+
+def _backup(folder: Path, name: str) -> Path:
+    return folder / f"{name}.conf"
+
+
+def _files(folder: Path) -> list[Path]:
+    try:
+        return [file for file in sorted(folder.iterdir()) if file.is_file()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ConfigError(Problem("is not text", "save it again", file=str(file))) from None

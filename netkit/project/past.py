@@ -4,7 +4,6 @@ import hashlib
 import json
 import os
 import re
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.fleet import OF_THE_FABRIC
-from netkit.cli.runs import state_folder
 from netkit.design.select import Device
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
@@ -21,6 +18,8 @@ from netkit.judge import CheckContext
 from netkit.judge.silence import Silence
 from netkit.judge.since import Earlier, since
 from netkit.private import make_folder
+from netkit.project.project import Project
+from netkit.project.runs import state_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import CheckRun, Source, run_of
@@ -31,7 +30,7 @@ from netkit.store.silence import SavedRun, healed, remembered
 from netkit.store.state import Extent
 
 if TYPE_CHECKING:
-    from netkit.cli.check.notifying import Notifying
+    from netkit.project.notifying import Notifying
     from netkit.store.outbox import Tell
     from netkit.store.store import Store
 
@@ -77,9 +76,9 @@ def usual_file() -> str:
     return str(state_folder() / "store.db")
 
 
-def source_of(fabric: str, lab: str) -> Source:
+def source_of(project: Project) -> Source:
     """Return whose runs they are: the fabric's, or those of a lab of it."""
-    return Source(fabric, fabric if lab == OF_THE_FABRIC else lab)
+    return Source(project.fabric.name, project.lab)
 
 
 def extent_of(scene: CheckContext, judged: Judged, *, has_all_checks: bool) -> Extent:
@@ -132,16 +131,17 @@ class Past:
 class StoredPast(Past):
     """What a store knows of earlier runs."""
 
-    def __init__(self, store: "Store", source: Source, storing: Storing) -> None:
-        self._store, self._source, self._storing = store, source, storing
-        self._earlier: dict[str, Earlier] = dict(store.counters(source)) if storing.has_since else {}
+    def __init__(self, store: "Store", project: Project, storing: Storing) -> None:
+        self._store, self._source, self._storing = store, source_of(project), storing
+        self._feedback = project.feedback
+        self._earlier: dict[str, Earlier] = dict(store.counters(self._source)) if storing.has_since else {}
 
     def window_s(self, devices: Sequence[Device], wanted_s: float) -> float:
         """Return how long to look at counters: not at all when an earlier run has those of each device."""
         missing = [device.name for device in devices if device.name not in self._earlier]
         if self._storing.has_since and missing and wanted_s:
             what = f"no earlier run has counters of {counted(len(missing), 'device')}"
-            sys.stderr.write(f"{what}: there they are judged over {wanted_s:g} s\n")
+            self._feedback.note(f"{what}: there they are judged over {wanted_s:g} s")
         return wanted_s if missing else 0.0
 
     def scene(self, scene: CheckContext) -> CheckContext:
@@ -195,7 +195,7 @@ def digest(intent: Intent) -> str:
 
 
 @contextmanager
-def past(storing: Storing, source: Source) -> Iterator[Past]:
+def past(storing: Storing, project: Project) -> Iterator[Past]:
     """Open the store, if there is to be one."""
     if not storing.where:
         yield Past()
@@ -206,8 +206,8 @@ def past(storing: Storing, source: Source) -> Iterator[Past]:
 
     if storing.where == usual_file():
         _make_folder(Path(storing.where).parent)
-    with open_store(storing.where) as store, alone(storing.where, source):
-        yield StoredPast(store, source, storing)
+    with open_store(storing.where) as store, alone(storing.where, source_of(project)):
+        yield StoredPast(store, project, storing)
 
 
 def _make_folder(folder: Path) -> None:
