@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from netkit.facts import COUNTERS, Absent
 from netkit.facts.counter import parts
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, skip, warn
+from netkit.judge.context import still
 from netkit.judge.delta import CounterState
-from netkit.judge.still import still
 
 AGAIN = "look again; should it come back, see who clears counters, and whether a driver or a daemon restarts"
 

@@ -21,10 +21,10 @@ from netkit.judge import (
 )
 from netkit.judge.bound import astray, least, most
 from netkit.judge.cnp_path import CnpLoss, Stray, hops, is_cut_off, losses, pair, sent_to, strays
+from netkit.judge.context import CableEnd
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, RailSum, is_read, rail_sum, skew_s
 from netkit.judge.pauses import congestion, received_at, sent_at
-from netkit.judge.scene import CableEnd
 
 LOCATE = "compare the CNP queues of the hops and the settings of the NICs: netkit check qos"
 NOT_MARKED = "packets are lost, and NICs answer losses with CNPs: netkit check load host.repeats; or a counter is wrong"

@@ -7,7 +7,7 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.host import NicFacts
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
-from netkit.judge.approved import FirmwarePart, approved_of, unapproved
+from netkit.judge.firmware import FirmwarePart, approved_of, unapproved
 
 Read = Callable[[NicFacts], str]
 UPDATE = "update it to approved firmware with the host drained, or approve this one under firmware in the intent"

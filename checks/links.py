@@ -6,8 +6,8 @@ from netkit.design import Host, Switch
 from netkit.facts import Absent
 from netkit.facts.device import Interface, Neighbor
 from netkit.judge import PASSED, CheckContext, DeviceContext, Finding, device_check, fabric_check, fail, skip, warn
+from netkit.judge.context import CableEnd
 from netkit.judge.outage import is_by_switch, last_outage
-from netkit.judge.scene import CableEnd
 
 SPEED_TOLERANCE = 0.01
 LONGEST_OUTAGE_S = 300.0

@@ -20,11 +20,19 @@ from netkit.judge import (
     skip,
     warn,
 )
-from netkit.judge.approved import FirmwarePart, approved_of, unapproved
-from netkit.judge.fade import Readings, faded
-from netkit.judge.light import DARK_DBM, is_weak, limits_of, losses, sends_less
-from netkit.judge.reading import ModuleReading, judged
-from netkit.judge.scene import CableEnd
+from netkit.judge.context import CableEnd
+from netkit.judge.firmware import FirmwarePart, approved_of, unapproved
+from netkit.judge.optical_power import (
+    DARK_DBM,
+    ModuleReading,
+    Readings,
+    faded,
+    is_weak,
+    judged,
+    limits_of,
+    losses,
+    sends_less,
+)
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
 CURRENT = "as its current says where that is high"

@@ -20,10 +20,10 @@ from netkit.judge import (
     warn,
 )
 from netkit.judge.bound import least
+from netkit.judge.context import CableEnd
 from netkit.judge.parity import skew_s
 from netkit.judge.pauses import Pauses, congestion, received, received_at, sent
 from netkit.judge.peak import peak
-from netkit.judge.scene import CableEnd
 
 SLOW_HOST = "see PCIe, GPU and IOMMU of the host, and which job runs there: netkit check host"
 INCAST = "more arrives for this port than it can send: see the job's placement, and uplink balance: netkit check load"

@@ -10,7 +10,7 @@ from netkit.design.scope import SCOPES, Scope, scope
 from netkit.facts import Absent
 from netkit.facts.device import Probe
 from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
-from netkit.judge.scene import CableEnd
+from netkit.judge.context import CableEnd
 
 FEWEST = 4
 """Ways of one scope, to say what is usual."""

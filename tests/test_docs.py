@@ -17,7 +17,7 @@ import yaml
 from netkit.cli import app
 from netkit.deploy import policy
 from netkit.judge import catalog
-from netkit.notify import settings_file
+from netkit.notify import settings
 
 ROOT = Path(__file__).parent.parent
 VARIABLE = re.compile(r"NETKIT_(?!RAIL|SECRET)[A-Z_]+|NETKIT_SECRET_SERVE_TOKEN")
@@ -139,7 +139,7 @@ def test_settings_and_manifests_the_docs_show_are_accepted(tmp_path: Path) -> No
         return YAML.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))[0]  # type: ignore[no-any-return]
 
     (tmp_path / "notify.yaml").write_text(shown("notify.md"), encoding="utf-8")
-    assert len(settings_file.load(tmp_path).receivers) == 4
+    assert len(settings.load(tmp_path).receivers) == 4
     (tmp_path / "deploy.yaml").write_text(shown("change-control.md"), encoding="utf-8")
     assert policy.load(tmp_path).approval is not None
     job = yaml.safe_load(shown("schedule.md"))["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]

@@ -30,6 +30,7 @@ STAGES = (
     "deploy",
     "observe",
     "judge",
+    "gate",
     "silence",
     "store",
     "report",

@@ -1,8 +1,8 @@
 """Stage: facts, fabric and checks → findings. Pure: the same facts give the same verdicts."""
 
 from netkit.judge.check import CABLE_FAULTS, Check, device_check, fabric_check
+from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import PASSED, Finding, Silenced, Verdict, error, fail, passed, skip, warn
-from netkit.judge.scene import CheckContext, DeviceContext
 
 __all__ = [
     "CABLE_FAULTS",

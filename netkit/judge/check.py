@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 from netkit.errors import CheckError, Problem
 from netkit.facts.device import KINDS
+from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import Finding
-from netkit.judge.scene import CheckContext, DeviceContext
 
 Of = Literal["switch", "host", "device"]
 Layer = Literal["reach", "physical", "link", "routing", "qos", "congestion", "host", "application"]

@@ -7,9 +7,9 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.judge.bound import astray, least, most
+from netkit.judge.context import CableEnd, CheckContext, DeviceContext
 from netkit.judge.delta import Delta
 from netkit.judge.parity import HALF, skew_s
-from netkit.judge.scene import CableEnd, CheckContext, DeviceContext
 
 HEARD = ("cnp_handled", "cnp_ignored")
 ASKED_APART_S = 0.5

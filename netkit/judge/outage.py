@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from netkit.facts import Absent
-from netkit.judge.scene import CableEnd, CheckContext, DeviceContext
+from netkit.judge.context import CableEnd, CheckContext, DeviceContext
 
 APART_S = 30.0
 """Devices are looked at so long one after the other."""

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from netkit.facts.counter import place
+from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.delta import CounterState, Delta
 from netkit.judge.finding import Verdict
-from netkit.judge.scene import CheckContext, DeviceContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Literal
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.qos import Buffer
-from netkit.judge.scene import DeviceContext
+from netkit.judge.context import DeviceContext
 
 Watermark = Literal["peak_bytes", "headroom_peak_bytes"]
 

@@ -1,18 +1,47 @@
-"""Running checks in bulk: worst-of, isolated from each other, and counting what was examined."""
+"""Runs checks, isolated from each other, until a deadline, and counts what was examined."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from types import TracebackType
+from typing import Self
 
 from netkit.design import Host
 from netkit.facts import Absent
 from netkit.judge.cause import cable_at, linked
 from netkit.judge.check import Check
+from netkit.judge.context import CheckContext, Device, DeviceContext
 from netkit.judge.delta import CounterState
 from netkit.judge.finding import Finding, Silenced, Verdict, error, skip, worst
-from netkit.judge.limit import CheckDeadline, OverdueError
-from netkit.judge.scene import CheckContext, Device, DeviceContext
+
+
+class OverdueError(BaseException):
+    """The time is over while a check runs; a check that catches every Exception does not catch it."""
+
+
+class CheckDeadline:
+    """What is being judged, and whether there is time for it; here there always is."""
+
+    running = ""
+    """What is being judged; empty between two checks."""
+    has_told = False
+    """Whether a check has been broken off: one that was not begun after it is no news."""
+    why = ""
+    """What is said of checks that were not begun."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return False
+
+    def __enter__(self) -> Self:
+        """Begin to break off what takes too long."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Break off nothing any more."""
+
 
 FABRIC = "fabric"
 MOST_SAME = 500

@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from netkit.judge.cause import own
+from netkit.judge.cause import Layers, heads, own
 from netkit.judge.check import is_meant
 from netkit.judge.finding import Finding, Silenced, Verdict
-from netkit.judge.group import Layers, heads
 from netkit.judge.run import FABRIC, Judgement
 
 REACHED = "reached"

@@ -1,14 +1,95 @@
-"""Sending what waits in the outbox. What a receiver does not take stays there for the next run."""
+"""From the news of a run to what each receiver is sent. What a receiver does not take stays in the outbox."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from netkit.errors import NetkitError
-from netkit.notify.refusal import RefusedError
-from netkit.notify.sender import Sender
-from netkit.notify.smtp import PartlyTakenError
+from netkit.errors import NetkitError, NotifyError, Problem
+from netkit.judge import Verdict
+from netkit.judge.run import FABRIC
+from netkit.notify import alert, message, slack, webhook
+from netkit.notify.alert import alert_of
+from netkit.notify.event import StateEvent, event_id
+from netkit.notify.mail import Delivery, PartlyTakenError, hand_over, mail
+from netkit.notify.message import Message, message_of
+from netkit.notify.news import News
+from netkit.notify.request import RefusedError, Request, post, trusted
+from netkit.notify.settings import Alertmanager, AnyReceiver, Email, NotifySettings, Slack, Web, Webhook, checked_url
 from netkit.report.plan_view import counted
-from netkit.store.outbox import LONGEST_PAUSE_S, Claimed, Outbox
+from netkit.store import Source
+from netkit.store.open_cause import open_counts
+from netkit.store.outbox import LONGEST_PAUSE_S, Claimed, Outbox, Post
+from netkit.store.silence import SilenceEnd
+from netkit.store.state import Key
+
+Secrets = Callable[[str], str]
+ALERTS = "/api/v2/alerts"
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """Sends to one receiver what a fabric, or a lab of it, has to tell."""
+
+    receiver: AnyReceiver
+    settings: NotifySettings
+    source: Source
+    secrets: Secrets
+
+    @property
+    def outdated(self) -> Callable[[Any], Any] | None:
+        """Return what is left of a body after a later one, where how things stand now says most; else None."""
+        return alert.outdated if isinstance(self.receiver, Alertmanager) else None
+
+    def send(self, name: str, bodies: Sequence[Mapping[str, Any]]) -> None:
+        """Send a message; NotifyError when it is not taken."""
+        if isinstance(self.receiver, Alertmanager):
+            self._alert(self.receiver, bodies)
+            return
+        told = message_of(name, self.source.fabric, self.source.lab, bodies, self.settings.link)
+        if isinstance(self.receiver, Email):
+            self._mail(self.receiver, told)
+        else:
+            self._post(self.receiver, told)
+
+    def _alert(self, receiver: Alertmanager, bodies: Sequence[Mapping[str, Any]]) -> None:
+        found = alert.payload(bodies, time.time(), receiver.expires_minutes * 60.0, self.settings.link)
+        url = self._url(receiver).rstrip("/")
+        self._request(receiver, url if url.endswith(ALERTS) else f"{url}{ALERTS}", webhook.encoded(found), {})
+
+    def _post(self, receiver: Webhook | Slack, told: Message) -> None:
+        makes = slack.payload if isinstance(receiver, Slack) else webhook.payload
+        data, headers = webhook.encoded(makes(told, receiver.groups)), {"X-Netkit-Message": told.id}
+        if isinstance(receiver, Webhook) and receiver.hmac_secret is not None:
+            headers["X-Netkit-Signature"] = webhook.signature(data, self.secrets(receiver.hmac_secret))
+        self._request(receiver, self._url(receiver), data, headers)
+
+    def _request(self, receiver: Web, url: str, data: bytes, headers: Mapping[str, str]) -> None:
+        token = self.secrets(receiver.token_secret) if receiver.token_secret else ""
+        all_headers = {**headers, **({"Authorization": f"Bearer {token}"} if token else {})}
+        post(Request(url, data, all_headers, trusted(receiver.ca_file)))
+
+    def _url(self, receiver: Web) -> str:
+        if receiver.url is not None:
+            return receiver.url
+        name = receiver.url_secret or ""
+        url = self.secrets(name)
+        try:
+            checked_url(url)
+        except ValueError as error:
+            what, _, remedy = str(error).partition("; ")
+            raise NotifyError(Problem(f"the secret {name} {what}", remedy)) from None
+        return url
+
+    def _mail(self, receiver: Email, told: Message) -> None:
+        password = self.secrets(receiver.password_secret) if receiver.password_secret else ""
+        hand_over(Delivery(receiver, mail(told, receiver), password, trusted(receiver.ca_file)))
+
+
+def senders(settings: NotifySettings, source: Source, secrets: Secrets) -> tuple[Sender, ...]:
+    """Return what sends to each receiver."""
+    return tuple(Sender(receiver, settings, source, secrets) for receiver in settings.receivers)
+
 
 LEASE_S = 180.0
 """Longer than sending may take: who has claimed a message for so long has died."""
@@ -67,3 +148,43 @@ def complaint(error: Exception) -> str:
 def pause_s(claimed: Claimed) -> float:
     """Return how long to wait before the next attempt."""
     return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_PAUSE_S)
+
+
+def posts(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[Post]:
+    """Yield what goes to each receiver; one with nothing new for it is left in peace."""
+    for receiver in receivers:
+        if isinstance(receiver, Alertmanager):
+            if found := alert.body(news, receiver, source):
+                yield Post(receiver.name, found)
+            continue
+        events = [event for event in news.events if receiver.wants(event)]
+        ends = [one.text for one in news.ends if _is_told(receiver, one)]
+        if events or ends:
+            covered = (item for item in news.standings.items() if receiver.covers(item[0].check, item[0].device))
+            bad = ((key, one) for key, one in covered if one.told.now >= max(receiver.least, Verdict.WARN))
+            open_now = open_counts((key, one.cause, one.told.now) for key, one in bad)
+            yield Post(receiver.name, message.body(news.at_s, events, open_now, ends))
+
+
+def _is_told(receiver: AnyReceiver, end: SilenceEnd) -> bool:
+    """Whether the end of a silence is news to a receiver: of what it names, or of what it silenced."""
+    known = end.known
+    named = ((check, place.partition(":")[0]) for check in known.checks for place in known.places)
+    return any(receiver.covers(*one) for one in (*named, *((key.check, key.device) for key in known.keys)))
+
+
+TEXT = "this is a test of notifications: nothing is wrong"
+CHECK = "notify.test"
+ALERT_S = 120.0
+"""So long a sample alert fires."""
+
+
+def sample(sender: Sender, at_s: float) -> dict[str, Any]:
+    """Return what the outbox would hold of a sample."""
+    source, key = sender.source, Key(CHECK, FABRIC)
+    if sender.outdated is not None:
+        alert = alert_of(key, Verdict.WARN, source, at_s, {"summary": TEXT})
+        return {"at_s": at_s, "alerts": [{**alert, "ended_s": at_s + ALERT_S}]}
+    name = event_id(source.fabric, source.lab, key, "changed", at_s)
+    event = StateEvent(name, key, "changed", Verdict.PASS, Verdict.WARN, at_s, at_s, TEXT)
+    return message.body(at_s, [event], {})

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from netkit.judge import Verdict
-from netkit.notify.damping import Kind
-from netkit.store.change import Change
+from netkit.notify.standing import Kind
+from netkit.store.open_cause import Change
 from netkit.store.state import Key
 
 

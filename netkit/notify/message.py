@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from netkit.judge import Verdict
-from netkit.judge.group import MANY
+from netkit.judge.cause import MANY
 from netkit.notify.event import StateEvent, event_of, plain
 from netkit.report.changes_text import digest_text, standing_text
 from netkit.report.plan_view import counted, listed, shown
-from netkit.store.change import change_of
+from netkit.store.open_cause import change_of
 
 MOST_ENDS = 20
 
@@ -60,7 +60,7 @@ def body(
     return {"at_s": at_s, "open": dict(standing), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
-def message(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
+def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)
     """Return one message of what one or more runs gave."""
     events = tuple(event_of(one) for told in bodies for one in told["events"])
     ends = tuple(one for told in bodies for one in told.get("ends", ()))

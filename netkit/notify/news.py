@@ -4,12 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from netkit.judge import Verdict
-from netkit.judge.group import CauseGroup
-from netkit.notify.damping import FlapLimits, Kind, step
+from netkit.judge.cause import CauseGroup
 from netkit.notify.event import StateEvent, event_id
-from netkit.notify.standing import NotificationState, kept, standing_of
+from netkit.notify.standing import FlapLimits, Kind, NotificationState, kept, standing_of, step
 from netkit.store import CheckState, Source
-from netkit.store.change import change_of
+from netkit.store.open_cause import change_of
 from netkit.store.outbox import Memory, Post, Telling
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Extent, Key, States, key_of

@@ -1,19 +1,54 @@
-"""Posting to a web address: no redirects, no proxy on the way to this machine itself, no address in a complaint."""
+"""Posting to a URL, within a time limit: no redirects, no proxy for this machine itself, no URL in an error message."""
 
 import http.client
 import ipaddress
 import ssl
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from netkit import __version__
 from netkit.errors import NotifyError, Problem
-from netkit.notify.patience import SEND_S, within
-from netkit.notify.refusal import RefusedError
 from netkit.notify.settings import checked_url
+
+SEND_S = 20.0
+"""How long sending one message may take in all."""
+
+
+def within(seconds: float, work: Callable[[], None]) -> None:
+    """Do something in another thread; NotifyError when it takes longer, whatever becomes of it then."""
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=guarded, daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if worker.is_alive():
+        raise NotifyError(Problem(f"no answer within {seconds:g} s", "see whether it can be reached from here"))
+    if failures:
+        raise failures[0]
+
+
+def trusted(ca_file: str | None) -> ssl.SSLContext:
+    """Return what checks the certificate of a receiver."""
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        why = error.strerror or "it holds no certificate"
+        raise NotifyError(Problem(f"{ca_file} cannot be read: {why}", "see ca_file in notify.yaml")) from None
+
+
+class RefusedError(NotifyError):
+    """The message itself is not taken: what comes after it may be."""
+
 
 STEP_S = 10.0
 MOST_ANSWER_BYTES = 65_536

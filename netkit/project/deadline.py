@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Self, TypeVar
 
 from netkit.errors import AccessError, Problem, UsageError
-from netkit.judge.limit import CheckDeadline, OverdueError
+from netkit.judge.run import CheckDeadline, OverdueError
 from netkit.platforms.view import Reply, Viewer
 
 WRITTEN = re.compile(r"(?P<number>[1-9]\d{0,5})(?P<unit>[smh])")

@@ -54,9 +54,9 @@ class Door:
 
 def _whole(project: Project, devices: Fleet, sessions: Gate) -> Gate:
     # What reads and judges facts takes long to load, and most changes are of descriptions.
-    from netkit.judge.cnp_gate import CnpGate  # noqa: PLC0415 (see above)
-    from netkit.judge.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
-    from netkit.judge.health_gate import HealthGate  # noqa: PLC0415 (see above)
+    from netkit.gate.cnp import CnpGate  # noqa: PLC0415 (see above)
+    from netkit.gate.cnp_watch import CnpWatch  # noqa: PLC0415 (see above)
+    from netkit.gate.health import HealthGate  # noqa: PLC0415 (see above)
     from netkit.project.observing import OnlyViewing, looked_at  # noqa: PLC0415 (see above)
 
     def views(name: str) -> Sequence[View]:

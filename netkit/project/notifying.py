@@ -8,11 +8,9 @@ from netkit.access.secrets import SecretStore
 from netkit.errors import NetkitError
 from netkit.judge import CheckContext
 from netkit.judge.run import Judgement
-from netkit.notify import settings_file
-from netkit.notify.address import posts
-from netkit.notify.delivery import deliver
+from netkit.notify import settings as notify
+from netkit.notify.delivery import Sender, deliver, posts, senders
 from netkit.notify.news import News, NotifyRound, decide
-from netkit.notify.sender import Sender, senders
 from netkit.notify.settings import NotifySettings
 from netkit.project.feedback import Feedback
 from netkit.project.past import source_of
@@ -41,7 +39,7 @@ class Notifying:
     def of(cls, project: Project) -> "Notifying":
         """Read notify.yaml of a fabric."""
         folder, source = project.loaded.folder, source_of(project)
-        settings = settings_file.load(folder)
+        settings = notify.load(folder)
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 

@@ -15,17 +15,17 @@ from netkit.design.select import Device
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.intent import Intent
 from netkit.judge import CheckContext
+from netkit.judge.delta import Earlier, since
 from netkit.judge.silence import Silence
-from netkit.judge.since import Earlier, since
 from netkit.private import make_folder
 from netkit.project.project import Project
 from netkit.project.runs import state_folder
 from netkit.report.judgement_view import Judged
 from netkit.report.plan_view import counted
 from netkit.store import CheckRun, Source, run_of
-from netkit.store.name import short
+from netkit.store.measurement import StoredHistory
 from netkit.store.open_cause import OpenNow
-from netkit.store.reading import StoredHistory
+from netkit.store.record import short
 from netkit.store.silence import SavedRun, healed, remembered
 from netkit.store.state import Extent
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from netkit.judge import CheckContext, catalog
-from netkit.judge.group import Layers
+from netkit.judge.cause import Layers
 from netkit.judge.run import Judgement
 from netkit.judge.silence import Silence, SilenceState, silenced, states
 from netkit.project.past import Past

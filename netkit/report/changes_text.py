@@ -10,8 +10,7 @@ from netkit.report.judgement_json import finding_document
 from netkit.report.judgement_view import place_text, symptom_texts, where
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, shown
-from netkit.store.change import CauseTransition
-from netkit.store.open_cause import SILENCED, UNREACHED
+from netkit.store.open_cause import SILENCED, UNREACHED, CauseTransition
 from netkit.store.silence import SilenceEnd
 
 MOST = 100

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from netkit.facts import Snapshot
-from netkit.judge.cause import own
+from netkit.judge.cause import CauseGroup, Layers, own, troubles
 from netkit.judge.difference import ORDER, Difference, Uncompared
 from netkit.judge.finding import Finding, Verdict
-from netkit.judge.group import CauseGroup, Layers, troubles
 from netkit.judge.run import FABRIC, Judgement
 from netkit.report.plan_view import counted, listed
 from netkit.store.state import Key, Peers, after, key_of, without_half_seen

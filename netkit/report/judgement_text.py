@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import islice
 
-from netkit.judge.group import CauseGroup
+from netkit.judge.cause import CauseGroup
 from netkit.report.judgement_view import (
     MOST_REASONS,
     MOST_UNREACHED,

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from netkit.judge.cause import CauseGroup, Layers, troubles
 from netkit.judge.finding import Finding, Silenced, Verdict
-from netkit.judge.group import CauseGroup, Layers, troubles
 from netkit.judge.run import Judgement
 from netkit.judge.silence import SilenceState
 from netkit.report.plan_view import counted, listed

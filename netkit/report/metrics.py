@@ -12,10 +12,10 @@ from netkit.design import Switch
 from netkit.facts import Absent
 from netkit.facts.counter import COUNTERS, parts
 from netkit.facts.optic import Lane, Limits, Module
+from netkit.judge.context import CheckContext, DeviceContext
 from netkit.judge.finding import Verdict
 from netkit.judge.peak import Watermark, peaks
 from netkit.judge.run import FABRIC, Judgement
-from netkit.judge.scene import CheckContext, DeviceContext
 from netkit.judge.silence import REACHED
 from netkit.report.judgement_view import Judged
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from netkit import __version__
 from netkit.judge import Finding, Verdict
-from netkit.judge.group import Layers
+from netkit.judge.cause import Layers
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.wording import cut, name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from netkit.errors import StoreError
 from netkit.judge import Finding, Verdict
-from netkit.judge.group import Layers
+from netkit.judge.cause import Layers
 from netkit.report.page.frame import Link, framed
 from netkit.store import CheckRun, CheckState, Source
 from netkit.store.open_cause import OpenNow

@@ -16,8 +16,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.store import schema
 from netkit.store.database import reading, rows, writing
-from netkit.store.name import short
-from netkit.store.record import Source, packed, unpacked
+from netkit.store.record import Source, packed, short, unpacked
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key, States
 

@@ -1,6 +1,7 @@
 """What is kept of a run of checks, and how: plain values, compressed where there are many."""
 
 import json
+import re
 import secrets
 import time
 import zlib
@@ -14,8 +15,23 @@ from netkit import __version__
 from netkit.facts import Absent, Facts
 from netkit.facts.device import KINDS, NOT_ASKED
 from netkit.judge import CheckContext, Finding, Silenced, Verdict
-from netkit.judge.group import Layers
+from netkit.judge.cause import Layers
 from netkit.judge.run import CheckResult, Judgement
+
+LONGEST_NAME = 255
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""What PostgreSQL takes in no text."""
+
+
+def clean(text: str) -> str:
+    """Return text as every database takes it."""
+    return UNSTORABLE.sub("\ufffd", text)
+
+
+def short(text: str) -> str:
+    """Return text that fits a name."""
+    return clean(text)[:LONGEST_NAME]
+
 
 Pairs = tuple[tuple[str, str], ...]
 EarlierFinding = tuple[Verdict, str, str, str, Pairs, str, str, str, tuple[str, ...]]

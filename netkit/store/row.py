@@ -13,11 +13,21 @@ from netkit.facts import Observation, Sample, Snapshot
 from netkit.facts.device import Absent
 from netkit.judge import Verdict
 from netkit.judge.check import Layer
+from netkit.judge.delta import Earlier
 from netkit.judge.run import FABRIC, Judgement
-from netkit.judge.since import Earlier
-from netkit.store.name import clean, short
-from netkit.store.reading import Measured, measured
-from netkit.store.record import CheckRun, Counts, DamagedError, Source, judgement_data, packed, sound, unpacked
+from netkit.store.measurement import Measured, measured
+from netkit.store.record import (
+    CheckRun,
+    Counts,
+    DamagedError,
+    Source,
+    clean,
+    judgement_data,
+    packed,
+    short,
+    sound,
+    unpacked,
+)
 from netkit.store.state import CheckState, Key
 
 Row = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from netkit.judge import Finding, Verdict
 from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.judge.silence import REACHED
-from netkit.store.name import short
+from netkit.store.record import short
 
 GONE = "it is not part of the fabric any more"
 UNCHECKED = "its check is not there any more"

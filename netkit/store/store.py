@@ -1,4 +1,4 @@
-"""The store: runs of checks are saved whole or not at all, and read while others write."""
+"""The store: runs of checks are saved whole or not at all, read while others write, and dropped when they are old."""
 
 import contextlib
 import os
@@ -8,24 +8,63 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Table, delete, func, insert, select
+from sqlalchemy import Connection, Engine, Table, and_, delete, exists, func, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.elements import ColumnElement
 
 from netkit.errors import Problem, StoreError
 from netkit.facts import Snapshot
 from netkit.judge import Verdict
+from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
-from netkit.judge.since import Earlier
 from netkit.private import keep_private, open_file
 from netkit.store import outbox, row, schema, state
-from netkit.store.database import connectable, file_of, reading, rows, told, url_of, writing
+from netkit.store.database import connectable, file_of, reading, revision_of, rows, told, upgrade, url_of, writing
+from netkit.store.measurement import Measured
 from netkit.store.open_cause import OpenNow, open_now
-from netkit.store.reading import Measured
 from netkit.store.record import CheckRun, Source, judgement_of
-from netkit.store.retention import KEEP_S, prune
 from netkit.store.silence import KnownSilence, SavedRun, SilenceEnd, SilenceMemory, silence_data, silence_of
-from netkit.store.upgrade import revision_of, upgrade
+
+DAY_S = 86_400
+DAY_HOURS = 24
+KEEP_S = 90.0 * DAY_S
+
+
+def prune(connection: Connection, source: Source, before_s: float, now_s: float) -> None:
+    """Drop what was seen before a time; of readings older than a day, keep one a day."""
+    runs, findings, readings = schema.runs, schema.findings, schema.readings
+    too_old = and_(runs.c.fabric == source.fabric, runs.c.lab == source.lab, runs.c.taken_s < before_s)
+    connection.execute(delete(findings).where(findings.c.run.in_(select(runs.c.id).where(too_old))))
+    connection.execute(delete(runs).where(too_old))
+    mine = and_(readings.c.fabric == source.fabric, readings.c.lab == source.lab)
+    connection.execute(delete(readings).where(mine, readings.c.at_s < before_s))
+    _thin(connection, source, now_s)
+    _forget(connection, source, before_s)
+
+
+def _thin(connection: Connection, source: Source, now_s: float) -> None:
+    """Keep the first reading of each day that is over."""
+    one, other = schema.readings, schema.readings.alias()
+    is_same = and_(*(one.c[name] == other.c[name] for name in ("fabric", "lab", "device")))
+    is_earlier = and_(other.c.hour >= one.c.hour - one.c.hour % DAY_HOURS, other.c.hour < one.c.hour)
+    has_earlier = exists().where(is_same, is_earlier)
+    is_mine = and_(one.c.fabric == source.fabric, one.c.lab == source.lab)
+    connection.execute(delete(one).where(is_mine, one.c.at_s < now_s - DAY_S, has_earlier))
+
+
+def _forget(connection: Connection, source: Source, before_s: float) -> None:
+    """Drop counters and states of what nobody saw for long, and what has been well for long."""
+    counters, states = schema.counters, schema.states
+    mine = and_(counters.c.fabric == source.fabric, counters.c.lab == source.lab)
+    connection.execute(delete(counters).where(mine, counters.c.at_s < before_s))
+    of_source = and_(states.c.fabric == source.fabric, states.c.lab == source.lab)
+    is_long_well = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
+    connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | is_long_well))
+    told = schema.told
+    is_same = and_(*(told.c[name] == states.c[name] for name in ("fabric", "lab", "check_name", "device", "place")))
+    of_told = and_(told.c.fabric == source.fabric, told.c.lab == source.lab)
+    connection.execute(delete(told).where(of_told, ~exists().where(is_same)))
+
 
 ALL = 1_000_000
 MOST_JOINED = 20

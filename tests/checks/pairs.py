@@ -26,7 +26,7 @@ import yaml
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
-from netkit.judge.group import CauseGroup, troubles
+from netkit.judge.cause import CauseGroup, troubles
 from netkit.judge.run import Judgement
 from netkit.lab.entry import remote
 from netkit.project.project import Project

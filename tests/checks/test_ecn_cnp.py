@@ -6,7 +6,7 @@ from netkit.facts import Facts, Observation
 from netkit.facts.device import Interface
 from netkit.facts.qos import Buffer, PortQos
 from netkit.judge import CheckContext, Finding, Verdict
-from netkit.judge.group import troubles
+from netkit.judge.cause import troubles
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped, skipped
 from tests.judge.scenes import fabric, moved, observation, scene

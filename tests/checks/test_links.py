@@ -6,7 +6,7 @@ from netkit.facts import Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import NicFacts
 from netkit.judge import CheckContext, Verdict
-from netkit.judge.group import troubles
+from netkit.judge.cause import troubles
 from netkit.judge.run import run
 from tests.checks.judging import said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene

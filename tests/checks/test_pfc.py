@@ -5,7 +5,7 @@ from netkit.design import Fabric
 from netkit.facts import Counters, Facts, Observation
 from netkit.facts.qos import Buffer
 from netkit.judge import CheckContext, Verdict
-from netkit.judge.group import troubles
+from netkit.judge.cause import troubles
 from netkit.judge.run import run
 from tests.checks.judging import results, said, shipped, skipped
 from tests.judge.scenes import fabric, moved, observation, scene

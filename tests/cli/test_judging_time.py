@@ -12,7 +12,7 @@ from netkit.cli.check.check import judged_of
 from netkit.facts import Facts
 from netkit.judge import PASSED, Check, CheckContext, DeviceContext, Finding, Verdict, device_check, fail, warn
 from netkit.judge import run as judging
-from netkit.judge.limit import CheckDeadline
+from netkit.judge.run import CheckDeadline
 from netkit.project.deadline import NEVER, Alarm, Deadline
 from tests.judge.scenes import fabric, observation, scene
 

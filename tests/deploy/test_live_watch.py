@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from netkit.deploy import DeployEvent, Phase, SessionGate
-from netkit.judge.health_gate import HealthGate
+from netkit.gate.health import HealthGate
 from netkit.platforms.view import View
 from netkit.project.observing import looked_at
 from tests.deploy.fleet import Fleet, built

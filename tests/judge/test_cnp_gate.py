@@ -12,9 +12,9 @@ from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.errors import AccessError, Problem
 from netkit.facts import Absent, Facts
+from netkit.gate.cnp import QUIET_S, CnpGate
+from netkit.gate.cnp_watch import MOST_HOSTS, WINDOW_S, CnpWatch
 from netkit.intent.model import Thresholds
-from netkit.judge.cnp_gate import QUIET_S, CnpGate
-from netkit.judge.cnp_watch import MOST_HOSTS, WINDOW_S, CnpWatch
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import Reply, View

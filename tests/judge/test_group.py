@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from netkit.judge import Finding, Verdict, fail, skip, warn
-from netkit.judge.cause import linked
+from netkit.judge.cause import CauseGroup, linked, troubles
 from netkit.judge.check import Check, Layer
-from netkit.judge.group import CauseGroup, troubles
 from tests.judge.scenes import fabric, scene
 
 BUILT = fabric()

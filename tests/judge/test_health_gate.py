@@ -12,7 +12,7 @@ from netkit.deploy.gate import GateAnswer, GateQuestion, Moment
 from netkit.design import Fabric
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Module
-from netkit.judge.health_gate import HealthGate
+from netkit.gate.health import HealthGate
 from netkit.platforms.change import Risk
 from netkit.platforms.driver import Reader
 from netkit.platforms.view import Reply, View

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip, warn
+from netkit.judge.cause import heads, troubles
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst
-from netkit.judge.group import heads, troubles
 from netkit.judge.run import CheckResult, Judgement
 from netkit.judge.silence import Fault, Silence, Subject, cause_of, kind_of, silenced, states
 

@@ -2,8 +2,7 @@ import pytest
 
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.device import System
-from netkit.judge.delta import CounterState, Delta
-from netkit.judge.since import Earlier, since
+from netkit.judge.delta import CounterState, Delta, Earlier, since
 from tests.judge import scenes
 
 BUILT = scenes.fabric()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from netkit.notify.sender import Sender
+from netkit.notify.delivery import Sender
 from netkit.store import Source
 from netkit.store.outbox import Outbox
 from netkit.store.store import open_store

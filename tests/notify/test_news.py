@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.judge import Finding, Verdict, fail, warn
-from netkit.judge.group import troubles
+from netkit.judge.cause import troubles
 from netkit.judge.run import FABRIC
 from netkit.judge.silence import REACHED
 from netkit.notify import alert
-from netkit.notify.address import posts
-from netkit.notify.damping import FlapLimits
+from netkit.notify.delivery import posts
 from netkit.notify.event import StateEvent
 from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.settings import Alertmanager, Webhook
+from netkit.notify.standing import FlapLimits
 from netkit.store import CheckState, Source
 from netkit.store.outbox import Post
 from netkit.store.state import GONE, UNCHECKED, Extent, Key

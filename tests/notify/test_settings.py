@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from netkit.errors import NotifyError
-from netkit.notify.settings_file import load
+from netkit.notify.settings import load
 from tests.command import ROOT
 from tests.notify.events import event
 

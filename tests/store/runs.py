@@ -10,7 +10,7 @@ from netkit.judge.check import Layer
 from netkit.judge.finding import worst
 from netkit.judge.run import FABRIC, CheckResult, Judgement
 from netkit.store import CheckRun, Counts, Source
-from netkit.store.reading import Measured
+from netkit.store.measurement import Measured
 from netkit.store.record import run_name
 from netkit.store.store import Store
 

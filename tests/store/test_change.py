@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict
-from netkit.judge.group import troubles
+from netkit.judge.cause import troubles
 from netkit.judge.silence import REACHED
-from netkit.store.change import cause_changes, change_of, open_counts
-from netkit.store.open_cause import OpenCause, OpenNow
+from netkit.store.open_cause import OpenCause, OpenNow, cause_changes, change_of, open_counts
 from netkit.store.state import CheckState, Key
 
 PASS, WARN, FAIL, ERROR = Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.ERROR

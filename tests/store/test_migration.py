@@ -11,9 +11,8 @@ from sqlalchemy import Connection, Engine, insert, inspect, text
 from netkit.errors import StoreError
 from netkit.judge import fail
 from netkit.store import CheckRun, row, schema
-from netkit.store.database import connectable, reading, url_of, writing
+from netkit.store.database import MIGRATIONS, connectable, reading, revision_of, upgrade, url_of, writing
 from netkit.store.store import open_store
-from netkit.store.upgrade import MIGRATIONS, revision_of, upgrade
 from tests.store.runs import BEGAN_S, SOURCE, judgement, lit, measured, result, run, save, snapshot
 
 REVISIONS = [one.revision for one in reversed(list(ScriptDirectory(str(MIGRATIONS)).walk_revisions()))]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from netkit.errors import StoreError
 from netkit.facts import Observation, Sample
 from netkit.judge import Verdict, fail, skip, warn
+from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
-from netkit.judge.since import Earlier
 from netkit.store import CheckRun, Source
 from netkit.store.record import judgement_of, packed
 from netkit.store.store import Store, open_store

@@ -16,8 +16,7 @@ from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext, Verdict, catalog
-from netkit.judge.limit import CheckDeadline
-from netkit.judge.run import Judgement
+from netkit.judge.run import CheckDeadline, Judgement
 from netkit.judge.run import run as judge
 from netkit.project import trials
 from netkit.project.checking import Checking
@@ -31,8 +30,7 @@ from netkit.report.judgement_markdown import judgement_markdown
 from netkit.report.judgement_text import judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
-from netkit.store.change import cause_changes
-from netkit.store.open_cause import OpenNow
+from netkit.store.open_cause import OpenNow, cause_changes
 from netkit.store.silence import SilenceEnd
 
 if TYPE_CHECKING:

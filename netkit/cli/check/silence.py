@@ -12,8 +12,8 @@ from netkit.cli.fabric import open_project
 from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Finding, Verdict
+from netkit.judge.cause import Layers, heads
 from netkit.judge.check import is_meant
-from netkit.judge.group import Layers, heads
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED, Silence, Subject, cause_of, states
 from netkit.project.control import who

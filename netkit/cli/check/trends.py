@@ -7,7 +7,7 @@ from netkit.facts import Snapshot
 from netkit.judge.run import Judgement
 from netkit.report.page import Tally, Trends, trend
 from netkit.store import CheckRun
-from netkit.store.reading import StoredHistory
+from netkit.store.measurement import StoredHistory
 
 if TYPE_CHECKING:
     from netkit.store.store import Store

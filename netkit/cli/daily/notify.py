@@ -9,9 +9,7 @@ from pathlib import Path
 from netkit.cli.fabric import open_project
 from netkit.cli.terminal.text import columns
 from netkit.errors import Problem, UsageError
-from netkit.notify.delivery import complaint
-from netkit.notify.sample import sample
-from netkit.notify.sender import Sender
+from netkit.notify.delivery import Sender, complaint, sample
 from netkit.project.notifying import Notifying
 from netkit.project.past import place_of, source_of
 from netkit.report.plan_view import counted, shown

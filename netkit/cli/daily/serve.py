@@ -18,8 +18,8 @@ from netkit.cli.daily.serve_request import ServeRequest
 from netkit.cli.terminal.listener import say
 from netkit.deploy import RecentRuns
 from netkit.errors import NetkitError, OutputError, Problem, UsageError
-from netkit.notify import settings_file
-from netkit.notify.sender import senders
+from netkit.notify import settings
+from netkit.notify.delivery import senders
 from netkit.private import keep_private, make_folder
 from netkit.project.past import VARIABLE as STORE
 from netkit.project.past import place_of, usual_file
@@ -168,7 +168,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
 
 def _check_receivers(folder: Path, source: Source) -> None:
     """Refuse receivers that cannot be told anything now, not in a round."""
-    senders(settings_file.load(folder), source, SecretStore(access.load(folder).secrets))
+    senders(settings.load(folder), source, SecretStore(access.load(folder).secrets))
 
 
 def _folder(fabric: str, source: Source) -> Path:

@@ -15,7 +15,7 @@ SILENCES = "silences.yaml"
 SETTINGS = {
     "access.yaml": "netkit.access.settings",
     "deploy.yaml": "netkit.deploy.policy",
-    "notify.yaml": "netkit.notify.settings_file",
+    "notify.yaml": "netkit.notify.settings",
     SILENCES: "netkit.silence.file",
 }
 """File → the module that loads it."""

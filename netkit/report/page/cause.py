@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any
 
 from netkit.judge import Finding
+from netkit.judge.cause import CauseGroup
 from netkit.judge.check import Layer
-from netkit.judge.group import CauseGroup
 from netkit.report.judgement_view import Judged, silence_text, trouble_silences, where
 from netkit.report.page.view import places
 from netkit.report.page.wording import cut, name

@@ -6,10 +6,10 @@ from typing import Any
 
 from netkit.facts import Facts, Snapshot
 from netkit.judge import Finding, Verdict
+from netkit.judge.context import History
 from netkit.judge.run import Judgement
-from netkit.judge.scene import History
 from netkit.report.page import table, wording
-from netkit.store.reading import Measured, measured
+from netkit.store.measurement import Measured, measured
 
 MOST_RUNS = 200
 MOST_POINTS = 120

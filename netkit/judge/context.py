@@ -1,17 +1,38 @@
 """What checks are given: the fabric as designed, its facts, its counters over the window, and its thresholds."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from netkit.design import Fabric, Host, Nic, Port, Switch
 from netkit.design.expectation import Expectation, expectations, without_drains
-from netkit.facts import Facts, Observation, Snapshot
+from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.intent.model import Thresholds
 from netkit.judge.delta import FAILED, MISSING, STUCK, CounterState, Delta, deltas
-from netkit.judge.still import still
+from netkit.judge.parity import skew_s
 from netkit.plan import Plan
+
+LIVELY_BYTES = 10_000
+"""What one end must have sent in the window before the other end's standing counter means anything."""
+CROSSED = (("rx_bytes", "tx_bytes"), ("tx_bytes", "rx_bytes"))
+End = tuple[tuple[Sample, ...], str]
+"""The samples of a device, and a port of it."""
+Deltas = Callable[[str], Mapping[str, Delta]]
+
+
+def still(mine: Deltas, theirs: Deltas, near: End, far: End) -> bool | None:
+    """Whether the counters of one end stand still while the other end counts; None when nobody can say."""
+    (samples, port), (others, other) = near, far
+    told = [(mine(one).get(port), theirs(another).get(other)) for one, another in CROSSED]
+    known = [(one, another) for one, another in told if one and another and one.is_known and another.is_known]
+    if not known:
+        return None
+    windows = [(found[0].at_s, found[-1].at_s) for found in (samples, others)]
+    if skew_s(windows) > min(ended_s - began_s for began_s, ended_s in windows):
+        return None
+    return not any(one.value for one, _ in known) and any(another.value > LIVELY_BYTES for _, another in known)
+
 
 Device = Switch | Host
 

@@ -1,12 +1,14 @@
-"""Light at both ends of a cable: what is sent, what arrives, and what was sent in earlier runs."""
+"""Optical power at both ends of a cable, its limits, and its trend over earlier runs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
+from typing import NamedTuple
 
 from netkit.facts import Absent
 from netkit.facts.counter import place
 from netkit.facts.optic import Lane, Limits, Module, Quantity
-from netkit.judge.scene import CableEnd, CheckContext
+from netkit.judge.context import CableEnd, CheckContext
+from netkit.judge.finding import PASSED, Finding, fail, skip, warn
 
 DARK_DBM = -39.0
 """What modules say of no light at all."""
@@ -87,3 +89,61 @@ def limits_of(module: Module, name: str, designed: str) -> Limits:
     known = RX_LIMITS if quantity == "rx_dbm" else TX_LIMITS
     told = module.identifier, designed
     return next((limits for words in told for media, limits in known.items() if media in words), NO_LIMITS)
+
+
+LEAST = 6
+"""Of fewer readings a third is one reading, and that may be odd."""
+SHARE = 0.25
+"""So much of the fall must lie in each half of the time; else it fell once, and stays where it is."""
+Readings = Sequence[tuple[float, float]]
+
+
+def faded(readings: Readings) -> float | None:
+    """Return by how much a value fell steadily from the first to the last reading; None where that cannot be told.
+
+    The line goes through the medians of the first and of the last third of the readings.
+    """
+    if len(readings) < LEAST:
+        return None
+    third = len(readings) // 3
+    first, last = _middle(readings[:third]), _middle(readings[-third:])
+    between = _middle(readings[third:-third])
+    time_s, fall = last[0] - first[0], first[1] - last[1]
+    if time_s <= 0 or fall <= 0 or not SHARE <= (first[1] - between[1]) / fall <= 1 - SHARE:
+        return None
+    return fall / time_s * (readings[-1][0] - readings[0][0])
+
+
+def _middle(readings: Readings) -> tuple[float, float]:
+    return median(at_s for at_s, _ in readings), median(value for _, value in readings)
+
+
+class ModuleReading(NamedTuple):
+    """One value of a module, and between which values it is well."""
+
+    name: str
+    value: float
+    limits: Limits
+    unit: str
+
+
+def judged(port: str, reading: ModuleReading, remedy: str, margin: float, cause: str = "") -> Finding:
+    """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
+    found = _judged(port, reading, remedy, margin)
+    return found._replace(cause=cause) if found is not PASSED else found
+
+
+def _judged(port: str, reading: ModuleReading, remedy: str, margin: float) -> Finding:
+    name, value, limits, unit = reading
+    said = f"{name} {value:.1f} {unit}"
+    if limits == NO_LIMITS:
+        return skip(port, f"{said}; between which values it is well is not known")
+    if limits.low_alarm is not None and value < limits.low_alarm:
+        return fail(port, f"{said}, below its alarm limit {limits.low_alarm:g}", remedy)
+    if limits.high_alarm is not None and value > limits.high_alarm:
+        return fail(port, f"{said}, above its alarm limit {limits.high_alarm:g}", remedy)
+    if limits.low_warning is not None and value < limits.low_warning + margin:
+        return warn(port, f"{said}, its warning limit is {limits.low_warning:g}", remedy)
+    if limits.high_warning is not None and value > limits.high_warning - margin:
+        return warn(port, f"{said}, its warning limit is {limits.high_warning:g}", remedy)
+    return PASSED

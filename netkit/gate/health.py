@@ -15,7 +15,7 @@ from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Host, Switch
 from netkit.design.expectation import LeafReach, without_drains
-from netkit.judge.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
+from netkit.gate.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
 from netkit.platforms.change import Risk

@@ -12,9 +12,9 @@ from operator import le
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Switch
+from netkit.gate.cnp_watch import CnpWatch, RailReading
 from netkit.intent.model import Thresholds
 from netkit.judge.bound import surely_more
-from netkit.judge.cnp_watch import CnpWatch, RailReading
 from netkit.judge.parity import RailSum
 from netkit.platforms import PLATFORMS
 from netkit.platforms.change import Risk
