@@ -155,7 +155,9 @@ class Journal:
             self.folder.mkdir(mode=0o700)
             (self.folder / BEFORE).mkdir(mode=0o700)
         self._save(PLAN, planning.write(orders.plan))
-        self._save(INTENDED, json.dumps({name: dict(files) for name, files in orders.intended.items()}))
+        intended = json.dumps({name: dict(files) for name, files in orders.intended.items()})
+        # What an undo intends is what devices ran, with their secrets in clear.
+        self._save(INTENDED, self._sealed(INTENDED, intended) if orders.undoes else intended)
         if orders.owner is not None:
             self._save(OWNER, json.dumps({name: dict(files) for name, files in orders.owner.items()}))
         if orders.undoes:
@@ -191,9 +193,11 @@ class Journal:
         """Keep what a device runs before it is changed."""
         found = {"files": dict(running.files), "version": running.version}
         name = f"{BEFORE}/{device}.json"
+        self._save(name, self._sealed(name, json.dumps(found)))
+
+    def _sealed(self, name: str, text: str) -> str:
         with self._written(self.folder.parent / seal.KEY):
-            text = seal.sealed(json.dumps(found), f"{self.run}/{name}", self.folder.parent)
-        self._save(name, text)
+            return seal.sealed(text, f"{self.run}/{name}", self.folder.parent)
 
     def before(self, device: str) -> Running | None:
         """Return what a device ran before; None when it was never about to be changed."""

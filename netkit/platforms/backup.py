@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import Config, Files, Path
-from netkit.platforms.secret import SECRET, is_secret_name, settled
+from netkit.platforms.secrets import SECRET, is_secret_name, settled
 
 HEAD = re.compile(r"^==> (\S+)( is not there)? <==$", re.MULTILINE)
 Running = Mapping[str, str | None]

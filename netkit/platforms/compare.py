@@ -11,7 +11,7 @@ from netkit.platforms.config import Config, Files, Path, digest
 from netkit.platforms.ownership import Ownership
 from netkit.platforms.risk import RiskTable
 from netkit.platforms.routing import HostRoutes, RetainedRouting, Router
-from netkit.platforms.secret import has_placeholder, holds_secret, settled, without_placeholders
+from netkit.platforms.secrets import has_placeholder, holds_secret, settled, without_placeholders
 
 LONGEST_SORTED = 200  # an int() of thousands of digits is refused; what follows so much text sorts as it came
 NUMBER = re.compile(r"(\d+)")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from netkit.platforms.change import Change
 from netkit.platforms.config import Config, Path
-from netkit.platforms.secret import PLACEHOLDER, SECRET, has_placeholder
+from netkit.platforms.secrets import PLACEHOLDER, SECRET, has_placeholder
 from netkit.platforms.section import Grammar
 
 Headers = tuple[str, ...]

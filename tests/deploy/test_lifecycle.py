@@ -1,4 +1,4 @@
-"""The life of a fabric on every platform: from empty, a change, a removal, no change, and all the way back."""
+"""From empty, a change, a removal, no change, and all the way back on every platform; no secret is left."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from netkit.deploy import Journal, Outcome
-from tests.deploy.fleet import Fleet, built
+from netkit.deploy.shape import DeployEvent
+from tests.deploy.fleet import Fleet, built, secret
 from tests.deploy.live_scene import merged, reasons, results, values
 from tests.lab.running import needs_lab, running, write_fabric
 
@@ -17,6 +18,7 @@ FIRST: dict[str, Any] = {"rails": 1, "units": [{"unit": 1, "hosts": 2}]}
 ECN: dict[str, Any] = {"lossless": {"ecn": {400: {"min_bytes": 200_000, "max_bytes": 900_000}}}}
 TIMERS: dict[str, Any] = {"routing": {"keepalive_s": 2, "hold_s": 6}}
 CHANGES = {"nvue": ECN, "sonic": ECN, "eos": {**ECN, **TIMERS}, "frr": {**TIMERS, "services": {"ntp": ["192.0.2.9"]}}}
+SECRETS = ("SNMP_AUTH", "SNMP_PRIV", "LOGIN_HASH")
 LESS: dict[str, Any] = {"units": [{"unit": 1, "hosts": 1}], "services": {"dns": None}}
 """A host that leaves takes its ports, their queues and their watchdogs with it."""
 
@@ -48,8 +50,9 @@ def taken_back(outcome: Outcome) -> bool:
 @pytest.mark.parametrize("platform", ["nvue", "sonic", "eos", "frr"])
 def test_from_empty_then_a_change_then_a_removal_and_all_the_way_back(platform: str, tmp_path: Path) -> None:
     intent = values(platform, FIRST)
+    told: list[DeployEvent] = []
     with running(write_fabric(tmp_path / "fabric", intent), "--bare", name="b") as lab:
-        first = Fleet(lab, tmp_path / "runs", built(intent))
+        first = Fleet(lab, tmp_path / "runs", built(intent), tell=told.append)
         was = first.configs()
         assert set(was) == set(first.names)
         steps = []
@@ -60,3 +63,8 @@ def test_from_empty_then_a_change_then_a_removal_and_all_the_way_back(platform: 
         for journal, before in reversed(steps):
             assert taken_back(first.undo(journal, is_disruptive_allowed=True))
             assert first.configs() == before
+    assert "@secret:" in repr(first.intended())
+    left = [file.read_bytes().decode("latin-1") for file in first.runs.rglob("*") if file.is_file()]
+    assert left
+    assert told
+    assert not [word for word in map(secret, SECRETS) if word in "".join(left) or word in repr(told)]

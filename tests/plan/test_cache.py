@@ -74,7 +74,7 @@ def test_the_code_of_every_platform_counts(tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(Path(cache.__file__).parent.parent, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(cache, "__file__", str(package / "plan" / "cache.py"))
     seen = {cache.code.__wrapped__()}
-    for name in ("platforms/nvue/model.py", "platforms/secret.py", "plan/make.py"):
+    for name in ("platforms/nvue/model.py", "platforms/secrets.py", "plan/make.py"):
         file = package / name
         file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
         seen.add(cache.code.__wrapped__())

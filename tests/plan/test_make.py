@@ -9,7 +9,7 @@ from netkit.plan import Running, Unreachable
 from netkit.platforms.change import NOTHING, REFUSED, Risk
 from netkit.platforms.compare import apply, compare
 from netkit.platforms.models import MODELS
-from netkit.platforms.secret import PLACEHOLDER
+from netkit.platforms.secrets import PLACEHOLDER
 from tests import intents, random_intents
 from tests.plan.scenes import SCENES, VERSIONS, staged
 from tests.platforms.samples import files_of

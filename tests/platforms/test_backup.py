@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from netkit.platforms.backup import joined, separated, without_secrets
 from netkit.platforms.models import MODELS
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 from tests.platforms.samples import samples
 
 WORD = "hunter2-hunter2"

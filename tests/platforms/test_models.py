@@ -11,7 +11,7 @@ from netkit.platforms.compare import ConfigModel, apply, compare, diff
 from netkit.platforms.config import Config, Files
 from netkit.platforms.models import MODELS
 from netkit.platforms.risk import UNKNOWN
-from netkit.platforms.secret import PLACEHOLDER, SECRET
+from netkit.platforms.secrets import PLACEHOLDER, SECRET
 from tests.platforms.samples import all_samples, samples
 
 PLATFORMS = sorted(MODELS)

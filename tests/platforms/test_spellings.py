@@ -14,7 +14,7 @@ from netkit.platforms.frr.model import MODEL as FRR
 from netkit.platforms.linux import netplan, unit
 from netkit.platforms.linux.model import MODEL as LINUX
 from netkit.platforms.nvue.model import MODEL as NVUE
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 from netkit.platforms.sonic.model import MODEL as SONIC
 from tests.platforms.samples import samples
 

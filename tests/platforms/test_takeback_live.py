@@ -27,7 +27,7 @@ from netkit.platforms.config import Config, Files
 from netkit.platforms.config import Path as Place
 from netkit.platforms.driver import Candidate
 from netkit.platforms.models import MODELS
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 from tests import intents
 from tests.command import run
 from tests.deploy.live_scene import values

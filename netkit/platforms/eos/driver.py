@@ -18,7 +18,7 @@ from netkit.platforms.driver import Candidate, SessionState
 from netkit.platforms.eos import drain, reply, session, transport_ask
 from netkit.platforms.eos.model import FILE, MODEL
 from netkit.platforms.eos.transport import PinnedEapi
-from netkit.platforms.filling import Filling
+from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.view import Reply
 from netkit.platforms.written import missing
 
@@ -48,7 +48,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         self.config_session: str | None
         self.device: Any
         super().__init__(hostname, username, password, timeout, given)
-        self._filling = Filling(given.get("secrets"))
+        self._secrets = SecretResolver(given.get("secrets"))
         self._candidate: Candidate | None = None
         self._has_way_back = self._is_hung_up = False
 
@@ -101,7 +101,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
     @contextlib.contextmanager
     def _told(self) -> Iterator[None]:
         """Turn what the switch or NAPALM refuses into an error of netkit's, without secrets."""
-        with self._filling.hiding():
+        with self._secrets.hiding():
             try:
                 yield
             except (eapi.CommandError, NapalmException) as error:
@@ -164,7 +164,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
         lines = session.commands(candidate.changes, self._text(), candidate.files.get(FILE, ""))
         self._abort_forgotten()
         with self._told():
-            self.load_merge_candidate(config="\n".join(map(self._filling.text, lines)))
+            self.load_merge_candidate(config="\n".join(map(self._secrets.text, lines)))
         self._candidate = candidate
 
     def _abort_forgotten(self) -> None:
@@ -182,7 +182,7 @@ class EosDriver(EOSDriver):  # type: ignore[misc]
     def compare_config(self) -> str:
         """Return the switch's own idea of what is staged; empty when it is nothing."""
         with self._told():
-            return self._filling.hidden(str(super().compare_config()))
+            return self._secrets.hidden(str(super().compare_config()))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply; with `revert_in` seconds the switch takes it back by itself, else it is saved at once."""

@@ -10,7 +10,7 @@ from netkit.platforms.eos.risks import RISKS
 from netkit.platforms.eos.routing import keeping, router
 from netkit.platforms.eos.way import limits, way
 from netkit.platforms.ownership import declared
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 
 FILE = "eos.cfg"
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from netkit.platforms.change import Change
 from netkit.platforms.config import Path
 from netkit.platforms.eos.model import GRAMMAR
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 from netkit.platforms.written import ConfigLine, Headers, lines
 
 NEGATION = "no "

@@ -9,14 +9,13 @@ from netkit.errors import DeviceError, Problem
 from netkit.platforms.change import Change
 from netkit.platforms.compare import compare
 from netkit.platforms.driver import Candidate
-from netkit.platforms.filling import Filling
 from netkit.platforms.frr import drain, procedure, reply
 from netkit.platforms.frr.files import FRR_CONF, NETPLAN, PLACES, RELOAD
 from netkit.platforms.frr.interfaces import differing, left
 from netkit.platforms.frr.merging import merged
 from netkit.platforms.frr.model import MODEL, PASSWORD
 from netkit.platforms.frr.reader import FrrReader
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET, SecretResolver
 from netkit.platforms.ssh import Done
 from netkit.platforms.written import missing
 
@@ -36,7 +35,7 @@ class FrrDriver(FrrReader):
         optional_args: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(hostname, username, password, timeout, optional_args)
-        self._filling = Filling((optional_args or {}).get("secrets"))
+        self._secrets = SecretResolver((optional_args or {}).get("secrets"))
         self._changes: tuple[Change, ...] = ()
         self._is_staged = self._is_kept = False
 
@@ -70,7 +69,7 @@ class FrrDriver(FrrReader):
 
     def _stage(self, files: dict[str, str | None], running: dict[str, str], changes: tuple[Change, ...]) -> None:
         changed = frozenset(files)
-        texts = {file: self._filling.text(text) for file, text in files.items() if text is not None}
+        texts = {file: self._secrets.text(text) for file, text in files.items() if text is not None}
         self._run(procedure.FRESH, "a change waits to be confirmed", "confirm it, take it back, or wait")
         for file, text in texts.items():
             self._line.put(f"{procedure.AFTER}/{file}", text, PLACES[file].mode)
@@ -108,7 +107,7 @@ class FrrDriver(FrrReader):
         return done
 
     def _shown_safely(self, text: str) -> str:
-        return self._filling.hidden(PASSWORD.sub(rf"\1 {SECRET}", text))
+        return self._secrets.hidden(PASSWORD.sub(rf"\1 {SECRET}", text))
 
     def compare_config(self) -> str:
         """Return what frr-reload.py would do, and what differs in other files; empty when it is nothing."""

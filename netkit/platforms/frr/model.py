@@ -12,7 +12,7 @@ from netkit.platforms.frr.way import limits, way
 from netkit.platforms.linux import files as linux
 from netkit.platforms.linux.files import Kind
 from netkit.platforms.ownership import declared
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 
 FRR_CONF = "frr.conf"
 

@@ -15,10 +15,10 @@ from netkit.errors import DeviceError, NetkitError, Problem
 from netkit.platforms import shell_batch
 from netkit.platforms.config import Files
 from netkit.platforms.driver import Candidate, RailState, SessionState
-from netkit.platforms.filling import Filling
 from netkit.platforms.linux import health, install, rails, reach
 from netkit.platforms.linux.facts.command import slowness
 from netkit.platforms.linux.transport import HostResult, play, shipped_playbooks
+from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.ssh import SshLine, SshTarget
 from netkit.platforms.view import Reply
 
@@ -48,7 +48,7 @@ class LinuxDriver:
         self.device = self.target.device
         self.own_playbooks = tuple(map(Path, given.get("playbooks") or ()))
         self._line = SshLine(self.target)
-        self._filling = Filling(given.get("secrets"))
+        self._secrets = SecretResolver(given.get("secrets"))
         self._files: Files | None = None
         self._change = self._strategy = ""
 
@@ -90,8 +90,8 @@ class LinuxDriver:
 
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage files on the host, where the playbook finds them; nothing is applied."""
-        filled = {name: self._filling.text(text) for name, text in candidate.files.items()}
-        text = install.staged(install.entries(filled, self.device), self._filling.values)
+        filled = {name: self._secrets.text(text) for name, text in candidate.files.items()}
+        text = install.staged(install.entries(filled, self.device), self._secrets.values)
         place = f"{STAGED}.new"
         self._run(f"umask 077; mkdir -p /etc/netkit && cat >{place} && mv {place} {STAGED}", stdin=text)
         self._files = candidate.files
@@ -102,7 +102,7 @@ class LinuxDriver:
         error = self.failure(result)
         if error is not None:
             raise error
-        return self._filling.hidden("".join(map(_unified, result.differences)))
+        return self._secrets.hidden("".join(map(_unified, result.differences)))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply and verify; with `revert_in` seconds the host takes it back by itself unless confirmed in time."""
@@ -184,7 +184,7 @@ class LinuxDriver:
 
     def failure(self, result: HostResult) -> NetkitError | None:
         """Return what went wrong in a run, without the secrets of this host."""
-        result.failure = self._filling.hidden(result.failure)
+        result.failure = self._secrets.hidden(result.failure)
         return result.error()
 
     def _state(self) -> tuple[str, str]:
@@ -196,7 +196,7 @@ class LinuxDriver:
     def _run(self, command: str, timeout_s: float | None = None, stdin: str = "") -> str:
         done = self._line.run(install.as_root(command, self.target.user), timeout_s, stdin)
         if done.exit_code != 0:
-            why = self._filling.hidden(done.said.splitlines()[-1] if done.said else f"exit code {done.exit_code}")
+            why = self._secrets.hidden(done.said.splitlines()[-1] if done.said else f"exit code {done.exit_code}")
             raise DeviceError(Problem(f"{self.device}: {why}", "look at it by hand"))
         return done.stdout
 

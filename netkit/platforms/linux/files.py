@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from netkit.platforms import section
 from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.linux import netplan, unit
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 
 Parse = Callable[[str, str], dict[Path, str]]
 Text = Callable[[Config, str], str]

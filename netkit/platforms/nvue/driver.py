@@ -11,11 +11,11 @@ from netkit.platforms.napalm_error import MergeRefusedError, ReplaceRefusedError
 from netkit.platforms.nvue import drain, reply
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.model import FILE, MODEL
-from netkit.platforms.nvue.patch import NvuePatch, Tree, asks_what_runs, documents, entries, users, whole
+from netkit.platforms.nvue.patch import NvuePatch, Tree, asks_what_runs, documents, entries, filled, users, whole
 from netkit.platforms.nvue.reader import NvueReader
-from netkit.platforms.nvue.resolver import Resolver
 from netkit.platforms.nvue.shell import ShellTransport
 from netkit.platforms.nvue.transport import ConfirmedState
+from netkit.platforms.secrets import SecretResolver
 
 # Without these, a whole-tree replace deletes the account netkit logs in with, or the way to it (Cumulus Linux guide).
 LIFELINES = (("system", "aaa", "user"), ("system", "api"), ("system", "ssh-server"), ("interface", "eth0"))
@@ -34,7 +34,7 @@ class NvueDriver(NvueReader):
         optional_args: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(hostname, username, password, timeout, optional_args)
-        self._resolver = Resolver((optional_args or {}).get("secrets"))
+        self._secrets = SecretResolver((optional_args or {}).get("secrets"))
         self._steps: list[NvuePatch] = []
         """All documents of a change that takes several applies."""
         self._users: tuple[str, ...] = ()
@@ -86,16 +86,17 @@ class NvueDriver(NvueReader):
         self._revision, self._steps = "", []
         if not document.items() and not replaces:
             return
-        with self._resolver.hiding():
-            self._revision = self._transport.stage(self._resolver.document(document), replaces=replaces)
+        with self._secrets.hiding():
+            whole_document = NvuePatch(document.unset, self._secrets.tree(document.set))
+            self._revision = self._transport.stage(whole_document, replaces=replaces)
 
     def _stage_users(self, forms: tuple[str, ...]) -> None:
         """Stage SNMPv3 users after all else: in what form a switch takes them is not certain, and need not matter."""
         self._users = forms
         if not forms:
             return
-        first, second = map(self._resolver.text, forms)
-        with self._resolver.hiding():
+        first, second = (filled(form, self._secrets) for form in forms)
+        with self._secrets.hiding():
             try:
                 if self._revision:
                     self._transport.add(self._revision, first)
@@ -109,7 +110,7 @@ class NvueDriver(NvueReader):
             self._revision = self._transport.stage_text(text)
             return
         try:
-            with self._resolver.hiding():
+            with self._secrets.hiding():
                 self._transport.add(self._revision, text)
         except DeviceError as error:
             why = error.problems[0].message.removeprefix(f"{self.device}: ")
@@ -146,26 +147,27 @@ class NvueDriver(NvueReader):
 
     def _load_text(self, text: str, *, replaces: bool) -> None:
         self._revision, self._steps = "", []
-        with self._resolver.hiding():
-            self._revision = self._transport.stage_text(self._resolver.text(text), replaces=replaces)
+        with self._secrets.hiding():
+            self._revision = self._transport.stage_text(filled(text, self._secrets), replaces=replaces)
 
     def compare_config(self) -> str:
         """Return the switch's own idea of what is staged; empty when it is nothing."""
         if not self._revision:
             return ""
         found = self._transport.difference("applied", self._revision)
-        return "" if reply.is_empty_difference(found) else json.dumps(found, indent=1)
+        return "" if reply.is_empty_difference(found) else self._secrets.hidden(json.dumps(found, indent=1))
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time."""
         if not self._revision:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         self._forget()
-        if self._steps:
-            self._apply_in_steps(message, revert_in)
-        else:
-            self._previous = "" if revert_in else self._transport.applied()
-            self._apply(message, revert_in)
+        with self._secrets.hiding():
+            if self._steps:
+                self._apply_in_steps(message, revert_in)
+            else:
+                self._previous = "" if revert_in else self._transport.applied()
+                self._apply(message, revert_in)
         self._revision, self._steps = "", []
 
     def _apply(self, message: str, revert_in: int | None) -> None:
@@ -210,15 +212,16 @@ class NvueDriver(NvueReader):
 
     def confirm_commit(self) -> None:
         """Keep what was applied, and save it; what runs while netkit drains is saved when the drain ends."""
-        kept = self._transport.confirm()
-        if kept is ConfirmedState.SAVED:
-            return
-        applied, startup = self._applied_and_startup()
-        if drain.is_own(applied, startup):
-            return
-        if kept is ConfirmedState.UNSAVED_ON_PURPOSE:
-            self._change(drain.back(startup, applied, drain.AUTO_SAVE), UNDRAINING)
-        self._transport.save()
+        with self._secrets.hiding():
+            kept = self._transport.confirm()
+            if kept is ConfirmedState.SAVED:
+                return
+            applied, startup = self._applied_and_startup()
+            if drain.is_own(applied, startup):
+                return
+            if kept is ConfirmedState.UNSAVED_ON_PURPOSE:
+                self._change(drain.back(startup, applied, drain.AUTO_SAVE), UNDRAINING)
+            self._transport.save()
 
     def _applied_and_startup(self) -> tuple[Tree, Tree]:
         return drain.tree_of(self._transport.config()), drain.tree_of(self._transport.config("startup"))
@@ -232,13 +235,15 @@ class NvueDriver(NvueReader):
         """Take back a commit that waits, at once; else the last one of this object."""
         self._forget()
         if self._transport.is_waiting():
-            self._transport.abort()
+            with self._secrets.hiding():
+                self._transport.abort()
             if self._transport.is_waiting():
                 what = f"{self.device}: still waits for a confirmation after it was told to go back"
                 raise DeviceError(Problem(what, "it goes back when its time is up"))
         elif self._previous:
             self._revision, self._previous = self._previous, ""
-            self._apply("netkit: rollback", None)
+            with self._secrets.hiding():
+                self._apply("netkit: rollback", None)
             self._revision = ""
 
     def drain(self) -> None:
@@ -260,10 +265,11 @@ class NvueDriver(NvueReader):
     def _change(self, document: NvuePatch, message: str) -> None:
         self._stage(document)
         self._forget()
-        if isinstance(self._transport, ShellTransport) and self._transport.is_waiting():
-            self._refuse_unless_applied(self._transport.apply_guarded(self._revision, message))
-        else:
-            self._apply(message, None)
+        with self._secrets.hiding():
+            if isinstance(self._transport, ShellTransport) and self._transport.is_waiting():
+                self._refuse_unless_applied(self._transport.apply_guarded(self._revision, message))
+            else:
+                self._apply(message, None)
         self._revision = ""
 
 

@@ -14,7 +14,7 @@ from netkit.platforms.nvue.routing import keeping, router
 from netkit.platforms.nvue.way import limits, way
 from netkit.platforms.ownership import declared
 from netkit.platforms.plain_yaml import plain
-from netkit.platforms.secret import SECRET, is_secret_name
+from netkit.platforms.secrets import SECRET, is_secret_name
 
 FILE = "startup.yaml"
 

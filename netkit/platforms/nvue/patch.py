@@ -16,7 +16,7 @@ from netkit.platforms.config import Config, Files, Path
 from netkit.platforms.nvue.model import FILE, names, user_of
 from netkit.platforms.nvue.way import is_breakout, joined_cages
 from netkit.platforms.plain_yaml import INTEGER, plain
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET, SecretResolver, has_placeholder
 
 Value: TypeAlias = "dict[str, Value] | str | int | None"
 Tree = dict[str, Value]
@@ -25,7 +25,6 @@ Entries = Mapping[Path, "str | int | None"]
 
 COMMANDS = re.compile(r"(?:\s*(?:#[^\n]*)?\n)*\s*nv ")
 """How a file of nv set and nv unset begins."""
-PLACEHOLDER = re.compile(r"@secret:([^@\s]+)@")
 SHORTEST_UNSET = 2
 """Whole branches such as `interface` or `system` are never unset at their root."""
 
@@ -71,6 +70,15 @@ def typed(text: str) -> Any:
         return yaml.load(text, Loader=_Loader) or []  # noqa: S506 (it makes plain values only)
     except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(Problem("cannot be read", "write it as YAML", file=FILE)) from None
+
+
+def filled(text: str, secrets: SecretResolver) -> str:
+    """Return a file as a person writes it with its secrets, quoted as its form wants it."""
+    if not has_placeholder(text):
+        return text
+    if COMMANDS.match(text):
+        return "".join(f"{secrets.command(line)}\n" for line in text.splitlines())
+    return json.dumps(secrets.tree(typed(text)))
 
 
 def document_in(text: str) -> NvuePatch:

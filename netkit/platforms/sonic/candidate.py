@@ -8,10 +8,10 @@ from netkit.platforms.compare import Situation, apply, compare
 from netkit.platforms.config import Path
 from netkit.platforms.driver import Candidate
 from netkit.platforms.frr.model import FRR_CONF
+from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import routing, tables
 from netkit.platforms.sonic.model import CONFIG_DB, MODEL
 from netkit.platforms.sonic.procedure import Procedure
-from netkit.platforms.sonic.resolver import Resolver
 from netkit.platforms.sonic.risks import FLAPPING
 from netkit.platforms.sonic.tables import Operation, Tables
 from netkit.platforms.sonic.way import patch_s, way
@@ -73,11 +73,11 @@ def intended(before: SonicState, after: SonicState, method: str, *, reloads_back
     return Intended(before, after, procedure, operations, routes)
 
 
-def planned(before: SonicState, candidate: Candidate, version: str, resolver: Resolver) -> Intended:
+def planned(before: SonicState, candidate: Candidate, version: str, secrets: SecretResolver) -> Intended:
     """Return what a plan's candidate makes of a switch; secrets are put in their places."""
     wanted = tables.read(candidate.files.get(CONFIG_DB, "{}"))
-    after = resolver.tables(tables.changed(before.tables, candidate.changes, wanted))
-    text = resolver.text(candidate.files.get(FRR_CONF, ""))
+    after = secrets.tree(tables.changed(before.tables, candidate.changes, wanted))
+    text = secrets.text(candidate.files.get(FRR_CONF, ""))
     is_split = bool(text) and tables.routing_mode(after) in routing.SPLIT_MODES
     # A reload starts FRR with its saved file, so that it has to be brought to ours anyway.
     is_due = candidate.method == "reload" or any(change.path[0] == FRR_CONF for change in candidate.changes)

@@ -6,10 +6,12 @@ from typing import Any
 
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import Candidate
+from netkit.platforms.secrets import SecretResolver
 from netkit.platforms.sonic import procedure, tables
 from netkit.platforms.sonic.candidate import Intended, SonicState, intended, planned
 from netkit.platforms.sonic.reader import SonicReader
-from netkit.platforms.sonic.resolver import Resolver
+from netkit.platforms.sonic.shell import reason
+from netkit.platforms.ssh import Done
 
 BACK_S = 900
 MOST_NAMED = 5
@@ -28,7 +30,7 @@ class SonicDriver(SonicReader):
         optional_args: dict[str, Any] | None = None,
     ) -> None:
         super().__init__(hostname, username, password, timeout, optional_args)
-        self._resolver = Resolver((optional_args or {}).get("secrets"))
+        self._secrets = SecretResolver((optional_args or {}).get("secrets"))
         self._staged: Intended | None = None
         self._previous: Intended | None = None
         self._tried = ""
@@ -36,8 +38,8 @@ class SonicDriver(SonicReader):
     def load_candidate(self, candidate: Candidate) -> None:
         """Stage a change by the method the plan chose, and ask the switch whether it takes it."""
         before = self._before()
-        with self._resolver.hiding():
-            self._stage(planned(before, candidate, self.os_version(), self._resolver))
+        with self._secrets.hiding():
+            self._stage(planned(before, candidate, self.os_version(), self._secrets))
 
     def load_merge_candidate(self, filename: str | None = None, config: str | None = None) -> None:
         """Stage tables, in JSON, on top of what runs."""
@@ -53,8 +55,8 @@ class SonicDriver(SonicReader):
             given = tables.read(text)
         except tables.ShapeError as error:
             raise DeviceError(Problem(f"{self.device}: the configuration {error}", "give tables in JSON")) from None
-        with self._resolver.hiding():
-            given = self._resolver.tables(given)
+        with self._secrets.hiding():
+            given = self._secrets.tree(given)
             after = given if replaces else tables.merged(before.tables, given)
             self._stage(intended(before, SonicState(after, None), "patch"))
 
@@ -75,11 +77,11 @@ class SonicDriver(SonicReader):
         done = self._shell.run(procedure.staged(_files(wanted)))
         if done.exit_code != 0:
             self.discard_config()
-            raise self._shell.refused("no file can be written", done, "see whether its disk is full")
+            raise self._refused("no file can be written", done, "see whether its disk is full")
         done = self._shell.run(procedure.tried(how), how.longest_s)
         if done.exit_code != 0:
             self.discard_config()
-            raise self._shell.refused("refuses the configuration", done, "nothing was changed")
+            raise self._refused("refuses the configuration", done, "nothing was changed")
         self._tried = done.stdout
 
     def compare_config(self) -> str:
@@ -87,7 +89,7 @@ class SonicDriver(SonicReader):
         if self._staged is None or self._staged.is_nothing:
             return ""
         patch = (json.dumps(one.item()) for one in self._staged.operations)
-        return self._resolver.hidden("\n".join([*patch, self._tried.strip()]).strip())
+        return self._secrets.hidden("\n".join([*patch, self._tried.strip()]).strip())
 
     def commit_config(self, message: str = "", revert_in: int | None = None) -> None:
         """Apply; with `revert_in` seconds the switch takes it back by itself unless confirmed in time.
@@ -99,8 +101,7 @@ class SonicDriver(SonicReader):
         if wanted is None:
             raise DeviceError(Problem(f"{self.device}: nothing is staged", "load a candidate first"))
         if not wanted.is_nothing:
-            with self._resolver.hiding():
-                self._make(wanted, revert_in)
+            self._make(wanted, revert_in)
         self._staged = None
         if not revert_in and not wanted.is_nothing:
             self.confirm_commit()
@@ -112,9 +113,9 @@ class SonicDriver(SonicReader):
         done = self._shell.run(script + procedure.committed(how, revert_s), how.longest_s)
         if done.exit_code in {procedure.NOT_BEGUN, procedure.NOTHING_THERE}:
             self.discard_config()
-            raise self._shell.refused("the change could not begin", done, AS_BEFORE)
+            raise self._refused("the change could not begin", done, AS_BEFORE)
         if done.exit_code != 0:
-            raise self._taken_back(self._shell.refused("the change was not applied", done, AS_BEFORE))
+            raise self._taken_back(self._refused("the change was not applied", done, AS_BEFORE))
         missing = list(wanted.undone(self._state()))
         if missing:
             what = f"{self.device}: SONiC says the change is applied, but does not run it: {_named(missing)}"
@@ -141,9 +142,9 @@ class SonicDriver(SonicReader):
             what = f"{self.device}: no change waits to be confirmed"
             raise DeviceError(Problem(what, "it went back when its time was up, or the switch has restarted"))
         if done.exit_code == procedure.NOT_BEGUN:
-            raise self._shell.refused("the change cannot be saved", done, "it goes back by itself; is its disk full?")
+            raise self._refused("the change cannot be saved", done, "it goes back by itself; is its disk full?")
         if done.exit_code != 0:
-            raise self._shell.refused("the change runs but is not saved", done, "config save, once it can")
+            raise self._refused("the change runs but is not saved", done, "config save, once it can")
 
     def discard_config(self) -> None:
         """Forget what is staged."""
@@ -162,7 +163,7 @@ class SonicDriver(SonicReader):
             return
         done = self._shell.run(procedure.TAKE_BACK, BACK_S)
         if done.exit_code != 0:
-            raise self._shell.refused("could not go back", done, "it does not run what it ran before: look at it")
+            raise self._refused("could not go back", done, "it does not run what it ran before: look at it")
 
     def drain(self) -> None:
         """Ask every neighbour to send traffic elsewhere, until `undrain` or a reboot.
@@ -175,10 +176,14 @@ class SonicDriver(SonicReader):
         """End a drain of netkit's; one that is intended stays."""
         self._told(procedure.undrained(), "its drain cannot be ended")
 
+    def _refused(self, what: str, done: Done, remedy: str) -> DeviceError:
+        """Return the error for a change that the switch did not make."""
+        return DeviceError(Problem(f"{self.device}: {what}: {self._secrets.hidden(reason(done))}", remedy))
+
     def _told(self, script: str, what: str) -> None:
         done = self._shell.run(script)
         if done.exit_code != 0:
-            raise self._shell.refused(what, done, "see whether bgpd runs")
+            raise self._refused(what, done, "see whether bgpd runs")
 
 
 def _files(wanted: Intended) -> dict[str, str]:

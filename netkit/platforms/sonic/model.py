@@ -6,7 +6,7 @@ from netkit.errors import ConfigError, Problem
 from netkit.platforms.compare import ConfigModel
 from netkit.platforms.config import PRESENT, Config, Files, Path
 from netkit.platforms.frr.model import FRR_CONF, ROUTING
-from netkit.platforms.secret import SECRET, is_secret_name
+from netkit.platforms.secrets import SECRET, is_secret_name
 from netkit.platforms.sonic.risks import RISKS
 from netkit.platforms.sonic.router import keeping, router
 from netkit.platforms.sonic.routing import OWNERSHIP

@@ -1,6 +1,6 @@
 """SONiC's own commands, over SSH: each task is one script that runs as root in one channel."""
 
-from netkit.errors import AccessError, DeviceError, Problem
+from netkit.errors import AccessError, Problem
 from netkit.platforms.ssh import Done, SshLine, SshTarget
 
 ROOT = "sudo -n sh -s"
@@ -53,10 +53,6 @@ class SonicShell:
     def garbled(self, what: str) -> AccessError:
         """Return the error for an answer that cannot be one."""
         return AccessError(Problem(f"{self.device}: {what}", "see whether SONiC is up, and try again"))
-
-    def refused(self, what: str, done: Done, remedy: str) -> DeviceError:
-        """Return the error for a change that the switch did not make."""
-        return DeviceError(Problem(f"{self.device}: {what}: {reason(done)}", remedy))
 
 
 def reason(done: Done) -> str:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from netkit.platforms.change import Change
 from netkit.platforms.frr.model import FRR_CONF
-from netkit.platforms.secret import PLACEHOLDER, SECRET
+from netkit.platforms.secrets import PLACEHOLDER, SECRET
 from netkit.platforms.sonic.model import FRR_TEXT, NO_FIELDS, SECRET_ROWS
 
 Value: TypeAlias = str | list[str]

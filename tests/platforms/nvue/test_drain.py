@@ -1,17 +1,13 @@
-"""A drain of netkit's: told from an intended one, hidden, and ended as it began. Secrets on their way there."""
+"""A drain of netkit's: told from an intended one, hidden, and ended as it began."""
 
 import json
 from typing import Any
 
 import pytest
 
-from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.nvue import drain
 from netkit.platforms.nvue.dialects import dialect
 from netkit.platforms.nvue.patch import NvuePatch
-from netkit.platforms.nvue.resolver import Resolver
-
-SECRETS = {"ONE": "a'b: #c", "TWO": "a'b"}
 
 
 def tree(shutdown: str = "", saves: str = "") -> dict[str, Any]:
@@ -68,39 +64,3 @@ def test_an_object_that_only_the_drain_has_left_goes_with_it() -> None:
     applied = {"router": {"bgp": {"graceful-shutdown": "enabled"}}, "system": tree("", "disabled")["system"]}
     assert drain.ended(tree(), applied) == NvuePatch(unset={"router": {"bgp": None}, "system": {"config": None}})
     assert drain.back(tree(), applied, drain.SHUTDOWN) == NvuePatch(unset={"router": {"bgp": None}})
-
-
-def test_secrets_go_into_values_and_names() -> None:
-    resolver = Resolver(SECRETS.__getitem__)
-    intended = NvuePatch(set={"a": {"@secret:ONE@": {"b": "x@secret:TWO@y", "mtu": 9216}}})
-    assert resolver.document(intended).set == {"a": {"a'b: #c": {"b": "xa'by", "mtu": 9216}}}
-    assert repr(resolver) == "Resolver()"
-
-
-def test_secrets_are_quoted_in_lines() -> None:
-    text = "# note\nnv set a b '@secret:ONE@ z'\nnv set c d\n"
-    assert Resolver(SECRETS.__getitem__).text(text) == "# note\nnv set a b 'a'\"'\"'b: #c z'\nnv set c d\n"
-
-
-def test_secrets_are_quoted_in_yaml() -> None:
-    found = Resolver(SECRETS.__getitem__).text("- set: {a: {b: '@secret:ONE@', c: '5'}}\n")
-    assert json.loads(found) == [{"set": {"a": {"b": "a'b: #c", "c": "5"}}}]
-
-
-def test_an_error_hides_every_secret_that_was_resolved() -> None:
-    resolver = Resolver(SECRETS.__getitem__)
-    resolver.document(NvuePatch(set={"a": "@secret:ONE@", "b": "@secret:TWO@"}))
-
-    def refuse() -> None:
-        with resolver.hiding():
-            raise DeviceError(Problem("bad value a'b: #c and a'b", "mend it"))
-
-    with pytest.raises(DeviceError) as caught:
-        refuse()
-    assert str(caught.value) == "bad value <secret> and <secret>; mend it"
-
-
-def test_without_a_source_a_secret_is_asked_for_in_vain() -> None:
-    with pytest.raises(AccessError, match="the secret ONE is not to be had"):
-        Resolver(None).text("nv set a @secret:ONE@")
-    assert issubclass(AccessError, NetkitError)

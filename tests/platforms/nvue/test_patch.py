@@ -14,7 +14,7 @@ from netkit.platforms.compare import apply, diff
 from netkit.platforms.config import Config, nested
 from netkit.platforms.nvue.model import MODEL
 from netkit.platforms.nvue.patch import NvuePatch, document_in, documents, entries, users, whole
-from netkit.platforms.secret import SECRET
+from netkit.platforms.secrets import SECRET
 
 Tree = dict[str, Any]
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from netkit.platforms.compare import apply, diff
 from netkit.platforms.sonic import tables
 from netkit.platforms.sonic.model import MODEL
-from netkit.platforms.sonic.resolver import Resolver
 from netkit.platforms.sonic.tables import Tables
 
 NAMES = st.sampled_from(["a", "b|c", "d/e", "~f"])
@@ -64,14 +63,6 @@ def test_what_is_no_table_is_refused(text: str) -> None:
 def test_a_row_without_fields_and_frrs_text_are_read_as_what_they_are() -> None:
     shown = '{"LOOPBACK_INTERFACE": {"Loopback0": {"NULL": "NULL"}}, "bgpraw": "hostname x", "T": {"r": {"n": 7}}}'
     assert tables.read(shown) == {"LOOPBACK_INTERFACE": {"Loopback0": {}}, "T": {"r": {"n": "7"}}}
-
-
-def test_secrets_are_placed_and_hidden_also_where_json_quotes_them() -> None:
-    resolver = Resolver({"A": 'a "word"'}.__getitem__)
-    placed = resolver.tables({"SNMP_USER": {"u": {"name": "@secret:A@"}}})
-    assert placed == {"SNMP_USER": {"u": {"name": 'a "word"'}}}
-    assert resolver.hidden(f'{json.dumps(placed)} a "word"').count("word") == 0
-    assert repr(resolver) == "Resolver()"
 
 
 def test_masked_rows_of_secrets_are_laid_anew() -> None:
