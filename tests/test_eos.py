@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from netkit.design import Fabric
 from netkit.design.traffic import WatchdogTimers
 from netkit.hardware import Catalog
+from netkit.platforms.eos import view
+from netkit.platforms.eos import view_qos as eos_qos
 from netkit.platforms.eos.dialects import DIALECTS, dialect
 from netkit.platforms.eos.hardware import hardware
 from netkit.render import Engine, render
-from netkit.render.views import eos as view
-from netkit.render.views import eos_qos
 from tests import intents
 from tests.conftest import Golden
 from tests.schema import eos

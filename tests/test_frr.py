@@ -14,10 +14,9 @@ import pytest
 import yaml
 
 from netkit.design.fabric import Fabric
+from netkit.platforms.frr import view
 from netkit.platforms.frr.dialects import dialect
 from netkit.render import Engine, render
-from netkit.render.views import frr as view
-from netkit.render.views import frr_routing
 from tests import intents
 from tests.conftest import Golden
 from tests.frr_daemons import lone_switch, needs_frr, run
@@ -258,7 +257,7 @@ def test_dialects_change_where_frr_did() -> None:
 def test_a_rail_only_leaf_routes_without_bgp() -> None:
     fabric = designed("rail-only")
     files = rendered(fabric, "leaf01")
-    assert frr_routing.routing(fabric, fabric.switch("leaf01"), dialect("8.4.4")) == frr_routing.FrrRouting()
+    assert view.routing(fabric, fabric.switch("leaf01"), dialect("8.4.4")) == view.FrrRouting()
     assert [line for line in files["daemons"].splitlines() if line.endswith("=yes")] == ["vtysh_enable=yes"]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from netkit.platforms.linux.view import views as host_views
 from netkit.render import Engine
-from netkit.render.views import host_views
 from tests import nic_shims
 from tests.intents import fabric, values
 

@@ -12,8 +12,8 @@ import pytest
 
 from netkit.design.fabric import Fabric, Host
 from netkit.design.hosts import MAIN_TABLE, OIF_RULE_PRIORITY, RULE_PRIORITY, RoutePlan
+from netkit.platforms.linux.view import views as host_views
 from netkit.render import Engine
-from netkit.render.views import host_views
 from tests.conftest import Golden
 from tests.intents import fabric, values
 from tests.namespace import needs_networkd, needs_root, networkd, rails_up, run

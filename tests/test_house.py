@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,13 @@ def modules() -> list[Path]:
 
 
 def stage_of(path: Path) -> str:
-    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    return {"__init__": "errors", "__main__": "cli"}.get(part, part)
+    parts = [part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts]
+    return "render" if _is_view(parts) else {"__init__": "errors", "__main__": "cli"}.get(parts[0], parts[0])
+
+
+def _is_view(parts: Sequence[str]) -> bool:
+    """Whether a module is a view of a NOS, which stands in its folder and belongs to the stage that renders."""
+    return len(parts) > 2 and parts[0] == "platforms" and parts[2].startswith("view")
 
 
 def imported_stages(path: Path) -> set[str]:
@@ -71,7 +77,7 @@ def imported_stages(path: Path) -> set[str]:
                 and len(parts) > 1
                 and (PACKAGE / parts[1]).exists() | (PACKAGE / f"{parts[1]}.py").exists()
             ):
-                found.add(parts[1])
+                found.add("render" if _is_view(parts[1:]) else parts[1])
     return found
 
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from netkit.design import Fabric
 from netkit.errors import DesignError, RenderError
+from netkit.platforms.frr.view import FrrRouting
 from netkit.platforms.ownership import declared
+from netkit.platforms.sonic import view as sonic_view
 from netkit.platforms.sonic.dialects import DIALECTS, dialect
 from netkit.render import Engine, render
-from netkit.render.views import sonic as sonic_view
-from netkit.render.views.frr_routing import FrrRouting
 from tests import intents
 from tests.conftest import Golden
 from tests.schema import sonic

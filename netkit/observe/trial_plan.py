@@ -7,8 +7,8 @@ from netkit.design import Fabric, Host, Nic
 from netkit.observe.probing import probe_pairs
 from netkit.platforms.linux.acceptance import command, iperf3, nccl_tests, perftest
 from netkit.platforms.linux.acceptance.command import TrialEnd
+from netkit.platforms.linux.view import nccl_settings
 from netkit.render.job import COUNTS
-from netkit.render.views.host import nccl_settings
 
 TOOLS = tuple(command.PROGRAMS)
 MOST_SHOWN = 4

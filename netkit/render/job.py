@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from netkit.design import Fabric, Host
 from netkit.platforms.linux.acceptance.nccl_tests import TOOL
+from netkit.platforms.linux.view import Setting, nccl_settings
 from netkit.render.engine import Engine
-from netkit.render.views.host import Setting, nccl_settings
 
 TEMPLATES = {"slurm": "job/slurm.sh.j2", "mpijob": "job/mpijob.yaml.j2"}
 COUNTS = (2, 8, 16, 32)

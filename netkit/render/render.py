@@ -6,11 +6,10 @@ from typing import Any
 from netkit import __version__
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import Problem, RenderError
-from netkit.platforms import PLATFORMS
+from netkit.platforms import HOSTS, PLATFORMS, registry
 from netkit.render.artifact import Artifact
 from netkit.render.engine import Engine
 from netkit.render.output import Rendered
-from netkit.render.views import host_views, switch_views
 
 
 def render(
@@ -35,10 +34,18 @@ def render(
 
 def inputs(fabric: Fabric, *, ztp: bool = False) -> Callable[[Switch | Host], Iterator[Artifact]]:
     """Return the function that yields what the templates of a device are given: where it is equal, so are the files."""
-    of_host = host_views(fabric)
+    of_host: Callable[[Host], Iterator[Artifact]] | None = None
 
     def of(device: Switch | Host) -> Iterator[Artifact]:
-        return switch_views(fabric, device, ztp=ztp) if isinstance(device, Switch) else of_host(device)
+        nonlocal of_host
+        if isinstance(device, Switch):
+            view = registry.part(device.platform, "view")
+            yield from view.artifacts(fabric, device)
+            if ztp:
+                yield from view.ztp(fabric, device)
+        else:
+            of_host = of_host or registry.part(HOSTS, "view").views(fabric)
+            yield from of_host(device)
 
     return of
 

@@ -19,8 +19,8 @@ from netkit.lab.reading import (
     TrafficReading,
 )
 from netkit.lab.state import SwitchState
+from netkit.platforms.linux.view import views as host_views
 from netkit.render import Engine
-from netkit.render.views import host_views
 from tests.intents import fabric, values
 
 LANES = tuple(LaneReading(rx_dbm=0.5 + lane, tx_dbm=1.25, bias_ma=80.0) for lane in range(4))

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from netkit.design.fabric import Fabric, Switch
+from netkit.platforms.frr import view
 from netkit.render.artifact import Artifact
-from netkit.render.views import frr
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
     """Yield the files of a switch."""
-    for one in frr.artifacts(fabric, switch):
+    for one in view.artifacts(fabric, switch):
         yield replace(one, template="acme/frr.conf.j2") if one.file == "frr.conf" else one
 
 
-ztp = frr.ztp
+ztp = view.ztp

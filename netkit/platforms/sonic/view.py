@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from netkit.design.fabric import Bfd, Fabric, Snmp, Switch
 from netkit.errors import Problem, RenderError
 from netkit.platforms.frr import dialects as frr_dialects
+from netkit.platforms.frr.view import FrrRouting, routing
+from netkit.platforms.sonic import view_qos
 from netkit.platforms.sonic.dialects import SonicDialect, dialect
 from netkit.platforms.sonic.hardware import SonicHardware, hardware
 from netkit.render.artifact import Artifact
-from netkit.render.views import sonic_qos
-from netkit.render.views.frr_routing import FrrRouting, routing
 
 # Both modes run frrcfgd (frr_mgmt_framework_config), because the container starts bfdd only beside it. In split mode it
 # finds no BGP tables and leaves FRR alone. bgpcfgd, which acts on BGP_DEVICE_GLOBAL (TSA), is then not started: a drain
@@ -73,7 +73,7 @@ class SonicView:
     ports: tuple[PortRow, ...]
     interfaces: tuple[SonicInterface, ...]
     flood_kbps: int
-    qos: sonic_qos.SonicQos | None
+    qos: view_qos.SonicQos | None
 
 
 def artifacts(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
@@ -120,7 +120,7 @@ def build(fabric: Fabric, switch: Switch, plan: FrrRouting, words: SonicDialect)
         ports=tuple(_ports(switch, model)),
         interfaces=tuple(_interfaces(switch)),
         flood_kbps=FLOOD_KBPS,
-        qos=sonic_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
+        qos=view_qos.build(fabric.lossless, switch, model, words) if switch.ports else None,
     )
 
 
@@ -137,7 +137,7 @@ def _ports(switch: Switch, hardware: SonicHardware) -> Iterator[PortRow]:
     """Yield all ports of all cages in use."""
     used = {port.name: port for port in switch.ports}
     profiles = {port.cage: port.profile for port in switch.ports}
-    cables = {id(profile): sonic_qos.cable_length(profile) for profile in profiles.values()}
+    cables = {id(profile): view_qos.cable_length(profile) for profile in profiles.values()}
     for cage in switch.cages:
         profile, split = profiles[cage.number], cage.split
         for number, name in enumerate(cage.ports):

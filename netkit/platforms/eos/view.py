@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Login, ManagementAddress, Port, PortProfile, Snmp, Switch, SyslogServer, Vlan
 from netkit.design.policy import PrefixList, announced, prefix_lists
-from netkit.platforms.eos import INTERNAL_VLANS
+from netkit.platforms.eos import INTERNAL_VLANS, view_qos
 from netkit.platforms.eos.dialects import EosDialect, dialect
 from netkit.platforms.eos.hardware import EosHardware, hardware
 from netkit.render.artifact import Artifact
-from netkit.render.views import eos_qos
 
 MANAGEMENT_INTERFACE, MANAGEMENT_VRF = "Management1", "MGMT"
 # EOS forgets MACs after 300 s and ARP entries after four hours: in between, traffic to a silent host floods, lossless
@@ -124,7 +123,7 @@ class EosView:
     timezone: str
     vlans: tuple[Vlan, ...]
     interfaces: tuple[EosInterface, ...]
-    qos: eos_qos.EosQos
+    qos: view_qos.EosQos
     adaptive_routing: bool
     bgp: Bgp | None
     maintenance: Maintenance | None
@@ -149,7 +148,7 @@ def ztp(fabric: Fabric, switch: Switch) -> Iterator[Artifact]:
 def build(fabric: Fabric, switch: Switch) -> EosView:
     """Return the view of a switch."""
     words, chip, services = dialect(switch.version), hardware(switch.model), fabric.services
-    qos = eos_qos.build(fabric.lossless, switch, chip)
+    qos = view_qos.build(fabric.lossless, switch, chip)
     return EosView(
         words=words,
         notes=(*_lockout_notes(fabric, switch), *_chip_notes(switch, chip, qos)),
@@ -184,7 +183,7 @@ def _lockout_notes(fabric: Fabric, switch: Switch) -> Iterator[str]:
         yield "no management address in the intent: replacing the configuration removes Management1"
 
 
-def _chip_notes(switch: Switch, chip: EosHardware, qos: eos_qos.EosQos) -> Iterator[str]:
+def _chip_notes(switch: Switch, chip: EosHardware, qos: view_qos.EosQos) -> Iterator[str]:
     """Yield what an engineer should check on the first switch of a kind before trusting the file."""
     if not chip.queue_keyword_is_verified:
         yield f"unverified on {switch.model.name}: {chip.queue_keyword}; check: show run all | include tx-queue"
@@ -237,7 +236,7 @@ def _interfaces(switch: Switch, chip: EosHardware) -> Iterator[EosInterface]:
 
 
 def _profile_words(profile: PortProfile, chip: EosHardware) -> tuple[str, str, str]:
-    return chip.speed_keyword(profile.split), FEC_KEYWORDS[profile.fec], eos_qos.profile_name(profile.speed_gbps)
+    return chip.speed_keyword(profile.split), FEC_KEYWORDS[profile.fec], view_qos.profile_name(profile.speed_gbps)
 
 
 def _bgp(fabric: Fabric, switch: Switch) -> Bgp:
