@@ -1,3 +1,21 @@
-"""netkit: network fabric automation and validation for GPU clusters."""
+"""netkit: network fabric automation and validation for GPU clusters.
+
+`from netkit import Project` is the Python API.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from netkit.project.project import Project
 
 __version__ = "0.1.0"
+__all__ = ["Project", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    """Load the API when it is first used: the command line starts without it."""
+    if name != "Project":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from netkit.project.project import Project  # noqa: PLC0415 (see above)
+
+    return Project

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -53,7 +55,7 @@ def modules() -> list[Path]:
 
 def stage_of(path: Path) -> str:
     parts = [part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts]
-    return "render" if _is_view(parts) else {"__init__": "errors", "__main__": "cli"}.get(parts[0], parts[0])
+    return "render" if _is_view(parts) else {"__init__": "project", "__main__": "cli"}.get(parts[0], parts[0])
 
 
 def _is_view(parts: Sequence[str]) -> bool:
@@ -223,3 +225,12 @@ def test_a_program_that_would_get_them_is_found(call: str, tmp_path: Path) -> No
     file = tmp_path / "module.py"
     file.write_text(call, encoding="utf-8")
     assert [given for _, given in starts(file) if not CLEAN.match(given)]
+
+
+HEAVY = {"jinja2", "netmiko", "nornir", "pydantic", "sqlalchemy", "yaml"}
+
+
+def test_help_and_completion_load_no_heavy_library() -> None:
+    program = "import sys, netkit.cli.app; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=180)
+    assert HEAVY & {*done.stdout.split()} == set()

@@ -1,22 +1,26 @@
 """From a fabric to the scene its checks are given: live, from its lab, or from a snapshot."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from netkit import plan as planning
 from netkit.design.select import Device, select
 from netkit.errors import CheckError, PlanError, Problem, UsageError
 from netkit.facts import Snapshot, serial
+from netkit.facts.snapshot import Trial
 from netkit.judge import Check, CheckContext
 from netkit.observe import CollectOptions
 from netkit.plan import Plan
+from netkit.project import trials
 from netkit.project.deadline import NEVER, Deadline
 from netkit.project.fleet import fleet
 from netkit.project.observing import Looking, look
 from netkit.project.past import Past
 from netkit.project.project import Project
 
+ACCEPTANCE = "acceptance."
 DRIFT = "drift"
 PROBES = "probes"
 NO_PAST = Past()
@@ -64,6 +68,21 @@ class Checking:
             plan=self._plan(found) if found.plan else None,
         )
         return past.scene(scene)
+
+    def context(
+        self,
+        checks: Sequence[Check],
+        past: Past = NO_PAST,
+        results: Sequence[Path] = (),
+        measured: Callable[[], tuple[Trial, ...]] = tuple,
+    ) -> CheckContext:
+        """Return what checks are given, results of acceptance runs included; for those alone no device is asked."""
+        found = (*trials.read(results), *measured())
+        if self.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
+            nothing = Snapshot(self.project.fabric.name, time.time(), {}, trials=found)
+            return CheckContext(self.project.fabric, nothing, self.project.loaded.intent.thresholds, names=frozenset())
+        scene = self.scene(checks, past)
+        return replace(scene, snapshot=trials.added(scene.snapshot, found))
 
     def _plan(self, found: Snapshot) -> Plan:
         try:

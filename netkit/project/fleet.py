@@ -62,12 +62,17 @@ def fleet(project: Project, *, source: str = "") -> Fleet:
 
 
 def _origins(project: Project, access: settings.AccessSettings, source: str, *, is_lab: bool) -> Mapping[str, Origin]:
-    sources: tuple[settings.FactSource, ...] = get_args(settings.FactSource)
-    if source and source not in sources:
-        raise UsageError(Problem(f"no source of facts {source!r}", f"use one of {', '.join(sources)}"))
-    asked = next((one for one in sources if one == source), None)
+    asked = chosen_source(source)
     platforms = {switch.platform for switch in project.fabric.switches}
     return {name: origin(project.fabric, access, name, asked, is_lab=is_lab) for name in sorted(platforms)}
+
+
+def chosen_source(name: str) -> settings.FactSource | None:
+    """Return the source of facts of a name; none of an empty one."""
+    sources: tuple[settings.FactSource, ...] = get_args(settings.FactSource)
+    if name and name not in sources:
+        raise UsageError(Problem(f"no source of facts {name!r}", f"use one of {', '.join(sources)}"))
+    return next((one for one in sources if one == name), None)
 
 
 def patient_viewer(reached: Fleet, name: str, limit_s: float) -> Viewer:

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 from netkit import plan as planning
 from netkit.design import Fabric
-from netkit.design.select import Device
+from netkit.design.select import Device, select
 from netkit.facts import Snapshot
 from netkit.observe import NATIVE, Collected, CollectOptions, Target, collect, subject, target
 from netkit.plan import Plan, Running, Unreachable
 from netkit.platforms.view import Viewer
 from netkit.project.deadline import NEVER, Deadline
-from netkit.project.fleet import Fleet
+from netkit.project.fleet import Fleet, fleet
 from netkit.project.planning import compared
 from netkit.project.project import Project
 from netkit.project.rendering import intended
@@ -67,6 +67,12 @@ def look(project: Project, fleet: Fleet, looking: Looking) -> Snapshot:
     if not looking.options.has_config:
         return found.snapshot
     return replace(found.snapshot, plan=planning.write(_differences(project, looking.devices, found)))
+
+
+def snapshot(project: Project, limit: str, *, window_s: float, is_light: bool, source: str) -> Snapshot:
+    """Return what chosen devices are like now, with the differences of their configurations."""
+    looking = Looking(select(project.fabric, limit), CollectOptions(window_s=window_s, has_config=True), is_light)
+    return look(project, fleet(project, source=source), looking)
 
 
 def looked_at(

@@ -39,6 +39,7 @@ USUAL = "."
 """`--store` without a value: the one of $NETKIT_STORE, or a file beside the runs of deploys."""
 LAST = "last"
 UNITS_S = {"h": 3600.0, "d": 86_400.0}
+KEPT = "90d"
 KEEP = re.compile(r"(?P<number>[1-9]\d{0,4})(?P<unit>[hd])")
 
 
@@ -52,7 +53,7 @@ class Storing:
     keep_s: float = 0.0
 
     @classmethod
-    def of(cls, store: str, since: str, keep: str) -> "Storing":
+    def of(cls, store: str, since: str, keep: str = KEPT) -> "Storing":
         """Read the options; UsageError for what they cannot mean."""
         if since not in {"", LAST}:
             raise UsageError(Problem(f"no run {since!r} to judge counters since", f"use --since {LAST}"))

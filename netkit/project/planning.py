@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from netkit import plan as planning
 from netkit.design.select import Device, select
-from netkit.errors import ConfigError, Problem, UsageError
+from netkit.errors import ConfigError, PlanError, Problem, UsageError
 from netkit.plan import Plan, Running, Unreachable, cache
 from netkit.platforms import HOSTS
 from netkit.platforms.backup import separated
@@ -37,6 +38,16 @@ def cache_folder() -> Path:
     return Path(home, "netkit") if home else Path.home() / ".cache" / "netkit"
 
 
+def planned(project: Project, limit: str, running: Path | None) -> Planned:
+    """Return the plan of a fabric and its files, from devices or from what was saved of them."""
+    if running is not None:
+        plan = from_files(project, limit, running)
+        return Planned(plan, intended(project, select(project.fabric, limit)))
+    from netkit.project.fleet import fleet  # noqa: PLC0415 (as in from_devices)
+
+    return from_devices(project, limit, fleet(project))
+
+
 def from_files(project: Project, limit: str, folder: Path) -> Plan:
     """Return the plan for devices whose running configuration was saved."""
     devices = {device.name: device for device in select(project.fabric, limit)}
@@ -61,6 +72,18 @@ def from_devices(project: Project, limit: str, devices: "Fleet") -> Planned:
         return compared(project, read(devices, tuple(rest), project.feedback), rest, is_part=True)
 
     return Planned(compared(project, found, files, others=others if limit else None), files)
+
+
+def plan_of_file(project: Project, file: Path) -> Planned:
+    """Return the plan a file holds, with what its devices are intended to run now."""
+    try:
+        plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
+    except OSError as error:
+        raise UsageError(Problem(f"{file} cannot be read: {error.strerror}", "netkit plan -o FILE")) from None
+    if plan.fabric != project.fabric.name:
+        raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
+    names = {device.name for device in plan.devices}
+    return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
 
 
 def compared(

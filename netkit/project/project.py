@@ -1,16 +1,31 @@
 """A fabric as its user keeps it: from a folder to a design, and to everything netkit does with it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from netkit import design, intent
 from netkit.design import Fabric
+from netkit.design.select import Device, select
 from netkit.errors import IntentError, NetkitError, Problem
 from netkit.errors import Path as IntentPath
 from netkit.hardware import Catalog
 from netkit.intent import Loaded
+from netkit.platforms.config import Files
 from netkit.project.feedback import SILENT, Feedback
+
+if TYPE_CHECKING:
+    from netkit.deploy import Options, Outcome, RunSummary
+    from netkit.deploy.shape import Tell
+    from netkit.facts import Snapshot
+    from netkit.judge.catalog import Catalog as Checks
+    from netkit.plan.shift import Shift
+    from netkit.platforms.driver import Driver
+    from netkit.project.planning import Planned
+    from netkit.report.judgement_view import Judged
+
+# ruff: noqa: PLC0415
 
 MODELS, TEMPLATES, CHECKS, PLAYBOOKS = "models", "templates", "checks", "playbooks"
 OF_THE_FABRIC = "."
@@ -39,6 +54,143 @@ class Project:
         models of the workplace count too, by default the current folder.
         """
         return _opened(Path(folder), lab, workplace, feedback)
+
+    # What follows loads what it needs when it is called: what talks to devices or judges them is slow to import.
+
+    def devices(self, limit: str = "") -> Sequence[Device]:
+        """Return the switches and hosts that an expression selects: `leaf-u01-*`, `role=spine`, `unit=2,!gpu01`."""
+        return select(self.fabric, limit)
+
+    def render(self, limit: str = "") -> Mapping[str, Files]:
+        """Return the files of each device, by name: file name → text. Secrets stay references."""
+        from netkit.project.rendering import intended
+
+        return intended(self, self.devices(limit))
+
+    def plan(self, limit: str = "", *, running: Path | None = None) -> "Planned":
+        """Return what would change: read from the devices now, or from configurations saved below `running`."""
+        from netkit.project import planning
+
+        return planning.planned(self, limit, running)
+
+    def compare(self, revision: str, limit: str = "") -> "Shift":
+        """Return what changes since a git revision: switches, hosts, who is added and removed; no device is asked."""
+        from netkit.project.against import of_revision
+
+        return of_revision(self, limit, revision)
+
+    def rehearse(self, planned: "Planned", options: "Options | None" = None) -> "Outcome":
+        """Try a plan on every device by handles that cannot write, and return what a deploy would find."""
+        from netkit.project.deploying import Deploying
+
+        return Deploying.of(self).rehearse(planned, options)
+
+    def deploy(
+        self,
+        planned: "Planned",
+        options: "Options | None" = None,
+        *,
+        reason: str = "",
+        skip_hook: str | None = None,
+        approval: Path | None = None,
+        key: Path | None = None,
+        tell: "Tell | None" = None,
+        is_stopping: Callable[[], bool] | None = None,
+    ) -> "Outcome":
+        """Bring devices to what is intended, as `netkit deploy --yes` does, and return how each came out.
+
+        The rules of deploy.yaml hold here, too. `tell` gets an event for each step; once `is_stopping` returns true,
+        the run ends at the next safe place. An error is raised only when nothing was changed.
+        """
+        from netkit.project.deploying import Deploying
+
+        deploying = Deploying.of(self, reason, skip_hook, approval_file=approval, key=key)
+        return deploying.run(planned, options, tell, is_stopping)
+
+    def resume(
+        self, run: str = "", *, tell: "Tell | None" = None, is_stopping: Callable[[], bool] | None = None
+    ) -> "Outcome":
+        """Go on with a run that was interrupted: the newest, or the one of a name."""
+        from netkit.project.deploying import Deploying
+
+        return Deploying.of(self).finish(run, tell, is_stopping)
+
+    def rollback(
+        self,
+        run: str,
+        options: "Options | None" = None,
+        *,
+        limit: str = "",
+        reason: str = "",
+        skip_hook: str | None = None,
+        tell: "Tell | None" = None,
+        is_stopping: Callable[[], bool] | None = None,
+    ) -> "Outcome":
+        """Take back what a run changed: its name, the beginning of it, or `last`."""
+        from netkit.project.deploying import Deploying
+
+        deploying = Deploying.of(self, reason, skip_hook)
+        return deploying.take_back(run, options, limit, tell, is_stopping)
+
+    def history(self) -> "Sequence[RunSummary]":
+        """Return the runs on these devices, the newest first."""
+        from netkit.deploy import history
+        from netkit.project.runs import runs_folder
+
+        return history(runs_folder(self.fabric.name, self.lab))
+
+    def snapshot(
+        self, limit: str = "", *, window_s: float = 10.0, is_light: bool = False, source: str = ""
+    ) -> "Snapshot":
+        """Return what the devices are like now; counters are read twice, `window_s` apart."""
+        from netkit.project import observing
+
+        return observing.snapshot(self, limit, window_s=window_s, is_light=is_light, source=source)
+
+    def checks(self) -> "Checks":
+        """Return all checks by name: the user's own, and those that come with netkit."""
+        from netkit.judge import catalog
+
+        return catalog.load(beside(self.loaded.folder, CHECKS))
+
+    def check(
+        self,
+        names: Sequence[str] = (),
+        *,
+        limit: str = "",
+        window_s: float = 10.0,
+        snapshot: Path | None = None,
+        results: Sequence[Path] = (),
+        is_light: bool = False,
+        source: str = "",
+        store: str = "",
+        since: str = "",
+    ) -> "Judged":
+        """Judge the fabric by all checks or some of them: now, or as a snapshot has it.
+
+        With `store` (a file, or the URL of a database) the run is kept; with `since="last"` counters are judged
+        since the last one kept. Silences apply as on the command line.
+        """
+        from netkit.project.judging import check
+
+        return check(
+            self,
+            names,
+            limit=limit,
+            window_s=window_s,
+            snapshot=snapshot,
+            results=results,
+            is_light=is_light,
+            source=source,
+            store=store,
+            since=since,
+        )
+
+    def connect(self, device: str) -> "Driver":
+        """Return the NAPALM driver of a device, not opened yet: `with project.connect("leaf-u01-r0") as leaf:`."""
+        from netkit.project.fleet import fleet
+
+        return fleet(self).connect(device)
 
 
 def _opened(folder: Path, lab: str, workplace: Path | None, feedback: Feedback) -> Project:

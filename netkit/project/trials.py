@@ -1,36 +1,15 @@
 """Results of acceptance runs: read from files, and added to what was seen of the devices."""
 
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from netkit.errors import CheckError, Problem
 from netkit.facts import Absent, Snapshot
 from netkit.facts.snapshot import Trial
-from netkit.judge import Check, CheckContext
 from netkit.platforms.linux.acceptance import results
-from netkit.project.checking import Checking
 
-ACCEPTANCE = "acceptance."
 MOST_BYTES = 64 * 2**20
-
-
-def scene(
-    checking: Checking,
-    checks: Sequence[Check],
-    files: Sequence[Path],
-    looked: Callable[[], CheckContext],
-    measured: Callable[[], tuple[Trial, ...]] = tuple,
-) -> CheckContext:
-    """Return what checks are given. When they only judge results of acceptance runs, no device is looked at."""
-    trials = (*read(files), *measured())
-    if checking.snapshot is None and all(check.name.startswith(ACCEPTANCE) for check in checks):
-        nothing = Snapshot(checking.project.fabric.name, time.time(), {}, trials=trials)
-        limits = checking.project.loaded.intent.thresholds
-        return CheckContext(checking.project.fabric, nothing, limits, names=frozenset())
-    found = looked()
-    return replace(found, snapshot=added(found.snapshot, trials))
 
 
 def added(snapshot: Snapshot, trials: Sequence[Trial]) -> Snapshot:

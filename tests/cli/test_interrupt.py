@@ -16,15 +16,15 @@ from pathlib import Path
 from netkit.cli.terminal.display import display
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import DeviceOutcome, Event, Phase, Result, State
+from netkit.deploy import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Phase
 end = Path(sys.argv[1])
 with Interrupt("netkit deploy --resume R", 90) as is_stopping, display(1, is_stopping) as tell:
-    tell(Event(Phase.LOAD, "leaf01", 1, 1, 0.0))
+    tell(DeployEvent(Phase.LOAD, "leaf01", 1, 1, 0.0))
     print("begun", flush=True)
     while not is_stopping():
         time.sleep(0.05)
     time.sleep(1)  # the table is drawn a few times more
-    tell(Event(Phase.END, "leaf01", 1, 1, 1.0, DeviceOutcome("leaf01", Result.DONE, State.INTENDED)))
+    tell(DeployEvent(Phase.END, "leaf01", 1, 1, 1.0, DeviceOutcome("leaf01", DeviceResult.DONE, ConfigState.INTENDED)))
 say(sys.stdout, "all done")
 end.write_text("in order", encoding="utf-8")
 """

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from netkit.cli.check.check import judged_of
 from netkit.facts import Facts
 from netkit.judge import PASSED, Check, CheckContext, DeviceContext, Finding, Verdict, device_check, fail, warn
 from netkit.judge import run as judging
 from netkit.judge.run import CheckDeadline
 from netkit.project.deadline import NEVER, Alarm, Deadline
+from netkit.project.judging import judged_of
 from tests.judge.scenes import fabric, observation, scene
 
 WHY = "not judged before the deadline of 1m"

@@ -7,7 +7,6 @@ from typing import Any
 
 from bench import healthy
 from netkit import design
-from netkit.cli.check.check import judged_of
 from netkit.design import Fabric
 from netkit.facts import Facts, Observation, Sample, Snapshot
 from netkit.facts.counter import place
@@ -17,6 +16,7 @@ from netkit.facts.qos import Buffer
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.judge import CheckContext, catalog
+from netkit.project.judging import judged_of
 from netkit.report.page import NO_TRENDS, Reported, Trends
 from tests import intents
 

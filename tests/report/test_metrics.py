@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from netkit.cli.check.check import judged_of
 from netkit.cli.terminal.whole_file import write_whole
 from netkit.facts import COUNTERS, Facts, Observation, Sample
 from netkit.facts.counter import place
@@ -17,6 +16,7 @@ from netkit.facts.device import Interface
 from netkit.facts.optic import Lane, Limits, Module
 from netkit.facts.qos import Buffer
 from netkit.judge import CheckContext, catalog
+from netkit.project.judging import judged_of
 from netkit.report.metrics import COUNTED, GAUGES, metrics
 from netkit.serve.exposition import OWN
 from tests.command import ROOT

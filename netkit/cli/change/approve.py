@@ -4,7 +4,6 @@ import sys
 import time
 from pathlib import Path
 
-from netkit.cli.change.deploy import plan_of_file
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.whole_file import write_named
@@ -15,6 +14,7 @@ from netkit.deploy.policy import ApprovalSettings
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Running
 from netkit.project.control import signers_file
+from netkit.project.planning import plan_of_file
 from netkit.project.project import OF_THE_FABRIC
 from netkit.project.revision import configured
 from netkit.report.plan_text import text

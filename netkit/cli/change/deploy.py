@@ -1,41 +1,22 @@
 """`netkit deploy`."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from netkit import deploy
-from netkit import plan as planning
 from netkit.cli.change import rollout
-from netkit.cli.change.rollout import (
-    DECLINED,
-    UNREACHED,
-    Told,
-    agreed,
-    changing,
-    limited,
-    refuse,
-    refuse_unread,
-    runs_of,
-    show,
-    tell_outcome,
-    watched,
-)
+from netkit.cli.change.rollout import DECLINED, UNREACHED, Told, agreed, changing, report_outcome, show, watched
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
-from netkit.deploy import Journal, Options, Outcome, Phase, Provenance
+from netkit.deploy import Journal, Options, Outcome, Phase
 from netkit.deploy.shape import Tell
-from netkit.design.select import select
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
-from netkit.project.control import Control, finished, given_digest, refuse_unapproved
-from netkit.project.fleet import Fleet, fleet
-from netkit.project.gate import gate_of, reader_of
-from netkit.project.planning import Planned, from_devices
-from netkit.project.project import Project
-from netkit.project.rendering import intended
+from netkit.project.control import finished, given_digest, refuse_unapproved
+from netkit.project.deploying import Deploying
+from netkit.project.planning import Planned, from_devices, plan_of_file
 from netkit.project.runs import found_run, unfinished_run
 
 NEWEST = "."
@@ -61,65 +42,47 @@ def run(
         what = "--resume takes no plan, no --limit, no --approved, no --approval and no --dry-run"
         raise UsageError(Problem(what, remedy))
     project = open_project(told.folder, told.lab)
-    devices = fleet(project)
-    control = Control.of(project, told.reason, told.skip_hook, plan_file=file, approval_file=approval, key=key)
+    files = {"plan_file": file, "approval_file": approval, "key": key}
+    deploying = Deploying.of(project, told.reason, told.skip_hook, **files)
     if resume:
-        return _resume(told, project, devices, resume, control)
+        return _resume(told, deploying, resume)
     warn(project)
-    whole = planned = plan_of_file(project, file) if file else from_devices(project, told.limit, devices)
+    whole = planned = plan_of_file(project, file) if file else from_devices(project, told.limit, deploying.devices)
     is_part = bool(file and told.limit and whole.plan.has_routing)
     if is_part:  # its order is not that of the whole, and takes what all devices run
-        planned = from_devices(project, told.limit, devices)
+        planned = from_devices(project, told.limit, deploying.devices)
         _refuse_moved(planned.plan, whole.plan)
-    if digest and file is None and (done := finished(planned.plan, runs_of(project, devices), digest)):
+    if digest and file is None and (done := finished(planned.plan, deploying.runs, digest)):
         say(sys.stdout if told.output == "text" else sys.stderr, f"nothing to change; {digest} was {done}\n")
         return 0
     if digest:
         refuse_unapproved(whole.plan, digest)
-    options = told.options if is_part or not file else limited(told.options, project, told.limit, planned.plan)
-    return _roll_out(told, project, planned, devices, control, whole.plan, options, dry=dry)
+    options = told.options if is_part or not file else deploying.limited(told.options, told.limit, planned.plan)
+    return _roll_out(told, deploying, planned, whole.plan, options, dry=dry)
 
 
-def _roll_out(
-    told: Told,
-    project: Project,
-    planned: Planned,
-    devices: Fleet,
-    control: Control,
-    whole: Plan,
-    options: Options,
-    *,
-    dry: bool,
-) -> int:
+def _roll_out(told: Told, deploying: Deploying, planned: Planned, whole: Plan, options: Options, *, dry: bool) -> int:
     """Show a plan, ask, and deploy it, or try it without writing anything. `whole` is what was approved."""
-    show(told, project.fabric, planned.plan, options)
+    plan = planned.plan
+    show(told, deploying.project.fabric, plan, options)
     if dry:
-        if planned.plan.changed:
-            control.begun("deploy", whole)
-        return _rehearse(told, project, planned, devices, options)
-    if not planned.plan.changed:
-        deploy.refuse_unsettled(runs_of(project, devices))
-        return 0 if planned.plan.is_complete else UNREACHED
-    refuse_unread(planned.plan, options)
-    refuse(planned.plan, project.fabric, planned.intended, options)
-    begun = control.begun("deploy", whole)
-    if not agreed(told, planned.plan, options, "Deploy to"):
+        if plan.changed:
+            deploying.control.begun("deploy", whole)
+        return report_outcome(told, deploying.rehearse(planned, options))
+    if not plan.changed:
+        deploy.refuse_unsettled(deploying.runs)
+        return 0 if plan.is_complete else UNREACHED
+    deploying.refuse(plan, planned.intended, options)
+    begun = deploying.control.begun("deploy", whole)
+    if not agreed(told, plan, options, "Deploy to"):
         return DECLINED
-    journal = Journal.new(runs_of(project, devices))
-    provenance = control.permitted(begun, whole, journal.run, options)
-    return _apply(told, project, planned, devices, options, journal, provenance)
+    journal = Journal.new(deploying.runs)
+    provenance = deploying.control.permitted(begun, whole, journal.run, options)
 
+    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
+        return deploying.apply(planned, options, journal, provenance, tell, is_stopping)
 
-def plan_of_file(project: Project, file: Path) -> Planned:
-    """Return the plan a file holds, with what its devices are intended to run now."""
-    try:
-        plan = planning.read(file.read_text(encoding="utf-8", errors="replace"), str(file))
-    except OSError as error:
-        raise UsageError(Problem(f"{file} cannot be read: {error.strerror}", "netkit plan -o FILE")) from None
-    if plan.fabric != project.fabric.name:
-        raise PlanError(Problem(f"{file} is of fabric {plan.fabric}, not {project.fabric.name}", "make the plan again"))
-    names = {device.name for device in plan.devices}
-    return Planned(plan, intended(project, [one for one in select(project.fabric, "") if one.name in names]))
+    return watched(told, deploying, journal, changing(plan, options), work, has_way_back=True)
 
 
 def _refuse_moved(now: Plan, planned: Plan) -> None:
@@ -130,81 +93,17 @@ def _refuse_moved(now: Plan, planned: Plan) -> None:
             raise PlanError(Problem(f"{device.name}: changed since the plan was made", "make the plan again"))
 
 
-def _rehearse(told: Told, project: Project, planned: Planned, devices: Fleet, options: Options) -> int:
-    """Try it by handles that cannot write."""
-    outcome = deploy.rehearse(
-        planned.plan, project.fabric, planned.intended, connect=reader_of(devices), options=options
-    )
-    return tell_outcome(told, outcome)
-
-
-def _apply(
-    told: Told,
-    project: Project,
-    planned: Planned,
-    devices: Fleet,
-    options: Options,
-    journal: Journal,
-    provenance: Provenance,
-) -> int:
-    def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
-        return deploy.apply(
-            planned.plan,
-            project.fabric,
-            planned.intended,
-            connect=devices.connect,
-            gate=gate_of(project, devices),
-            options=options,
-            journal=journal,
-            provenance=provenance,
-            tell=tell,
-            is_stopping=is_stopping,
-        )
-
-    total = changing(planned.plan, options)
-    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))
-
-
-def _back(project: Project, devices: Fleet, failed: Journal) -> Callable[[Journal, Tell, Interrupt], Outcome]:
-    """Return what takes a failed run back."""
-
-    def back(journal: Journal, tell: Tell, is_stopping: Interrupt) -> Outcome:
-        return deploy.undo(
-            failed,
-            project.fabric,
-            connect=devices.connect,
-            gate=gate_of(project, devices),
-            options=deploy.backward(failed),
-            journal=journal,
-            tell=tell,
-            is_stopping=is_stopping,
-        )
-
-    return back
-
-
-def _resume(told: Told, project: Project, devices: Fleet, name: str, control: Control) -> int:
-    runs = runs_of(project, devices)
+def _resume(told: Told, deploying: Deploying, name: str) -> int:
+    runs = deploying.runs
     journal = unfinished_run(runs) if name == NEWEST else found_run(runs, name)
     orders = journal.orders()
-    provenance = control.begun("resume", orders.plan)
+    provenance = deploying.control.begun("resume", orders.plan)
     if journal.outcome() is None:
-        provenance = control.permitted(provenance, orders.plan, journal.run, orders.options)
+        provenance = deploying.control.permitted(provenance, orders.plan, journal.run, orders.options)
 
     def work(tell: Tell, is_stopping: Interrupt) -> Outcome:
-        if failed is not None:  # only its way back is left to do
-            return failed
-        return deploy.resume(
-            project.fabric,
-            connect=devices.connect,
-            gate=gate_of(project, devices),
-            journal=journal,
-            provenance=provenance,
-            tell=tell,
-            is_stopping=is_stopping,
-        )
+        return deploying.resume(journal, provenance, tell, is_stopping)
 
-    failed = journal.outcome() if journal.is_to_be_undone() else None
     ended = {entry.device for entry in journal.entries() if entry.step == Phase.END}
     total = changing(orders.plan, orders.options) - len(ended)
-    return watched(told, project.fabric.name, journal, total, work, _back(project, devices, journal))
+    return watched(told, deploying, journal, total, work, has_way_back=True)

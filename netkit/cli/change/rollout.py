@@ -2,8 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,18 +12,13 @@ from netkit.cli.terminal.display import display
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.cli.terminal.text import check_format
-from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, refusal
-from netkit.deploy.lock import held_for_all
-from netkit.deploy.look import stages_of
+from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
 from netkit.deploy.shape import Tell
 from netkit.design import Fabric
-from netkit.design.select import select
-from netkit.errors import AccessError, DeployError, Problem, UsageError
+from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan
-from netkit.platforms.config import Files
-from netkit.project.fleet import Fleet
-from netkit.project.project import OF_THE_FABRIC, Project
-from netkit.project.runs import runs_folder
+from netkit.project.deploying import Deploying
+from netkit.project.project import OF_THE_FABRIC
 from netkit.report.outcome_text import outcome_text
 from netkit.report.plan_text import text
 from netkit.report.plan_view import counted, listed
@@ -96,11 +90,6 @@ def told(
     return Told(folder, lab, limit, options, yes, output, reason.strip(), skip_hook)
 
 
-def runs_of(project: Project, devices: Fleet) -> Path:
-    """Return where the runs on these devices are kept."""
-    return runs_folder(project.fabric.name, devices.lab)
-
-
 def show(told: Told, fabric: Fabric, plan: Plan, options: Options) -> None:
     """Show what would be done, and in what order; in short to whom is not asked, aside when a machine listens."""
     stream = sys.stdout if told.output == "text" else sys.stderr
@@ -127,20 +116,6 @@ def _within(plan: Plan, limit: tuple[str, ...] | None) -> Plan:
     )
 
 
-def refuse_unread(plan: Plan, options: Options) -> None:
-    """Raise AccessError when what could not be read would stop the deploy at once, before anybody is asked."""
-    missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
-    if len(missed) > options.max_fail:
-        message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
-        raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
-
-
-def refuse(plan: Plan, fabric: Fabric, intended: Mapping[str, Files], options: Options) -> None:
-    """Raise DeployError for what could not be deployed anyway, before anybody is asked."""
-    tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
-    refusal.check(plan, fabric, intended, tasks, options)
-
-
 def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
     """Return whether the user says yes to a plan."""
     names = [device.name for device in plan.changed if options.limit is None or device.name in options.limit]
@@ -148,17 +123,6 @@ def agreed(told: Told, plan: Plan, options: Options, verb: str) -> bool:
         return True
     say(sys.stderr, "nothing was changed\n")
     return False
-
-
-def limited(options: Options, project: Project, limit: str, plan: Plan) -> Options:
-    """Return the options with the devices a limit leaves of a plan."""
-    if not limit:
-        return options
-    known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
-    names = tuple(device.name for device in select(project.fabric, limit) if device.name in known)
-    if not names:
-        raise UsageError(Problem(f"--limit {limit!r} leaves nothing of the plan", "netkit plan shows its devices"))
-    return replace(options, limit=names)
 
 
 def changing(plan: Plan, options: Options) -> int:
@@ -169,39 +133,33 @@ def changing(plan: Plan, options: Options) -> int:
 
 def watched(
     told: Told,
-    fabric: str,
+    deploying: Deploying,
     journal: Journal,
     total: int,
     work: Callable[[Tell, Interrupt], Outcome],
-    back: Callable[[Journal, Tell, Interrupt], Outcome] | None = None,
+    *,
+    has_way_back: bool = False,
 ) -> int:
-    """Do the work before the user's eyes, and tell how it came out; `back` takes back a run that is told to do so."""
+    """Do the work before the user's eyes, and report how it came out; a failed run may be taken back by itself."""
     go_on = told.again(f"deploy --resume {journal.run}")
-    with locked(told, fabric, journal):
+    with deploying.locked(journal):
         say(sys.stderr, f"run {journal.run}\n")
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
             outcome = work(tell, is_stopping)
         go_on = go_on if journal.outcome() is None else ""
-        if back is not None and not go_on and journal.is_to_be_undone():
-            outcome, go_on = _taken_back(told, journal, outcome, back)
-    tell_outcome(told, outcome)
+        if has_way_back and not go_on and journal.is_to_be_undone():
+            outcome, go_on = _taken_back(told, deploying, journal, outcome)
+    report_outcome(told, outcome)
+    can_go_back = outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices)
     if go_on:
         say(sys.stderr, f"to go on: {go_on}\n")
-        if back is not None:
-            say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
-    elif outcome.rollback is None and any(device.result is DeviceResult.DONE for device in outcome.devices):
+        can_go_back = has_way_back
+    if can_go_back:
         say(sys.stderr, f"to take it back: {told.again(f'rollback {journal.run}')}\n")
     return outcome.exit_code
 
 
-def locked(told: Told, fabric: str, journal: Journal) -> AbstractContextManager[None]:
-    """Return what holds the fabric for all accounts; a lab is one account's alone, beside the real devices."""
-    return nullcontext() if told.lab else held_for_all(told.folder, journal.folder.parent, fabric)
-
-
-def _taken_back(
-    told: Told, failed: Journal, outcome: Outcome, back: Callable[[Journal, Tell, Interrupt], Outcome]
-) -> tuple[Outcome, str]:
+def _taken_back(told: Told, deploying: Deploying, failed: Journal, outcome: Outcome) -> tuple[Outcome, str]:
     """Take a failed run back; return how both came out, and what to type where that is not finished."""
     journal = Journal.new(failed.folder.parent)
     go_on = told.again(f"deploy --resume {journal.run}")
@@ -209,7 +167,7 @@ def _taken_back(
     total = sum(bool(one.wave) and one.state is not ConfigState.AS_BEFORE for one in outcome.devices)
     try:
         with Interrupt(go_on, told.options.revert_s) as is_stopping, display(total, is_stopping) as tell:
-            found = back(journal, tell, is_stopping)
+            found = deploying.undo_failed(failed, journal, tell, is_stopping)
     except DeployError as error:
         for problem in error.problems:
             say(sys.stderr, f"not taken back: {problem}\n")
@@ -217,7 +175,7 @@ def _taken_back(
     return replace(outcome, rollback=found), "" if journal.outcome() is not None else go_on
 
 
-def tell_outcome(told: Told, outcome: Outcome) -> int:
+def report_outcome(told: Told, outcome: Outcome) -> int:
     """Write how it came out, and return the exit code."""
     texts = [outcome_text(outcome)]
     if outcome.rollback is not None:

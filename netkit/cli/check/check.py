@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,18 +11,14 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.progress import QUIET
 from netkit.cli.terminal.text import columns, write_json
 from netkit.cli.terminal.whole_file import write_whole
-from netkit.deploy.shape import weightiest
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.facts.snapshot import Trial
-from netkit.judge import Check, CheckContext, Verdict, catalog
-from netkit.judge.run import CheckDeadline, Judgement
-from netkit.judge.run import run as judge
-from netkit.project import trials
+from netkit.judge import Check, CheckContext, catalog
 from netkit.project.checking import Checking
 from netkit.project.deadline import Deadline
+from netkit.project.judging import judged_of, silencing
 from netkit.project.past import Past, Storing, extent_of, past
-from netkit.project.project import CHECKS, Project, beside
-from netkit.project.silencing import NOTHING, Silencing, silencing
+from netkit.project.project import Project
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
 from netkit.report.judgement_markdown import judgement_markdown
@@ -49,7 +44,6 @@ CHANGES: Mapping[str, Callable[[Changes], str]] = {
 }
 LISTS = ("text", "json")
 REPORTS = (".html", ".json")
-UNREACHED, FAILED = 4, 1
 
 
 def run(asked: CheckRequest) -> int:
@@ -59,7 +53,7 @@ def run(asked: CheckRequest) -> int:
         QUIET.set()
     _refuse(asked, storing)
     checking = _checking(asked)
-    known = catalog.load(beside(checking.project.loaded.folder, CHECKS))
+    known = checking.project.checks()
     checks = catalog.select(known, asked.names)
     if asked.lists:
         _list(checks, asked.output)
@@ -107,7 +101,7 @@ def _scene(asked: CheckRequest, checking: Checking, checks: Sequence[Check], ear
     """Have hosts measure and look at the fabric before the deadline; measuring leaves half of the time."""
     with checking.deadline:
         measuring = _measuring(asked, checking, checking.deadline)
-        return trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, earlier), measuring)
+        return checking.context(checks, earlier, asked.results, measuring)
 
 
 def _measuring(asked: CheckRequest, checking: Checking, deadline: Deadline) -> Callable[[], tuple[Trial, ...]]:
@@ -191,39 +185,3 @@ def _failure(say: Callable[[], None]) -> Exception | None:
     except (OSError, NetkitError) as failure:
         return failure
     return None
-
-
-def judged_of(
-    scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline | None = None, silenced: Silencing = NOTHING
-) -> Judged:
-    """Return what checks say about a scene, with what is silenced of it and what the process ends with."""
-    with redirect_stdout(sys.stderr):  # what a check of the user's prints is no part of the result
-        found = _found(scene, checks, limit or CheckDeadline())
-    layers = {check.name: check.layer for check in checks}
-    found, entries = silenced.applied(scene, found, layers)
-    window_s = max((seen.window_s for seen in scene.devices.values()), default=0.0)
-    judged = Judged(
-        scene.fabric.name,
-        len(scene.devices),
-        window_s,
-        scene.snapshot.taken_s,
-        found,
-        layers,
-        silences=entries,
-    )
-    return replace(judged, exit_code=exit_code(found))
-
-
-def _found(scene: CheckContext, checks: Sequence[Check], limit: CheckDeadline) -> Judgement:
-    try:
-        return judge(scene, checks, limit)
-    except KeyboardInterrupt:
-        if limit.running:
-            sys.stderr.write(f"{limit.running} was being judged\n")
-        raise
-
-
-def exit_code(found: Judgement) -> int:
-    """Return what a judgement ends with: warnings and what is silenced do not fail; what nobody judged is no pass."""
-    is_bad = found.verdict >= Verdict.FAIL or not found.examined
-    return weightiest(FAILED if is_bad else 0, UNREACHED if len(found.unreached) > len(found.excused) else 0)

@@ -10,7 +10,6 @@ from dataclasses import fields, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from netkit.cli.check.check import judged_of
 from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import CheckRequest
 from netkit.cli.fabric import open_project, warn
@@ -21,8 +20,8 @@ from netkit.facts.device import KINDS
 from netkit.judge import Check, CheckContext, catalog
 from netkit.judge.difference import Differences, differences
 from netkit.project.checking import Checking
+from netkit.project.judging import judged_of
 from netkit.project.past import place_of, source_of
-from netkit.project.project import CHECKS, beside
 from netkit.report.comparison_text import comparison_json, comparison_markdown, comparison_text
 from netkit.report.comparison_view import Comparison, Side, attached, causes
 from netkit.report.judgement_view import Judged
@@ -45,7 +44,7 @@ def run(asked: CheckRequest) -> int:
     project = open_project(asked.folder, asked.lab)
     warn(project)
     checking, fabric = Checking.of(project, limit=asked.limit), project.fabric
-    checks = catalog.select(catalog.load(beside(checking.project.loaded.folder, CHECKS)), asked.names)
+    checks = catalog.select(checking.project.checks(), asked.names)
     first, second = asked.compared or ("", "")
     with _side(first, asked, checking, checks) as early, _side(second, asked, checking, checks) as late:
         (after, new), (before, old) = late(), early()

@@ -4,15 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from netkit.cli.check.check import judged_of
 from netkit.cli.fabric import open_project, warn
 from netkit.errors import NetkitError, Problem, UsageError
 from netkit.judge import Check, CheckContext, catalog
 from netkit.judge.run import CheckResult, subjects
-from netkit.project import trials
 from netkit.project.checking import Checking
+from netkit.project.judging import judged_of, silencing
 from netkit.project.past import Past, Storing, past
-from netkit.project.silencing import checks_of, silencing
 from netkit.report.judgement_view import Judged
 
 KEEP = "90d"
@@ -75,16 +73,13 @@ class Bench:
             raise
 
     def _judge(self) -> None:
-        known = {*checks_of(self._checking.project), *(check.name for check in self._checks)}
+        known = {*self._checking.project.checks(), *(check.name for check in self._checks)}
         self._past = self._open.enter_context(past(self._storing, self._checking.project))
         silenced = silencing(self._checking.project, self._past, known)
-        scene = trials.scene(self._checking, self._checks, self._results, self._look)
+        scene = self._checking.context(self._checks, self._past, self._results)
         judged = judged_of(scene, self._checks, silenced=silenced)
         self._found = {(one.check, one.device): one for one in judged.judgement.results}
         self._scene, self._judged = scene, judged
-
-    def _look(self) -> CheckContext:
-        return self._checking.scene(self._checks, self._past)
 
     def end(self) -> None:
         """Keep the run, where there is a store."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from netkit.cli.check.check import judged_of
 from netkit.cli.check.history import chosen, judged_again
 from netkit.cli.check.request import check_profile
 from netkit.cli.check.trends import MOST_RUNS, tallies, trends_of
@@ -15,11 +14,9 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.judge import CheckContext, catalog
-from netkit.project import trials
 from netkit.project.checking import NO_PAST, Checking
+from netkit.project.judging import judged_of, silencing
 from netkit.project.past import LAST, StoredPast, Storing, digest, place_of, source_of
-from netkit.project.project import CHECKS, beside
-from netkit.project.silencing import silencing
 from netkit.report.judgement_view import Judged, headline
 from netkit.report.page import NO_TRENDS, Reported, Trends, page, page_json, trend
 from netkit.report.page.frame import asset
@@ -120,11 +117,11 @@ def _seen(folder: Path, asked: Wanted, store: "Store | None") -> Reported:
         is_light=asked.profile == "light",
         source=asked.source,
     )
-    known = catalog.load(beside(checking.project.loaded.folder, CHECKS))
+    known = checking.project.checks()
     checks = catalog.select(known, asked.names)
     past = NO_PAST if store is None else StoredPast(store, checking.project, Storing(has_since=bool(asked.since)))
     silenced = silencing(checking.project, past, known)
-    scene = trials.scene(checking, checks, asked.results, lambda: checking.scene(checks, past))
+    scene = checking.context(checks, past, asked.results)
     judged = judged_of(scene, checks, silenced=silenced)
     trends = NO_TRENDS if store is None else _trends(store, source_of(checking.project), judged, scene)
     return Reported(judged, scene.fabric, scene, trends=trends)

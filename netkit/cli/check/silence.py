@@ -17,9 +17,9 @@ from netkit.judge.check import is_meant
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED, Silence, Subject, cause_of, states
 from netkit.project.control import who
+from netkit.project.judging import known_of
 from netkit.project.past import place_of, source_of
 from netkit.project.project import Project
-from netkit.project.silencing import known_of
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import moment
 from netkit.silence import edit

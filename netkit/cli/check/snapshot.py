@@ -8,13 +8,9 @@ from pathlib import Path
 
 from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.whole_file import write_named
-from netkit.design.select import select
 from netkit.errors import OutputError, Problem
 from netkit.facts import Snapshot, serial
-from netkit.observe import CollectOptions
 from netkit.project import trials
-from netkit.project.fleet import fleet
-from netkit.project.observing import Looking, look
 from netkit.report.plan_view import counted
 
 UNREACHED = 4
@@ -36,10 +32,7 @@ def run(
     project = open_project(folder, lab)
     warn(project)
     measured = trials.read(files)
-    options = CollectOptions(window_s=window_s, has_config=True)
-    looking = Looking(select(project.fabric, limit), options, is_light=light)
-    found = look(project, fleet(project, source=source), looking)
-    found = trials.added(found, measured)
+    found = trials.added(project.snapshot(limit, window_s=window_s, is_light=light, source=source), measured)
     save(found, out)
     return tell(found, out)
 

@@ -21,6 +21,7 @@ from netkit.errors import NetkitError, OutputError, Problem, UsageError
 from netkit.notify import settings
 from netkit.notify.delivery import senders
 from netkit.private import keep_private, make_folder
+from netkit.project.fleet import chosen_source
 from netkit.project.past import VARIABLE as STORE
 from netkit.project.past import place_of, usual_file
 from netkit.project.project import OF_THE_FABRIC
@@ -148,6 +149,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
     gc.enable()  # this process is to last
     every_s = asked.every_s
     asked.refuse()
+    chosen_source(asked.source)
     place = ListenAddress.of(asked.listen, asked.certificate, asked.key)
     place.check_certificate()
     loaded = intent.load(asked.folder)  # not designed: that is the rounds' work, and takes memory for good

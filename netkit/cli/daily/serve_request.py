@@ -5,9 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from netkit.access.settings import FactSource
 from netkit.cli.check.request import check_profile
 from netkit.errors import Problem, UsageError
 
@@ -51,10 +49,6 @@ class ServeRequest:
     def refuse(self) -> None:
         """Refuse at the start what every round would refuse."""
         check_profile(self.profile)
-        if self.source and self.source not in get_args(FactSource):
-            raise UsageError(
-                Problem(f"no source of facts {self.source!r}", f"use one of {', '.join(get_args(FactSource))}")
-            )
         if self.snapshot is not None and self.lab:
             raise UsageError(Problem("the lab and a snapshot are two places to read from", "choose one"))
         if self.snapshot is not None and not self.snapshot.exists():

@@ -49,8 +49,8 @@ def _opened(folder: Path) -> Project:
         raise IntentError(problems)
     if os.access(project.loaded.folder / SILENCES, os.F_OK):
         # Here, since few fabrics have the file, and all checks are loaded to compare it with.
-        silencing = importlib.import_module("netkit.project.silencing")
-        silencing.loaded(project, silencing.known_of(project))
+        judging = importlib.import_module("netkit.project.judging")
+        judging.loaded(project, judging.known_of(project))
     return project
 
 

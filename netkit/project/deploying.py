@@ -1,0 +1,233 @@
+"""Runs on the devices of a project: the same steps for a script and for a person at a terminal."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from netkit import deploy
+from netkit.deploy import Journal, Options, Outcome, Provenance, refusal
+from netkit.deploy.apply import WayBack, never, quiet
+from netkit.deploy.lock import held_for_all
+from netkit.deploy.look import stages_of
+from netkit.deploy.shape import Tell
+from netkit.design.select import select
+from netkit.errors import AccessError, Problem, UsageError
+from netkit.plan import Plan
+from netkit.platforms.config import Files
+from netkit.project.control import Control
+from netkit.project.fleet import Fleet, fleet
+from netkit.project.gate import gate_of, reader_of
+from netkit.project.planning import Planned
+from netkit.project.project import Project
+from netkit.project.runs import found_run, runs_folder, unfinished_run
+from netkit.report.plan_view import listed
+
+Stopping = Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Deploying:
+    """Who changes which devices, under which rules."""
+
+    project: Project
+    devices: Fleet
+    control: Control
+
+    @classmethod
+    def of(
+        cls,
+        project: Project,
+        reason: str = "",
+        skip_hook: str | None = None,
+        *,
+        plan_file: Path | None = None,
+        approval_file: Path | None = None,
+        key: Path | None = None,
+    ) -> "Deploying":
+        """Read access.yaml and deploy.yaml of a project."""
+        control = Control.of(project, reason, skip_hook, plan_file=plan_file, approval_file=approval_file, key=key)
+        return cls(project, fleet(project), control)
+
+    @property
+    def runs(self) -> Path:
+        """Return where the runs on these devices are kept."""
+        return runs_folder(self.project.fabric.name, self.project.lab)
+
+    def run(
+        self,
+        planned: Planned,
+        options: Options | None = None,
+        tell: Tell | None = None,
+        is_stopping: Stopping | None = None,
+    ) -> Outcome:
+        """Deploy a plan, and take the run back where the options ask for it; nobody is asked."""
+        options, plan = options or Options(), planned.plan
+        if not plan.changed:
+            deploy.refuse_unsettled(self.runs)
+            return Outcome("", plan.fabric, ())
+        self.refuse(plan, planned.intended, options)
+        begun = self.control.begun("deploy", plan)
+        journal = Journal.new(self.runs)
+        provenance = self.control.permitted(begun, plan, journal.run, options)
+        with self.locked(journal):
+            outcome = self.apply(planned, options, journal, provenance, tell or quiet, is_stopping or never)
+            return self._settled(journal, outcome, tell or quiet, is_stopping or never)
+
+    def finish(self, run: str = "", tell: Tell | None = None, is_stopping: Stopping | None = None) -> Outcome:
+        """Go on with a run that was interrupted; without a name, the newest."""
+        journal = found_run(self.runs, run) if run else unfinished_run(self.runs)
+        orders = journal.orders()
+        provenance = self.control.begun("resume", orders.plan)
+        if journal.outcome() is None:
+            provenance = self.control.permitted(provenance, orders.plan, journal.run, orders.options)
+        with self.locked(journal):
+            outcome = self.resume(journal, provenance, tell or quiet, is_stopping or never)
+            return self._settled(journal, outcome, tell or quiet, is_stopping or never)
+
+    def take_back(
+        self,
+        run: str,
+        options: Options | None = None,
+        limit: str = "",
+        tell: Tell | None = None,
+        is_stopping: Stopping | None = None,
+    ) -> Outcome:
+        """Take back what a run changed; one that was cut off is ended first."""
+        undone = found_run(self.runs, run)
+        if undone.outcome() is None:
+            orders = undone.orders()
+            begun = self.control.begun("rollback", orders.plan, undone.run)
+            provenance = self.control.permitted(begun, orders.plan, undone.run, orders.options)
+            with self.locked(undone):
+                self.end(undone, provenance)
+        back, options = self.way_back(undone, options or Options(), limit)
+        self.refuse(back[0], back[1], options)
+        begun = self.control.begun("rollback", back[0], undone.run)
+        journal = Journal.new(self.runs)
+        provenance = self.control.permitted(begun, back[0], journal.run, options)
+        with self.locked(journal):
+            return self.undo(undone, options, journal, back, provenance, tell or quiet, is_stopping or never)
+
+    def _settled(self, journal: Journal, outcome: Outcome, tell: Tell, is_stopping: Stopping) -> Outcome:
+        if journal.outcome() is None or not journal.is_to_be_undone():
+            return outcome
+        return replace(outcome, rollback=self.undo_failed(journal, Journal.new(self.runs), tell, is_stopping))
+
+    def locked(self, journal: Journal) -> AbstractContextManager[None]:
+        """Return what holds the fabric for all accounts; a lab is one account's alone, beside the real devices."""
+        project = self.project
+        if project.lab:
+            return nullcontext()
+        return held_for_all(project.loaded.folder, journal.folder.parent, project.fabric.name)
+
+    def refuse(self, plan: Plan, intended: Mapping[str, Files], options: Options) -> None:
+        """Raise AccessError or DeployError for what could not be deployed anyway, before anybody is asked."""
+        missed = [one.name for one in plan.unreachable if options.limit is None or one.name in options.limit]
+        if len(missed) > options.max_fail:
+            message = f"{listed(missed)}: could not be read for the plan, and {options.max_fail} may fail"
+            raise AccessError(Problem(message, f"leave them out with --limit, or go on with --max-fail {len(missed)}"))
+        fabric = self.project.fabric
+        tasks = stages_of(plan, intended, None, options.limit, fabric)[0]
+        refusal.check(plan, fabric, intended, tasks, options)
+
+    def limited(self, options: Options, limit: str, plan: Plan) -> Options:
+        """Return the options with the devices a limit leaves of a plan."""
+        if not limit:
+            return options
+        known = {device.name for device in plan.devices} | {missed.name for missed in plan.unreachable}
+        names = tuple(device.name for device in select(self.project.fabric, limit) if device.name in known)
+        if not names:
+            raise UsageError(Problem(f"--limit {limit!r} leaves nothing of the plan", "netkit plan shows its devices"))
+        return replace(options, limit=names)
+
+    def rehearse(self, planned: Planned, options: Options | None = None) -> Outcome:
+        """Try a plan by handles that cannot write."""
+        options = options or Options()
+        return deploy.rehearse(
+            planned.plan, self.project.fabric, planned.intended, connect=reader_of(self.devices), options=options
+        )
+
+    def apply(
+        self,
+        planned: Planned,
+        options: Options,
+        journal: Journal,
+        provenance: Provenance,
+        tell: Tell,
+        is_stopping: Stopping,
+    ) -> Outcome:
+        """Change the devices of a plan."""
+        return deploy.apply(
+            planned.plan,
+            self.project.fabric,
+            planned.intended,
+            connect=self.devices.connect,
+            gate=gate_of(self.project, self.devices),
+            options=options,
+            journal=journal,
+            provenance=provenance,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    def resume(self, journal: Journal, provenance: Provenance, tell: Tell, is_stopping: Stopping) -> Outcome:
+        """Go on with a run; of one that failed, only its way back is left to do."""
+        failed = journal.outcome() if journal.is_to_be_undone() else None
+        if failed is not None:
+            return failed
+        return deploy.resume(
+            self.project.fabric,
+            connect=self.devices.connect,
+            gate=gate_of(self.project, self.devices),
+            journal=journal,
+            provenance=provenance,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    def way_back(self, undone: Journal, options: Options, limit: str) -> tuple[WayBack, Options]:
+        """Return the plan that takes a run back, and the options with what a limit leaves of it."""
+        back = deploy.way_back(undone, self.project.fabric, self.devices.connect)
+        options = self.limited(options, limit, back[0])
+        if options.limit is not None:
+            back = deploy.way_back(undone, self.project.fabric, self.devices.connect, options.limit)
+        return back, options
+
+    def undo(
+        self,
+        undone: Journal,
+        options: Options,
+        journal: Journal,
+        back: WayBack | None,
+        provenance: Provenance | None,
+        tell: Tell,
+        is_stopping: Stopping,
+    ) -> Outcome:
+        """Take back what a run changed."""
+        return deploy.undo(
+            undone,
+            self.project.fabric,
+            connect=self.devices.connect,
+            gate=gate_of(self.project, self.devices),
+            options=options,
+            journal=journal,
+            back=back,
+            provenance=provenance,
+            tell=tell,
+            is_stopping=is_stopping,
+        )
+
+    def undo_failed(self, failed: Journal, journal: Journal, tell: Tell, is_stopping: Stopping) -> Outcome:
+        """Take back a run that failed, as its options say."""
+        return self.undo(failed, deploy.backward(failed), journal, None, None, tell, is_stopping)
+
+    def end(self, undone: Journal, provenance: Provenance) -> Outcome:
+        """End a run that has not finished: what waits to be confirmed goes back."""
+        return deploy.end(
+            self.project.fabric,
+            connect=self.devices.connect,
+            gate=gate_of(self.project, self.devices),
+            journal=undone,
+            provenance=provenance,
+        )
