@@ -6,7 +6,7 @@ from functools import cached_property
 from statistics import median
 
 from netkit.design import Host, Nic
-from netkit.design.scope import SCOPES, Scope, scope
+from netkit.design.nic_distance import NIC_DISTANCES, NicDistance, nic_distance
 from netkit.facts import Absent
 from netkit.facts.device import Probe
 from netkit.judge import CABLE_FAULTS, PASSED, CheckContext, Finding, fabric_check, fail, skip, warn
@@ -25,7 +25,7 @@ class Way:
 
     near: CableEnd
     far: CableEnd
-    scope: Scope
+    distance: NicDistance
     leaves: tuple[str, str]
     probes: tuple[Probe, ...]
     """By size, the smallest first."""
@@ -108,8 +108,8 @@ def latency(scene: CheckContext) -> Iterator[Finding]:
     """
     yield from _unseen(scene)
     timed = [(way, least) for way in _ways(scene) if not way.is_bad and (least := way.probes[0].least_us) is not None]
-    for distance in SCOPES:
-        alike = [(way, least) for way, least in timed if way.scope == distance]
+    for distance in NIC_DISTANCES:
+        alike = [(way, least) for way, least in timed if way.distance == distance]
         if len(alike) < FEWEST:
             if alike:
                 yield skip("", f"{len(alike)} ways {distance}: too few to say what is usual")
@@ -152,7 +152,7 @@ def _ways(scene: CheckContext) -> Iterator[Way]:
 def _way(scene: CheckContext, near: tuple[Host, Nic], far: tuple[Host, Nic], probes: Sequence[Probe]) -> Way:
     one, other = (CableEnd(host.name, nic.interface) for host, nic in (near, far))
     leaves = tuple(sorted((near[1].leaf, far[1].leaf)))
-    apart = scope(scene.fabric, near[1], far[1])
+    apart = nic_distance(scene.fabric, near[1], far[1])
     by_size = tuple(sorted(probes, key=lambda probe: probe.size_bytes))
     return Way(one, other, apart, (leaves[0], leaves[1]), by_size, scene.limits.probe_loss_percent)
 
@@ -182,7 +182,7 @@ def _says_so(end: CableEnd, suspects: Mapping[CableEnd, Sequence[Way]]) -> bool:
 
 def _of_nic(scene: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
     worst = max(bad, key=lambda way: (sum(way.lost_percent), way.reason is not None))
-    scopes = [one for one in SCOPES if any(way.scope == one for way in bad)]
+    scopes = [one for one in NIC_DISTANCES if any(way.distance == one for way in bad)]
     text = f"all {len(bad)} ways from and to this NIC lose packets, {worst.text}{_said(scene, worst)}"
     host = scene.fabric.device(nic.device)
     leaf = next((one.leaf for one in host.nics if one.interface == nic.port), "") if isinstance(host, Host) else ""
@@ -192,8 +192,8 @@ def _of_nic(scene: CheckContext, nic: CableEnd, bad: Sequence[Way]) -> Finding:
 
 
 def _of_way(scene: CheckContext, way: Way) -> Finding:
-    text = f"to {way.far} ({way.scope}) loses {way.text}{_said(scene, way)}"
-    cause = f"leaf {way.leaves[0]}" if way.scope == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
+    text = f"to {way.far} ({way.distance}) loses {way.text}{_said(scene, way)}"
+    cause = f"leaf {way.leaves[0]}" if way.distance == "same leaf" else f"way {way.leaves[0]} — {way.leaves[1]}"
     return fail(way.near.port, text, way.remedy, device=way.near.device, cause=cause, touches=_touched(scene, way))
 
 

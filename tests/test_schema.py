@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from netkit.intent.schema import json_schema
+from netkit.intent.model import json_schema
 from tests import intents
 from tests.command import ROOT, run
 

@@ -3,13 +3,13 @@
 from netkit.deploy.apply import apply, backward, end, resume, undo, way_back
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment
 from netkit.deploy.journal import Journal, RunSummary, history
-from netkit.deploy.leftover import refuse_unsettled
 from netkit.deploy.lock import LockedError
+from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
 from netkit.deploy.provenance import Approval, Provenance
 from netkit.deploy.recent import RecentRun, RecentRuns
 from netkit.deploy.rehearse import rehearse
+from netkit.deploy.resume import refuse_unsettled
 from netkit.deploy.session_gate import SessionGate
-from netkit.deploy.shape import ConfigState, DeployEvent, DeviceOutcome, DeviceResult, Options, Outcome, Phase
 from netkit.deploy.wave import Wave, waves
 
 __all__ = [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from nornir.core.plugins.runners import RunnerPlugin
 
 from netkit import plan as planning
-from netkit.deploy import leftover, refusal
+from netkit.deploy import refusal
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import close
 from netkit.deploy.fan_out import each, threads
@@ -15,10 +15,11 @@ from netkit.deploy.gate import Gate
 from netkit.deploy.job import Connect, Foreseen, Job, text_of
 from netkit.deploy.journal import FINISHED, STAGE, Journal, JournalEntry, JournalError, Orders
 from netkit.deploy.lock import held
-from netkit.deploy.look import Task, stages_of
+from netkit.deploy.model import ConfigState, DeployEvent, DeviceOutcome, Options, Outcome, Phase, Tell
+from netkit.deploy.preflight import Task, stages_of
 from netkit.deploy.provenance import Provenance
-from netkit.deploy.roll import INTERRUPTED, Rollout, not_started, untouched
-from netkit.deploy.shape import ConfigState, DeployEvent, DeviceOutcome, Options, Outcome, Phase, Tell
+from netkit.deploy.resume import refuse_unsettled, resume_device
+from netkit.deploy.rollout import INTERRUPTED, Rollout, not_started, untouched
 from netkit.design.fabric import Fabric
 from netkit.errors import AccessError, DeployError, Problem
 from netkit.plan import Plan, Running, Unreachable
@@ -62,7 +63,7 @@ def apply(
     refusal.check(plan, fabric, intended, stages[0], options)
     job = _job(orders, stages[0], fabric, connect, gate, journal, tell, runner, clock, is_stopping)
     with held(journal.folder.parent, fabric.name, journal.run):
-        leftover.refuse_unsettled(journal.folder.parent, clock)
+        refuse_unsettled(journal.folder.parent, clock)
         journal.start(orders, provenance)
         try:
             return _rolled(Rollout(job, stages, _untouched(orders)))
@@ -326,7 +327,7 @@ def _left_behind(
     left = [name for name in open_entries if name not in ended and name in tasks]
 
     def in_order(name: str) -> DeviceOutcome | None:
-        return leftover.bring_in_order(in_stage, tasks[name], open_entries[name], is_ending=is_ending)
+        return resume_device(in_stage, tasks[name], open_entries[name], is_ending=is_ending)
 
     found = each(job.runner, left, in_order)
     return number, [*ended.values(), *(outcome for outcome in found.values() if outcome is not None)]

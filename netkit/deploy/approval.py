@@ -22,7 +22,7 @@ from netkit.deploy.provenance import Approval
 from netkit.environment import without_secrets
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
-from netkit.plan.shift import approval as digest_of
+from netkit.plan.intent_diff import approval as digest_of
 
 SUFFIX = ".approval"
 NAMESPACE, DEPLOYER_NAMESPACE = "netkit-plan", "netkit-deploy"
@@ -44,7 +44,7 @@ class Statement(AccessModel):
     fabric: str
     lab: str
     plan: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-    """The digest of netkit.plan.shift: what changes where, from what to what."""
+    """The digest of netkit.plan.intent_diff: what changes where, from what to what."""
     risk: str
     at_s: int
     expires_s: int

@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from netkit.deploy.connection import close, closing, foresee, opened, reopened
+from netkit.deploy.device_rollout import DeviceRollout
 from netkit.deploy.gate import Moment
 from netkit.deploy.job import Job, is_access
 from netkit.deploy.journal import SAMPLE, STRATEGY
-from netkit.deploy.look import Task, check, ending, look
-from netkit.deploy.settle import Window
-from netkit.deploy.shape import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase
-from netkit.deploy.turn import DeviceRollout
+from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult, Phase
+from netkit.deploy.preflight import Task, check, ending, read_device
+from netkit.deploy.recovery import Window
 from netkit.errors import AccessError, DeviceError, NetkitError, Problem
 from netkit.platforms.driver import Candidate, Driver, InStep, LeavesOut
 
@@ -118,7 +118,7 @@ class Device:
     def _check(self, driver: Driver, *, is_rehearsal: bool) -> None:
         if not is_rehearsal:
             foresee(driver, self._task.plan.version)
-        seen = look(driver, self._task)
+        seen = read_device(driver, self._task)
         if driver.has_pending_commit():  # even if it is as planned: the plan saw that change, too
             remedy = "resume the run it belongs to, or wait until the device takes it back"
             raise DeviceError(Problem(f"{self._name}: a change waits for its confirmation", remedy))

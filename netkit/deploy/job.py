@@ -8,8 +8,8 @@ from nornir.core.plugins.runners import RunnerPlugin
 from netkit.deploy.clock import DeployClock
 from netkit.deploy.gate import Gate, Prediction
 from netkit.deploy.journal import Journal
-from netkit.deploy.look import Task
-from netkit.deploy.shape import DeployEvent, DeviceOutcome, Options, Phase, Tell
+from netkit.deploy.model import DeployEvent, DeviceOutcome, Options, Phase, Tell
+from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import AccessError, NetkitError

@@ -21,11 +21,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from netkit import plan as planning
 from netkit import private
-from netkit.deploy import seal, shape
+from netkit.deploy import model, seal
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.ledger import Ledger, lines
+from netkit.deploy.model import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.deploy.provenance import Approval, Provenance
-from netkit.deploy.shape import FAILED, LONGEST_S, ConfigState, DeviceOutcome, Options, Outcome, Phase, Seconds, Whole
 from netkit.errors import DeployError, NetkitError, Problem
 from netkit.plan import Plan, Running
 from netkit.platforms.config import Files
@@ -180,7 +180,7 @@ class Journal:
     def finish(self, outcome: Outcome) -> None:
         """Write down how the run came out: there is nothing left to resume."""
         self._write(JournalEntry(self._clock.wall_s(), FINISHED))
-        self._save(OUTCOME, shape.write(outcome))
+        self._save(OUTCOME, model.write(outcome))
         self.close()
 
     def close(self) -> None:
@@ -269,7 +269,7 @@ class Journal:
     def outcome(self) -> Outcome | None:
         """Return how the run came out; None while it has not finished."""
         file = self.folder / OUTCOME
-        return shape.read(self._text(OUTCOME), str(file)) if file.exists() else None
+        return model.read(self._text(OUTCOME), str(file)) if file.exists() else None
 
     def _write(self, entry: JournalEntry) -> None:
         plain = {name: value for name in NAMES if (value := getattr(entry, name)) or name == "at_s"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from netkit.deploy.journal import JOURNAL, OUTCOME, PROVENANCE, WAVE, Journal, JournalEntry, known_provenance
 from netkit.deploy.lock import is_running
+from netkit.deploy.model import DeviceOutcome, Outcome, Phase
 from netkit.deploy.provenance import Provenance
-from netkit.deploy.shape import DeviceOutcome, Outcome, Phase
 from netkit.errors import NetkitError
 
 MOST_NAMED = 20

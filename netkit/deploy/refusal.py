@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from netkit.deploy.job import is_disruptive
-from netkit.deploy.look import Task
-from netkit.deploy.shape import Options
+from netkit.deploy.model import Options
+from netkit.deploy.preflight import Task
 from netkit.design.fabric import Fabric, Switch
 from netkit.errors import DeployError, Problem
 from netkit.plan import Plan
-from netkit.plan.shape import ReachabilityLoss
+from netkit.plan.model import ReachabilityLoss
 from netkit.platforms.config import Files
 
 MOST_NAMED = 8

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 
 from nornir.core.plugins.runners import RunnerPlugin
 
-from netkit.deploy import look, refusal
+from netkit.deploy import preflight, refusal
 from netkit.deploy.fan_out import each, threads
 from netkit.deploy.job import code_of, is_access, text_of
-from netkit.deploy.roll import untouched
-from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Options, Outcome
+from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Options, Outcome
+from netkit.deploy.rollout import untouched
 from netkit.deploy.wave import waves
 from netkit.design.fabric import Fabric
 from netkit.plan import Plan
@@ -27,7 +27,7 @@ def rehearse(
 ) -> Outcome:
     """Return how a deploy would begin. It is handed nothing that could change a device, and writes no journal."""
     limit = options.limit
-    tasks = look.stages_of(plan, intended, None, limit, fabric)[0]
+    tasks = preflight.stages_of(plan, intended, None, limit, fabric)[0]
     refusal.check(plan, fabric, intended, tasks, options)
     turns = {name: wave.number for wave in reversed(waves(plan, fabric, options)) for name in wave.devices}
 
@@ -45,9 +45,9 @@ def rehearse(
     return Outcome("", fabric.name, tuple(outcomes[name] for name in names), is_dry_run=True)
 
 
-def _look(reader: Reader, task: look.Task) -> None:
+def _look(reader: Reader, task: preflight.Task) -> None:
     reader.open()
     try:
-        look.check(look.look(reader, task), task)
+        preflight.check(preflight.read_device(reader, task), task)
     finally:
         reader.close()

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.deploy.shape import Options
+from netkit.deploy.model import Options
 from netkit.design.fabric import Fabric
 from netkit.plan import DevicePlan, Plan
+from netkit.plan.model import Stage, Step
 from netkit.plan.order import ROLES, depends_on, weight
-from netkit.plan.shape import Stage, Step
 from netkit.platforms.compare import natural
 
 MOST_HOSTS = 16

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from netkit.design import headroom, lossless
 from netkit.design.fabric import Cable, Cage, PortProfile, PortRole
+from netkit.design.hardware_lookup import HardwareLookup, cable_of
 from netkit.design.layout import Layout
 from netkit.design.numbering import Numbering
-from netkit.design.premises import Premises, cable_of
 from netkit.errors import Problem
 from netkit.hardware import Split
 from netkit.intent.model import Intent, Override, Unit
@@ -48,7 +48,7 @@ class InstalledUnit:
 class Blueprint:
     """The shared part of a design in progress."""
 
-    def __init__(self, premises: Premises, layouts: dict[str, Layout]) -> None:
+    def __init__(self, premises: HardwareLookup, layouts: dict[str, Layout]) -> None:
         self.premises = premises
         self.intent: Intent = premises.intent
         self.layouts = layouts

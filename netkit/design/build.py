@@ -5,9 +5,9 @@ from dataclasses import replace
 from netkit.design import hosts, layout, lossless, switches, verify
 from netkit.design.blueprint import Blueprint
 from netkit.design.fabric import Bfd, Fabric, Login, Rail, RoutingPolicy, Services, Snmp, SyslogServer
+from netkit.design.hardware_lookup import look_up
 from netkit.design.notes import notes
 from netkit.design.numbering import Numbering, dotted_quad
-from netkit.design.premises import establish
 from netkit.errors import DesignError, NetkitError
 from netkit.hardware import Catalog
 from netkit.intent.model import Intent
@@ -18,7 +18,7 @@ def build(intent: Intent, catalog: Catalog) -> Fabric:
     numbers = list(lossless.problems(intent))
     problems = [*verify.ceilings(intent), *verify.pools(intent, Numbering(intent))]
     try:
-        premises = establish(intent, catalog)
+        premises = look_up(intent, catalog)
     except NetkitError as error:
         raise DesignError([*error.problems, *problems, *numbers]) from None
     layouts, found = layout.arrange(premises)

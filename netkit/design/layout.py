@@ -6,7 +6,7 @@ Positions follow slots and ceilings, so nothing moves when a device comes or goe
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from netkit.design.premises import TOPOLOGY_TIERS, Premises
+from netkit.design.hardware_lookup import TOPOLOGY_TIERS, HardwareLookup
 from netkit.errors import Path, Problem
 from netkit.hardware import Split, SwitchModel
 from netkit.intent.model import SpineTier
@@ -31,7 +31,7 @@ class Layout:
     up: tuple[Position, ...]
 
 
-def arrange(premises: Premises) -> tuple[dict[str, Layout], list[Problem]]:
+def arrange(premises: HardwareLookup) -> tuple[dict[str, Layout], list[Problem]]:
     """Return the layout of every tier, and where its ports do not suffice for the ceilings."""
     layouts: dict[str, Layout] = {}
     problems: list[Problem] = []
@@ -43,7 +43,7 @@ def arrange(premises: Premises) -> tuple[dict[str, Layout], list[Problem]]:
     return layouts, problems
 
 
-def _needs(premises: Premises) -> dict[str, tuple[int, int]]:
+def _needs(premises: HardwareLookup) -> dict[str, tuple[int, int]]:
     """Return how many ports down and up each tier needs when every ceiling is reached."""
     intent, ceilings = premises.intent, premises.intent.ceilings
     spine, core = intent.switches.spine, intent.switches.core
@@ -58,13 +58,13 @@ def _needs(premises: Premises) -> dict[str, tuple[int, int]]:
     return needs
 
 
-def leaves_per_plane(premises: Premises) -> int:
+def leaves_per_plane(premises: HardwareLookup) -> int:
     """Return how many leaves of a unit share a spine plane."""
     spine = premises.intent.switches.spine
     return -(-premises.intent.rails // (spine.planes if spine else 1))
 
 
-def _arrange_tier(premises: Premises, role: str, down: int, up: int) -> tuple[Layout, list[Problem]]:
+def _arrange_tier(premises: HardwareLookup, role: str, down: int, up: int) -> tuple[Layout, list[Problem]]:
     model, tier = premises.models[role], premises.tier(role)
     naming = PLATFORMS[tier.platform].port_name
     split, up_split = premises.down_split(role), premises.up_split(role)
@@ -118,33 +118,33 @@ def _port_limit(
     return [Problem(message, "lower the ceilings, or choose a larger model", (*path, "model"))]
 
 
-def plane_of_rail(premises: Premises, rail: int) -> int:
+def plane_of_rail(premises: HardwareLookup, rail: int) -> int:
     """Return the spine plane a rail's leaves connect to."""
     spine = premises.intent.switches.spine
     return rail % spine.planes if spine else 0
 
 
-def leaf_place(premises: Premises, unit: int, rail: int) -> int:
+def leaf_place(premises: HardwareLookup, unit: int, rail: int) -> int:
     """Return the place of a leaf among the leaves below its spines."""
     spine = premises.intent.switches.spine
     planes = spine.planes if spine else 1
     return (unit - 1) * leaves_per_plane(premises) + rail // planes
 
 
-def spine_place(premises: Premises, pod: int, slot: int) -> int:
+def spine_place(premises: HardwareLookup, pod: int, slot: int) -> int:
     """Return the place of a spine among the spines below its core plane."""
     core = premises.intent.switches.core
     planes = core.planes if core else 1
     return (pod - 1) * -(-premises.intent.ceilings.spines // planes) + (slot - 1) // planes
 
 
-def core_plane(premises: Premises, slot: int) -> int:
+def core_plane(premises: HardwareLookup, slot: int) -> int:
     """Return the core plane a spine connects to."""
     core = premises.intent.switches.core
     return (slot - 1) % core.planes if core else 0
 
 
-def parallel_links(premises: Premises, tier: str) -> int:
+def parallel_links(premises: HardwareLookup, tier: str) -> int:
     """Return how many links run in parallel from each switch of a tier to each one above."""
     if tier == "leaf":
         return premises.intent.switches.leaf.uplinks_per_spine

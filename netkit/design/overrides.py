@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network
 
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.design.premises import version_problems
+from netkit.design.hardware_lookup import version_problems
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent, Override
 

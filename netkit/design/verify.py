@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from netkit.design import headroom, overrides
 from netkit.design.fabric import Fabric, Host, PortProfile, Switch
+from netkit.design.hardware_lookup import HardwareLookup
 from netkit.design.numbering import LEAF_ASN_OFFSET, Numbering
-from netkit.design.premises import Premises
 from netkit.design.valley import valleys
 from netkit.errors import Path, Problem
 from netkit.intent.model import Intent
@@ -134,7 +134,7 @@ def _as_numbers(intent: Intent, numbering: Numbering) -> Iterator[Problem]:
         yield Problem(message, f"use {LAST_ASN - last + base} or less", ("pools", "asn_base"))
 
 
-def fabric(designed: Fabric, premises: Premises) -> Iterator[Problem]:
+def fabric(designed: Fabric, premises: HardwareLookup) -> Iterator[Problem]:
     """Yield everything that only shows on the whole fabric."""
     yield from _duplicates(designed, premises.intent)
     yield from overrides.problems(designed, premises.intent)

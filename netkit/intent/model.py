@@ -1,6 +1,6 @@
 """The shape of an intent: what a user may write, with every default in one place."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -428,3 +428,17 @@ class Intent(Strict):
     overrides: dict[str, Override] = Field(
         default_factory=dict, description="what single devices have different, by name or glob"
     )
+
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema editors check fabric.yaml with."""
+    schema = Intent.model_json_schema()
+    return {
+        "$schema": DIALECT,
+        "$comment": "written by `netkit schema`",
+        **schema,
+        "title": "netkit fabric",
+    }

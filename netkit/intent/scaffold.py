@@ -8,7 +8,7 @@ from pathlib import Path
 from netkit.errors import OutputError, Problem, UsageError
 from netkit.hardware import Catalog, Split, SwitchModel
 from netkit.intent.load import FABRIC_FILE
-from netkit.intent.schema import json_schema
+from netkit.intent.model import json_schema
 from netkit.platforms import PLATFORMS
 
 SCHEMA_FILE = "fabric.schema.json"

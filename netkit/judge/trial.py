@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from netkit.design import Fabric, Host, Nic
-from netkit.design.scope import scope
+from netkit.design.nic_distance import nic_distance
 from netkit.facts.snapshot import Stream, Trial
 
 
@@ -47,7 +47,7 @@ def place_of(fabric: Fabric, trial: Trial, end: int = 0) -> tuple[str, str]:
 def distance(fabric: Fabric, trial: Trial) -> str:
     """Return how far the two ends of a run are apart."""
     near, far = nic_of(fabric, trial, 0), nic_of(fabric, trial, 1)
-    return scope(fabric, near[1], far[1]) if near and far else "over a distance that is not told"
+    return nic_distance(fabric, near[1], far[1]) if near and far else "over a distance that is not told"
 
 
 def contests(trials: Iterator[Trial]) -> Iterator[Sequence[tuple[Trial, Stream]]]:

@@ -7,7 +7,7 @@ from typing import Any
 from netkit.judge import Verdict
 from netkit.judge.cause import MANY
 from netkit.notify.event import StateEvent, event_of, plain
-from netkit.report.changes_text import digest_text, standing_text
+from netkit.report.changes_text import digest_text, open_counts_text
 from netkit.report.plan_view import counted, listed, shown
 from netkit.store.open_cause import change_of
 
@@ -122,7 +122,7 @@ def digest(told: Message) -> str:
     """Return the message in a line."""
     news = [digest_text([group.change for group in groups(told.events)])] if told.events else []
     news += [f"{counted(len(told.ends), 'silence')} ended"] if told.ends else []
-    return shown(f"{_place(told)}: {', '.join(news)}; {standing_text(told.open)}")
+    return shown(f"{_place(told)}: {', '.join(news)}; {open_counts_text(told.open)}")
 
 
 def _place(told: Message) -> str:

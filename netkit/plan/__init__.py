@@ -1,8 +1,8 @@
 """Running and intended configurations → what has to change, and what that risks."""
 
 from netkit.plan.make import Sides, keeping, limited, make, ordered, rollback, sides_of
+from netkit.plan.model import Blast, DevicePlan, Plan, Running, Unreachable, UnreadDevice
 from netkit.plan.serial import read, write
-from netkit.plan.shape import Blast, DevicePlan, Plan, Running, Unreachable, UnreadDevice
 
 __all__ = [
     "Blast",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from netkit.design.fabric import Fabric, Host, Nic, Port, Switch
-from netkit.plan.shape import Blast
+from netkit.plan.model import Blast
 from netkit.platforms.change import Change, Risk
 from netkit.platforms.config import Config, Path
 from netkit.platforms.risk import RiskTable

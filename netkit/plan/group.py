@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from netkit.design.fabric import Fabric, Host, Switch
-from netkit.plan.shape import DevicePlan
+from netkit.plan.model import DevicePlan
 from netkit.platforms.change import Change
 from netkit.platforms.compare import natural
 

@@ -10,8 +10,8 @@ from netkit.design.fabric import Fabric, Host, Switch
 from netkit.errors import ConfigError, PlanError, Problem
 from netkit.plan import blast
 from netkit.plan.group import grouped
+from netkit.plan.model import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.plan.order import Order
-from netkit.plan.shape import Blast, Bridge, DevicePlan, Plan, RoutingChange, Running, Unreachable, UnreadDevice
 from netkit.platforms.change import NOTHING, Change, Risk, Strategy
 from netkit.platforms.compare import ConfigComparison, ConfigModel, Situation, apply, compare
 from netkit.platforms.config import Files

@@ -15,14 +15,13 @@ from typing import TypeVar
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
-from netkit.plan.shape import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
+from netkit.plan.model import Bridge, DevicePlan, Partial, ReachabilityLoss, Stage, Step
 from netkit.platforms.change import Risk
 from netkit.platforms.compare import natural
 from netkit.platforms.routing import BgpNeighbor, Clause, HostRoutes, PrefixListEntry, RetainedRouting, Router
 from netkit.routing import Cabling, Network, NetworkState, Outlook
-from netkit.routing.cabling import End
 from netkit.routing.designed import host_of, router_of
-from netkit.routing.network import AddressGroup
+from netkit.routing.network import AddressGroup, End
 
 ROLES = ("leaf", "spine", "core", "host")
 """The order to begin with. Hosts come last: a switch must know a traffic class before somebody uses it."""

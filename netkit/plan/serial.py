@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from netkit.errors import PlanError, Problem
-from netkit.plan.shape import SCHEMA, Plan
+from netkit.plan.model import SCHEMA, Plan
 from netkit.platforms.change import Change, Risk, risk_of
 
 AGAIN = "make the plan again"

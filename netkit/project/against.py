@@ -10,11 +10,11 @@ from typing import Any
 
 from netkit import __version__
 from netkit.design import Fabric, Switch
-from netkit.design.moved import moved
+from netkit.design.renumbering import renumbered
 from netkit.design.select import Device, select
 from netkit.errors import NetkitError, Problem, dotted
 from netkit.plan import Plan, Running
-from netkit.plan.shift import Newcomer, Shift
+from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice
 from netkit.platforms.ownership import shipped_templates
 from netkit.project import cores
 from netkit.project.cores import Names, Sides, Work
@@ -27,13 +27,13 @@ from netkit.render.artifact import Artifact
 RUNNING = "running"
 
 
-def of_running(plan: Plan) -> Shift:
+def of_running(plan: Plan) -> IntentDiff:
     """Return a plan of devices in the same shape; of one that stays as it is, only what there is to say of it."""
     told = tuple(device for device in plan.devices if device.changes or device.warnings or device.not_read)
-    return Shift(RUNNING, replace(plan, devices=told), len(plan.devices) - len(plan.changed))
+    return IntentDiff(RUNNING, replace(plan, devices=told), len(plan.devices) - len(plan.changed))
 
 
-def of_revision(project: Project, limit: str, name: str) -> Shift:
+def of_revision(project: Project, limit: str, name: str) -> IntentDiff:
     """Return what changes between a revision and the folder as it is."""
     with at_revision(project, name) as (base, shown):
         return between(base, project, limit, shown)
@@ -46,7 +46,7 @@ def at_revision(project: Project, name: str) -> Iterator[tuple[Project, str]]:
         yield _opened(base) if base.folder is not None else _without_devices(project), str(base)
 
 
-def between(base: Project, project: Project, limit: str, name: str) -> Shift:
+def between(base: Project, project: Project, limit: str, name: str) -> IntentDiff:
     """Return what changes between two times of a fabric; the earlier one has a name."""
     return _Pair(base, project).shift(name, select(project.fabric, limit))
 
@@ -78,23 +78,23 @@ class _Pair:
         self._is_own = bool(templates)
         self._has_same_frame = _frame(base.fabric) == _frame(project.fabric)
 
-    def shift(self, name: str, devices: Sequence[Device]) -> Shift:
+    def shift(self, name: str, devices: Sequence[Device]) -> IntentDiff:
         """Return what changes for some devices of the later fabric, and which of the earlier one are gone."""
         both = [device for device in devices if self._was(device)]
         plan = self._plan(tuple(device.name for device in both if self._differs(device)))
         is_whole = len(devices) == len(self.project.fabric.names)
         gone = [one for one in _devices(self.base) if is_whole and self.project.fabric.device(one.name) is None]
-        return Shift(
+        return IntentDiff(
             base=name,
             plan=replace(plan, devices=plan.changed),
             same=len(both) - len(plan.changed),
             added=tuple(self._added(device) for device in devices if not self._was(device)),
             removed=tuple(map(_newcomer, gone)),
-            moved=moved(self.base.fabric, self.project.fabric),
+            moved=renumbered(self.base.fabric, self.project.fabric),
             warnings=tuple(self._warnings()),
         )
 
-    def _added(self, device: Device) -> Newcomer:
+    def _added(self, device: Device) -> UnmatchedDevice:
         known = self.base.fabric.device(device.name)
         return _newcomer(device, was="" if known is None else _platform(known))
 
@@ -194,5 +194,5 @@ def _platform(device: Device) -> str:
     return device.platform
 
 
-def _newcomer(device: Device, was: str = "") -> Newcomer:
-    return Newcomer(device.name, device.role if isinstance(device, Switch) else "host", _platform(device), was)
+def _newcomer(device: Device, was: str = "") -> UnmatchedDevice:
+    return UnmatchedDevice(device.name, device.role if isinstance(device, Switch) else "host", _platform(device), was)

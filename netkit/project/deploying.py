@@ -9,8 +9,8 @@ from netkit import deploy
 from netkit.deploy import Journal, Options, Outcome, Provenance, refusal
 from netkit.deploy.apply import WayBack, never, quiet
 from netkit.deploy.lock import held_for_all
-from netkit.deploy.look import stages_of
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
+from netkit.deploy.preflight import stages_of
 from netkit.design.select import select
 from netkit.errors import AccessError, Problem, UsageError
 from netkit.plan import Plan

@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from netkit.deploy.shape import weightiest
+from netkit.deploy.model import weightiest
 from netkit.judge import Check, CheckContext, Verdict, catalog
 from netkit.judge.cause import Layers
 from netkit.judge.run import CheckDeadline, Judgement

@@ -17,10 +17,10 @@ from netkit.project.feedback import SILENT, Feedback
 
 if TYPE_CHECKING:
     from netkit.deploy import Options, Outcome, RunSummary
-    from netkit.deploy.shape import Tell
+    from netkit.deploy.model import Tell
     from netkit.facts import Snapshot
     from netkit.judge.catalog import Catalog as Checks
-    from netkit.plan.shift import Shift
+    from netkit.plan.intent_diff import IntentDiff
     from netkit.platforms.driver import Driver
     from netkit.project.planning import Planned
     from netkit.report.judgement_view import Judged
@@ -73,7 +73,7 @@ class Project:
 
         return planning.planned(self, limit, running)
 
-    def compare(self, revision: str, limit: str = "") -> "Shift":
+    def compare(self, revision: str, limit: str = "") -> "IntentDiff":
         """Return what changes since a git revision: switches, hosts, who is added and removed; no device is asked."""
         from netkit.project.against import of_revision
 

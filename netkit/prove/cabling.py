@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 
 from netkit.design.fabric import Fabric, Host, Switch
 from netkit.plan import Plan
-from netkit.plan.shape import DevicePlan
+from netkit.plan.model import DevicePlan
 
 Place = tuple[str, ...]
 

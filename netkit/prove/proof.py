@@ -11,7 +11,7 @@ from netkit.errors import LabError, Problem
 from netkit.lab.proof.calling import Gap, Heard, TrafficPair
 from netkit.lab.proof.reach import NicPing, every_trip, sampled
 from netkit.plan import Plan
-from netkit.plan.shift import Shift
+from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.change import Risk
 
 SAME_LEAF, SAME_UNIT, ACROSS = "same leaf", "same unit", "across units"
@@ -359,7 +359,7 @@ class Proof:
         return max((one.longest_s for one in self.scopes), default=0.0)
 
 
-def booted(part: LabPart, fabric: Fabric, shift: Shift) -> Booted:
+def booted(part: LabPart, fabric: Fabric, shift: IntentDiff) -> Booted:
     """Return what is said of the part of a fabric that a change was tried on."""
     roles = _roles(part.fabric)
     whole = _roles(fabric)

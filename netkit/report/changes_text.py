@@ -37,7 +37,7 @@ def digest_text(words: Sequence[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in known if counts[word])
 
 
-def standing_text(standing: Mapping[str, int]) -> str:
+def open_counts_text(standing: Mapping[str, int]) -> str:
     """Return how many causes are open, and how many devices were not reached."""
     parts = [f"{standing[one.word]} {one.word}" for one in SEVERITIES if standing.get(one.word)]
     causes = sum(standing.get(one.word, 0) for one in SEVERITIES)
@@ -56,7 +56,7 @@ def changes_text(found: Changes) -> str:
 def _headline(found: Changes) -> str:
     news = [digest_text([one.word for one in found.causes]), f"{counted(len(found.ends), 'silence')} ended"]
     told = ", ".join(filter(None, news[: 1 + bool(found.ends)])) or "nothing changed"
-    return f"{found.fabric}: {told} since the last run; {standing_text(found.open)}"
+    return f"{found.fabric}: {told} since the last run; {open_counts_text(found.open)}"
 
 
 def _lines(found: Changes) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""What checks said, for a terminal: the worst first, one cause over many symptoms."""
+"""What checks found, as text for a terminal and as Markdown: the worst first, one cause over many symptoms."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from netkit.judge.cause import CauseGroup
@@ -17,6 +17,7 @@ from netkit.report.judgement_view import (
     trouble_silences,
     where,
 )
+from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, shown
 
 MOST_TROUBLES = 50
@@ -75,3 +76,75 @@ def _skipped(judged: Judged) -> Iterator[str]:
         yield f"  {number:4} × {check}: {reason}"
     if len(reasons) > MOST_REASONS:
         yield f"  … and {counted(len(reasons) - MOST_REASONS, 'more reason')}"
+
+
+MOST_ROWS = (100, 70, 50, 30, 20, 10, 5, 0)
+LARGEST = 60_000
+"""GitHub takes no comment longer than 65,536 characters."""
+
+
+def judgement_markdown(judged: Judged) -> str:
+    """Return a judgement as Markdown: a table of causes, each to unfold; as many as one comment holds."""
+    found = judged.troubles
+    drafts = ("\n".join(_markdown_lines(judged, found, most)) + "\n" for most in MOST_ROWS)
+    return next(draft for most, draft in zip(MOST_ROWS, drafts, strict=True) if len(draft) <= LARGEST or not most)
+
+
+def _markdown_lines(judged: Judged, found: Sequence[CauseGroup], most: int) -> Iterator[str]:
+    yield f"## {plain(headline(judged))}"
+    if found[:most]:
+        yield ""
+        yield "| verdict | where | what | symptoms |"
+        yield "|---|---|---|---|"
+        yield from (_row(trouble) for trouble in found[:most])
+    if len(found) > most:
+        yield ""
+        yield f"… and {counted(len(found) - most, 'more cause')}."
+    for trouble in found[:most]:
+        yield from _details(trouble)
+    missed = list(missed_texts(judged.judgement))
+    if missed:
+        yield ""
+        yield "Not reached:"
+        yield ""
+        yield from (f"- {plain(name)}: {plain(reason)}" for name, reason in missed[:MOST_UNREACHED])
+    if len(missed) > MOST_UNREACHED:
+        yield f"- … and {counted(len(missed) - MOST_UNREACHED, 'more device')}"
+    reasons = list(islice(skipped_reasons(judged.judgement), MOST_REASONS))
+    if reasons:
+        yield ""
+        yield "<details><summary>Not judged</summary>"
+        yield ""
+        yield from (f"- {number} × {plain(check)}: {plain(reason)}" for check, number, reason in reasons)
+        yield ""
+        yield "</details>"
+    notes = list(islice(silence_notes(judged.silences), MOST_REASONS))
+    if notes:
+        yield ""
+        yield "<details><summary>Silences to tidy</summary>"
+        yield ""
+        yield from (f"- {plain(note)}" for note in notes)
+        yield ""
+        yield "</details>"
+
+
+def _row(trouble: CauseGroup) -> str:
+    head = trouble.head
+    word = f"{trouble.verdict.word}{', silenced' * trouble.is_silenced}"
+    cells = (word, where(trouble), f"{head.check}: {head.text}", str(len(trouble.symptoms)))
+    return f"| {' | '.join(map(plain, cells))} |"
+
+
+def _details(trouble: CauseGroup) -> Iterator[str]:
+    head = trouble.head
+    yield ""
+    yield f"<details><summary>{plain(where(trouble))}</summary>"
+    yield ""
+    yield f"- {plain(place_text(head))}: {plain(head.text)}"
+    yield from (f"- {plain(name)}: {plain(value)}" for name, value in head.evidence)
+    if head.remedy:
+        yield f"- **Do:** {plain(head.remedy)}"
+    yield from (f"- also {plain(symptom)}" for symptom in symptom_texts(trouble))
+    yield from (f"- {plain(text)}" for text in trouble_silences(trouble))
+    yield ""
+    yield "</details>"

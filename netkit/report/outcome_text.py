@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Outcome
+from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Outcome
 from netkit.report.plan_view import counted, listed, shown
 
 RUNS = {

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from netkit.plan.shape import Plan, UnreadDevice
-from netkit.report import steps_text
+from netkit.plan.model import Plan, UnreadDevice
+from netkit.report import plan_text
 from netkit.report.plan_view import MOST_LINES, GroupView, counted, groups, headline, listed, shown, why_not
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
@@ -39,7 +39,7 @@ def _lines(plan: Plan, most_lines: int) -> Iterator[str]:
 
 def steps(plan: Plan) -> Iterator[str]:
     """Yield the worst state on the way, and the order of the devices, folded."""
-    worst, lines = steps_text.worst(plan), list(steps_text.lines(plan))
+    worst, lines = plan_text.worst_state(plan), list(plan_text.step_lines(plan))
     if worst:
         yield ""
         yield f"{'⚠ ' if plan.worst or plan.partial else ''}On the way: {plain(worst)}."

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 
-from netkit.plan.shape import Blast, DevicePlan, Plan
+from netkit.plan.model import Blast, DevicePlan, Plan
 from netkit.platforms.change import Change, Risk, Strategy
 from netkit.report.section import ReportLine, Section, sections
 

@@ -1,6 +1,5 @@
 """What every device runs → who reaches whom, in each state that a deploy passes through. Pure, and fast."""
 
-from netkit.routing.cabling import Cabling
-from netkit.routing.network import Network, NetworkState, Outlook
+from netkit.routing.network import Cabling, Network, NetworkState, Outlook
 
 __all__ = ["Cabling", "Network", "NetworkState", "Outlook"]

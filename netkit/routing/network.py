@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
+from netkit.design.fabric import Fabric
 from netkit.platforms.routing import (
     NO_MAP,
     BgpNeighbor,
@@ -24,7 +25,29 @@ from netkit.platforms.routing import (
     PrefixListEntry,
     Router,
 )
-from netkit.routing.cabling import Cabling, End
+
+End = tuple[str, str]
+"""A device and one of its ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cabling:
+    """Cables by either end."""
+
+    ends: Mapping[End, End]
+
+    @classmethod
+    def of(cls, fabrics: Iterable[Fabric], left: Mapping[End, End] | None = None) -> "Cabling":
+        """Return the cables of fabrics, and some that none of them has; where two differ, the last one holds."""
+        ends: dict[End, End] = {}
+        for near, far in (left or {}).items():
+            ends[near], ends[far] = far, near
+        for fabric in fabrics:
+            for link in fabric.links():
+                near, far = (link.device, link.port), (link.peer, link.peer_port)
+                ends[near], ends[far] = far, near
+        return cls(ends)
+
 
 MAIN_TABLE = 254
 USUAL_PREFERENCE, DRAINED_PREFERENCE = 100, 0

@@ -9,13 +9,13 @@ from netkit.judge import Finding, Verdict
 from netkit.judge.cause import Layers
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import silence_text
-from netkit.report.page.wording import cut, name
+from netkit.report.page.table import cut, name
 from netkit.serve import now as standing_now
 from netkit.serve import wording
 from netkit.serve.diary import ScheduledRound
+from netkit.serve.now import Site
 from netkit.serve.query import Query, Slice, after, sliced
 from netkit.serve.record import LATEST, standing
-from netkit.serve.site import Site
 from netkit.store import CheckRun, CheckState
 
 ROOT = "/api/v1"

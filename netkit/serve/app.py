@@ -17,13 +17,13 @@ from starlette.types import ASGIApp
 from netkit.errors import NetkitError, UsageError
 from netkit.report.page import frame
 from netkit.serve import api, page
-from netkit.serve.exposition import exposition
 from netkit.serve.guard import TITLES, Door, Guard, address_of, body_of, form_of, is_for_programs, problem
+from netkit.serve.metrics import metrics_text
+from netkit.serve.now import Site
 from netkit.serve.openapi import openapi
 from netkit.serve.query import Query, QueryError
 from netkit.serve.record import LATEST
 from netkit.serve.silencing import FORBIDDEN
-from netkit.serve.site import Site
 from netkit.store import CheckRun
 
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -176,7 +176,7 @@ class _Paths:
 
     async def metrics(self, request: Request) -> Response:
         del request
-        return Response(await run_in_threadpool(exposition, self.site), media_type=PROMETHEUS)
+        return Response(await run_in_threadpool(metrics_text, self.site), media_type=PROMETHEUS)
 
     async def run(self, request: Request) -> Response:
         _no_parameters(request)

@@ -1,12 +1,15 @@
-"""A child process: what it says is passed on, its end is kept, and when it must end it is asked first."""
+"""Child processes: output is passed on, the exit is recorded, and a stop is asked for before it is forced."""
 
 import asyncio
+import fcntl
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from netkit.private import open_file
 from netkit.serve.diary import STOPPED
 
 MOST_KEPT = 4000
@@ -91,3 +94,17 @@ async def _end(child: asyncio.subprocess.Process) -> None:
 def _signal(child: asyncio.subprocess.Process, number: signal.Signals) -> None:
     with suppress(ProcessLookupError):
         os.killpg(child.pid, number)
+
+
+def take_lock(file: Path) -> int | None:
+    """Take a lock and return the open file that holds it; None when another process has it.
+
+    Children that are given the open file hold the lock too: when this process is killed, they keep it to their end.
+    """
+    held = open_file(file, os.O_RDWR)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        return None
+    return held

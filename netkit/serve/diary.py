@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from netkit.deploy.shape import Seconds, Whole
+from netkit.deploy.model import Seconds, Whole
 from netkit.errors import OutputError, Problem
 
 FORMAT = 1

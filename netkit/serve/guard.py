@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from netkit.serve import page
-from netkit.serve.gate import SESSION_S, Guesses, Token, is_own_name
+from netkit.serve.token import SESSION_S, Guesses, Token, is_own_name
 
 OPEN = {"/healthz", "/login"}
 MOST_FORM_BYTES = 4096

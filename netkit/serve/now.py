@@ -5,24 +5,46 @@ The first page shows it, and the API answers it.
 
 import hashlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from netkit.deploy import RecentRun
+from netkit.deploy import RecentRun, RecentRuns
 from netkit.errors import StoreError
 from netkit.judge import Silenced
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.cause import cause_document
+from netkit.report.page.table import cut, name
 from netkit.report.page.view import OF_VERDICT, HealthState
-from netkit.report.page.wording import cut, name
 from netkit.report.plan_view import counted
 from netkit.serve import wording
 from netkit.serve.diary import Diary, ScheduledRound
-from netkit.serve.record import Standings
-from netkit.serve.site import Site
+from netkit.serve.record import Records, Standings
+from netkit.serve.schedule import Agenda
+from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun, CheckState
 from netkit.store.open_cause import OpenCause, OpenNow
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Everything there is to show."""
+
+    fabric: str
+    lab: str
+    records: Records
+    agenda: Agenda
+    diary: Callable[[], Diary]
+    next_s: Callable[[], float]
+    metrics: Callable[[], str]
+    """What the newest check saw, as Prometheus reads it; empty when there is none."""
+    make: Callable[[CheckRun], Awaitable[None]]
+    """Makes the report on a run, when it is not there any more."""
+    started_s: float
+    deploys: RecentRuns
+    silencer: Silencer
+    has_backup: bool = False
+
 
 MOST_CAUSES = 100
 MOST_UNREACHED = 100

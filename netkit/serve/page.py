@@ -12,11 +12,10 @@ from markupsafe import Markup
 from netkit.errors import NetkitError
 from netkit.judge.silence import SilenceState
 from netkit.report.page.frame import asset, digest
-from netkit.report.page.wording import cut, name
+from netkit.report.page.table import cut, name
 from netkit.serve import wording
 from netkit.serve.diary import Diary, MissedRounds, ScheduledRound
-from netkit.serve.now import now
-from netkit.serve.site import Site
+from netkit.serve.now import Site, now
 from netkit.store import CheckRun
 
 RUNS_A_PAGE = 50

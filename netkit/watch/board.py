@@ -1,217 +1,28 @@
-"""The ports that are watched, as the design knows them."""
+"""The state of every watched port over time: rates from samples, history, and what is wrong now."""
 
-import math
-import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from netkit.design import Fabric, Host, Switch
 from netkit.facts import Counters, Sample
 from netkit.judge.delta import Delta, deltas
 from netkit.watch.feed import WATCHED, Condition, PortReading, Rates, by_port, reading
+from netkit.watch.port_severity import (
+    NO_PAUSES,
+    Ages,
+    Counts,
+    PauseLimits,
+    PauseSummary,
+    Severity,
+    Wire,
+    judged,
+    natural,
+    pauses_of,
+    sources,
+)
 
-Kind = Literal["host", "fabric", "nic"]
-
-
-class Wire(NamedTuple):
-    """A port, and what it is cabled to."""
-
-    device: str
-    port: str
-    kind: Kind
-    group: str
-    """The rail it belongs to, or the tier where rails meet."""
-    speed_gbps: float
-    peer: str
-    peer_port: str
-
-    @property
-    def label(self) -> str:
-        """Return all that a filter looks for."""
-        return f"{self.device}:{self.port} {self.peer}:{self.peer_port} {self.group} {self.kind}".lower()
-
-
-def wires(fabric: Fabric, devices: Iterable[Switch | Host]) -> tuple[Wire, ...]:
-    """Return the cabled ports of some devices."""
-    speeds = {(link.device, link.port): link.speed_gbps for link in fabric.links()}
-    return tuple(
-        wire
-        for device in devices
-        for wire in (_of_switch(device) if isinstance(device, Switch) else _of_host(device, speeds))
-    )
-
-
-def _of_switch(switch: Switch) -> Iterator[Wire]:
-    group = f"rail {switch.rail}" if switch.role == "leaf" else f"{switch.role}s"
-    for port in switch.ports:
-        kind: Kind = "host" if port.role == "host" else "fabric"
-        yield Wire(switch.name, port.name, kind, group, port.speed_gbps, port.peer, port.peer_port)
-
-
-def _of_host(host: Host, speeds: dict[tuple[str, str], int]) -> Iterator[Wire]:
-    for nic in host.nics:
-        speed_gbps = speeds.get((host.name, nic.interface), 0)
-        yield Wire(host.name, nic.interface, "nic", f"rail {nic.rail}", speed_gbps, nic.leaf, nic.leaf_port)
-
-
-BUSY = 0.8
-"""The use of a port from which it is worth a word."""
-STEPS = 8
-"""Steps of use that make a difference to the order."""
-
-
-class Level(IntEnum):
-    """What may be wrong, from the least."""
-
-    UNKNOWN = 0
-    QUIET = 1
-    BUSY = 2
-    MARKS = 3
-    DROPS = 4
-    SLIGHTLY_PAUSED = 5
-    SLIGHTLY_PAUSING = 6
-    DAMAGED = 7
-    PAUSED = 8
-    PAUSING = 9
-    FLAPS = 10
-    """Pauses come from elsewhere mostly; a link that goes down is what is wrong with this very port."""
-    SOURCE = 11
-    """It pauses others, and nothing pauses it: where pauses come from."""
-    LOSES = 12
-
-
-WORDS = {
-    Level.UNKNOWN: "",
-    Level.QUIET: "traffic",
-    Level.BUSY: "busy",
-    Level.MARKS: "marks",
-    Level.DROPS: "drops",
-    Level.SLIGHTLY_PAUSED: "paused",
-    Level.SLIGHTLY_PAUSING: "pauses",
-    Level.DAMAGED: "errors",
-    Level.FLAPS: "flaps",
-    Level.PAUSED: "paused",
-    Level.PAUSING: "pauses",
-    Level.SOURCE: "source",
-    Level.LOSES: "loses",
-}
-SEVERE = (Level.LOSES, Level.SOURCE, Level.FLAPS, Level.PAUSING, Level.PAUSED)
-SLIGHT = (Level.DAMAGED, Level.SLIGHTLY_PAUSING, Level.SLIGHTLY_PAUSED, Level.DROPS, Level.MARKS)
-
-
-@dataclass(frozen=True, slots=True)
-class PauseLimits:
-    """From when on pauses are worth a word, and from when on they are bad; as the checks have it."""
-
-    pause_fraction_warn: float = 0.01
-    pause_fraction_fail: float = 0.05
-    pause_rate_warn: float = 100
-    pause_rate_fail: float = 1000
-
-
-class Severity(NamedTuple):
-    """How bad a port is: the level, and how much of it in steps of two."""
-
-    level: Level = Level.UNKNOWN
-    step: int = 0
-
-
-class PauseSummary(NamedTuple):
-    """What a port has to do with pauses, whatever else is worse about it."""
-
-    is_held: bool = False
-    """The other end holds it up, if only a bit."""
-    source: Severity = Severity()
-    """How bad it is, should pauses begin there; no level where it does not hold up the other end."""
-
-
-NO_PAUSES = PauseSummary()
-
-
-def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wire, Severity]:
-    """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
-    held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
-    return {
-        wire: one if pauses is NO_PAUSES or _chip(wire) in held else max(one, pauses.source)
-        for wire, (one, pauses) in lately.items()
-    }
-
-
-def _chip(wire: Wire) -> tuple[str, str]:
-    """Return what passes pauses on: all of a switch, but of a host each NIC by itself."""
-    return wire.device, wire.port if wire.kind == "nic" else ""
-
-
-def judged(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Severity:
-    """Return how bad one interval is."""
-    if all(value is None for value in reading):
-        return Severity()
-    return max(_standings(reading, speed_gbps, limits))
-
-
-def _standings(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Iterable[Severity]:
-    used = use(reading, speed_gbps)
-    yield Severity(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
-    counted = (
-        (Level.LOSES, reading.loss),
-        (Level.FLAPS, reading.flaps),
-        (Level.DAMAGED, reading.errors),
-        (Level.DROPS, reading.drops),
-        (Level.MARKS, reading.marks),
-    )
-    yield from (Severity(level, _step(value)) for level, value in counted if value)
-    for held, rate, slight, severe in (
-        (reading.pause_in, reading.pauses_in, Level.SLIGHTLY_PAUSED, Level.PAUSED),
-        (reading.pause_out, reading.pauses_out, Level.SLIGHTLY_PAUSING, Level.PAUSING),
-    ):
-        warn, fail = _pause_shares(held, rate, limits)
-        if fail >= 1:
-            yield Severity(severe, _step(fail))
-        elif warn >= 1:
-            yield Severity(slight, _step(warn))
-
-
-def pauses_of(reading: PortReading, limits: PauseLimits) -> PauseSummary:
-    """Return what one interval has to do with pauses."""
-    is_held = max(_pause_shares(reading.pause_in, reading.pauses_in, limits)) >= 1
-    _, sent = _pause_shares(reading.pause_out, reading.pauses_out, limits)
-    if not is_held and sent < 1:
-        return NO_PAUSES
-    return PauseSummary(is_held, Severity(Level.SOURCE, _step(sent)) if sent >= 1 else Severity())
-
-
-def _pause_shares(held: float | None, rate: float | None, limits: PauseLimits) -> tuple[float, float]:
-    """Return pauses as parts of both limits: by time where that is told, by rate elsewhere."""
-    if held is not None:
-        return _share(held, limits.pause_fraction_warn), _share(held, limits.pause_fraction_fail)
-    return _share(rate or 0.0, limits.pause_rate_warn), _share(rate or 0.0, limits.pause_rate_fail)
-
-
-def _share(value: float, limit: float) -> float:
-    return value / limit if limit else value and math.inf
-
-
-def _step(value: float) -> int:
-    return int(math.log2(min(max(value, 2**-40), 2**80)))
-
-
-def use(reading: PortReading, speed_gbps: float) -> float:
-    """Return the part of its speed a port moves in the busier direction."""
-    return max(reading.rx_bps or 0.0, reading.tx_bps or 0.0) / (speed_gbps * 1e9) if speed_gbps else 0.0
-
-
-def natural(text: str) -> tuple[tuple[int, str], ...]:
-    """Return a key by which swp2 comes before swp10."""
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", text))
-
-
-Counts = Mapping[str, int]
-Ages = tuple[tuple[float, Counts], ...]
-"""When places were told last, and what; the latest first."""
 MOST_AGES = 8
 """Places that were missing for so many samples are forgotten."""
 

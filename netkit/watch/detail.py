@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 from netkit.facts.counter import place
 from netkit.judge.delta import Delta
-from netkit.watch.board import WORDS, BoardView, Row
-from netkit.watch.look import of_quantity, style_of
+from netkit.watch.board import BoardView, Row
+from netkit.watch.port_severity import WORDS
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
+from netkit.watch.view_state import of_quantity, style_of
 
 QUANTITIES = (
     ("received", "rx_bps"),

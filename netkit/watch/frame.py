@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from netkit.watch.board import WORDS, BoardView, Health, Level, Row
+from netkit.watch.board import BoardView, Health, Row
 from netkit.watch.detail import detail
-from netkit.watch.look import ViewState, key, shown, style_of
+from netkit.watch.port_severity import WORDS, Level
 from netkit.watch.rails import rails
 from netkit.watch.span import Glyphs, Line, Span, clean, cut
 from netkit.watch.table import table
+from netkit.watch.view_state import ViewState, key, shown, style_of
 
 MOST_CONDITIONS = 4
 MOST_HEAD = MOST_CONDITIONS + 4

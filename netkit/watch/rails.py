@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import WORDS, BoardView, Row, natural
-from netkit.watch.look import of_trouble, style_of
+from netkit.watch.board import BoardView, Row
+from netkit.watch.port_severity import WORDS, natural
 from netkit.watch.span import Glyphs, Line, Span, clean, fit, percent, short
+from netkit.watch.view_state import of_trouble, style_of
 
 HEAD = " RAIL       PORTS  FROM HOSTS   TO HOSTS  PAUSED  PAUSES  ECN/s LOST/s  WORST PORT"
 WORST = 30

@@ -16,8 +16,9 @@ from typing import IO, Any, NamedTuple, cast
 from netkit.errors import NetkitError, Problem
 from netkit.facts import COUNTERS, Sample
 from netkit.facts.counter import parts
-from netkit.watch.board import Outline, PauseLimits, Wire
+from netkit.watch.board import Outline
 from netkit.watch.feed import WATCHED, Condition
+from netkit.watch.port_severity import PauseLimits, Wire
 
 FORMAT = 1
 CHUNK_BYTES = 1 << 16

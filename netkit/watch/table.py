@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from netkit.watch.board import WORDS, BoardView, Level, PauseLimits, Row, judged
-from netkit.watch.look import Key, key, of_traffic, of_trouble, style_of
+from netkit.watch.board import BoardView, Row
+from netkit.watch.port_severity import WORDS, Level, PauseLimits, judged
 from netkit.watch.span import Glyphs, Line, Span, Style, clean, fit, percent, short
+from netkit.watch.view_state import Key, key, of_traffic, of_trouble, style_of
 
 WHAT = 7
 LONGEST_NAME, LEAST_NAME = 26, 12

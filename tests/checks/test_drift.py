@@ -1,6 +1,6 @@
 from netkit.facts import Facts
 from netkit.plan import Running, make
-from netkit.plan.shape import Plan
+from netkit.plan.model import Plan
 from netkit.render import Engine, render
 from tests.checks.judging import said, skipped
 from tests.judge.scenes import fabric, observation, scene

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from netkit import plan as planning
-from netkit.plan.shift import approval as digest_of
+from netkit.plan.intent_diff import approval as digest_of
 from tests.cli.scene import PATIENCE_S, Scene, run
 from tests.cli.test_deploy import nowhere, planned
 from tests.command import NETKIT, ROOT, Done, assert_refused, environment

@@ -13,7 +13,7 @@ from netkit.access.settings import AccessSettings
 from netkit.deploy import Gate, Journal, Options, Outcome, SessionGate
 from netkit.deploy.apply import quiet
 from netkit.deploy.fan_out import each, threads
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
 from netkit.design import Fabric
 from netkit.errors import NetkitError
 from netkit.hardware import Catalog

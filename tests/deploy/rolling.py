@@ -16,7 +16,7 @@ from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
 from netkit.lab.proof.calling import TrafficPair
 from netkit.plan import Plan, Running
-from netkit.plan.shape import Step
+from netkit.plan.model import Step
 from netkit.platforms.compare import apply
 from tests import intents
 from tests.cli.site import Site

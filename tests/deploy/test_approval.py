@@ -13,11 +13,11 @@ from netkit.deploy import Approval, Journal, Provenance
 from netkit.deploy import approval as approving
 from netkit.deploy.approval import NAMESPACE, Deployer, Signer, principal_of, sign, signer_of, statement, verified
 from netkit.deploy.journal import Orders
+from netkit.deploy.model import Options
 from netkit.deploy.policy import ApprovalSettings
-from netkit.deploy.shape import Options
 from netkit.errors import DeployError
 from netkit.plan import Plan, UnreadDevice
-from netkit.plan.shift import approval as digest_of
+from netkit.plan.intent_diff import approval as digest_of
 from tests.deploy.scene import scene
 
 NOW_S = 1_795_000_000.0

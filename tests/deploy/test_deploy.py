@@ -9,8 +9,8 @@ import pytest
 
 from netkit import deploy
 from netkit.deploy import ConfigState, DeviceResult, GateAnswer, GateQuestion, Journal, Moment, Options, Outcome, Phase
-from netkit.deploy.shape import read, write
-from netkit.deploy.turn import POLICY_DELAY_S
+from netkit.deploy.device_rollout import POLICY_DELAY_S
+from netkit.deploy.model import read, write
 from netkit.errors import DeployError
 from netkit.plan import UnreadDevice
 from tests.deploy import promise

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from netkit.deploy import Options, Provenance, hook
 from netkit.deploy.hook import HookError, ask, question
 from netkit.deploy.policy import HookSettings
-from netkit.plan.shape import ReachabilityLoss, Step
+from netkit.plan.model import ReachabilityLoss, Step
 from tests.deploy.scene import scene
 from tests.notify.certificate import made
 

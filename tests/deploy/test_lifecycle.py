@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from netkit.deploy import Journal, Outcome
-from netkit.deploy.shape import DeployEvent
+from netkit.deploy.model import DeployEvent
 from tests.deploy.fleet import Fleet, built, secret
 from tests.deploy.live_scene import merged, reasons, results, values
 from tests.lab.running import needs_lab, running, write_fabric

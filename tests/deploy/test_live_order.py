@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from netkit.plan.shape import Plan
+from netkit.plan.model import Plan
 from tests import intents
 from tests.cli.site import Site
 from tests.deploy.rolling import Rolling

@@ -13,7 +13,7 @@ from netkit.deploy.wave import MOST_HOSTS
 from netkit.design import Fabric
 from netkit.design.fabric import Switch
 from netkit.plan import Blast, DevicePlan, Plan
-from netkit.plan.shape import Step
+from netkit.plan.model import Step
 from netkit.platforms.change import Change, Risk, Strategy
 from tests import intents, random_intents
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from netkit import design
 from netkit.design import Fabric
 from netkit.design.expectation import expectations
-from netkit.design.scope import SCOPES, scope
+from netkit.design.nic_distance import NIC_DISTANCES, nic_distance
 from netkit.hardware import Catalog
 from netkit.intent import Intent
 from netkit.observe.probing import probe_pairs, probe_sizes
@@ -27,7 +27,9 @@ def two_units(hosts: int = 3) -> Fabric:
 
 
 def scopes(fabric: Fabric) -> Counter[str]:
-    return Counter(str(scope(fabric, near, far)) for host in fabric.hosts for near, far in probe_pairs(fabric, host))
+    return Counter(
+        str(nic_distance(fabric, near, far)) for host in fabric.hosts for near, far in probe_pairs(fabric, host)
+    )
 
 
 def test_each_nic_probes_its_leaf_the_next_rail_and_the_next_unit() -> None:
@@ -71,7 +73,7 @@ def test_whatever_the_fabric_there_is_a_way_between_those_that_probe_each_other(
     reached = expectations(fabric)
     for host in fabric.hosts:
         pairs = probe_pairs(fabric, host)
-        assert len(pairs) <= len(SCOPES) * len(host.nics)
+        assert len(pairs) <= len(NIC_DISTANCES) * len(host.nics)
         assert {far.address for _, far in pairs} & {nic.address for nic in host.nics} == set()
         for near, far in pairs:
             one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from netkit import plan as planning
 from netkit.design import Fabric, Switch
 from netkit.plan import DevicePlan, Plan, Running
+from netkit.plan.model import Step
 from netkit.plan.order import Order
-from netkit.plan.shape import Step
 from netkit.platforms.compare import apply
 from netkit.platforms.config import Config, Files
 from netkit.platforms.models import MODELS

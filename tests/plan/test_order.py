@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from netkit import plan as planning
 from netkit.errors import NetkitError
-from netkit.plan.shape import ReachabilityLoss, Step
+from netkit.plan.model import ReachabilityLoss, Step
 from tests import intents
 from tests.plan.replay import Pair, Transition, words
 from tests.plan.scenes import VERSIONS

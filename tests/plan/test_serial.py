@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from netkit import plan
 from netkit.errors import PlanError
-from netkit.plan.shape import SCHEMA
+from netkit.plan.model import SCHEMA
 from tests.plan.scenes import staged
 
 SCENE = staged("nvue", "ecn-threshold")

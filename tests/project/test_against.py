@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from netkit.plan.shift import approval
+from netkit.plan.intent_diff import approval
 from netkit.project import against
 from netkit.project.project import Project
 from netkit.project.rendering import quietly
-from netkit.prove import telling
+from netkit.prove import proof_text
 from netkit.prove.proof import Proof
-from netkit.report import shift_text
-from netkit.report.shift_markdown import markdown
+from netkit.report import intent_diff
+from netkit.report.intent_diff import intent_diff_markdown
 from tests.cli.scene import run
 from tests.command import Done, assert_refused
 from tests.conftest import Golden
@@ -215,7 +215,7 @@ def test_warnings_of_before_are_not_repeated(repository: Repository) -> None:
 def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> None:
     repository.write({**OVERRIDES, "lossless": {"ecn": {400: ECN}}})
     found = against.of_revision(Project.open(repository.fabric), "", "HEAD")
-    comment = markdown(found, largest=largest)
+    comment = intent_diff_markdown(found, largest=largest)
     assert len(comment) <= largest
     assert comment.count("<details>") == comment.count("</details>")
     assert approval(found.plan) in comment
@@ -225,10 +225,10 @@ def test_a_comment_is_never_too_large(repository: Repository, largest: int) -> N
 def test_who_approves_a_change_whose_proof_failed_is_told_of_it(repository: Repository, golden: Golden) -> None:
     repository.write(OVERRIDES)
     found = against.of_revision(Project.open(repository.fabric), "leaf01", "HEAD")
-    aside = telling.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
-    golden("cli/against-not-proven.md", markdown(replace(found, base="HEAD"), aside))
+    aside = proof_text.aside(Proof(failures=("spine01 reverted: the session to leaf01 stays away",), exit_code=1))
+    golden("cli/against-not-proven.md", intent_diff_markdown(replace(found, base="HEAD"), aside))
     line = "  the proof failed; accept that and approve it with: netkit deploy --approved"
-    assert f"{line} {approval(found.plan)}\n" in shift_text.text(found, aside)
+    assert f"{line} {approval(found.plan)}\n" in intent_diff.intent_diff_text(found, aside)
 
 
 def _unknown(_: Repository) -> str:

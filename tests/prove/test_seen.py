@@ -2,7 +2,7 @@
 
 from netkit.lab.proof.calling import Gap, Heard, TrafficPair
 from netkit.plan import Blast, DevicePlan, Plan
-from netkit.plan.shape import ReachabilityLoss, Step
+from netkit.plan.model import ReachabilityLoss, Step
 from netkit.platforms.change import Risk, Strategy
 from netkit.prove.proof import (
     ACROSS,

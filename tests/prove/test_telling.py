@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from netkit.deploy import ConfigState, DeviceOutcome, DeviceResult
-from netkit.prove import telling
+from netkit.prove import proof_text
 from netkit.prove.proof import ACROSS, BEFORE, SAME_LEAF, Booted, Examined, Proof, ScopeSeen, WaveSeen
 from tests.conftest import Golden
 
@@ -45,12 +45,12 @@ PROOFS = {"proven": PROVEN, "part": PART, "unable": UNABLE, "nothing": Proof()}
 @pytest.mark.parametrize("name", PROOFS)
 def test_a_proof_reads_as_golden(golden: Golden, name: str) -> None:
     proof = PROOFS[name]
-    golden(f"prove/{name}.txt", telling.text(proof))
-    golden(f"prove/{name}.md", "\n".join([telling.verdict(proof), *telling.details(proof)]) + "\n")
+    golden(f"prove/{name}.txt", proof_text.text(proof))
+    golden(f"prove/{name}.md", "\n".join([proof_text.verdict(proof), *proof_text.details(proof)]) + "\n")
 
 
 def test_machines_are_told_the_verdict() -> None:
-    found = json.loads(json.dumps(telling.document(PART)))
+    found = json.loads(json.dumps(proof_text.document(PART)))
     assert found["is_proven"] is False
     assert found["verdict"].startswith("not proven: leaf03")
     assert found["booted"]["left_out"] == {"leaf": 117, "host": 479}
@@ -58,13 +58,16 @@ def test_machines_are_told_the_verdict() -> None:
 
 def test_what_a_device_says_cannot_break_the_comment() -> None:
     evil = "leaf01: </details>\n# <script>|`x`\x1b[2J"
-    lines = [telling.verdict(Proof(failures=(evil,))), *telling.details(Proof(failures=(evil,), booted=PART.booted))]
+    lines = [
+        proof_text.verdict(Proof(failures=(evil,))),
+        *proof_text.details(Proof(failures=(evil,), booted=PART.booted)),
+    ]
     assert not any(char in line for line in lines for char in ("\n", "\x1b", "<script>"))
     assert sum(line == "</details>" for line in lines) == 1
 
 
 def test_many_failures_are_counted() -> None:
-    found = telling.text(Proof(failures=tuple(f"leaf{number} is down" for number in range(50))))
+    found = proof_text.text(Proof(failures=tuple(f"leaf{number} is down" for number in range(50))))
     assert "not proven: leaf0 is down (and 49 more)" in found
     assert "… and 40 more" in found
     assert len(found.splitlines()) == 12
@@ -72,7 +75,7 @@ def test_many_failures_are_counted() -> None:
 
 def test_of_many_waves_those_with_loss_are_shown() -> None:
     waves = tuple(WaveSeen(number, (f"spine{number:02}",), 5 * (number == 7), 0.5) for number in range(1, 33))
-    found = telling.text(replace(PROVEN, waves=waves))
+    found = proof_text.text(replace(PROVEN, waves=waves))
     assert "31 of 32 waves without any loss" in found
     assert [line for line in found.splitlines() if "  wave " in line] == [
         "  wave 7: spine07: 5 packets lost, longest gap 0.5 s"
@@ -80,37 +83,37 @@ def test_of_many_waves_those_with_loss_are_shown() -> None:
 
 
 def test_a_change_that_could_not_be_rolled_says_so_in_its_verdict() -> None:
-    found = telling.headline(replace(PROVEN, obstacle="a cable moved"))
+    found = proof_text.headline(replace(PROVEN, obstacle="a cable moved"))
     assert found == "proven in the lab: booted as it is to be, not rolled; 24 pairs of NICs reach each other afterwards"
 
 
 def test_what_was_not_tried_is_in_the_verdict() -> None:
     unseen = replace(PROVEN, booted=Booted({"leaf": 2}, {"leaf": 4}, (("leaf07", "leaf08"),)))
-    found = telling.headline(replace(unseen, untried=("leaf01",)))
+    found = proof_text.headline(replace(unseen, untried=("leaf01",)))
     assert found.startswith("proven in part: rolled in 2 waves, ")
     assert found.endswith("; not tried: what changes on leaf01, leaf07, leaf08")
-    assert telling.verdict(unseen).startswith("⚠ **Proven in part: ")
-    assert telling.headline(unseen).endswith("; not tried: what changes on leaf07, leaf08")
+    assert proof_text.verdict(unseen).startswith("⚠ **Proven in part: ")
+    assert proof_text.headline(unseen).endswith("; not tried: what changes on leaf07, leaf08")
     said = "not tried, being on ports that lead to what is not booted: some of leaf01"
-    assert f"  {said}" in telling.text(replace(PROVEN, untried=("leaf01",))).splitlines()
+    assert f"  {said}" in proof_text.text(replace(PROVEN, untried=("leaf01",))).splitlines()
 
 
 def test_pairs_that_the_design_keeps_apart_are_told_as_such() -> None:
-    found = telling.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
+    found = proof_text.text(replace(PROVEN, examined=Examined(8, 2, 24, 24, 9000, blocked=200)))
     assert "all 24 pairs of NICs reach each other by packets of 9000 bytes that nobody may cut up" in found
     assert "nobody may cut up; none of 200 across rails, as designed; 8 sessions" in found
 
 
 def test_next_hops_that_nobody_counted_are_none_as_designed() -> None:
-    found = telling.text(replace(PROVEN, examined=Examined(8, 0, 24, 24, 9000)))
+    found = proof_text.text(replace(PROVEN, examined=Examined(8, 0, 24, 24, 9000)))
     assert "8 sessions, next hops not counted; a second plan is empty" in found
 
 
 def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> None:
     alone = replace(PROVEN, examined=Examined(8, 2, 0, 0, 9000))
     said = "there was nothing to reach: no two NICs that are to reach each other"
-    assert telling.headline(alone).endswith(f"longest gap 3.2 s; {said}")
-    assert f"  in the end: {said}; 8 sessions, up to 2 next hops to a leaf as designed" in telling.text(alone)
+    assert proof_text.headline(alone).endswith(f"longest gap 3.2 s; {said}")
+    assert f"  in the end: {said}; 8 sessions, up to 2 next hops to a leaf as designed" in proof_text.text(alone)
 
 
 @pytest.mark.parametrize(
@@ -124,4 +127,4 @@ def test_of_a_lab_without_pairs_it_is_said_that_there_was_nothing_to_reach() -> 
     ],
 )
 def test_what_the_proof_leaves_open_is_for_who_approves_the_change(proof: Proof, said: str) -> None:
-    assert telling.aside(proof).doubt == said
+    assert proof_text.aside(proof).doubt == said

@@ -8,8 +8,7 @@ from dataclasses import replace
 from netkit.judge import Finding, fail
 from netkit.judge.run import CheckResult, Judgement
 from netkit.report.judgement_json import judgement_json
-from netkit.report.judgement_markdown import judgement_markdown
-from netkit.report.judgement_text import judgement_text
+from netkit.report.judgement_text import judgement_markdown, judgement_text
 from netkit.report.judgement_view import Judged
 from tests.command import ROOT
 

@@ -18,7 +18,7 @@ from netkit.facts.qos import Buffer
 from netkit.judge import CheckContext, catalog
 from netkit.project.judging import judged_of
 from netkit.report.metrics import COUNTED, GAUGES, metrics
-from netkit.serve.exposition import OWN
+from netkit.serve.metrics import OWN
 from tests.command import ROOT
 from tests.judge.scenes import fabric, observation, scene
 

@@ -11,8 +11,7 @@ from jsonschema import Draft202012Validator
 from netkit.judge import Verdict
 from netkit.report.page import Reported, Series, Tally, Trends, document, page, page_json
 from netkit.report.page.frame import asset
-from netkit.report.page.table import column, rounded, table
-from netkit.report.page.wording import cut
+from netkit.report.page.table import column, cut, rounded, table
 from netkit.serve import api
 from tests import intents
 from tests.report.seen import (

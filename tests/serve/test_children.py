@@ -20,14 +20,13 @@ from netkit.deploy import RecentRuns
 from netkit.errors import OutputError
 from netkit.judge import fail
 from netkit.serve import api, child, listening
-from netkit.serve.agenda import Agenda
 from netkit.serve.diary import MOST_ROUNDS, Diary, DiaryFile, ScheduledRound
-from netkit.serve.gate import Token
 from netkit.serve.guard import MOST_FIELDS, Door
+from netkit.serve.now import Site
 from netkit.serve.record import MOST_REPORTS, READ_S, Records
-from netkit.serve.schedule import Schedule
+from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import Silencer
-from netkit.serve.site import Site
+from netkit.serve.token import Token
 from netkit.store import CheckRun
 from netkit.store.store import open_store
 from tests.serve.server import PATIENCE_S, free_port

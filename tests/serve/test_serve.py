@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 import pytest
 
 from netkit.report.page.frame import digest
-from netkit.serve.exposition import OWN
-from netkit.serve.gate import MOST_WRONG
 from netkit.serve.listening import MOST_CONNECTIONS
+from netkit.serve.metrics import OWN
+from netkit.serve.token import MOST_WRONG
 from tests.lab.running import until
 from tests.serve.conftest import HOSTILE
 from tests.serve.server import PATIENCE_S, TOKEN, Answer, Running

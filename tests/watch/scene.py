@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 
 from netkit.facts import Sample
-from netkit.watch.board import Board, Outline, Wire
+from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Condition
+from netkit.watch.port_severity import Wire
 from netkit.watch.record import RecordedEvent
 from netkit.watch.session import take
 

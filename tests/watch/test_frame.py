@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, BoardView, Outline, Wire
+from netkit.watch.board import Board, BoardView, Outline
 from netkit.watch.detail import HEAD, detail
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame, unbounded
-from netkit.watch.look import ViewState
+from netkit.watch.port_severity import Wire
 from netkit.watch.span import ASCII, UNICODE, Glyphs, clean, fit, glyphs_for, percent, plain, short, sparkline
+from netkit.watch.view_state import ViewState
 from tests.watch.scene import BEGAN_S, OUTLINE, board, sample
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "watch"

@@ -5,7 +5,7 @@ from functools import reduce
 import pytest
 
 from netkit.cli.terminal.screen import named
-from netkit.watch.look import ViewState, key, pressed, shown
+from netkit.watch.view_state import ViewState, key, pressed, shown
 from tests.watch.scene import BEGAN_S, board
 
 SCENE = board(30).scene(BEGAN_S + 30.5)

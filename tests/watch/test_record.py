@@ -17,10 +17,10 @@ from netkit.errors import NetkitError
 from netkit.watch.board import Board
 from netkit.watch.feed import Condition
 from netkit.watch.frame import frame
-from netkit.watch.look import ViewState
 from netkit.watch.record import Record, RecordedEvent, RecordError, read
 from netkit.watch.session import Desk, Replay, take
 from netkit.watch.span import UNICODE
+from netkit.watch.view_state import ViewState
 from tests.watch.scene import BEGAN_S, OUTLINE, storm, storm_at
 
 NAMES = ("watch.jsonl", "watch.jsonl.gz")

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from netkit.watch.board import Board, Level, PauseLimits, Row, Wire, judged, natural, pauses_of, sources
+from netkit.watch.board import Board, Row
 from netkit.watch.feed import PortReading
-from netkit.watch.look import key
+from netkit.watch.port_severity import Level, PauseLimits, Wire, judged, natural, pauses_of, sources
 from netkit.watch.session import take
+from netkit.watch.view_state import key
 from tests.watch.scene import BEGAN_S, OUTLINE, WIRES, board, ports, sample, storm, storm_at
 
 rates = st.none() | st.just(0.0) | st.floats(0, 1e12)

@@ -9,8 +9,8 @@ from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.whole_file import write_named
 from netkit.deploy import approval, policy
 from netkit.deploy.approval import NAMESPACE, SUFFIX
-from netkit.deploy.look import Task, seen
 from netkit.deploy.policy import ApprovalSettings
+from netkit.deploy.preflight import Task, compared
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Running
 from netkit.project.control import signers_file
@@ -55,7 +55,7 @@ def run(
         raise PlanError(Problem("the plan changes nothing", "there is nothing to approve", file=str(file)))
     for device in plan.changed:
         files = planned.intended.get(device.name, {})
-        found = seen(Running(dict(files), device.version), Task(device, files)).comparison
+        found = compared(Running(dict(files), device.version), Task(device, files)).comparison
         if not device.not_read and found.running_digest != device.intended_digest:
             what = f"{device.name}: what is intended in {folder} is not what the plan was made for"
             raise PlanError(Problem(what, "check out the commit of the plan, or make the plan again"))

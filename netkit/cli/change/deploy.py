@@ -11,7 +11,7 @@ from netkit.cli.fabric import open_project, warn
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Options, Outcome, Phase
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
 from netkit.errors import PlanError, Problem, UsageError
 from netkit.plan import Plan
 from netkit.project.control import finished, given_digest, refuse_unapproved

@@ -12,7 +12,7 @@ from netkit.cli.fabric import open_project
 from netkit.cli.terminal.text import check_format, columns, write_json
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome, Phase, Provenance, RunSummary, history
 from netkit.deploy.journal import SAMPLE, WAVE, JournalEntry
-from netkit.deploy.shape import DeviceOutcome
+from netkit.deploy.model import DeviceOutcome
 from netkit.design import Fabric
 from netkit.design.select import select
 from netkit.errors import DeployError, Problem, UsageError

@@ -11,17 +11,21 @@ from netkit.cli.terminal.annotation import annotate
 from netkit.cli.terminal.whole_file import write_named
 from netkit.errors import Problem, UsageError
 from netkit.plan import Plan
-from netkit.plan.shift import Shift
+from netkit.plan.intent_diff import IntentDiff
 from netkit.project.against import RUNNING, at_revision, between, of_running
 from netkit.project.planning import from_devices, from_files
 from netkit.project.project import Project
-from netkit.report import shift_json, shift_markdown, shift_text
+from netkit.report import intent_diff
+from netkit.report.intent_diff import NO_PROOF, ProofNotes
 from netkit.report.plan_markdown import markdown
 from netkit.report.plan_text import text
-from netkit.report.shift_view import NOTHING, Aside
 
 FORMATS = {"text": text, "markdown": markdown, "json": planning.write}
-SHIFT_FORMATS = {"text": shift_text.text, "markdown": shift_markdown.markdown, "json": shift_json.write}
+SHIFT_FORMATS = {
+    "text": intent_diff.intent_diff_text,
+    "markdown": intent_diff.intent_diff_markdown,
+    "json": intent_diff.intent_diff_json,
+}
 UNREACHED, PENDING = 4, 2
 REVISION = "git:"
 
@@ -70,14 +74,14 @@ def _against(
 ) -> int:
     """Show a plan as a pull request wants to see it: against a revision, or against what devices run."""
     _refuse_against(against, has_devices=bool(lab) or running is not None or out is not None)
-    project, aside = open_project(folder, lab), NOTHING
+    project, aside = open_project(folder, lab), NO_PROOF
     if against == RUNNING:
         warn(project)
         shift = of_running(_live(project, limit, running))
     else:
         with at_revision(project, against.removeprefix(REVISION)) as (base, shown):
             shift = between(base, project, limit, shown)
-            aside = NOTHING if proof is None else _proven(base, project, shift, proof)
+            aside = NO_PROOF if proof is None else _proven(base, project, shift, proof)
     annotate(shift.warnings)
     if out is not None:
         write_named(out, planning.write(shift.plan))
@@ -94,11 +98,11 @@ def _refuse_against(against: str, *, has_devices: bool) -> None:
         raise UsageError(Problem(what, "leave out --lab, --running and --out"))
 
 
-def _proven(base: Project, project: Project, shift: Shift, wish: Mapping[str, Any]) -> Aside:
+def _proven(base: Project, project: Project, shift: IntentDiff, wish: Mapping[str, Any]) -> ProofNotes:
     from netkit.cli.change import proving  # noqa: PLC0415 (what boots a lab and deploys is slow to import)
-    from netkit.prove import telling  # noqa: PLC0415 (see above)
+    from netkit.prove import proof_text  # noqa: PLC0415 (see above)
 
-    return telling.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
+    return proof_text.aside(proving.prove(base, project, shift, proving.Wish(**wish)))
 
 
 def _live(project: Project, limit: str, running: Path | None) -> Plan:

@@ -23,7 +23,7 @@ from netkit.lab.entry import remote
 from netkit.lab.folder import LabFolder
 from netkit.lab.proof.calling import Gap, Heard
 from netkit.plan import Plan
-from netkit.plan.shift import Shift
+from netkit.plan.intent_diff import IntentDiff
 from netkit.platforms.config import Files
 from netkit.project.fleet import Fleet, fleet
 from netkit.project.gate import gate_of
@@ -64,7 +64,7 @@ class Wish:
     within_s: float = 900.0
 
 
-def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
+def prove(base: Project, project: Project, shift: IntentDiff, wish: Wish) -> Proof:
     """Return what came of trying a change in the lab; what keeps it from being tried is told with its exit code."""
     if shift.is_nothing:
         return Proof()
@@ -81,7 +81,7 @@ def prove(base: Project, project: Project, shift: Shift, wish: Wish) -> Proof:
     return replace(found, booted=whole, exit_code=code, took_s=round(time.monotonic() - began_s, 1))
 
 
-def _groups(shift: Shift) -> list[Sequence[str]]:
+def _groups(shift: IntentDiff) -> list[Sequence[str]]:
     """Return devices that change alike; new ones of a role are alike."""
     roles = dict.fromkeys(device.role for device in shift.added)
     added = [[device.name for device in shift.added if device.role == role] for role in roles]
@@ -99,7 +99,7 @@ class _ThrowAway(SecretStore):
 class _Turns:
     """Takes down when each wave began."""
 
-    shown: deploy.shape.Tell
+    shown: deploy.model.Tell
     began: dict[int, tuple[float, dict[str, None]]] = field(default_factory=dict)
 
     def __call__(self, event: DeployEvent) -> None:

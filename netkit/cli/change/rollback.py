@@ -11,7 +11,7 @@ from netkit.cli.terminal.consent import is_agreed
 from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.deploy import Journal, Outcome
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
 from netkit.project.deploying import Deploying
 from netkit.project.runs import found_run
 from netkit.report.outcome_text import outcome_text

@@ -13,7 +13,7 @@ from netkit.cli.terminal.interrupt import Interrupt
 from netkit.cli.terminal.listener import say
 from netkit.cli.terminal.text import check_format
 from netkit.deploy import ConfigState, DeviceResult, Journal, Options, Outcome
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
 from netkit.design import Fabric
 from netkit.errors import DeployError, Problem, UsageError
 from netkit.plan import Plan

@@ -21,8 +21,7 @@ from netkit.project.past import Past, Storing, extent_of, past
 from netkit.project.project import Project
 from netkit.report.changes_text import Changes, changes_json, changes_markdown, changes_text
 from netkit.report.judgement_json import judgement_json, judgement_junit
-from netkit.report.judgement_markdown import judgement_markdown
-from netkit.report.judgement_text import judgement_text
+from netkit.report.judgement_text import judgement_markdown, judgement_text
 from netkit.report.judgement_view import Judged
 from netkit.report.metrics import metrics
 from netkit.store.open_cause import OpenNow, cause_changes

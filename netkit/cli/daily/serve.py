@@ -27,20 +27,18 @@ from netkit.project.past import place_of, usual_file
 from netkit.project.project import OF_THE_FABRIC
 from netkit.project.runs import UNSAFE, runs_folder, state_folder
 from netkit.serve import child
-from netkit.serve.agenda import Agenda
 from netkit.serve.app import app
-from netkit.serve.credential import VARIABLE as TOKEN
-from netkit.serve.credential import token_of
+from netkit.serve.child import take_lock
 from netkit.serve.diary import DiaryFile, ScheduledRound
-from netkit.serve.gate import Token
 from netkit.serve.guard import Door
 from netkit.serve.listening import ListenAddress, Server, server
-from netkit.serve.lock import taken
+from netkit.serve.now import Site
 from netkit.serve.openapi import openapi
 from netkit.serve.record import Records
-from netkit.serve.schedule import Schedule
+from netkit.serve.schedule import Agenda, Schedule
 from netkit.serve.silencing import LONGEST_S, Silencer
-from netkit.serve.site import Site
+from netkit.serve.token import VARIABLE as TOKEN
+from netkit.serve.token import Token, token_of
 from netkit.store import CheckRun, Source
 from netkit.store.store import open_store
 
@@ -159,7 +157,7 @@ def run(asked: ServeRequest, *, has_openapi: bool = False) -> int:
         _check_receivers(loaded.folder, source)
     folder = _folder(fabric, source)
     token, where = token_of(asked.token_file, folder)
-    lock = taken(folder / "server.lock")
+    lock = take_lock(folder / "server.lock")
     if lock is None:
         raise UsageError(Problem(f"another netkit serve already serves {fabric}", "end that one first"))
     records = _records(asked, source, folder)

@@ -25,13 +25,14 @@ from netkit.observe import subject
 from netkit.platforms.view import ViewSubject
 from netkit.project.fleet import Fleet, fleet
 from netkit.project.observing import OnlyViewing, looked_at
-from netkit.watch.board import Board, Outline, PauseLimits, wires
+from netkit.watch.board import Board, Outline
 from netkit.watch.feed import Feed, Poll, ReconnectingFeed, StreamFeed
 from netkit.watch.frame import unbounded
-from netkit.watch.look import ViewState
+from netkit.watch.port_severity import PauseLimits, wires
 from netkit.watch.record import Record, read
 from netkit.watch.session import Desk, Replay, running
 from netkit.watch.span import glyphs_for, plain
+from netkit.watch.view_state import ViewState
 
 STREAMS = "gnmi"
 """The source by which devices tell counters by themselves."""

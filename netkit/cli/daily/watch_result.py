@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from netkit.watch.board import WORDS, Board, Health, Row
+from netkit.watch.board import Board, Health, Row
 from netkit.watch.feed import PortReading
-from netkit.watch.look import ViewState, shown
+from netkit.watch.port_severity import WORDS
+from netkit.watch.view_state import ViewState, shown
 
 
 def result(board: Board, now_s: float) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from netkit.cli.terminal.text import write_json
 from netkit.errors import Problem, UsageError
-from netkit.intent.schema import DIALECT, json_schema
+from netkit.intent.model import DIALECT, json_schema
 
 Plain = dict[str, Any]
 

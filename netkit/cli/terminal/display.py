@@ -13,7 +13,7 @@ from netkit.cli.terminal.interrupt import ASKED
 from netkit.cli.terminal.listener import Listener, say
 from netkit.cli.terminal.progress import lines
 from netkit.deploy import DeployEvent, DeviceOutcome, Phase
-from netkit.deploy.shape import Tell
+from netkit.deploy.model import Tell
 from netkit.report.outcome_text import device_text
 from netkit.report.plan_view import shown
 

@@ -17,8 +17,8 @@ from typing import Any
 from netkit.cli.terminal.ctrl_c import Interrupted
 from netkit.watch.board import Board, BoardView
 from netkit.watch.frame import frame
-from netkit.watch.look import ViewState, pressed, shown
 from netkit.watch.span import Line, Span, Style, glyphs_for
+from netkit.watch.view_state import ViewState, pressed, shown
 
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l\x1b[?7l", "\x1b[?7h\x1b[?25h\x1b[?1049l"
 """To a screen of its own, without a cursor and without wrapping; and back."""

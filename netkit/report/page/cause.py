@@ -8,8 +8,8 @@ from netkit.judge import Finding
 from netkit.judge.cause import CauseGroup
 from netkit.judge.check import Layer
 from netkit.report.judgement_view import Judged, silence_text, trouble_silences, where
+from netkit.report.page.table import cut, name
 from netkit.report.page.view import places
-from netkit.report.page.wording import cut, name
 
 MOST_CAUSES = 600
 MOST_SYMPTOMS = 10

@@ -12,8 +12,8 @@ from netkit.judge.run import Judgement
 from netkit.report.page import table
 from netkit.report.page.cause import numbers
 from netkit.report.page.port import DesignedPort, designed, identity, rows
+from netkit.report.page.table import cut, name
 from netkit.report.page.view import HealthState, Reported, device_states, port_states
-from netkit.report.page.wording import cut, name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from netkit.report.page import trend
 from netkit.report.page.cause import causes
 from netkit.report.page.device import devices
 from netkit.report.page.metric import METRICS
+from netkit.report.page.table import cut, name
 from netkit.report.page.view import OF_VERDICT, HealthState, Reported
-from netkit.report.page.wording import cut, name
 
 FORMAT = 1
 """Goes up when what is there changes its meaning; what is only added does not raise it."""

@@ -10,8 +10,7 @@ from netkit.facts.optic import Lane
 from netkit.facts.qos import Ecn, PortQos
 from netkit.judge import DeviceContext
 from netkit.report.page.metric import metrics
-from netkit.report.page.table import Row, Value, merged, rounded
-from netkit.report.page.wording import name
+from netkit.report.page.table import Row, Value, merged, name, rounded
 
 VOLUME = frozenset(
     {

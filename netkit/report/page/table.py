@@ -1,10 +1,12 @@
-"""Tables by column, since thousands of ports mostly say the same: a column that does is one value."""
+"""Tables by column, since thousands of ports mostly have the same values, and texts short enough for a cell."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
+
+from netkit.report.plan_view import shown
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -52,3 +54,18 @@ def rounded(value: float | None, digits: int = 4) -> float | int | None:
 def merged(rows: Iterable[Row]) -> dict[str, Value]:
     """Return one row of several."""
     return {name: value for row in rows for name, value in row.items()}
+
+
+LONGEST_NAME = 80
+LONGEST_TEXT = 400
+
+
+def name(text: str) -> str:
+    """Return a name, cut where it is longer than any name should be."""
+    return cut(text, LONGEST_NAME)
+
+
+def cut(text: str, longest: int = LONGEST_TEXT) -> str:
+    """Return text that is safe to show and not too long; an ellipsis tells that there was more."""
+    plain = shown(text[: longest + 1])
+    return plain if len(plain) <= longest else f"{plain[: longest - 1]}…"

@@ -8,7 +8,7 @@ from netkit.facts import Facts, Snapshot
 from netkit.judge import Finding, Verdict
 from netkit.judge.context import History
 from netkit.judge.run import Judgement
-from netkit.report.page import table, wording
+from netkit.report.page import table
 from netkit.store.measurement import Measured, measured
 
 MOST_RUNS = 200
@@ -110,7 +110,7 @@ def document(trends: Trends) -> dict[str, Any]:
     return {
         "runs": [
             {
-                "run": wording.name(one.run),
+                "run": table.name(one.run),
                 "taken_s": one.taken_s,
                 "verdict": one.verdict.word,
                 "fail": one.failures,
@@ -123,8 +123,8 @@ def document(trends: Trends) -> dict[str, Any]:
         ],
         "series": [
             {
-                "device": wording.name(one.device),
-                "place": wording.name(one.place),
+                "device": table.name(one.device),
+                "place": table.name(one.place),
                 "quantity": QUANTITIES[one.quantity][0],
                 "unit": QUANTITIES[one.quantity][1],
                 "points": [[round(at_s), table.rounded(value)] for at_s, value in one.points],

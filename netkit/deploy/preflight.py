@@ -1,4 +1,4 @@
-"""Looking at a device before and after a change; nothing here can change one."""
+"""Reads a device before and after its change and compares it with the plan; nothing here can change a device."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -81,12 +81,12 @@ def stages_of(
     return (first, then) if then else (first,)
 
 
-def look(reader: Reader, task: Task) -> Preflight:
+def read_device(reader: Reader, task: Task) -> Preflight:
     """Read what a device runs. AccessError when it cannot be read, or makes no sense."""
-    return seen(Running(reader.running_files(), task.plan.version), task)
+    return compared(Running(reader.running_files(), task.plan.version), task)
 
 
-def seen(running: Running, task: Task) -> Preflight:
+def compared(running: Running, task: Task) -> Preflight:
     """Return what was read of a device beside what is intended."""
     platform = task.plan.platform
     parse = partial(_intended, platform)

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from netkit.watch.board import SEVERE, SLIGHT, BoardView, Level, PauseLimits, Row, natural, use
+from netkit.watch.board import BoardView, Row
+from netkit.watch.port_severity import SEVERE, SLIGHT, Level, PauseLimits, natural, use
 from netkit.watch.span import Glyphs, Span, Style, sparkline
 
 Sort = Literal["wrong", "traffic", "name"]

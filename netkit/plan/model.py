@@ -1,4 +1,4 @@
-"""What a plan is: frozen, free of secrets, and the same read back from its file."""
+"""The parts of a plan: frozen, free of secrets, and unchanged by a round trip through a file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

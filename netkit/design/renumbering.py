@@ -1,4 +1,4 @@
-"""Numbers of a design that a change of the intent moves: what a reviewer looks for before all diffs."""
+"""Addresses and numbers that a change of the intent alters on existing devices: the first thing to review."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ Values = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class RenumberedValue:
     """A number that is another one now, at one place or at many."""
 
     quantity: str
@@ -20,7 +20,7 @@ class Moved:
     """Where; what moves at several places to different numbers shows the first as an example."""
 
 
-def moved(running: Fabric, intended: Fabric) -> tuple[Moved, ...]:
+def renumbered(running: Fabric, intended: Fabric) -> tuple[RenumberedValue, ...]:
     """Return the numbers of devices that are in both designs and differ, those alike together."""
     found: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     devices: tuple[Switch | Host, ...] = (*intended.switches, *intended.hosts)
@@ -37,9 +37,9 @@ def moved(running: Fabric, intended: Fabric) -> tuple[Moved, ...]:
     return tuple(_together(same[0], sorted(rows)) for same, rows in sorted(found.items()))
 
 
-def _together(quantity: str, rows: Sequence[tuple[str, str, str]]) -> Moved:
+def _together(quantity: str, rows: Sequence[tuple[str, str, str]]) -> RenumberedValue:
     _, before, after = rows[0]
-    return Moved(quantity, before, after, tuple(place for place, _, _ in rows))
+    return RenumberedValue(quantity, before, after, tuple(place for place, _, _ in rows))
 
 
 OWN = frozenset({"AS number", "loopback", "prefix", "management address", "port address", "NIC address", "NIC gateway"})

@@ -4,11 +4,11 @@ from typing import Literal
 
 from netkit.design.fabric import Fabric, Nic, Switch
 
-Scope = Literal["same leaf", "same unit", "across spines", "across cores"]
-SCOPES: tuple[Scope, ...] = ("same leaf", "same unit", "across spines", "across cores")
+NicDistance = Literal["same leaf", "same unit", "across spines", "across cores"]
+NIC_DISTANCES: tuple[NicDistance, ...] = ("same leaf", "same unit", "across spines", "across cores")
 
 
-def scope(fabric: Fabric, near: Nic, far: Nic) -> Scope:
+def nic_distance(fabric: Fabric, near: Nic, far: Nic) -> NicDistance:
     """Return how far two NICs are apart; in one unit but on two leaves they meet at a spine too."""
     one, other = fabric.switch(near.leaf), fabric.switch(far.leaf)
     if one is other:

@@ -1,4 +1,4 @@
-"""A proof in words: one sentence first, then what was booted, what traffic saw and what was found in the end."""
+"""A proof as text: the verdict in one sentence, then what was booted, what traffic lost and what was found."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -6,9 +6,9 @@ from typing import Any
 
 from netkit.deploy import DeviceResult
 from netkit.prove.proof import BEFORE, FAILED, Booted, Examined, Proof, WaveSeen
+from netkit.report.intent_diff import PLURALS, ProofNotes
 from netkit.report.plan_markdown import plain
 from netkit.report.plan_view import counted, listed, shown
-from netkit.report.shift_view import PLURALS, Aside
 
 MOST_FAILURES = 10
 MOST_WAVES = 12
@@ -17,9 +17,9 @@ NOT_SHOWN = "A lab forwards in the kernel: what a chip drops while its buffers a
 NOTHING_TO_REACH = "there was nothing to reach: no two NICs that are to reach each other"
 
 
-def aside(proof: Proof) -> Aside:
+def aside(proof: Proof) -> ProofNotes:
     """Return a proof as each format tells it."""
-    return Aside(
+    return ProofNotes(
         text=text(proof),
         verdict=(verdict(proof),),
         details=tuple(details(proof)),

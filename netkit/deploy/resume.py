@@ -1,16 +1,16 @@
-"""What a killed run left of a device's turn: gone on with where it can be, taken back where not."""
+"""Resumes the rollout of a device that a killed run left unfinished, or rolls it back where that is not possible."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.connection import closing, discard, opened
+from netkit.deploy.device_rollout import DeviceRollout
 from netkit.deploy.job import Job
 from netkit.deploy.journal import CONFIRMED, SAMPLE, Journal, JournalEntry
-from netkit.deploy.look import Task, ending, look, seen
-from netkit.deploy.settle import Window
-from netkit.deploy.shape import ConfigState, DeviceOutcome, Phase
-from netkit.deploy.turn import DeviceRollout
+from netkit.deploy.model import ConfigState, DeviceOutcome, Phase
+from netkit.deploy.preflight import Task, compared, ending, read_device
+from netkit.deploy.recovery import Window
 from netkit.errors import DeployError, DeviceError, Problem
 from netkit.platforms.driver import InStep
 
@@ -40,7 +40,7 @@ def refuse_unsettled(root: Path, clock: DeployClock = CLOCK) -> None:
         raise DeployError(Problem(what, remedy))
 
 
-def bring_in_order(
+def resume_device(
     job: Job, task: Task, entries: Sequence[JournalEntry], *, is_ending: bool = False
 ) -> DeviceOutcome | None:
     """Return how a device came out; None when it is as it was before, and may have its turn again.
@@ -73,7 +73,7 @@ def _turn(job: Job, task: Task, entries: Sequence[JournalEntry]) -> DeviceRollou
     turn.sample = next((entry.note for entry in reversed(entries) if entry.step == SAMPLE), "")
     before = job.journal.before(task.name)
     if before is not None:
-        turn.ending = ending(seen(before, task))
+        turn.ending = ending(compared(before, task))
     turn.is_drained, turn.is_loaded = Phase.DRAIN in steps, Phase.LOAD in steps
     commit = next((entry for entry in entries if entry.step == Phase.COMMIT), None)
     if commit is not None:
@@ -104,7 +104,7 @@ def _went_on(turn: DeviceRollout, window: Window) -> bool:
     if turn.left_s(window) < turn.job.options.settle_s:
         return False
     with closing(opened(turn.job, turn.name)) as driver:
-        if not driver.has_pending_commit() or not look(driver, turn.task).is_intended():
+        if not driver.has_pending_commit() or not read_device(driver, turn.task).is_intended():
             return False
         if isinstance(driver, InStep) and not driver.is_applied():
             return False  # half a change may look whole in its files

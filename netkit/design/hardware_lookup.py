@@ -1,4 +1,4 @@
-"""What the design stands on: the hardware and platforms an intent names, checked against each other."""
+"""Looks up the hardware and platforms an intent names, and checks them against each other."""
 
 import difflib
 import itertools
@@ -15,7 +15,7 @@ TOPOLOGY_TIERS = {"two-tier": ("leaf", "spine"), "three-tier": SWITCH_TIERS, "ra
 
 
 @dataclass(frozen=True)
-class Premises:
+class HardwareLookup:
     """An intent with its hardware looked up."""
 
     intent: Intent
@@ -40,7 +40,7 @@ class Premises:
         return self.splits.get((role, "uplink_breakout"))
 
 
-def establish(intent: Intent, catalog: Catalog) -> Premises:
+def look_up(intent: Intent, catalog: Catalog) -> HardwareLookup:
     """Look up all hardware, or say everything that does not fit."""
     problems = list(_tiers(intent))
     if problems:
@@ -59,7 +59,7 @@ def establish(intent: Intent, catalog: Catalog) -> Premises:
     if problems:
         raise DesignError(problems)
     mtu = min(_max_mtu(intent, role, model) for role, model in models.items())
-    return Premises(intent, models, host_model, nics, splits, media, mtu)
+    return HardwareLookup(intent, models, host_model, nics, splits, media, mtu)
 
 
 def _tiers(intent: Intent) -> Iterator[Problem]:

@@ -1,4 +1,4 @@
-"""After a failure: get a device back to what it ran before, or find out what it runs, and say which."""
+"""After a failure: returns a device to what it ran before, or finds out what it runs, and reports which."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from netkit.deploy.connection import closing, opened
 from netkit.deploy.job import Job, code_of, text_of
-from netkit.deploy.look import Preflight, Task, differences, look
-from netkit.deploy.shape import FAILED, ConfigState, Phase
+from netkit.deploy.model import FAILED, ConfigState, Phase
+from netkit.deploy.preflight import Preflight, Task, differences, read_device
 from netkit.errors import NetkitError
 from netkit.platforms.driver import Driver
 
@@ -29,7 +29,7 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RecoveryOutcome:
     """What a device runs in the end, and why that is not known, or not all that was wanted."""
 
     state: ConfigState
@@ -38,7 +38,7 @@ class Ending:
     is_saved: bool = False
 
 
-class Settling:
+class Recovery:
     """One device on its way to a known state."""
 
     def __init__(self, job: Job, task: Task, window: Window, step: Callable[[Phase], None], *, is_drained: bool):
@@ -47,42 +47,44 @@ class Settling:
         self._applied_by_s = window.applied_by_s
         self._give_up_s = window.latest_s + job.options.settle_s
 
-    def settle(self) -> Ending:
+    def settle(self) -> RecoveryOutcome:
         """Ask the device until it is known what it runs, or until its timer has run out long ago."""
         while True:
             is_last = self._job.clock.steady_s() >= self._give_up_s
             try:
                 ending = self._round(is_last=is_last)
             except Exception as error:
-                ending = Ending(ConfigState.UNKNOWN, text_of(error), code_of(error))
+                ending = RecoveryOutcome(ConfigState.UNKNOWN, text_of(error), code_of(error))
             if ending.state is not ConfigState.UNKNOWN or is_last:
                 return ending
             self._job.clock.sleep_s(self._job.options.poll_s)
 
-    def _round(self, *, is_last: bool) -> Ending:
+    def _round(self, *, is_last: bool) -> RecoveryOutcome:
         with closing(opened(self._job, self._task.name)) as driver:
             if driver.has_pending_commit():
                 self._step(Phase.ROLLBACK)
                 driver.rollback()
                 if driver.has_pending_commit():
-                    return Ending(ConfigState.UNKNOWN, "the change still waits for its confirmation", FAILED)
+                    return RecoveryOutcome(ConfigState.UNKNOWN, "the change still waits for its confirmation", FAILED)
                 self._applied_by_s = 0.0
-            return self._judged(driver, look(driver, self._task), is_last=is_last)
+            return self._judged(driver, read_device(driver, self._task), is_last=is_last)
 
-    def _judged(self, driver: Driver, seen: Preflight, *, is_last: bool) -> Ending:
+    def _judged(self, driver: Driver, seen: Preflight, *, is_last: bool) -> RecoveryOutcome:
         now_s = self._job.clock.steady_s()
         if seen.is_as_before(self._task):
             if now_s < self._applied_by_s:
-                return Ending(ConfigState.UNKNOWN, "it may still be about to apply the change", FAILED)
+                return RecoveryOutcome(ConfigState.UNKNOWN, "it may still be about to apply the change", FAILED)
             self._tidy(driver)
-            return Ending(ConfigState.AS_BEFORE)
+            return RecoveryOutcome(ConfigState.AS_BEFORE)
         if seen.is_intended():
             if self._window.is_confirming and (is_last or now_s < self._window.earliest_s):
                 return self._kept(driver)
             if is_last:
-                return Ending(ConfigState.INTENDED, "it runs what is intended, though that was not confirmed", FAILED)
-            return Ending(ConfigState.UNKNOWN, "it may still be about to take the change back", FAILED)
-        return Ending(ConfigState.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
+                return RecoveryOutcome(
+                    ConfigState.INTENDED, "it runs what is intended, though that was not confirmed", FAILED
+                )
+            return RecoveryOutcome(ConfigState.UNKNOWN, "it may still be about to take the change back", FAILED)
+        return RecoveryOutcome(ConfigState.UNKNOWN, f"it runs neither: {differences(seen)}", FAILED)
 
     def _tidy(self, driver: Driver) -> None:
         with suppress(NetkitError):
@@ -91,16 +93,16 @@ class Settling:
             self._step(Phase.UNDRAIN)
             driver.undrain()
 
-    def _kept(self, driver: Driver) -> Ending:
+    def _kept(self, driver: Driver) -> RecoveryOutcome:
         """Make sure that a change that runs for good is saved too."""
         if self._is_drained:
             self._step(Phase.UNDRAIN)
             driver.undrain()
         if self._window.is_confirmed:
-            return Ending(ConfigState.INTENDED, is_saved=True)
+            return RecoveryOutcome(ConfigState.INTENDED, is_saved=True)
         try:
             driver.confirm_commit()
         except NetkitError as error:
             why = f"it runs what is intended, but that may not be saved: {text_of(error)}"
-            return Ending(ConfigState.INTENDED, why, code_of(error))
-        return Ending(ConfigState.INTENDED, is_saved=True)
+            return RecoveryOutcome(ConfigState.INTENDED, why, code_of(error))
+        return RecoveryOutcome(ConfigState.INTENDED, is_saved=True)

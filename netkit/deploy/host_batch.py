@@ -1,11 +1,11 @@
-"""Hosts that change in step: each is prepared, verified and confirmed by itself, and all are applied in one run."""
+"""Hosts that change as a batch: each is prepared, verified and confirmed by itself; one run applies all."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
-from netkit.deploy.shape import DeviceOutcome
+from netkit.deploy.model import DeviceOutcome
 from netkit.platforms.driver import InStep
 
 Work = Callable[[InStep, Sequence[InStep]], Mapping[str, Exception]]

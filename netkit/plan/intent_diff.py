@@ -1,16 +1,16 @@
-"""From one intent to another, no device asked: what a change of the repository would change on the fabric."""
+"""The difference between two intents: what a change of the repository would change, without reading a device."""
 
 import hashlib
 import json
 from dataclasses import dataclass
 
-from netkit.design.moved import Moved
+from netkit.design.renumbering import RenumberedValue
 from netkit.errors import Problem
-from netkit.plan.shape import Plan
+from netkit.plan.model import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class UnmatchedDevice:
     """A device that only one of the two intents has."""
 
     name: str
@@ -21,7 +21,7 @@ class Newcomer:
 
 
 @dataclass(frozen=True, slots=True)
-class Shift:
+class IntentDiff:
     """A plan between two intents, and what a plan of devices does not tell."""
 
     base: str
@@ -30,10 +30,10 @@ class Shift:
     """Devices in both intents whose files differ."""
     same: int
     """Devices in both that stay as they are."""
-    added: tuple[Newcomer, ...] = ()
+    added: tuple[UnmatchedDevice, ...] = ()
     """Devices that are new, or run another NOS."""
-    removed: tuple[Newcomer, ...] = ()
-    moved: tuple[Moved, ...] = ()
+    removed: tuple[UnmatchedDevice, ...] = ()
+    moved: tuple[RenumberedValue, ...] = ()
     warnings: tuple[Problem, ...] = ()
     """What the design warns about now and did not before."""
 

@@ -1,18 +1,18 @@
-"""Wave after wave, until all is done or the deploy has to stop."""
+"""The rollout: wave after wave, until all is done or the deploy has to stop."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from netkit.deploy import in_step
+from netkit.deploy import host_batch
 from netkit.deploy.device import Device
 from netkit.deploy.fan_out import each
 from netkit.deploy.job import Job
 from netkit.deploy.journal import STAGE, WAVE
-from netkit.deploy.look import Task
-from netkit.deploy.shape import FAILED, ConfigState, DeviceOutcome, DeviceResult
+from netkit.deploy.model import FAILED, ConfigState, DeviceOutcome, DeviceResult
+from netkit.deploy.preflight import Task
 from netkit.deploy.wave import Wave, waves
 from netkit.plan import Plan
-from netkit.plan.shape import DevicePlan
+from netkit.plan.model import DevicePlan
 
 UNREACHABLE = 4
 INTERRUPTED = "interrupted"
@@ -116,12 +116,12 @@ class Rollout:
 
     def _change(self, ready: Mapping[str, Device]) -> None:
         """Change prepared devices; hosts last, and in step."""
-        together = {name: device for name, device in ready.items() if in_step.is_in_step(device)}
+        together = {name: device for name, device in ready.items() if host_batch.is_in_step(device)}
         alone = {name: device for name, device in ready.items() if name not in together}
         if not self.stopped:
             self._take(each(self.job.runner, alone, lambda name: alone[name].change()))
         if together and not self.stopped:
-            self._take(in_step.change(self.job, together))
+            self._take(host_batch.change(self.job, together))
 
     def _device(self, name: str, wave: int) -> Device:
         return Device(self.job, self.job.tasks[name], wave)

@@ -1,4 +1,4 @@
-"""A device's turn: what has happened to it so far, the steps every way through shares, and how it came out."""
+"""The rollout of one device: its progress so far, the steps that every path shares, and its outcome."""
 
 import re
 from contextlib import suppress
@@ -8,9 +8,9 @@ from netkit.deploy.connection import discard, foresee
 from netkit.deploy.gate import GateAnswer, GateQuestion, Moment, asked
 from netkit.deploy.job import Job, code_of, is_disruptive, text_of
 from netkit.deploy.journal import CONFIRMED, JournalError
-from netkit.deploy.look import Task, differences, look
-from netkit.deploy.settle import Ending, Settling, Window
-from netkit.deploy.shape import ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
+from netkit.deploy.model import ConfigState, DeviceOutcome, DeviceResult, Phase, weightiest
+from netkit.deploy.preflight import Task, differences, read_device
+from netkit.deploy.recovery import Recovery, RecoveryOutcome, Window
 from netkit.errors import DeviceError, Problem
 from netkit.platforms.driver import ConfirmsFirst, Driver
 
@@ -159,13 +159,13 @@ class DeviceRollout:
             return replace(failure, state=ConfigState.AS_BEFORE)
         return self.outcome_after(failure, self.settled())
 
-    def settled(self) -> Ending:
+    def settled(self) -> RecoveryOutcome:
         """Return what the device runs, once that is known."""
         now_s = self.job.clock.steady_s()
         window = self.window or Window(now_s, now_s, now_s)
-        return Settling(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
+        return Recovery(self.job, self.task, window, self._step_back, is_drained=self.is_drained).settle()
 
-    def outcome_after(self, failure: DeviceOutcome, ending: Ending) -> DeviceOutcome:
+    def outcome_after(self, failure: DeviceOutcome, ending: RecoveryOutcome) -> DeviceOutcome:
         """Return how a device that failed came out."""
         if ending.state is ConfigState.INTENDED and ending.is_saved:
             return replace(self.done(), reasons=failure.reasons)
@@ -221,7 +221,7 @@ class DeviceRollout:
 
     def _verify(self, fresh: Driver) -> None:
         for left in reversed(range(LOOKS)):
-            seen = look(fresh, self.task)
+            seen = read_device(fresh, self.task)
             if seen.is_intended():
                 if seen.apart:
                     missing = ", ".join(" ".join(change.path) for change in seen.apart)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from netkit import __version__
 from netkit.serve.diary import Diary
-from netkit.serve.site import Site
+from netkit.serve.now import Site
 
 OWN = {
     "netkit_serve_info": ("gauge", "Which netkit serves"),
@@ -23,7 +23,7 @@ OWN = {
 """Family → type and meaning."""
 
 
-def exposition(site: Site) -> str:
+def metrics_text(site: Site) -> str:
     """Return all metrics in the text format of Prometheus."""
     return site.metrics() + "".join(_lines(site))
 

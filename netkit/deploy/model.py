@@ -1,4 +1,4 @@
-"""What a deploy is told, and what it tells: frozen, and the same read back from a file."""
+"""Options, events and outcomes of a deploy: frozen, and unchanged by a round trip through a file."""
 
 import json
 from collections.abc import Callable

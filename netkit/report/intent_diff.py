@@ -1,0 +1,217 @@
+"""What a change of the repository would change: as text, as a comment for its pull request, and as JSON."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from netkit import plan as planning
+from netkit.design.renumbering import RenumberedValue
+from netkit.plan.intent_diff import IntentDiff, UnmatchedDevice, approval
+from netkit.plan.model import DevicePlan
+from netkit.report.plan_markdown import HEADS, plain, row, steps, unfolded
+from netkit.report.plan_text import text as plan_text
+from netkit.report.plan_view import GroupView, counted, groups, listed, shown, touched
+
+PLURALS = {"leaf": "leaves", "spine": "spines", "core": "cores", "host": "hosts"}
+
+
+@dataclass(frozen=True, slots=True)
+class ProofNotes:
+    """What is told beside a change, because it was tried: in the words of each format."""
+
+    text: str = ""
+    verdict: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    exit_code: int = 0
+    doubt: str = ""
+    """What whoever approves the change has to accept, because trying it did not show that all is well."""
+
+
+NO_PROOF = ProofNotes()
+
+
+def headline(shift: IntentDiff) -> str:
+    """Return the change in one sentence."""
+    changed, known = len(shift.plan.changed), shift.same + len(shift.plan.changed)
+    parts = []
+    if changed:
+        verb = "changes" if changed == 1 else "change"
+        parts.append(f"{changed} of {counted(known, 'device')} {verb}, highest risk {shift.plan.risk.word}")
+    replaced = len([device for device in shift.added if device.was])
+    if replaced:
+        parts.append(f"{counted(replaced, 'device')} {'gets' if replaced == 1 else 'get'} another NOS")
+    for count, word in ((len(shift.added) - replaced, "new"), (len(shift.removed), "gone")):
+        if count:
+            parts.append(f"{counted(count, 'device')} {'is' if count == 1 else 'are'} {word}")
+    parts = parts or [f"nothing changes on {counted(known, 'device')}"]
+    if shift.plan.unreachable:
+        parts.append(f"{len(shift.plan.unreachable)} could not be read")
+    text = "; ".join(parts)
+    return f"{shift.plan.fabric} against {shift.base}: {text}"
+
+
+def sorts(shift: IntentDiff) -> Iterator[tuple[str, Sequence[UnmatchedDevice]]]:
+    """Yield the devices that nothing is compared of, by why."""
+    yield "new", [device for device in shift.added if not device.was]
+    for was, runs in dict.fromkeys((device.was, device.platform) for device in shift.added if device.was):
+        some = [device for device in shift.added if (device.was, device.platform) == (was, runs)]
+        yield f"installed anew, {was} → {runs}, with all ports down and nothing compared", some
+    yield "gone", shift.removed
+
+
+def newcomers(devices: Sequence[UnmatchedDevice]) -> Iterator[str]:
+    """Yield devices by role, counted."""
+    for role in dict.fromkeys(device.role for device in devices):
+        names = [device.name for device in devices if device.role == role]
+        yield f"{len(names)} {role if len(names) == 1 else PLURALS[role]}: {listed(names)}"
+
+
+def where(moved: RenumberedValue) -> str:
+    """Return the places of a number, a long list by its ends; the numbers shown are those of the first."""
+    return listed(moved.places)
+
+
+def intent_diff_text(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
+    """Return the change as text: the sentence, what moved, what was tried, then the plan."""
+    head = "".join(f"{shown(line)}\n" for line in _lines(shift, aside)) + aside.text
+    _, _, plan = plan_text(shift.plan).partition("\n")  # its headline counts the devices that are in it only
+    return head + plan
+
+
+def _lines(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
+    yield headline(shift)
+    for what, devices in sorts(shift):
+        yield from (f"  {what}: {line}" for line in newcomers(devices))
+    for one in shift.moved:
+        yield f"  {one.quantity}: {one.running or 'none'} → {one.intended or 'none'}  ({where(one)})"
+    yield from (f"  warning: {warning}" for warning in shift.warnings)
+    if shift.plan.changed and not shift.added:
+        how = f"{aside.doubt}; accept that and approve it" if aside.doubt else "approve it"
+        yield f"  {how} with: netkit deploy --approved {approval(shift.plan)}"
+
+
+LARGEST = 60_000
+"""Characters; GitHub refuses comments of more than 65,536, and its limit counts what we count once or more."""
+MOST_ROWS = 20
+CUT = "… and {} more groups; `netkit plan` shows them all"
+
+
+def intent_diff_markdown(shift: IntentDiff, aside: ProofNotes = NO_PROOF, *, largest: int = LARGEST) -> str:
+    """Return the comment; what does not fit is counted."""
+    found = list(groups(shift.plan))
+    head = _text([*_head(shift, aside, found), *aside.details, *_numbers(shift), *_beside(shift)])
+    foot = _text(["", *_foot(shift, aside)])
+    room = largest - len(head) - len(foot)
+    parts: list[str] = []
+    for number, group in enumerate(found):
+        part = _text(["", *unfolded(group)])
+        rest = _text(["", CUT.format(len(found) - number)])
+        if len(part) + len(rest) > room:
+            parts.append(rest)
+            break
+        parts.append(part)
+        room -= len(part)
+    return "".join((head, *parts, foot))[:largest]
+
+
+def _text(lines: Iterable[str]) -> str:
+    return "".join(f"{shown(line)}\n" for line in lines)
+
+
+def _head(shift: IntentDiff, aside: ProofNotes, found: Sequence[GroupView]) -> Iterator[str]:
+    yield f"### {plain(headline(shift))}"
+    for line in aside.verdict:
+        yield ""
+        yield line
+    touches = touched(shift.plan.blast)
+    if touches:
+        yield ""
+        yield f"Touches {touches}."
+    if found:
+        yield ""
+        yield from HEADS
+        yield from (row(group) for group in found[:MOST_ROWS])
+        if len(found) > MOST_ROWS:
+            yield f"| … and {len(found) - MOST_ROWS} more groups | | | | |"
+    yield from steps(shift.plan)
+    for what, devices in sorts(shift):
+        yield from _newcomers(what, devices)
+    if shift.warnings:
+        yield ""
+        yield from (f"- ⚠ {plain(str(warning))}" for warning in shift.warnings[:MOST_ROWS])
+        if len(shift.warnings) > MOST_ROWS:
+            yield f"- … and {counted(len(shift.warnings) - MOST_ROWS, 'more warning')}"
+
+
+def _newcomers(what: str, devices: Sequence[UnmatchedDevice]) -> Iterator[str]:
+    if devices:
+        yield ""
+        yield f"{what[0].upper()}{what[1:]}: {'; '.join(plain(text) for text in newcomers(devices))}."
+
+
+def _numbers(shift: IntentDiff) -> Iterator[str]:
+    if not shift.moved:
+        return
+    yield ""
+    yield "<details>"
+    yield f"<summary>{counted(len(shift.moved), 'number')} moved</summary>"
+    yield ""
+    yield "| what | was | is | where |"
+    yield "|---|---|---|---|"
+    for one in shift.moved[:MOST_ROWS]:
+        cells = (one.quantity, one.running or "none", one.intended or "none", where(one))
+        yield f"| {' | '.join(plain(cell) for cell in cells)} |"
+    if len(shift.moved) > MOST_ROWS:
+        yield f"| … and {len(shift.moved) - MOST_ROWS} more | | | |"
+    yield "</details>"
+
+
+def _beside(shift: IntentDiff) -> Iterator[str]:
+    notes = [f"{device.name}: {note}" for device in shift.plan.devices if not device.changes for note in _notes(device)]
+    if notes:
+        yield ""
+        yield from (f"- ⚠ {plain(note)}" for note in notes[:MOST_ROWS])
+        if len(notes) > MOST_ROWS:
+            yield f"- … and {len(notes) - MOST_ROWS} more"
+    if shift.plan.unreachable:
+        yield ""
+        missed = [one.name for one in shift.plan.unreachable]
+        yield f"⚠ Not in this plan, because nobody could read them: {plain(listed(missed))}."
+
+
+def _notes(device: DevicePlan) -> Iterator[str]:
+    yield from device.warnings
+    if device.not_read:
+        yield f"not compared, because not read: {', '.join(device.not_read)}"
+
+
+def _foot(shift: IntentDiff, aside: ProofNotes) -> Iterator[str]:
+    if not shift.plan.changed:
+        return
+    if shift.added:
+        yield "Devices that are new have to be looked at once they are there: approve a plan of running devices."
+        return
+    how = f"`netkit deploy --approved {approval(shift.plan)}`. Any other plan is refused."
+    if aside.doubt:
+        said = f"{aside.doubt[0].upper()}{aside.doubt[1:]}"
+        yield f"⚠ **{said}.** Who approves the plan as it is here accepts that: {how}"
+        return
+    yield f"Approved as it is here: {how}"
+
+
+def intent_diff_json(shift: IntentDiff, aside: ProofNotes = NO_PROOF) -> str:
+    """Return the change as JSON; the plan in it is the one `netkit plan -o` writes."""
+    document = {
+        "base": shift.base,
+        "approval": approval(shift.plan),
+        "same": shift.same,
+        "added": [asdict(device) for device in shift.added],
+        "removed": [asdict(device) for device in shift.removed],
+        "moved": [asdict(one) for one in shift.moved],
+        "warnings": [str(warning) for warning in shift.warnings],
+        **({"proof": aside.document} if aside.document else {}),
+        "plan": json.loads(planning.write(shift.plan)),
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
