@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from netkit.hardware import Catalog
+from netkit.platforms import registry
 from netkit.platforms.models import MODELS
 from netkit.platforms.ownership import shipped_templates
 
@@ -98,6 +99,25 @@ def test_the_architecture_page_names_every_stage() -> None:
         path.stem for path in PACKAGE.iterdir() if path.suffix in {"", ".py"} and not path.stem.startswith("_")
     }
     assert in_package == set(STAGES)
+
+
+NAMES_A_NOS = {
+    "platforms/registry.py": "lists netkit's own",
+    "cli/verbs/intent.py": "a new fabric begins with one",
+}
+
+
+def test_only_its_own_folder_names_a_nos() -> None:
+    found = set()
+    for path in modules():
+        parts = path.relative_to(PACKAGE).parts
+        if parts[0] == "lab" or (parts[0] == "platforms" and parts[1] in registry.OWN):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_imported = isinstance(node, ast.ImportFrom) and set((node.module or "").split(".")) & {*registry.OWN}
+            if is_imported or (isinstance(node, ast.Constant) and node.value in registry.OWN):
+                found.add("/".join(parts))
+    assert found == {*NAMES_A_NOS}
 
 
 LAB_READS = {"errors", "environment", "hardware", "intent", "design", "render", "lab"}

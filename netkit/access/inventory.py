@@ -25,7 +25,6 @@ from netkit.hardware import Catalog
 from netkit.platforms.registry import ACCESS
 
 GROUPED = ("role", "rail", "unit", "plane", "platform")
-HTTPS_ONLY = frozenset({"eapi", "nvue-rest"})
 
 
 class NetkitInventory:
@@ -99,7 +98,7 @@ def _host(device: Switch | Host, endpoint: Endpoint, groups: list[Group], secret
 def _options(endpoint: Endpoint, secrets: Callable[[str], str]) -> dict[str, ConnectionOptions]:
     napalm = {"timeout": endpoint.timeout_s, "optional_args": arguments(endpoint, secrets)}
     options = {"napalm": ConnectionOptions(extras=napalm)}
-    if endpoint.transport not in HTTPS_ONLY:
+    if endpoint.transport == "ssh":
         options["netmiko"] = ConnectionOptions(
             platform=ACCESS[endpoint.platform].netmiko,
             extras={

@@ -11,7 +11,8 @@ from netkit.platforms.config import Config, Path
 
 NOT_OURS = -1
 MOST_REMEMBERED = 50_000
-OWNS = "owns.yaml"
+OWNS, RENAMED = "owns.yaml", "renamed.yaml"
+"""What the templates of a folder own, and names they once had with what to write instead."""
 
 
 @dataclass(frozen=True, slots=True)

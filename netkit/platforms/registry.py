@@ -9,6 +9,7 @@ are needed:
 | `model` | `MODEL` | how its configuration is read and compared, what is netkit's, what changes risk |
 | `driver` | `DRIVER` | a NAPALM driver |
 | `facts.views` | `views` | commands, and parsers of their answers |
+| `agents` | `AGENTS` | what its SNMP agent and gNMI server have of their own; may be missing |
 
 A package outside netkit names its own by an entry point of the group `netkit.platforms`.
 """
@@ -16,6 +17,7 @@ A package outside netkit names its own by an entry point of the group `netkit.pl
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from netkit.errors import HardwareError, Problem
@@ -51,6 +53,16 @@ def part(name: str, module: str) -> Any:
             raise
         what = f"platform {name}: cannot import {package}{'.' * bool(module)}{module}: {type(error).__name__}: {error}"
         raise HardwareError(Problem(what, "mend or uninstall the package that brings it")) from None
+
+
+@cache
+def optional(name: str, module: str) -> Any:
+    """Return a module that a platform's package may lack; None when it does, or there is no such platform."""
+    try:
+        package = _package(name)
+    except KeyError:
+        return None
+    return part(name, module) if find_spec(f"{package}.{module}") else None
 
 
 Part = TypeVar("Part")

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import yaml
 from jinja2 import (
     ChoiceLoader,
     FileSystemLoader,
@@ -26,81 +27,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from netkit.errors import NetkitError, Problem, RenderError
 from netkit.platforms import PLATFORMS, registry
-from netkit.platforms.ownership import OWNS, shipped_templates
+from netkit.platforms.ownership import OWNS, RENAMED, shipped_templates
 
 _UNDEFINED = re.compile(r"'(\w+)' is undefined|has no attribute '(\w+)'")
 _LAST_COMMA = re.compile(r",(?=\n\s*[}\]])")  # a JSON text has no line breaks, so none is inside a text
 LARGEST_PRODUCT = 100_000
 EXTRA = "files"
 LARGEST_TEXT = 32 * 1024 * 1024
-
-# Names that templates had while optional values were lists of one or none, by folder of templates, and what to write.
-RENAMED: Mapping[str, Mapping[str, str]] = {
-    "nvue": {
-        "adaptive_routing": "{% if switch.adaptive_routing %}",
-        "aggregates": "{% for prefix in switch.aggregates %}",
-        "allowas_in": "{% if fabric.routing.allowas_in %}",
-        "bfd_on_group": "{% if view.neighbors and words.bfd_on_peer_group %}",
-        "bfd_profile": "{% if view.neighbors and not words.bfd_on_peer_group %}",
-        "bgp": "{% if view.neighbors %}",
-        "date_time_zone": "{% if words.has_date_time %}, and fabric.services.timezone in it",
-        "dhcp_is_address": "{% if words.vrf_is_under_ip %}",
-        "dhcp_is_client": "{% if not words.vrf_is_under_ip %}",
-        "draining": "{% if switch.drain %}",
-        "management": "{% if switch.management %}, and switch.management.address in it",
-        "service": "{% if words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
-        "strict": "{% if scheduler.weight is none %}",
-        "system": "{% if not words.service_ntp %}, and fabric.services.dns, .ntp and .syslog in it",
-        "timezone": "{% if not words.has_date_time %}, and fabric.services.timezone in it",
-        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
-        "vrf_on_interface": "{% if not words.vrf_is_under_ip %}",
-        "vrf_under_ip": "{% if words.vrf_is_under_ip %}",
-    },
-    "sonic": {
-        "addresses": "{% if interface.address %}, and interface.address in it",
-        "aggregates": "{% for prefix in switch.aggregates %}, and a comma after each row",
-        "bgp": '{% if routing.groups and switch.routing_mode == "unified" %}, and routing in it',
-        "buffers": 'view.buffer_model, which is "dynamic" or "traditional"',
-        "comma": "a comma after each row: that of the last one is dropped",
-        "has_ecn_counters": "{% if words.has_ecn_counters %}",
-        "has_hash_algorithm": "{% if words.has_hash_algorithm %}",
-        "has_ntp_options": "{% if words.has_ntp_options %}",
-        "has_wcmp": "{% if words.has_wcmp %}",
-        "instance": "routing.groups, routing.neighbors, switch.asn or fabric.routing",
-        "instances": "{% if routing.groups %}, and switch.asn in it",
-        "management": "{% if switch.management %}, and switch.management.address in it",
-        "maps": "qos.dscp_to_class, qos.class_to_queue or qos.pfc_to_queue, each with | tojson",
-        "members": "{% for port in switch.host_ports %}, and port.name in it",
-        "pfc_to_group": '{% if view.buffer_model == "dynamic" %}, and qos.roce in it',
-        "pool_share": "{% if qos.has_pool_shares %}, and qos.lossless_percent and qos.lossy_percent in it",
-        "rates": "{% if scheduler.rate is not none %}, and scheduler.rate in it",
-        "router_id": "{% if words.has_router_id %}, and switch.loopback in it",
-        "services": "fabric.services, view.service_vrf or view.snmp_users",
-        "system_mac": "{% if switch.system_mac %}, and switch.system_mac in it",
-        "vlans": "{% if switch.vlan %}, and switch.vlan.number in it",
-        "xon_offset": "{% if profile.headroom.xon_offset_bytes is not none %}",
-    },
-    "frr": {
-        "addresses": "{% if port.address %}, and port.address in it",
-        "bfd_profiles": "{% if routing.groups %}, and fabric.routing.bfd in it",
-        "bridges": "{% if bridge %}, and bridge.name in it",
-        "flags": "{% if switch.drain %} for the router, {% if fabric.routing.allowas_in %} for a group",
-        "instances": "{% if routing.groups %}, and switch.asn in it",
-        "listen": "{% if switch.management %}, and switch.management.address in it",
-        "local_preferences": "{% if map.local_preference is not none %}, and map.local_preference in it",
-        "location": "{% if snmp.location %}, and snmp.location in it",
-        "contact": "{% if snmp.contact %}, and snmp.contact in it",
-        "management": "{% if switch.management %}, with management_port, vrf, vrf_table and switch.management.address",
-        "policies": "group.inbound and group.outbound",
-        "policy": "policy.name, policy.inbound and policy.outbound",
-        "servers": "fabric.services.ntp or fabric.services.syslog",
-        "service": "switch.name, or {% if switch.management %} and vrf in it",
-        "timezone": "fabric.services.timezone",
-    },
-    "host": {
-        "macs": "{% if rail.mac %}, and rail.mac in it",
-    },
-}
 
 
 def _of_package(name: str) -> tuple[str, str, None] | None:
@@ -326,8 +259,12 @@ class Engine:
 
 def _remedy(folder: str, message: str) -> str:
     found = _UNDEFINED.search(message)
-    renamed = RENAMED.get(folder, {}).get((found[1] or found[2]) if found else "")
-    return f"write {renamed}" if renamed else "check the name against netkit's own template"
+    file = shipped_templates() / folder / RENAMED
+    if found and file.is_file():
+        renamed = yaml.safe_load(file.read_text(encoding="utf-8")).get(found[1] or found[2])
+        if renamed:
+            return f"write {renamed}"
+    return "check the name against netkit's own template"
 
 
 def _told(error: Exception) -> str:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from netkit.errors import AccessError, Problem
+from netkit.platforms.agents import GnmiDialect, agents_of
 from netkit.platforms.gnmi.credential import GnmiLogin, GnmiServer
-from netkit.platforms.gnmi.facts import sonic
-from netkit.platforms.gnmi.facts.views import PORT_TABLE, STREAMED
 from netkit.platforms.gnmi.message import CAPABILITIES, GnmiQuery, asked, question, written
 from netkit.platforms.gnmi.transport import (
     SHORTEST_S,
@@ -92,23 +91,24 @@ class GnmiViewer:
 
     def stream(self, subject: ViewSubject, interval_s: float, deliver: Deliver, stop: threading.Event) -> None:
         """Deliver a sample of the counters each interval, until told to stop; AccessError when the stream ends."""
-        questions = _questions(self._paths or STREAMED.get(subject.platform, ()))
+        known = agents_of(subject.platform)
+        own = known.gnmi if known else None
+        questions = _questions(self._paths or (own.streamed if own else ()))
         if not questions:
             self._fail("netkit knows no counters to be streamed by it; name paths in access.yaml")
         try:
-            names, interval_s = self._names(subject.platform), max(interval_s, SHORTEST_S)
+            names, interval_s = self._names(own), max(interval_s, SHORTEST_S)
             with GnmiStreamReader(self._connected(), questions, interval_s) as reader:
                 Samples(subject, names, deliver, interval_s).fill(reader.told, stop, self._place.patience_s)
         except RefusedStreamError as error:
             if not stop.is_set():
                 self._fail(str(error))
 
-    def _names(self, platform: str) -> Mapping[str, str]:
-        """Return what the server calls ports → the ports; only SONiC's has names of its own."""
-        wanted = question(PORT_TABLE)
-        if platform != "sonic" or wanted is None:
-            return {}
-        return sonic.aliases(self._connected().once(wanted))
+    def _names(self, own: GnmiDialect | None) -> Mapping[str, str]:
+        """Return what the server calls ports → the ports, where it has names of its own."""
+        database = own.database if own else None
+        wanted = question(database.ports) if database else None
+        return database.aliases(self._connected().once(wanted)) if database and wanted else {}
 
     def running_files(self) -> Mapping[str, str | None]:
         """Refuse: netkit does not ask gNMI for configurations."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from netkit.facts import Absent, Facts
 from netkit.facts.device import Neighbor
 from netkit.facts.optic import Lane, Limits
+from netkit.platforms.eos.agents import SENSOR_LIMITS
 from netkit.platforms.snmp.facts import table
 from netkit.platforms.snmp.facts.views import views
 from netkit.platforms.view import View
@@ -185,7 +186,7 @@ def test_a_sensor_that_is_not_well_has_no_value() -> None:
 def test_limits_of_no_light_are_none() -> None:
     lanes = [1000100131 + lane for lane in range(4)]
     lines = {f"_{column}_{at}": raw for at in lanes for column, raw in ((2, "i 0"), (1, f"i -{10**9}"))}
-    found = changed("eos", table.ARISTA_LIMITS, **lines)
+    found = changed("eos", SENSOR_LIMITS, **lines)
     assert not isinstance(found.modules, Absent)
     assert found.modules["Ethernet1/1"].limits["rx_dbm"] == Limits(None, None, 4.0, 5.0)
 
@@ -205,6 +206,6 @@ def test_a_sum_of_packets_of_which_a_part_is_missing_at_one_port_is_none() -> No
 
 def test_a_module_that_was_given_no_limits_has_none() -> None:
     zeros = {f"_{end}_1000100110": "i 0" for end in (1, 2, 3, 4)}
-    found = changed("eos", table.ARISTA_LIMITS, **zeros).modules
+    found = changed("eos", SENSOR_LIMITS, **zeros).modules
     assert not isinstance(found, Absent)
     assert set(found["Ethernet1/1"].limits) == {"rx_dbm"}

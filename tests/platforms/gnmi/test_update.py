@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from netkit.facts import COUNTERS, Absent, Facts
-from netkit.platforms.gnmi.facts import count, openconfig, sonic
-from netkit.platforms.gnmi.facts.views import STREAMED, counters, counters_of_sonic, interfaces, views
+from netkit.platforms.agents import agents_of
+from netkit.platforms.gnmi.facts import count, openconfig
+from netkit.platforms.gnmi.facts.views import counters, interfaces, views
 from netkit.platforms.gnmi.message import PathElement, Update, asked, leaves, path, question, read, spelled, written
+from netkit.platforms.sonic import agents as sonic
 from netkit.platforms.view import ViewSubject
 
 QUEUE = "/qos/interfaces/interface[interface-id={}]/output/queues/queue[name={}]/state"
@@ -137,7 +139,7 @@ def test_answers_are_facts() -> None:
     }
     ports = written([Update(path("/PORT_TABLE"), table)])
     counted = written([Update(path("/COUNTERS/Ethernet*"), {"etp1": {"SAI_PORT_STAT_IF_IN_OCTETS": "5"}})])
-    assert counters_of_sonic(ports, counted, wanted=()).counters == {
+    assert sonic.gnmi_counters(ports, counted, wanted=()).counters == {
         "rx_bytes": {"Ethernet0": 5},
         "carrier_changes": {"Ethernet0": 2},
     }
@@ -160,7 +162,9 @@ def test_what_is_asked_is_written_as_commands() -> None:
             found = asked(command)
             assert found is not None
             assert found.command == command
-    assert all(question(place) for places in STREAMED.values() for place in places)
+    known = [agents.gnmi for platform in ("eos", "sonic", "nvue") if (agents := agents_of(platform)) and agents.gnmi]
+    assert len(known) == 3
+    assert all(question(place) for one in known for place in one.streamed)
     assert [question(place) for place in ("", "interfaces", "/a[b]", "/a//b", "DB:a")] == [None] * 5
 
 
@@ -186,7 +190,7 @@ def test_text_of_updates_is_read_back(updates: list[Update]) -> None:
 @given(st.text() | st.lists(JSON, max_size=3).map(str))
 def test_no_text_raises(text: str) -> None:
     assert isinstance(counters(text, platform="eos", wanted=()), Facts)
-    assert isinstance(counters_of_sonic(text, text, wanted=()), Facts)
+    assert isinstance(sonic.gnmi_counters(text, text, wanted=()), Facts)
     assert isinstance(interfaces(text), Facts)
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
-from netkit.facts import Counters
-from netkit.platforms.gnmi.facts import openconfig, sonic
+from netkit.facts import Absent, Counters, Facts
+from netkit.platforms.agents import Count, Sums, agents_of
+from netkit.platforms.gnmi.facts import openconfig
 from netkit.platforms.gnmi.message import MOST_PATHS, Path, Update, leaves
 from netkit.platforms.shown import whole
-from netkit.platforms.snmp.facts.port import NAMES
 
 Counts = Mapping[tuple[str, str], int]
 """The server's name of a count, and the place → the count."""
@@ -18,19 +18,20 @@ class Counting:
     """Reads updates of one server. The leaf and place of a path are found once: a stream tells it each time."""
 
     def __init__(self, platform: str, names: Mapping[str, str], wanted: tuple[str, ...] = ()) -> None:
-        self._platform, self._names, self._wanted = platform, names, frozenset(wanted)
+        known = agents_of(platform)
+        self._database = known.gnmi.database if known and known.gnmi else None
+        self._names, self._wanted = names, frozenset(wanted)
         self._known: dict[int, tuple[Path, tuple[str, str] | None]] = {}
 
-    def counts(self, updates: Iterable[Update]) -> Iterator[tuple[tuple[str, str], int]]:
+    def counts(self, updates: Iterable[Update]) -> Iterator[Count]:
         """Yield what updates count on wanted ports, by the server's name of the count and the place."""
-        found = self._of_sonic if self._platform == "sonic" else self._of_openconfig
         for update in updates:
-            yield from found(update)
+            if self._database is None:
+                yield from self._of_openconfig(update)
+            else:
+                yield from (one for one in self._database.counts(update, self._names) if self._has(one[0][1]))
 
-    def _of_sonic(self, update: Update) -> Iterator[tuple[tuple[str, str], int]]:
-        yield from ((key, count) for key, count in sonic.counts(update, self._names) if self._has(key[1]))
-
-    def _of_openconfig(self, update: Update) -> Iterator[tuple[tuple[str, str], int]]:
+    def _of_openconfig(self, update: Update) -> Iterator[Count]:
         if not isinstance(update.value, dict | list):
             yield from _told(self._place(update.path), update.value)
             return
@@ -54,7 +55,7 @@ class Counting:
         return not self._wanted or at in self._wanted or at.rpartition("/")[0] in self._wanted
 
 
-def _told(place: tuple[str, str] | None, value: object) -> Iterator[tuple[tuple[str, str], int]]:
+def _told(place: tuple[str, str] | None, value: object) -> Iterator[Count]:
     count = whole(value) if place is not None else None
     if place is not None and count is not None:
         yield place, count
@@ -62,17 +63,24 @@ def _told(place: tuple[str, str] | None, value: object) -> Iterator[tuple[tuple[
 
 def counters(platform: str, found: Counts, told: AbstractSet[tuple[str, str]] | None = None) -> Counters:
     """Return counts as counters, of all that are called as ports are; of some only those that were told now."""
-    table = sonic.COUNTERS if platform == "sonic" else openconfig.COUNTERS
+    known = agents_of(platform)
+    database = known.gnmi.database if known and known.gnmi else None
+    table = openconfig.COUNTERS if database is None else database.counters
     by_leaf: dict[str, dict[str, int]] = {}
     for (leaf, at), count in found.items():
         by_leaf.setdefault(leaf, {})[at] = count
-    shape, now = NAMES.get(platform), found.keys() if told is None else told
+    shape, now = known.port if known else None, found.keys() if told is None else told
     summed = {name: _summed(sums, by_leaf, shape, now) for name, sums in table.items()}
     return {name: places for name, places in summed.items() if places}
 
 
+def as_facts(found: Counters) -> Facts:
+    """Return counters as facts."""
+    return Facts(counters=found or Absent("the gNMI server shows no counters of these ports"))
+
+
 def _summed(
-    sums: tuple[tuple[str, ...], ...],
+    sums: Sums,
     by_leaf: Mapping[str, Mapping[str, int]],
     shape: re.Pattern[str] | None,
     now: AbstractSet[tuple[str, str]],

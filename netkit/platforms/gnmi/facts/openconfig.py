@@ -8,10 +8,9 @@ import re
 from collections.abc import Mapping
 
 from netkit.facts import counter
+from netkit.platforms.agents import Sums
 from netkit.platforms.gnmi.message import Path, PathElement
 
-Sums = tuple[tuple[str, ...], ...]
-"""Leaves whose sum a counter is, the preferred ones first."""
 SHAPES: Mapping[tuple[str, ...], str] = {
     ("interfaces", "interface", "state", "counters"): "",
     ("interfaces", "interface", "ethernet", "state", "counters"): "ethernet/",

@@ -6,11 +6,11 @@ agent and of EOS are known; Cumulus is read in the same ones, which is unverifie
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
 from netkit.facts import Absent, Facts
 from netkit.facts.optic import Lane, Limits, Module, Quantity
+from netkit.platforms.agents import SensorValue, agents_of
 from netkit.platforms.snmp.facts.port import labels
 from netkit.platforms.snmp.transport import Oid, Table, number, table, words
 
@@ -38,18 +38,8 @@ KINDS: Mapping[str, Quantity] = {
 PREFIXES: Mapping[Quantity, int] = {"bias_ma": 3}
 """Powers of ten from the unit of a sensor to netkit's."""
 ONCE = frozenset({"temperature_c", "voltage_v"})
-MODULE_LANES = (1, 2, 4, 8, 16)
 WHOLE = 0
 """The lane of what a module has but once."""
-
-
-class SensorValue(NamedTuple):
-    """One value of a module."""
-
-    quantity: Quantity
-    lane: int
-    value: float | None
-    limits: Limits
 
 
 def modules(
@@ -60,11 +50,13 @@ def modules(
     ports = labels(platform, table(if_text), table(names_text))
     slots = dict(_slots(entities, ports))
     readings: dict[str, list[SensorValue]] = {}
-    for port, reading in _readings(entities, sensors, limits, _Places(ports, is_eos=platform == "eos")):
+    known = agents_of(platform)
+    places = _Places(ports, is_lane_a_port=known is not None and known.snmp.is_lane_a_port)
+    for port, reading in _readings(entities, sensors, limits, places):
         readings.setdefault(port, []).append(reading)
     names = dict.fromkeys((*slots, *readings))
-    if platform == "sonic":
-        readings = {port: _own(port, told, ports.values()) for port, told in readings.items()}
+    if known is not None and known.snmp.own_lanes is not None:
+        readings = {port: known.snmp.own_lanes(port, told, ports.values()) for port, told in readings.items()}
     found = {port: _module(entities, slots.get(port), readings.get(port, [])) for port in names}
     return Facts(modules=found or Absent("entPhysicalTable names no modules of ports"))
 
@@ -72,16 +64,16 @@ def modules(
 class _Places:
     """From the place in a description to port and lane."""
 
-    def __init__(self, ports: Mapping[str, str], *, is_eos: bool) -> None:
+    def __init__(self, ports: Mapping[str, str], *, is_lane_a_port: bool) -> None:
         self._ports = ports
         self._firsts: dict[str, list[tuple[int, str]]] = {}
-        for name in sorted(set(ports.values())) if is_eos else ():
+        for name in sorted(set(ports.values())) if is_lane_a_port else ():
             cage, _, lane = name.rpartition("/")
             if lane.isdecimal():
                 self._firsts.setdefault(cage, []).append((int(lane), name))
 
     def find(self, place: str, *, is_whole: bool) -> tuple[str, int] | None:
-        """Return port and lane. EOS names a lane as the port that could begin there; others add it to the port."""
+        """Return port and lane. A lane is added to its port, or is named as the port that could begin there."""
         if is_whole:
             return (self._ports[place], WHOLE) if place in self._ports else None
         head, _, tail = place.rpartition("/")
@@ -137,7 +129,7 @@ def _dbm(milliwatts: float) -> float:
 
 
 def _limits(sensors: Table, limits: Table, at: Oid, quantity: Quantity) -> Limits:
-    """Return the module's own limits, which EOS tells; light that may fall to nothing has no limit."""
+    """Return the module's own limits, where the agent has them; light that may fall to nothing has no limit."""
     read = [number(limits, column, at) for column in (2, 1, 3, 4)]
     found = [None if raw is None or abs(raw) >= NO_LIMIT else _measured(sensors, at, quantity, raw) for raw in read]
     return Limits(*(None if value is not None and value <= DARK_DBM else value for value in found))
@@ -160,24 +152,6 @@ def _module(entities: Table, at: Oid | None, readings: list[SensorValue]) -> Mod
         lanes=lanes,
         limits={reading.quantity: reading.limits for reading in readings if reading.limits.is_range},
     )
-
-
-def _own(port: str, readings: list[SensorValue], ports: Iterable[str]) -> list[SensorValue]:
-    """Return what is a SONiC port's own: each port of a module shows all its lanes, and has the number of its first."""
-    number = _number(port)
-    last = max(reading.lane for reading in readings)
-    size = next((size for size in MODULE_LANES if size >= last), last)
-    end = min((other for other in map(_number, ports) if other > number), default=number + size)
-    first = number % size
-    own = range(first + 1, first + end - number + 1)
-    if not any(reading.lane in own for reading in readings):
-        return readings
-    return [reading for reading in readings if reading.lane == WHOLE or reading.lane in own]
-
-
-def _number(port: str) -> int:
-    digits = port.removeprefix("Ethernet")
-    return int(digits) if digits.isascii() and digits.isdecimal() else 0
 
 
 def _lanes(readings: list[SensorValue]) -> dict[int, Lane]:

@@ -1,19 +1,11 @@
 """Which ifIndex is which port: agents number and call ports in their own ways, the design in the platform's."""
 
-import re
 from collections.abc import Iterator, Mapping
 
+from netkit.platforms.agents import agents_of
 from netkit.platforms.snmp.transport import Table, words
 
 IF_NAME, IF_DESCR = 1, 2
-NAMES: Mapping[str, re.Pattern[str]] = {
-    "nvue": re.compile(r"swp\d{1,4}(?:s\d{1,2})?", re.ASCII),
-    "sonic": re.compile(r"Ethernet\d{1,4}", re.ASCII),
-    "eos": re.compile(r"Ethernet\d{1,4}(?:/\d{1,3}){0,2}", re.ASCII),
-    "frr": re.compile(r"swp\d{1,4}(?:s\d{1,2})?", re.ASCII),
-}
-FIRST_SONIC_BUNDLE = 1000
-"""SONiC numbers a port as in its name, from 1; from here on there are port channels, then VLANs and management."""
 
 
 def ports(platform: str, if_table: Table, if_names: Table) -> Mapping[int, str]:
@@ -48,7 +40,8 @@ def _indexes(if_table: Table, if_names: Table) -> list[int]:
 
 
 def _names(platform: str, index: int, labels: tuple[str, str]) -> Iterator[str]:
-    shape = NAMES.get(platform)
-    yield from (label for label in labels if shape is not None and shape.fullmatch(label))
-    if platform == "sonic" and index < FIRST_SONIC_BUNDLE and any(labels):
-        yield f"Ethernet{index - 1}"
+    known = agents_of(platform)
+    if known is not None:
+        yield from filter(known.port.fullmatch, labels)
+        if known.snmp.port_at is not None and any(labels):
+            yield known.snmp.port_at(index)

@@ -1,25 +1,15 @@
 """What the switch is, and what SNMP has no word for."""
 
 import re
-from collections.abc import Mapping
 
 from netkit.facts import Absent, Facts
 from netkit.facts.device import System
+from netkit.platforms.agents import agents_of
 from netkit.platforms.snmp.transport import number, table, words
 
 DESCRIPTION, NAME, UPTIME = 1, 5, 1
 SCALAR = (0,)
 TICKS_PER_S = 100
-RELEASES: Mapping[str, re.Pattern[str]] = {
-    "nvue": re.compile(r"Cumulus[- ]Linux (\d\S{0,38})"),
-    "sonic": re.compile(r"SONiC Software Version: SONiC\.(\S{1,39})"),
-    "eos": re.compile(r"Arista Networks EOS version (\S{1,39})"),
-    "frr": re.compile(r"FRRouting (\d\S{0,38})"),
-}
-MODELS: Mapping[str, re.Pattern[str]] = {
-    "sonic": re.compile(r"HwSku: (\S{1,60})"),
-    "eos": re.compile(r"running on an Arista Networks (\S{1,60})"),
-}
 NO_SESSIONS = Absent("BGP4-MIB knows sessions by address, and those of a fabric run by interface")
 NO_ROUTES = Absent("SNMP tells no routes by interface")
 NO_QOS = Absent("no MIB tells how QoS is set")
@@ -33,12 +23,14 @@ NO_ROUTING = Absent("no MIB tells adaptive routing")
 def system(told_text: str, uptime_text: str, platform: str) -> Facts:
     """Return what sysDescr and its neighbours say, and why there is nothing of much else."""
     told = table(told_text)
+    known = agents_of(platform)
+    own = known.snmp if known else None
     description = words(told, DESCRIPTION, SCALAR)
     ticks = number(table(uptime_text), UPTIME, SCALAR)
     found = System(
         hostname=words(told, NAME, SCALAR),
-        version=_first(RELEASES, platform, description),
-        model=_first(MODELS, platform, description),
+        version=_first(own.release, description) if own else "",
+        model=_first(own.model, description) if own else "",
         uptime_s=None if ticks is None or ticks < 0 else ticks / TICKS_PER_S,
     )
     return Facts(
@@ -54,6 +46,6 @@ def system(told_text: str, uptime_text: str, platform: str) -> Facts:
     )
 
 
-def _first(shapes: Mapping[str, re.Pattern[str]], platform: str, text: str) -> str:
-    found = shapes[platform].search(text) if platform in shapes else None
+def _first(shape: re.Pattern[str] | None, text: str) -> str:
+    found = shape.search(text) if shape is not None else None
     return found[1] if found else ""

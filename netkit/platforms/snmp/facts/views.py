@@ -1,32 +1,26 @@
 """What a switch is asked by SNMP: what every agent has, and the tables of its platform's vendor."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 
 from netkit.facts import Facts
+from netkit.platforms.agents import Agents, agents_of
 from netkit.platforms.snmp.facts import counter, interface, module, system, table
 from netkit.platforms.view import View, ViewSubject
 
 PORTS = (table.IF_TABLE, table.IF_NAMES)
 OTHERS = ("sessions", "routes", "qos", "lines", "watchdogs", "buffers", "adaptive_routing", "file_systems")
 TOLD = ("system", *OTHERS)
-VENDORS: Mapping[str, tuple[Callable[..., Facts], tuple[str, ...]]] = {
-    "nvue": (
-        counter.cumulus,
-        (table.CUMULUS_DISCARDS, table.CUMULUS_PFC, table.CUMULUS_UP_DOWN, table.CUMULUS_CLASSES),
-    ),
-    "sonic": (counter.sonic, (table.SONIC_PFC, table.SONIC_QUEUES)),
-    "eos": (counter.eos, (table.ARISTA_QUEUES, table.ARISTA_PFC, table.ARISTA_WATCHDOG, table.ARISTA_ECN)),
-}
 
 
 def views(subject: ViewSubject) -> tuple[View, ...]:
     """Return how a switch is looked at."""
     platform, ports = subject.platform, subject.ports
-    limits = (table.ARISTA_LIMITS,) if platform == "eos" else ()
+    known = agents_of(platform)
+    limits = known.snmp.sensor_limits if known else ()
     return (
         _view(partial(counter.interface_counters, platform=platform, wanted=ports), "counters", *PORTS),
-        *_vendor(platform, ports),
+        *_vendor(known, ports),
         _view(partial(counter.pauses_of_ports, platform=platform, wanted=ports), "counters", *PORTS, table.PFC),
         View(
             (table.SYSTEM, table.HOST_UPTIME),
@@ -46,11 +40,10 @@ def views(subject: ViewSubject) -> tuple[View, ...]:
     )
 
 
-def _vendor(platform: str, ports: tuple[str, ...]) -> tuple[View, ...]:
-    if platform not in VENDORS:
+def _vendor(known: Agents | None, ports: tuple[str, ...]) -> tuple[View, ...]:
+    if known is None or known.snmp.counters is None:
         return ()
-    parse, commands = VENDORS[platform]
-    return (_view(partial(parse, wanted=ports), "counters", *PORTS, *commands),)
+    return (_view(partial(known.snmp.counters, wanted=ports), "counters", *PORTS, *known.snmp.tables),)
 
 
 def _view(parse: Callable[..., Facts], kind: str, *commands: str) -> View:
