@@ -180,5 +180,5 @@ def report_outcome(told: Told, outcome: Outcome) -> int:
     texts = [outcome_text(outcome)]
     if outcome.rollback is not None:
         texts += [f"run {outcome.rollback.run} took it back:\n", outcome_text(outcome.rollback)]
-    say(sys.stdout, "".join(texts) if told.output == "text" else deploy.shape.write(outcome))
+    say(sys.stdout, "".join(texts) if told.output == "text" else deploy.model.write(outcome))
     return outcome.exit_code
