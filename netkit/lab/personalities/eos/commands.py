@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from netkit.lab.personalities.eos.configuration import body
-from netkit.lab.personalities.eos.reply import CHECKPOINTS, DONE, EosCommandError, EosReply, InvalidCommandError
+from netkit.lab.personalities.eos.reply import DONE, EosCommandError, EosReply, InvalidCommandError
 from netkit.lab.personalities.eos.tree import EosSection
 
 Captured = Mapping[str, str]
@@ -86,9 +86,6 @@ def _enable(terminal: "Terminal", _: Captured, __: str) -> EosReply:
     return DONE
 
 
-def _disable(terminal: "Terminal", _: Captured, __: str) -> EosReply:
-    terminal.is_privileged = False
-    return DONE
 
 
 def _configure(terminal: "Terminal", _: Captured, __: str) -> EosReply:
@@ -179,20 +176,10 @@ def _replace(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
     return DONE
 
 
-def _save_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    name = captured.get("name") or time.strftime("ckp-%Y%m%d-%H%M%S")
-    terminal.machine.flash.write(f"{CHECKPOINTS}/{name}", body(terminal.machine.running))
-    return DONE
 
 
-def _restore_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.restore(terminal.machine.flash.read(f"{CHECKPOINTS}/{captured['name']}"))
-    return DONE
 
 
-def _delete_checkpoint(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
-    terminal.machine.flash.delete(f"{CHECKPOINTS}/{captured['name']}")
-    return DONE
 
 
 def _delete_file(terminal: "Terminal", captured: Captured, _: str) -> EosReply:
@@ -209,15 +196,14 @@ def _clear_counters(terminal: "Terminal", captured: Captured, _: str) -> EosRepl
 
 
 def _flash_name(word: str) -> str:
-    place, colon, name = word.partition(":")
-    if not colon or place not in {"flash", "checkpoint"}:
+    place, _, name = word.partition(":")
+    if place != "flash":
         raise InvalidCommandError(f"Invalid input (at token 1: '{word}')")
-    return f"{CHECKPOINTS}/{name}" if place == "checkpoint" else name.lstrip("/")
+    return name.lstrip("/")
 
 
 COMMANDS: tuple[EosCommand, ...] = (
     EosCommand("enable", _enable, is_privileged=False),
-    EosCommand("disable", _disable),
     EosCommand("end", _end, is_privileged=False),
     EosCommand("exit", _exit, is_privileged=False),
     EosCommand("comment", _comment),
@@ -228,12 +214,7 @@ COMMANDS: tuple[EosCommand, ...] = (
     EosCommand("configure session <name> commit", _commit),
     EosCommand("configure session <name> commit timer <time>", _commit),
     EosCommand("configure session <name> abort", _abort),
-    EosCommand("no configure session <name>", _abort),
     EosCommand("configure replace <source>", _replace),
-    EosCommand("configure checkpoint save", _save_checkpoint),
-    EosCommand("configure checkpoint save <name>", _save_checkpoint),
-    EosCommand("configure checkpoint restore <name>", _restore_checkpoint),
-    EosCommand("configure checkpoint delete <name>", _delete_checkpoint),
     EosCommand("rollback clean-config", _clean, in_session=True),
     EosCommand("commit", _commit_here, in_session=True),
     EosCommand("commit timer <time>", _commit_here, in_session=True),

@@ -54,22 +54,6 @@ def _text(peers: Mapping[str, Mapping[str, Any]], asn_key: str) -> str:
     return table(("Neighbor", "AS", "State", "Description"), rows)
 
 
-def summary(lens: Lens, _: Captured) -> EosReply:
-    """Show one entry per neighbour and address family."""
-    neighbors = Neighbors(lens)
-    peers: dict[str, Any] = {}
-    for port, short, detail in neighbors.each():
-        is_up = detail.get("bgpState") == "Established"
-        family = {"afiSafiState": "negotiated" if is_up else "advertised"}
-        received = int(short.get("pfxRcd", 0))
-        peers[neighbors.address(port, detail) or port] = {
-            "peerState": detail.get("bgpState", "Idle"),
-            "peerAsn": str(detail.get("remoteAs", "")),
-            "ipv4Unicast": {**family, "nlrisReceived": received, "nlrisAccepted": received},
-        }
-    return EosReply(_vrf(neighbors, peers), _text(peers, "peerAsn"))
-
-
 def ip_summary(lens: Lens, _: Captured) -> EosReply:
     """Show the neighbours that carry IPv4, those reached over IPv6 among them."""
     neighbors = Neighbors(lens)
@@ -185,18 +169,12 @@ def bfd(lens: Lens, _: Captured) -> EosReply:
 
 
 BGP_VIEWS = (
-    ("show bgp summary", summary),
-    ("show bgp summary vrf all", summary),
-    ("show ip bgp summary", ip_summary),
     ("show ip bgp summary vrf all", ip_summary),
-    ("show ipv6 bgp summary", ipv6_summary),
     ("show ipv6 bgp summary vrf all", ipv6_summary),
-    ("show bgp neighbors", all_neighbors),
     ("show bgp neighbors vrf all", all_neighbors),
     ("show ip bgp neighbors vrf all", no_neighbors),
     ("show ipv6 bgp peers vrf all", found_neighbors),
     ("show bfd peers", bfd),
-    ("show bfd peers vrf all", bfd),
 )
 
 
@@ -251,4 +229,4 @@ def _vias(lens: Lens, hops: list[Mapping[str, Any]]) -> Iterator[dict[str, str]]
             yield {**address, "interface": LOOPBACKS.get(name, lens.port_of(name))}
 
 
-ROUTE_VIEWS = (("show ip route", routes), ("show ip route vrf default", routes))
+ROUTE_VIEWS = (("show ip route", routes),)

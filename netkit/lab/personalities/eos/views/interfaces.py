@@ -1,11 +1,11 @@
 """Interfaces: their state, their counters, what they are set to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import EosReply
-from netkit.lab.personalities.eos.switch_state import access_vlan, is_routed, is_vlan
+from netkit.lab.personalities.eos.switch_state import is_routed, is_vlan
 from netkit.lab.personalities.eos.views.lens import Lens, table
 from netkit.lab.reading import PortReading
 
@@ -29,38 +29,6 @@ def protocol(reading: PortReading) -> str:
 def description(lens: Lens, port: str) -> str:
     """Return what is said of an interface."""
     return lens.section(port).word("description")
-
-
-def status(lens: Lens, captured: Captured) -> EosReply:
-    """Show one line per port."""
-    shown = {port: _status(lens, port, reading) for port, reading in lens.ports(captured)}
-    rows = [
-        (port, one["description"], one["linkStatus"], one["vlanInformation"].get("vlanId", "routed"), "full",
-         f"{one['bandwidth'] // GIGABIT}G", one["interfaceType"])
-        for port, one in shown.items()
-    ]  # fmt: skip
-    return EosReply(
-        {"interfaceStatuses": shown}, table(("Port", "Name", "Status", "Vlan", "Duplex", "Speed", "Type"), rows)
-    )
-
-
-def _status(lens: Lens, port: str, reading: PortReading) -> dict[str, Any]:
-    section = lens.section(port)
-    vlan: dict[str, Any] = {"interfaceMode": "routed", "interfaceForwardingModel": "routed"}
-    if not is_routed(section):
-        number = access_vlan(lens.config, section) or 1
-        vlan = {"interfaceMode": "bridged", "interfaceForwardingModel": "bridged", "vlanId": number}
-    return {
-        "linkStatus": link_status(reading),
-        "lineProtocolStatus": protocol(reading),
-        "description": description(lens, port),
-        "bandwidth": reading.speed_gbps * GIGABIT,
-        "duplex": "duplexFull",
-        "vlanInformation": vlan,
-        "autoNegotiateActive": False,
-        "autoNegotigateActive": False,
-        "interfaceType": reading.module.media if reading.module else "Not Present",
-    }
 
 
 def interfaces(lens: Lens, captured: Captured) -> EosReply:
@@ -169,36 +137,6 @@ def counters(lens: Lens, captured: Captured) -> EosReply:
     )
 
 
-def errors(lens: Lens, captured: Captured) -> EosReply:
-    """Show errors."""
-    shown: Mapping[str, dict[str, int]] = {
-        port: {
-            "inErrors": reading.traffic.rx_errors,
-            "outErrors": reading.traffic.tx_errors,
-            "frameTooLongs": 0,
-            "frameTooShorts": 0,
-            "fcsErrors": reading.fec.uncorrectable_codewords,
-            "alignmentErrors": 0,
-            "symbolErrors": reading.fec.uncorrectable_codewords,
-        }
-        for port, reading in lens.ports(captured)
-    }
-    rows = [(port, *one.values()) for port, one in shown.items()]
-    heads = ("Port", "InErrors", "OutErrors", "TooLong", "TooShort", "FCS", "Align", "Symbol")
-    return EosReply({"interfaceErrorCounters": shown}, table(heads, rows))
-
-
-def discards(lens: Lens, captured: Captured) -> EosReply:
-    """Show discards."""
-    shown = {
-        port: {key: _counters(reading)[key] for key in ("inDiscards", "outDiscards")}
-        for port, reading in lens.ports(captured)
-    }
-    totals = {f"{key}Total": sum(one[key] for one in shown.values()) for key in ("inDiscards", "outDiscards")}
-    rows = [(port, *one.values()) for port, one in shown.items()]
-    return EosReply({**totals, "interfaces": shown}, table(("Port", "InDiscards", "OutDiscards"), rows))
-
-
 def flow_control(lens: Lens, captured: Captured) -> EosReply:
     """Show global pause, which is off where priorities are paused one by one."""
     off = {"txAdminState": "off", "txOperState": "off", "rxAdminState": "off", "rxOperState": "off"}
@@ -207,34 +145,8 @@ def flow_control(lens: Lens, captured: Captured) -> EosReply:
     return EosReply({"interfaceFlowControls": shown}, table(("Port", "Send", "Receive", "RxPause", "TxPause"), rows))
 
 
-def descriptions(lens: Lens, captured: Captured) -> EosReply:
-    """Show what is said of each port."""
-    shown = {
-        port: {
-            "description": description(lens, port),
-            "lineProtocolStatus": protocol(reading),
-            "interfaceStatus": "up" if reading.is_up else "down",
-        }
-        for port, reading in lens.ports(captured)
-    }
-    columns = ("interfaceStatus", "lineProtocolStatus", "description")
-    rows = [(port, *(one[key] for key in columns)) for port, one in shown.items()]
-    return EosReply({"interfaceDescriptions": shown}, table(("Interface", "Status", "Protocol", "Description"), rows))
-
-
 VIEWS = (
     ("show interfaces", interfaces),
-    ("show interfaces status", status),
-    ("show interfaces description", descriptions),
     ("show interfaces counters", counters),
-    ("show interfaces counters errors", errors),
-    ("show interfaces counters discards", discards),
     ("show interfaces flow-control", flow_control),
-    ("show interfaces <ports>", interfaces),
-    ("show interfaces <ports> status", status),
-    ("show interfaces <ports> description", descriptions),
-    ("show interfaces <ports> counters", counters),
-    ("show interfaces <ports> counters errors", errors),
-    ("show interfaces <ports> counters discards", discards),
-    ("show interfaces <ports> flow-control", flow_control),
 )

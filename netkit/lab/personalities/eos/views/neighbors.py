@@ -8,7 +8,6 @@ from netkit.lab.agents.lldp.neighbor import LldpNeighbor as Heard
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.reply import EosReply, InvalidCommandError
-from netkit.lab.personalities.eos.switch_state import management_vrf
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
 TTL_S = 120
@@ -81,23 +80,7 @@ def _dotted(mac: str) -> str:
     return ".".join(digits[index : index + 4] for index in range(0, len(digits), 4))
 
 
-def settings(lens: Lens, _: Captured) -> EosReply:
-    """Show how often the switch announces itself, and with which management address."""
-    config = lens.config
-    if config.is_off("lldp", "run"):
-        return EosReply(None, "LLDP is disabled\n")
-    vrf = config.word("lldp", "management-address", "vrf") or "default"
-    is_known = vrf == management_vrf(config)
-    return EosReply(
-        None,
-        f"LLDP transmit interval : {config.word('lldp', 'timer') or 30} seconds\n"
-        f"LLDP transmit holdtime : {config.word('lldp', 'hold-time') or 120} seconds\n"
-        f"Management address VRF : {vrf}{'' if is_known else ' (no address)'}\n",
-    )
-
-
 VIEWS = (
-    ("show lldp", settings),
     ("show lldp neighbors", neighbors),
     ("show lldp neighbors detail", detail),
     ("show lldp neighbors <ports> detail", detail),

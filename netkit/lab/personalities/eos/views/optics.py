@@ -184,15 +184,8 @@ def error_correction(lens: Lens, captured: Captured) -> EosReply:
 
 VIEWS = (
     ("show interfaces transceiver", transceivers),
-    ("show interfaces transceiver detail", transceivers),
     ("show interfaces transceiver dom thresholds", thresholds),
     ("show interfaces transceiver hardware", hardware),
     ("show interfaces phy detail", phy),
     ("show interfaces error-correction", error_correction),
-    ("show interfaces <ports> transceiver", transceivers),
-    ("show interfaces <ports> transceiver detail", transceivers),
-    ("show interfaces <ports> transceiver dom thresholds", thresholds),
-    ("show interfaces <ports> transceiver hardware", hardware),
-    ("show interfaces <ports> phy detail", phy),
-    ("show interfaces <ports> error-correction", error_correction),
 )

@@ -13,19 +13,6 @@ from netkit.lab.reading import PortReading
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
 
-def counters(lens: Lens, captured: Captured) -> EosReply:
-    """Show pause frames per port."""
-    shown = {
-        port: {
-            "rxFrames": sum(one.rx_pause for one in reading.priorities),
-            "txFrames": sum(one.tx_pause for one in reading.priorities),
-        }
-        for port, reading in lens.ports(captured)
-    }
-    rows = [(port, one["rxFrames"], one["txFrames"]) for port, one in shown.items()]
-    return EosReply({"interfaceCounters": shown}, table(("Port", "RxPfc", "TxPfc"), rows))
-
-
 def detail(lens: Lens, captured: Captured) -> EosReply:
     """Show pause frames per priority."""
     shown = {
@@ -93,19 +80,10 @@ def _columns(lens: Lens, port: str, reading: PortReading) -> tuple[str, ...]:
     )
 
 
-def _spread(form: str, show: Any) -> Iterator[tuple[str, Any]]:
-    yield f"show priority-flow-control{form}", show
-    yield f"show interfaces priority-flow-control{form}", show
-    yield f"show interfaces <ports> priority-flow-control{form}", show
-    yield f"show priority-flow-control interfaces <ports>{form}", show
-
-
 PFC_VIEWS = (
-    *_spread("", status),
-    *_spread(" status", status),
-    *_spread(" counters", counters),
-    *_spread(" counters detail", detail),
-    *_spread(" counters watchdog", watchdog),
+    ("show priority-flow-control", status),
+    ("show priority-flow-control counters detail", detail),
+    ("show priority-flow-control counters watchdog", watchdog),
 )
 
 
@@ -128,18 +106,6 @@ def ecn_counters(lens: Lens, captured: Captured) -> EosReply:
         }
     rows = [(port, number, count) for port, one in shown.items() for number, count in one["queueCounters"].items()]
     return EosReply({"intfQueueCounters": shown}, table(("Port", "TxQ", "Marked Packets"), rows))
-
-
-def ecn(lens: Lens, captured: Captured) -> EosReply:
-    """Show thresholds per port."""
-    rows: list[tuple[object, ...]] = []
-    for port, _ in lens.ports(captured):
-        profile = qos.profile_of(lens.config, lens.section(port))
-        for number in range(PRIORITIES):
-            found = profile.queue(number).ecn
-            row = ("bytes", found.min_bytes, found.max_bytes) if found else (NOT_COUNTED,) * 3
-            rows.append((port, number, *row))
-    return EosReply(None, table(("Port", "Tx-Queue", "Threshold Unit", "ECN Min", "ECN Max"), rows))
 
 
 def queue_detail(lens: Lens, captured: Captured) -> EosReply:
@@ -176,36 +142,6 @@ def queue_drops(lens: Lens, captured: Captured) -> EosReply:
         inward = sum(group.dropped_packets for group in reading.buffers)
         rows.append((port, inward, sum(queue.dropped_packets for queue in reading.queues), 0))
     return EosReply(None, table(("Port", "InDropped", "OutUcDropped", "OutMcDropped"), rows))
-
-
-def profiles(lens: Lens, _: Captured) -> EosReply:
-    """Show the QoS profiles. The JSON of this command is not known from a switch; its text is."""
-    return EosReply(None, "".join(_profile(one) for one in qos.profiles(lens.config).values()))
-
-
-def _profile(profile: qos.EosQosProfile) -> str:
-    trust, pfc = profile.trust or "default", "on" if profile.has_pfc else "off"
-    head = f"qos profile {profile.name}\n  trust {trust}\n  priority-flow-control {pfc}"
-    no_drop = " ".join(map(str, sorted(profile.no_drop))) or "none"
-    rows = [
-        (queue.number, "strict" if queue.is_strict else "weighted", queue.weight_percent or NOT_COUNTED,
-         queue.guaranteed_percent or NOT_COUNTED, queue.shape_percent or NOT_COUNTED,
-         f"{queue.ecn.min_bytes}/{queue.ecn.max_bytes}/{queue.ecn.probability_percent}" if queue.ecn else NOT_COUNTED)
-        for queue in (profile.queue(number) for number in range(PRIORITIES))
-    ]  # fmt: skip
-    watchdog = "on" if profile.has_watchdog else "off"
-    body = table(("TxQ", "Priority", "Weight%", "Guaranteed%", "Shape%", "ECN"), rows)
-    return f"{head}, no-drop {no_drop}, watchdog {watchdog}\n{body}\n"
-
-
-def applied(lens: Lens, captured: Captured) -> EosReply:
-    """Show which profile a port applies, and whether it exists."""
-    known = qos.profiles(lens.config)
-    rows = []
-    for port, _ in lens.ports(captured):
-        name = lens.section(port).word("service-profile")
-        rows.append((port, name or NOT_COUNTED, "applied" if name in known else "not defined" if name else "none"))
-    return EosReply(None, table(("Port", "Profile", "State"), rows))
 
 
 def maps(lens: Lens, _: Captured) -> EosReply:
@@ -246,30 +182,11 @@ def load_balance(lens: Lens, _: Captured) -> EosReply:
     return EosReply(None, f"Load balance distribution: {configured}\n\n{table(('Port', 'Mode'), rows)}")
 
 
-def storm_control(lens: Lens, captured: Captured) -> EosReply:
-    """Show how much of what is unknown a port floods at most."""
-    rows = [
-        (port, lens.section(port).word("storm-control", "unknown-unicast", "level") or NOT_COUNTED)
-        for port, _ in lens.ports(captured)
-    ]
-    return EosReply(None, table(("Port", "Unknown unicast level %"), rows))
-
-
 QUEUE_VIEWS = (
     ("show qos interfaces ecn counters queue", ecn_counters),
-    ("show qos interfaces <ports> ecn counters queue", ecn_counters),
-    ("show qos interfaces ecn", ecn),
-    ("show qos interfaces <ports> ecn", ecn),
-    ("show qos interfaces", applied),
-    ("show qos interfaces <ports>", applied),
-    ("show qos profile", profiles),
-    ("show qos profile summary", profiles),
     ("show qos maps", maps),
     ("show platform trident mmu queue status", buffer),
     ("show ip hardware fib load-balance distribution", load_balance),
-    ("show storm-control", storm_control),
     ("show interfaces counters queue", queue_drops),
     ("show interfaces counters queue detail", queue_detail),
-    ("show interfaces <ports> counters queue", queue_drops),
-    ("show interfaces <ports> counters queue detail", queue_detail),
 )

@@ -10,18 +10,13 @@ from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.reply import EosReply, InvalidCommandError
 from netkit.lab.personalities.eos.switch_state import (
     FACTORY_HOSTNAME,
-    MANAGEMENT,
     is_vlan,
-    management_vrf,
-    snmp,
-    snmp_vrfs,
 )
 from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.personalities.eos.views.lens import Lens, table
 
 DEFAULT = "default"
 UNITS_S = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
-DEFAULT_AGEING_S, DEFAULT_ARP_S = 300, 14400
 
 
 def vrf_and(rest: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
@@ -29,9 +24,6 @@ def vrf_and(rest: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return (rest[1], rest[2:]) if rest[:1] == ("vrf",) else (DEFAULT, rest)
 
 
-def is_vrf(config: EosSection, name: str) -> bool:
-    """Whether a VRF exists."""
-    return name == DEFAULT or ("vrf", "instance", name) in config.entries
 
 
 def clock(lens: Lens, _: Captured) -> EosReply:
@@ -58,25 +50,6 @@ def ntp(lens: Lens, _: Captured) -> EosReply:
         sender = source[1][0] if source[0] == vrf else DEFAULT
         rows.append((address, vrf, sender, " ".join(options), "unsynchronised"))
     return EosReply(None, table(("remote", "vrf", "source", "options", "state"), rows))
-
-
-def logging(lens: Lens, _: Captured) -> EosReply:
-    """Show where logs go."""
-    config = lens.config
-    sources = {
-        vrf: rest[1]
-        for vrf, rest in (vrf_and(found) for found in config.find("logging"))
-        if rest[:1] in {("local-interface",), ("source-interface",)}
-    }
-    lines = [
-        f"Trap logging: level {config.word('logging', 'trap') or 'informational'}",
-        f"Timestamp format: {config.word('logging', 'format', 'timestamp') or 'traditional'}",
-    ]
-    for found in config.find("logging"):
-        vrf, rest = vrf_and(found)
-        if rest[:1] == ("host",):
-            lines.append(f"Logging to '{rest[1]}' {' '.join(rest[2:])} in VRF {vrf} from {sources.get(vrf, DEFAULT)}")
-    return EosReply(None, "".join(f"{line}\n" for line in lines))
 
 
 def logged(lens: Lens, captured: Captured) -> EosReply:
@@ -110,15 +83,6 @@ def _stamp(lens: Lens, at_s: float) -> str:
     return f"{moment:%b %e %H:%M:%S}"
 
 
-def name_servers(lens: Lens, _: Captured) -> EosReply:
-    """Show the name servers."""
-    rows = [(vrf, rest[0]) for vrf, rest in map(vrf_and, lens.config.find("ip", "name-server"))]
-    servers: dict[str, Any] = {}
-    for vrf, address in rows:
-        servers.setdefault(vrf, {"v4NameServers": []})["v4NameServers"].append(address)
-    return EosReply({"nameServerConfigs": servers}, table(("VRF", "Server"), rows))
-
-
 def accounts(lens: Lens, _: Captured) -> EosReply:
     """Show who may log in."""
     users: dict[str, Any] = {}
@@ -128,54 +92,6 @@ def accounts(lens: Lens, _: Captured) -> EosReply:
                        "sshAuthorizedKey": "", "hasSecret": "sha512" in rest}  # fmt: skip
     rows = [(one["username"], one["privLevel"], one["role"], one["hasSecret"]) for one in users.values()]
     return EosReply({"users": users}, table(("User", "Privilege", "Role", "Secret"), rows))
-
-
-def privilege(lens: Lens, _: Captured) -> EosReply:
-    """Show what one may do at this moment."""
-    level = 15 if lens.is_privileged else 1
-    return EosReply({"privilegeLevel": level}, f"Current privilege level is {level}\n")
-
-
-def snmp_state(lens: Lens, _: Captured) -> EosReply:
-    """Show whom the SNMP agent answers, where, and from which address."""
-    state = snmp(lens.config)
-    source = [
-        f"Local interface: {rest[1]} in VRF {vrf}"
-        for vrf, rest in map(vrf_and, lens.config.find("snmp-server"))
-        if rest[:1] == ("local-interface",)
-    ]
-    users = [f"User {user.name}" for user in state.users] if state else []
-    place = [f"Location: {state.location}", f"Contact: {state.contact}"] if state else ["SNMP agent disabled"]
-    lines = [*place, *users, *source, f"SNMP agent enabled in VRFs: {', '.join(snmp_vrfs(lens.config))}"]
-    return EosReply(None, "".join(f"{line}\n" for line in lines))
-
-
-def api(lens: Lens, _: Captured) -> EosReply:
-    """Show which ways eAPI is open."""
-    section = lens.config.section("management", "api", "http-commands")
-    enabled = section.is_off("shutdown")
-    servers = [DEFAULT] if enabled else []
-    servers += _open_vrfs(lens.config, section)
-    https, http = not section.is_off("protocol", "https"), section.has("protocol", "http")
-    data = {
-        "enabled": enabled,
-        "httpsServer": {"configured": https, "running": https and enabled, "port": 443},
-        "httpServer": {"configured": http, "running": http and enabled, "port": 80},
-        "vrfs": servers,
-    }
-    return EosReply(
-        data, f"Enabled: {enabled}\nHTTPS server: {https}\nHTTP server: {http}\nVRFs: {', '.join(servers)}\n"
-    )
-
-
-def ssh(lens: Lens, _: Captured) -> EosReply:
-    """Show where SSH is open; in the default VRF it is from the start."""
-    section = lens.config.section("management", "ssh")
-    return EosReply(None, f"SSH is open in VRFs: {', '.join((DEFAULT, *_open_vrfs(lens.config, section)))}\n")
-
-
-def _open_vrfs(config: EosSection, section: EosSection) -> list[str]:
-    return [name for (name,), vrf in section.sections("vrf") if vrf.is_off("shutdown") and is_vrf(config, name)]
 
 
 def vrfs(lens: Lens, _: Captured) -> EosReply:
@@ -203,18 +119,6 @@ def _routes(config: EosSection, vrf: str) -> Iterator[bool]:
     yield config.has("ip", "routing", "vrf", vrf)
 
 
-def management(lens: Lens, _: Captured) -> EosReply:
-    """Show the management interface and its way out; a VRF that does not exist leads nowhere."""
-    section, vrf = lens.section(MANAGEMENT), management_vrf(lens.config)
-    routes = [vrf_and(rest) for rest in lens.config.find("ip", "route")]
-    state = "" if is_vrf(lens.config, vrf) else " (inactive)"
-    lines = [
-        f"{MANAGEMENT} in VRF {vrf}{state}: {section.word('ip', 'address') or 'no address'}",
-        *(f"{name}: {' via '.join(rest[:2])}" for name, rest in routes),
-    ]
-    return EosReply(None, "".join(f"{line}\n" for line in lines))
-
-
 def vlans(lens: Lens, _: Captured) -> EosReply:
     """Show the VLANs with their ports."""
     found = {}
@@ -232,39 +136,11 @@ def vlans(lens: Lens, _: Captured) -> EosReply:
     return EosReply({"sourceDetail": "", "vlans": found}, table(("VLAN", "Name", "Status"), rows))
 
 
-def ageing(lens: Lens, _: Captured) -> EosReply:
-    """Show how long addresses are remembered: MAC addresses on the switch, ARP entries on each gateway."""
-    mac = lens.config.word("mac", "address-table", "aging-time") or DEFAULT_AGEING_S
-    lines = [f"Global aging time: {mac}"]
-    for (name,), section in lens.config.sections("interface"):
-        if name.startswith("Vlan"):
-            lines.append(f"{name} ARP timeout: {section.word('arp', 'aging', 'timeout') or DEFAULT_ARP_S}")
-    return EosReply(None, "".join(f"{line}\n" for line in lines))
-
-
-def spanning_tree(lens: Lens, _: Captured) -> EosReply:
-    """Show which ports forward at once."""
-    rows = [
-        (port, "edge" if lens.section(port).one("spanning-tree", "portfast") is not None else "normal")
-        for port in lens.machine.ports
-    ]
-    return EosReply(None, table(("Port", "Type"), rows))
-
-
 VIEWS = (
     ("show clock", clock),
     ("show ntp associations", ntp),
-    ("show logging", logging),
     ("show logging last <count> <unit>", logged),
-    ("show ip name-server", name_servers),
     ("show users accounts", accounts),
-    ("show privilege", privilege),
-    ("show snmp", snmp_state),
-    ("show management api http-commands", api),
-    ("show management ssh", ssh),
     ("show vrf", vrfs),
-    ("show ip interface management", management),
     ("show vlan", vlans),
-    ("show mac address-table aging-time", ageing),
-    ("show spanning-tree interface portfast", spanning_tree),
 )

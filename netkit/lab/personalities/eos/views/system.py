@@ -1,11 +1,10 @@
 """`show` of the switch as a whole and of its configuration."""
 
 import os
-import time
 from pathlib import Path
 from typing import Any
 
-from netkit.lab.personalities.eos import reply, routing
+from netkit.lab.personalities.eos import routing
 from netkit.lab.personalities.eos.commands import Captured
 from netkit.lab.personalities.eos.configuration import as_commands, body
 from netkit.lab.personalities.eos.machine import HIGHEST_OPEN, HIGHEST_SAVED, ConfigSession
@@ -23,11 +22,6 @@ def running(lens: Lens, _: Captured) -> EosReply:
     head = f"! Command: show running-config\n! device: {switch.name} ({switch.model.name}, EOS-{switch.version})\n!\n"
     header = [line.removeprefix("! ") for line in head.splitlines()[:2]]
     return EosReply({"cmds": as_commands(lens.config), "header": header}, head + body(lens.config))
-
-
-def running_section(lens: Lens, captured: Captured) -> EosReply:
-    """Show the sections that match."""
-    return reply.through(EosReply(None, body(lens.config)), [f"section {captured['rest']}"])
 
 
 def startup(lens: Lens, _: Captured) -> EosReply:
@@ -70,24 +64,14 @@ def _session(lens: Lens, session: ConfigSession, *, is_at_top: bool) -> Data:
     }
 
 
-def checkpoints(lens: Lens, _: Captured) -> EosReply:
-    """Show the checkpoints. Their JSON is not known from a switch; the text is."""
-    found = lens.machine.flash.checkpoints()
-    rows = [f"{name:32} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(made_s))}" for name, made_s in found]
-    data = {"checkpoints": {name: {"fileDate": made_s, "fileUser": ""} for name, made_s in found}}
-    return EosReply(data, "\n".join((f"{'Filename':32} Date", *rows, "")))
-
-
 CONFIG_VIEWS = (
     ("show running-config", running),
     ("show running-config all", running),
     ("show running-config sanitized", running),
     ("show running-config all sanitized", running),
-    ("show running-config section <rest…>", running_section),
     ("show startup-config", startup),
     ("show configuration sessions", sessions),
     ("show configuration sessions detail", sessions),
-    ("show configuration checkpoints", checkpoints),
 )
 
 
