@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from netkit.lab.personalities.eos.configuration import Editor, body, grammar_of
+from netkit.lab.personalities.eos.configuration import Editor, EosSection, body, grammar_of
 from netkit.lab.personalities.eos.personality import Eos
 from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.switch_state import switch_state
-from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric, switch_on
 
@@ -93,7 +92,7 @@ COMMANDS = (
             "copy flash:x session-config",
             "show session-config diffs",
             "show configuration sessions",
-            "show interfaces status | json",
+            "show interfaces | json",
             "show interfaces | include (",
             "show running-config | section",
         ]

@@ -10,10 +10,10 @@ import pytest
 
 from netkit.design import Fabric
 from netkit.lab.node import ConfigRefusedError
+from netkit.lab.personalities.eos import show
 from netkit.lab.personalities.eos.personality import Eos
 from netkit.lab.personalities.eos.reply import EosCommandError
 from netkit.lab.personalities.eos.terminal import Terminal
-from netkit.lab.personalities.eos.views import catalog
 from netkit.lab.state import SwitchState
 from tests.lab.personalities.eos_node import RecordedNode, config_of, eos_fabric
 
@@ -39,10 +39,19 @@ COSMETIC: Mapping[str, str] = {
     r"mtu 9214": "a switched port carries frames of any length the chip takes",
     r"maintenance profile bgp GSHUT": "the default profile of the same file",
     r"profile bgp GSHUT default": "the groups name the profile themselves",
+    r"spanning-tree portfast edge|storm-control .*": "the lab has no loops and floods nothing",
+    r"(arp aging timeout|mac address-table aging-time) \d+": "the kernel ages its tables itself",
+    r"ip name-server .*|logging (format|vrf) .*": "a node resolves no names and sends no logs",
+    r"ip route vrf MGMT .*|lldp management-address vrf MGMT|snmp-server vrf MGMT local-.*": "a node has no such network",
+    r"management ssh / .*": "a node runs its own sshd",
+    r"no snmp-server vrf default": "the agent answers in the VRF of management",
+    r"qos trust dscp": "the default of a routed port",
+    r"bandwidth guaranteed percent 1|shape rate 10 percent": "the model of queues has neither",
 }
 """What may go without a trace, and why."""
 # What is cosmetic in one place counts in another: such a line is only excused where it is.
 ONLY_SWITCHED = {r"mtu 9214"}
+ONLY_ROUTED = {r"qos trust dscp"}
 ONLY_NAMED_GROUPS = {r"profile bgp GSHUT default"}
 MOVING = re.compile(
     r'"(?:uptime|bootupTimestamp|counterRefreshTime|lastUpdateTimestamp|updateTime)": [\d.e+-]+'
@@ -64,7 +73,7 @@ def seen(eos: Eos) -> dict[str, Any]:
     shown: dict[str, Any] = {"https": eos.serves_https}
     terminal = Terminal(eos.machine, "netkit")
     shown["privileged"] = terminal.is_privileged
-    for form, _ in catalog.FORMS:
+    for form in show.VIEWS:
         if "<" in form or form.split()[1] in CONFIGURATION:
             continue
         try:
@@ -105,10 +114,12 @@ def without(text: str) -> Iterator[tuple[str, str, str]]:
 def excuse(line: str, header: str, text: str) -> str:
     """Return why a line may go without a trace here; empty when it may not."""
     for pattern, reason in COSMETIC.items():
-        if not re.fullmatch(pattern, line):
+        if not (re.fullmatch(pattern, line) or re.fullmatch(pattern, f"{header} / {line}")):
             continue
         section = text.partition(f"{header}\n")[2].partition("\n!\n")[0]
         if pattern in ONLY_SWITCHED and "switchport access" not in section:
+            continue
+        if pattern in ONLY_ROUTED and "switchport access" in text:
             continue
         if pattern in ONLY_NAMED_GROUPS and "unit System" in text:
             continue

@@ -131,7 +131,7 @@ def test_a_power_cut_before_the_confirmation_goes_back(lab: RunningLab) -> None:
     with driver(lab, "leaf02") as device:
         device.load_merge_candidate(config=f"interface {port.name}\nshutdown")
         device.commit_config(revert_in=1800)
-        assert cli(lab, "leaf02", "show interfaces status")["interfaceStatuses"][port.name]["linkStatus"] == "disabled"
+        assert cli(lab, "leaf02", "show interfaces")["interfaces"][port.name]["interfaceStatus"] == "disabled"
         assert lab.lab("restart", "leaf02").returncode == 0
         assert not device.has_pending_commit()
         device.config_session = None

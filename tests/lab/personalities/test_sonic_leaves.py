@@ -19,25 +19,11 @@ COSMETIC: Mapping[str, str] = yaml.safe_load(
     (Path(__file__).parent / "sonic" / "cosmetic.yaml").read_text(encoding="utf-8")
 )
 VIEWS = (
-    "show ecn",
-    "show switch-hash global",
-    "counterpoll show",
-    "show vlan config",
+    "show version",
     "show interfaces status",
-    "show interfaces breakout current-mode",
-    "show management_interface address",
-    "show dns nameserver",
-    "show storm-control all",
-    "show runningconfiguration ntp",
-    "show runningconfiguration syslog",
-    "show runningconfiguration snmp user",
-    "show buffer configuration",
-    "show platform summary",
-    "show pfcwd config",
-    "show pfc priority",
-    "show snmpagentaddress",
-    "show interfaces transceiver presence",
-    "TSC",
+    "sonic-db-dump -n APPL_DB",
+    "sonic-db-dump -n COUNTERS_DB",
+    "sonic-db-cli STATE_DB keys *",
 )
 CASES: dict[str, tuple[str, tuple[Mapping[str, Any], ...], str]] = {
     "p2p": ("202411", (), "leaf01"),

@@ -164,18 +164,6 @@ def test_a_wrong_as_number_keeps_a_session_down(unified: RunningLab) -> None:
     until(lambda: is_converged(unified), "both sessions are up again")
 
 
-def test_shutting_ports_and_neighbors(unified: RunningLab) -> None:
-    until(lambda: is_converged(unified), "both sessions are up")
-    unified.shell(LEAF, f"config interface shutdown {UPLINK}")
-    until(lambda: neighbors(unified)[UPLINK] != "Established", "the session of the port is down")
-    unified.shell(LEAF, f"config interface startup {UPLINK}")
-    until(lambda: is_converged(unified), "both sessions are up again")
-    unified.shell(LEAF, "config bgp shutdown all")
-    until(lambda: set(neighbors(unified).values()) == {"Idle (Admin)"}, "all neighbours are shut")
-    unified.shell(LEAF, "config bgp startup all")
-    until(lambda: is_converged(unified), "both sessions are up again")
-
-
 def test_cabling_is_seen_by_alias(split: RunningLab) -> None:
     def rows() -> list[list[str]]:
         lines = split.shell(LEAF, "show lldp table").splitlines()

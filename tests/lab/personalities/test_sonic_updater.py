@@ -178,7 +178,7 @@ def test_a_row_of_a_ports_queues_takes_the_port_down_and_up(tmp_path: Path, oper
 
 def test_a_port_that_is_down_anyway_does_not_flap(tmp_path: Path) -> None:
     bench = Bench(tmp_path, fabric())
-    bench.type("config interface shutdown Ethernet0")
+    assert bench.patch({"op": "replace", "path": "/PORT/Ethernet0/admin_status", "value": "down"})[0] == 0
     count = len(bench.node.states)
     assert bench.patch(PORT_QOS)[0] == 0
     assert len(bench.node.states) == count + 1

@@ -8,10 +8,9 @@ from typing import Literal
 from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.eos import configuration
-from netkit.lab.personalities.eos.configuration import body, grammar_of, parse, release_of
+from netkit.lab.personalities.eos.configuration import EosSection, body, grammar_of, parse, release_of
 from netkit.lab.personalities.eos.reply import EosCommandError, EosFlash
 from netkit.lab.personalities.eos.switch_state import switch_state
-from netkit.lab.personalities.eos.tree import EosSection
 
 SessionState = Literal["pending", "completed", "pendingCommitTimer"]
 HIGHEST_OPEN, HIGHEST_SAVED = 5, 1

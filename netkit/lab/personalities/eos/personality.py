@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from netkit.lab.agents.gnmi import server
 from netkit.lab.node import ConfigRefusedError, Node
-from netkit.lab.personalities.eos import qos
+from netkit.lab.personalities.eos import switch_state
 from netkit.lab.personalities.eos.machine import EosMachine
 from netkit.lab.personalities.eos.reply import EosCommandError, EosReply, NoJsonError
 from netkit.lab.personalities.eos.switch_state import management_vrf
@@ -31,7 +31,7 @@ def _of_port(machine: EosMachine, reading: PortReading) -> Iterator[Told]:
     yield from server.leaves(server.interface(name, "state"), state)
     told = {**server.counters(reading), **counters}
     yield from server.leaves(server.interface(name, "state", "counters"), told)
-    profile = qos.profile_of(machine.running, section)
+    profile = switch_state.profile_of(machine.running, section)
     for number, queue in enumerate(reading.queues):
         has_marks = profile.queue(number).is_ecn_counted and profile.queue(number).ecn is not None
         marks = {"ecn-marked-pkts": queue.ecn_marked_packets} if has_marks else {}

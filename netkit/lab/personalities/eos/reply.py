@@ -103,7 +103,6 @@ class EosFlash:
         """Delete a file."""
         self._path(name).unlink(missing_ok=True)
 
-
     def _path(self, name: str) -> Path:
         parts = name.split("/")
         if not all(_NAME.fullmatch(part) for part in parts) or len(parts) > 2:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.personalities.eos.tree import EosSection
+from netkit.lab.personalities.eos.configuration import EosSection
 
 BUILT_IN_UNIT = "System"
 BUILT_IN_PROFILE = "Default"

@@ -1,11 +1,179 @@
-"""From an EOS configuration to what the switch is: ports, VLANs, loopbacks, routing, SNMP."""
+"""What a configuration makes of queues, priorities and the packet buffer, EOS's defaults included."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from netkit.lab.personalities.eos import qos
+from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.routing import frr
-from netkit.lab.personalities.eos.tree import EosSection
-from netkit.lab.state import GnmiState, PortState, SnmpState, SnmpV3User, SwitchState, VlanState
+from netkit.lab.state import (
+    CODE_POINTS,
+    PRIORITIES,
+    EcnState,
+    GnmiState,
+    PortState,
+    QosState,
+    SchedulerState,
+    SnmpState,
+    SnmpV3User,
+    SwitchState,
+    VlanState,
+    WatchdogState,
+)
+
+DEFAULT_CLASS_OF_EIGHT = (1, 0, 2, 3, 4, 5, 6, 7)
+"""The traffic class of DSCP 0-7, 8-15 and so on."""
+BYTES_PER_UNIT = {"bytes": 1, "kbytes": 1000, "mbytes": 1_000_000, "segments": 256}
+DEFAULT_ACTION = "errdisable"
+
+
+@dataclass(frozen=True, slots=True)
+class EosTxQueue:
+    """One transmit queue as configured. Queues are strict unless told otherwise."""
+
+    number: int
+    is_strict: bool = True
+    weight_percent: int = 0
+    ecn: EcnState | None = None
+    is_ecn_counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EosQosProfile:
+    """A QoS profile."""
+
+    name: str
+    trust: str = ""
+    has_pfc: bool = False
+    no_drop: frozenset[int] = frozenset()
+    has_watchdog: bool = True
+    queues: Mapping[int, EosTxQueue] | None = None
+
+    def queue(self, number: int) -> EosTxQueue:
+        """Return a queue; the default one when the profile does not name it."""
+        return (self.queues or {}).get(number, EosTxQueue(number))
+
+
+@dataclass(frozen=True, slots=True)
+class EosWatchdogTimes:
+    """The switch-wide half of the PFC watchdog; without a timeout it looks at nothing."""
+
+    timeout_s: float = 0
+    recovery_s: float = 0
+    polling_s: float = 0
+    action: str = DEFAULT_ACTION
+    override: str = ""
+
+
+def profiles(config: EosSection) -> dict[str, EosQosProfile]:
+    """Return the QoS profiles by name."""
+    return {name: _profile(name, section) for (name,), section in config.sections("qos", "profile")}
+
+
+def profile_of(config: EosSection, port: EosSection) -> EosQosProfile:
+    """Return what a port applies; a profile that does not exist is taken without a word and does nothing."""
+    name = port.word("service-profile")
+    return profiles(config).get(name, EosQosProfile(name))
+
+
+def _profile(name: str, section: EosSection) -> EosQosProfile:
+    found = [
+        _queue(int(rest[0]), queue)
+        for keyword in ("tx-queue", "uc-tx-queue")
+        for rest, queue in section.sections(keyword)
+    ]
+    return EosQosProfile(
+        name=name,
+        trust=section.word("qos", "trust"),
+        has_pfc=section.has("priority-flow-control", "on"),
+        no_drop=frozenset(int(rest[0]) for rest in section.find("priority-flow-control", "priority")),
+        has_watchdog=not section.is_off("priority-flow-control", "pause", "watchdog"),
+        queues={queue.number: queue for queue in found},
+    )
+
+
+def _queue(number: int, section: EosSection) -> EosTxQueue:
+    return EosTxQueue(
+        number=number,
+        is_strict=not section.is_off("priority"),
+        weight_percent=int(section.word("bandwidth", "percent") or 0),
+        ecn=_ecn(section),
+        is_ecn_counted=section.has("random-detect", "ecn", "count"),
+    )
+
+
+def _ecn(section: EosSection) -> EcnState | None:
+    found = section.one("random-detect", "ecn", "minimum-threshold")
+    if found is None:
+        return None
+    low, low_unit, _, high, high_unit, _, probability, *_ = found
+    # A time is not a length: at what length it marks depends on the speed, and the model needs a length.
+    to_bytes = {**BYTES_PER_UNIT, "milliseconds": 0}
+    return EcnState(int(low) * to_bytes[low_unit], int(high) * to_bytes[high_unit], int(probability))
+
+
+def watchdog_times(config: EosSection) -> EosWatchdogTimes:
+    """Return the switch-wide watchdog; a polling interval too long for the times is replaced, as EOS does."""
+    start = ("priority-flow-control", "pause", "watchdog")
+    timeout = float(config.word(*start, "default", "timeout") or 0)
+    recovery = float(config.word(*start, "default", "recovery-time") or 0)
+    longest = min(timeout, recovery or timeout) / 2
+    polling = float(config.word(*start, "default", "polling-interval") or 0)
+    return EosWatchdogTimes(
+        timeout_s=timeout,
+        recovery_s=recovery,
+        polling_s=min(polling, longest) if polling else longest,
+        action=config.word(*start, "action") or DEFAULT_ACTION,
+        override=config.word(*start, "override", "action"),
+    )
+
+
+def class_of_dscp(config: EosSection) -> tuple[int, ...]:
+    """Return the traffic class of each DSCP."""
+    result = [DEFAULT_CLASS_OF_EIGHT[dscp // 8] for dscp in range(CODE_POINTS)]
+    for dscp, _, _, traffic_class in config.find("qos", "map", "dscp"):
+        result[int(dscp)] = int(traffic_class)
+    return tuple(result)
+
+
+def of_class(config: EosSection, *targets: str) -> tuple[int, ...]:
+    """Return the queue or the priority group of each traffic class; its own number unless told otherwise."""
+    result = list(range(PRIORITIES))
+    for traffic_class, _, target, number in config.find("qos", "map", "traffic-class"):
+        if target in targets:
+            result[int(traffic_class)] = int(number)
+    return tuple(result)
+
+
+def port_qos(config: EosSection, port: EosSection, *, is_routed: bool) -> QosState:
+    """Return how a port treats traffic. A routed port trusts the DSCP by default, one in a VLAN the priority tag."""
+    profile = profile_of(config, port)
+    trust = profile.trust or ("dscp" if is_routed else "cos")
+    is_pfc_on = profile.has_pfc and not config.has("priority-flow-control", "all", "off")
+    times = watchdog_times(config)
+    watchdog = None
+    if is_pfc_on and profile.has_watchdog and times.timeout_s:
+        watchdog = WatchdogState(round(times.timeout_s * 1000), round(times.recovery_s * 1000))
+    queues = [profile.queue(number) for number in range(PRIORITIES)]
+    return QosState(
+        priority_of_dscp=class_of_dscp(config) if trust == "dscp" else (),
+        class_of_priority=of_class(config, "tx-queue", "uc-tx-queue"),
+        pfc_priorities=_paused(config, profile) if is_pfc_on else frozenset(),
+        ecn={queue.number: queue.ecn for queue in queues if queue.ecn},
+        schedulers={queue.number: _scheduler(queue) for queue in queues if queue.number in (profile.queues or {})},
+        watchdog=watchdog,
+    )
+
+
+def _paused(config: EosSection, profile: EosQosProfile) -> frozenset[int]:
+    """Return the lossless priorities: only those whose traffic has a priority group of that number are paused."""
+    return frozenset(priority for priority in profile.no_drop if priority in of_class(config, "priority-group"))
+
+
+def _scheduler(queue: EosTxQueue) -> SchedulerState:
+    if queue.is_strict:
+        return SchedulerState("strict")
+    return SchedulerState("weighted", queue.weight_percent)
+
 
 FACTORY_HOSTNAME = "localhost"
 DEFAULT_MTU, SWITCHED_MTU = 1500, 9214
@@ -63,7 +231,7 @@ def _port(config: EosSection, name: str) -> PortState:
         speed_gbps=speed_gbps(section),
         fec=fec(section),
         adaptive_routing=routed and is_dynamic(config),
-        qos=qos.port_qos(config, section, is_routed=routed),
+        qos=port_qos(config, section, is_routed=routed),
     )
 
 

@@ -1,11 +1,10 @@
-"""What a port counts, under the names of the switch abstraction, its rates, and what `sonic-clear` subtracts."""
+"""What a port counts, under the names of the switch abstraction, and its rates."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from netkit.lab.reading import PortReading
-from netkit.lab.state import PRIORITIES
 
 Counts = Mapping[str, int]
 PORT, QUEUE, GROUP = "SAI_PORT_STAT_", "SAI_QUEUE_STAT_", "SAI_INGRESS_PRIORITY_GROUP_STAT_"
@@ -66,18 +65,6 @@ def group_watermarks(reading: PortReading, group: int) -> Counts:
     }
 
 
-def all_counts(reading: PortReading) -> dict[str, int]:
-    """Return everything a port counts, flat: what clearing a view remembers."""
-    flat = dict(port_counts(reading))
-    for number in range(PRIORITIES):
-        for prefix, counts in (
-            ("queue", queue_counts(reading, number, has_ecn=True) if number < len(reading.queues) else {}),
-            ("group", group_counts(reading, number) if number < len(reading.buffers) else {}),
-        ):
-            flat |= {f"{prefix}{number}:{name}": count for name, count in counts.items()}
-    return flat
-
-
 SHORTEST_S = 1.0
 
 
@@ -107,20 +94,3 @@ class Rates:
                 rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
                 self._rates[reading.name] = SonicPortRate(rx, tx)
         return self._rates.get(reading.name, SonicPortRate())
-
-
-class Cleared:
-    """The counts noted for each user and kind of view."""
-
-    def __init__(self) -> None:
-        self._noted: dict[tuple[str, str], dict[str, Mapping[str, int]]] = {}
-
-    def note(self, user: str, kind: str, readings: Iterable[PortReading]) -> None:
-        """Take the present counts as a user's new zero."""
-        self._noted.setdefault((user, kind), {}).update({reading.name: all_counts(reading) for reading in readings})
-
-    def since(self, user: str, kind: str, reading: PortReading) -> Mapping[str, int]:
-        """Return the counts since a user's zero; a counter that fell behind it began anew."""
-        noted = self._noted.get((user, kind), {}).get(reading.name, {})
-        found = {name: (count, noted.get(name, 0)) for name, count in all_counts(reading).items()}
-        return {name: count - zero if count >= zero else count for name, (count, zero) in found.items()}

@@ -20,7 +20,6 @@ from netkit.lab.personalities.sonic.counters import (
     queue_watermarks,
 )
 from netkit.lab.personalities.sonic.show_commands import serial
-from netkit.lab.personalities.sonic.show_lossless import counts_ecn, counts_ecn_of_ports, watched_queues
 from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
@@ -91,6 +90,22 @@ def _joined(value: str | list[str]) -> str:
     return value if isinstance(value, str) else ",".join(value)
 
 
+FIRST_WITH_ECN_COUNTERS = 202505
+
+
+def counts_ecn(system: SonicSystem, kind: str) -> bool:
+    """Whether the branch counts ECN marks of each `QUEUE` or `PORT`, and is told to."""
+    status = text(system.running, "FLEX_COUNTER_TABLE", f"WRED_ECN_{kind}", "FLEX_COUNTER_STATUS")
+    return system.branch >= FIRST_WITH_ECN_COUNTERS and status == "enable"
+
+
+def watched_queues(system: SonicSystem, port: str) -> list[int]:
+    """Return the queues the watchdog looks after: those of the port's row, once the port has times."""
+    row = system.running.get("PFC_WD", {}).get(port, {})
+    queues = text(system.running, "PORT_QOS_MAP", port, "pfcwd_sw_enable")
+    return [int(queue) for queue in queues.split(",") if queue] if "detection_time" in row else []
+
+
 def counters_db(system: SonicSystem) -> Hashes:
     """Return COUNTERS_DB: names to object ids, and counters under those."""
     found: dict[str, dict[str, str]] = {
@@ -118,7 +133,7 @@ def _add_port(found: dict[str, dict[str, str]], system: SonicSystem, reading: Po
     for index in range(len(reading.queues)):
         queue = _oid("queue", number * PRIORITIES + index)
         found["COUNTERS_QUEUE_NAME_MAP"][f"{reading.name}:{index}"] = queue
-        counts = _text(queue_counts(reading, index, has_ecn=counts_ecn(system)))
+        counts = _text(queue_counts(reading, index, has_ecn=counts_ecn(system, "QUEUE")))
         found[f"COUNTERS:{queue}"] = {**counts, **_watchdog(system, reading, index)}
         found[f"USER_WATERMARKS:{queue}"] = _text(queue_watermarks(reading, index))
     for index in range(len(reading.buffers)):
@@ -137,7 +152,7 @@ def _pauses(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
 
 
 def _marks(system: SonicSystem, reading: PortReading) -> Mapping[str, int]:
-    if not counts_ecn_of_ports(system):
+    if not counts_ecn(system, "PORT"):
         return {}
     return {f"{PORT}ECN_MARKED_PACKETS": sum(queue.ecn_marked_packets for queue in reading.queues)}
 
@@ -316,14 +331,6 @@ def _hget(found: Hashes, words: tuple[str, ...]) -> str:
     return found.get(_key(words), {}).get(words[1] if len(words) > 1 else "", "")
 
 
-def _hkeys(found: Hashes, words: tuple[str, ...]) -> str:
-    return "\n".join(found.get(_key(words), {}))
-
-
-def _exists(found: Hashes, words: tuple[str, ...]) -> str:
-    return str(int(_key(words) in found))
-
-
 def _key(words: tuple[str, ...]) -> str:
     if not words:
         raise SonicUsageError("wrong number of arguments")
@@ -337,33 +344,24 @@ def _place(words: tuple[str, ...]) -> tuple[str, str]:
     return table, key
 
 
-def _hset(tables: Tables, words: tuple[str, ...]) -> int:
-    table, key = _place(words)
-    row = tables.setdefault(table, {}).setdefault(key, {})
-    fields = list(zip(words[1::2], words[2::2], strict=False))
-    added = sum(name.removesuffix("@") not in row for name, _ in fields)
-    for name, value in fields:
-        if name.endswith("@"):
-            row[name.removesuffix("@")] = value.split(",")
-        elif name != "NULL":
-            row[name] = value
-    return added
-
-
-def _hdel(tables: Tables, words: tuple[str, ...]) -> int:
-    table, key = _place(words)
-    row = tables.get(table, {}).get(key, {})
-    return sum(row.pop(name.removesuffix("@"), None) is not None for name in words[1:])
-
-
 def _delete(tables: Tables, words: tuple[str, ...]) -> int:
     places = [_place((word,)) for word in words]
     return sum(tables.get(table, {}).pop(key, None) is not None for table, key in places)
 
 
-READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget, "hkeys": _hkeys, "exists": _exists}
-WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"hset": _hset, "hdel": _hdel, "del": _delete}
+def _clear_watermarks(system: SonicSystem, call: Call, line: SonicArguments) -> None:  # noqa: ARG001
+    # A watermark is a peak the chip holds: clearing it is done there, for every user.
+    system.node.clear_counters()
+
+
+READS: dict[str, Read] = {"keys": _keys, "hgetall": _hgetall, "hget": _hget}
+WRITES: dict[str, Callable[[Tables, tuple[str, ...]], int]] = {"del": _delete}
 COMMANDS: Commands = {(): SonicCommand(_answer, MANY)}
+CLEAR: Commands = {
+    ("queue", "watermark", "unicast"): SonicCommand(_clear_watermarks),
+    ("priority-group", "watermark", "shared"): SonicCommand(_clear_watermarks),
+    ("priority-group", "watermark", "headroom"): SonicCommand(_clear_watermarks),
+}
 DUMP: Commands = {
     (): SonicCommand(_dump, 0, frozenset({"-y", "--pretty"}), frozenset({"-n", "--dbname", "-k", "--keys"})),
 }

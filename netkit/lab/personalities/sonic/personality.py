@@ -4,32 +4,18 @@ from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.node import ConfigRefusedError
 from netkit.lab.personalities.linux_host.systemd_run import systemd_run
-from netkit.lab.personalities.sonic import config_commands, database, show_commands, show_lossless, transceiver
+from netkit.lab.personalities.sonic import config_commands, database, show_commands
 from netkit.lab.personalities.sonic.command_line import Commands, answer
 from netkit.lab.personalities.sonic.services import docker, manage_units
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personality import Call, Elem, Told
 
 COMMANDS: Mapping[str, Commands] = {
-    "config": {**config_commands.UPDATER_COMMANDS, **config_commands.FILE_COMMANDS, **config_commands.SETTING_COMMANDS},
-    "show": {
-        **show_commands.CONFIG_COMMANDS,
-        **show_commands.INTERFACE_COMMANDS,
-        **transceiver.TRANSCEIVER_COMMANDS,
-        **show_lossless.QUEUE_COMMANDS,
-        **show_commands.SYSTEM_COMMANDS,
-        **show_lossless.SHOW,
-    },
-    "pfcwd": show_lossless.WATCHDOG_COMMANDS,
-    "counterpoll": show_lossless.COUNTERPOLL,
-    "sonic-clear": show_lossless.CLEAR,
-    "ecnconfig": show_lossless.ECNCONFIG,
-    "sonic-cfggen": config_commands.CFGGEN,
+    "config": config_commands.CONFIG_COMMANDS,
+    "show": show_commands.SHOW,
+    "sonic-clear": database.CLEAR,
     "sonic-db-cli": database.COMMANDS,
     "sonic-db-dump": database.DUMP,
-    "TSA": config_commands.TSA,
-    "TSB": config_commands.TSB,
-    "TSC": config_commands.TSC,
 }
 PROGRAMS: Mapping[str, Callable[[SonicSystem, Call], int]] = {
     "docker": docker,

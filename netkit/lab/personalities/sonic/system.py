@@ -9,7 +9,7 @@ from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic import flash
-from netkit.lab.personalities.sonic.counters import Cleared, Rates
+from netkit.lab.personalities.sonic.counters import Rates
 from netkit.lab.personalities.sonic.flash import CONFIG, SonicFlash
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, told
@@ -52,7 +52,6 @@ class SonicSystem(Personality):
         self.flash = SonicFlash(node)
         self.running: Tables = {}
         self.frr_conf = ""
-        self.cleared = Cleared()
         self.rates = Rates()
         self.units = Units(node, lambda command: node.run(*command))
         self._started: dict[str, Value | None] = {}
@@ -84,7 +83,6 @@ class SonicSystem(Personality):
         """Become what is saved, or a new switch when nothing is."""
         self.flash.prepare()
         self.units.power_up()
-        self.cleared = Cleared()
         self._without_ipv6 = None
         self.running = {}
         self.reload(self.saved())

@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-from netkit.lab.personalities.eos import qos
-from netkit.lab.personalities.eos.commands import Captured
+from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.reply import EosReply
-from netkit.lab.personalities.eos.switch_state import is_dynamic, is_routed
-from netkit.lab.personalities.eos.tree import EosSection
-from netkit.lab.personalities.eos.views.lens import Lens, table
+from netkit.lab.personalities.eos.show_context import Captured, Lens, table
+from netkit.lab.personalities.eos.switch_state import (
+    class_of_dscp,
+    is_dynamic,
+    is_routed,
+    of_class,
+    port_qos,
+    profile_of,
+    watchdog_times,
+)
 from netkit.lab.reading import PortReading
 from netkit.lab.state import CODE_POINTS, PRIORITIES
 
@@ -53,7 +59,7 @@ def watchdog(lens: Lens, captured: Captured) -> EosReply:
 
 def status(lens: Lens, captured: Captured) -> EosReply:
     """Show where PFC is on. The JSON of this command is not known from a switch; its text is."""
-    times = qos.watchdog_times(lens.config)
+    times = watchdog_times(lens.config)
     head = (
         f"The hardware supports PFC on priorities 0 1 2 3 4 5 6 7\n"
         f"The PFC watchdog timeout is {times.timeout_s:g} second(s)\n"
@@ -68,8 +74,8 @@ def status(lens: Lens, captured: Captured) -> EosReply:
 
 def _columns(lens: Lens, port: str, reading: PortReading) -> tuple[str, ...]:
     section = lens.section(port)
-    told = qos.port_qos(lens.config, section, is_routed=is_routed(section))
-    profile = qos.profile_of(lens.config, section)
+    told = port_qos(lens.config, section, is_routed=is_routed(section))
+    profile = profile_of(lens.config, section)
     is_on = profile.has_pfc and not lens.config.has("priority-flow-control", "all", "off")
     return (
         "Yes" if is_on else "No",
@@ -95,7 +101,7 @@ def ecn_counters(lens: Lens, captured: Captured) -> EosReply:
     """Show marked packets per queue, as words; a dash where counting is not configured, which is not zero."""
     shown = {}
     for port, reading in lens.ports(captured):
-        profile = qos.profile_of(lens.config, lens.section(port))
+        profile = profile_of(lens.config, lens.section(port))
         shown[port] = {
             "queueCounters": {
                 str(number): str(queue.ecn_marked_packets)
@@ -146,8 +152,11 @@ def queue_drops(lens: Lens, captured: Captured) -> EosReply:
 
 def maps(lens: Lens, _: Captured) -> EosReply:
     """Show the maps."""
-    classes = qos.class_of_dscp(lens.config)
-    groups, queues = qos.of_class(lens.config, "priority-group"), qos.of_class(lens.config, "tx-queue", "uc-tx-queue")
+    classes = class_of_dscp(lens.config)
+    groups, queues = (
+        of_class(lens.config, "priority-group"),
+        of_class(lens.config, "tx-queue", "uc-tx-queue"),
+    )
     return EosReply(
         None,
         table(("DSCP", "TC"), [(dscp, classes[dscp]) for dscp in range(CODE_POINTS)])

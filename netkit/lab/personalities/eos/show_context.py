@@ -1,17 +1,41 @@
-"""Plain tables for the text form of a view."""
+"""What a `show` command sees, the form of commands, and plain tables for their text."""
 
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
-from netkit.lab.personalities.eos.commands import Captured
+from netkit.lab.personalities.eos.configuration import EosSection
 from netkit.lab.personalities.eos.grammar import port_list
 from netkit.lab.personalities.eos.machine import EosMachine
 from netkit.lab.personalities.eos.reply import InvalidCommandError
-from netkit.lab.personalities.eos.tree import EosSection
 from netkit.lab.reading import PortReading
+
+Captured = Mapping[str, str]
+Found = TypeVar("Found")
+
+
+def closest(known: Mapping[str, Found], words: Sequence[str]) -> tuple[Found, Captured] | int:
+    """Return the first whose form fits, with what its places took, or how many words were understood at best.
+
+    A form is a command such as `show lldp neighbors <ports> detail`.
+    """
+    furthest = 0
+    for form, one in known.items():
+        captured: dict[str, str] = {}
+        places = form.split()
+        understood = 0
+        for place, word in zip(places, words, strict=False):
+            if place.startswith("<"):
+                captured[place.strip("<>")] = word
+            elif place != word:
+                break
+            understood += 1
+        if understood == len(places) == len(words):
+            return one, captured
+        furthest = max(furthest, understood)
+    return furthest
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,1 +1,0 @@
-"""What EOS shows, in the shapes its JSON has."""
