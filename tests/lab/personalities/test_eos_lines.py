@@ -42,7 +42,7 @@ COSMETIC: Mapping[str, str] = {
     r"spanning-tree portfast edge|storm-control .*": "the lab has no loops and floods nothing",
     r"(arp aging timeout|mac address-table aging-time) \d+": "the kernel ages its tables itself",
     r"ip name-server .*|logging (format|vrf) .*": "a node resolves no names and sends no logs",
-    r"ip route vrf MGMT .*|lldp management-address vrf MGMT|snmp-server vrf MGMT local-.*": "a node has no such network",
+    r"ip route vrf MGMT .*|lldp management-address vrf MGMT|snmp-server vrf MGMT local-.*": "a node has no VRF",
     r"management ssh / .*": "a node runs its own sshd",
     r"no snmp-server vrf default": "the agent answers in the VRF of management",
     r"qos trust dscp": "the default of a routed port",

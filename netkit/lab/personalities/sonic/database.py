@@ -8,22 +8,22 @@ from collections.abc import Callable, Iterator, Mapping
 
 from netkit.lab.agents.lldp import neighbor as lldp_neighbor
 from netkit.lab.link_change import NEVER, LinkChange, link_changes
-from netkit.lab.personalities.sonic import transceiver
+from netkit.lab.personalities.sonic import port_tables
 from netkit.lab.personalities.sonic.command_line import Commands, SonicArguments, SonicCommand, SonicUsageError
-from netkit.lab.personalities.sonic.counters import (
+from netkit.lab.personalities.sonic.commands import serial
+from netkit.lab.personalities.sonic.port_tables import (
     PORT,
     QUEUE,
     group_counts,
     group_watermarks,
+    module_of,
     port_counts,
     queue_counts,
     queue_watermarks,
 )
-from netkit.lab.personalities.sonic.show_commands import serial
 from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
-from netkit.lab.personalities.sonic.transceiver import module_of
 from netkit.lab.personality import Call, Elem, Told
 from netkit.lab.reading import PortReading
 from netkit.lab.state import PRIORITIES
@@ -211,10 +211,10 @@ def _modules(system: SonicSystem) -> Hashes:
     for reading in system.node.ports():
         module = module_of(system, reading)
         if module:
-            found[f"TRANSCEIVER_INFO|{reading.name}"] = transceiver.info(module)
-            found[f"TRANSCEIVER_DOM_SENSOR|{reading.name}"] = transceiver.sensors(module)
-            found[f"TRANSCEIVER_DOM_THRESHOLD|{reading.name}"] = transceiver.thresholds(module)
-            tables = transceiver.split_status(module) if is_split else {"STATUS": transceiver.status(module)}
+            found[f"TRANSCEIVER_INFO|{reading.name}"] = port_tables.info(module)
+            found[f"TRANSCEIVER_DOM_SENSOR|{reading.name}"] = port_tables.sensors(module)
+            found[f"TRANSCEIVER_DOM_THRESHOLD|{reading.name}"] = port_tables.thresholds(module)
+            tables = port_tables.split_status(module) if is_split else {"STATUS": port_tables.status(module)}
             found |= {f"TRANSCEIVER_{table}|{reading.name}": row for table, row in tables.items()}
     return found
 

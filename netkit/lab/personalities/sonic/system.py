@@ -9,8 +9,8 @@ from netkit.design.fabric import Switch
 from netkit.lab.node import ConfigRefusedError, Node
 from netkit.lab.personalities.linux_host.units import Units
 from netkit.lab.personalities.sonic import flash
-from netkit.lab.personalities.sonic.counters import Rates
 from netkit.lab.personalities.sonic.flash import CONFIG, SonicFlash
+from netkit.lab.personalities.sonic.port_tables import Rates
 from netkit.lab.personalities.sonic.schema import Schema, branch_of, schema
 from netkit.lab.personalities.sonic.switch import OWN_FILE_MODES, SonicDeclaredState, told
 from netkit.lab.personalities.sonic.tables import Table, Tables, Value, parse, text

@@ -1,10 +1,102 @@
-"""Transceivers: as STATE_DB holds them, and as `show interfaces transceiver` prints them."""
+"""What a port counts, its rates, and what its transceiver shows, as the databases name it."""
 
+import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import text
 from netkit.lab.reading import ModuleReading, ModuleThresholds, PortReading
+
+Counts = Mapping[str, int]
+PORT, QUEUE, GROUP = "SAI_PORT_STAT_", "SAI_QUEUE_STAT_", "SAI_INGRESS_PRIORITY_GROUP_STAT_"
+FEC_BINS = 16
+"""The database counts codewords by symbols in error up to 15."""
+PAUSE_FREE: Mapping[str, int] = {f"{PORT}PAUSE_RX_PKTS": 0, f"{PORT}PAUSE_TX_PKTS": 0}
+
+
+def port_counts(reading: PortReading) -> Counts:
+    """Return the counters of a whole port."""
+    traffic, fec = reading.traffic, reading.fec
+    found = {
+        "IF_IN_OCTETS": traffic.rx_bytes,
+        "IF_IN_UCAST_PKTS": traffic.rx_packets,
+        "IF_IN_DISCARDS": traffic.rx_dropped,
+        "IF_IN_ERRORS": traffic.rx_errors,
+        "IF_OUT_OCTETS": traffic.tx_bytes,
+        "IF_OUT_UCAST_PKTS": traffic.tx_packets,
+        "IF_OUT_DISCARDS": traffic.tx_dropped,
+        "IF_OUT_ERRORS": traffic.tx_errors,
+        "IF_IN_FEC_CORRECTABLE_FRAMES": fec.corrected_codewords,
+        "IF_IN_FEC_NOT_CORRECTABLE_FRAMES": fec.uncorrectable_codewords,
+        "IF_IN_FEC_SYMBOL_ERRORS": sum(index * count for index, count in enumerate(fec.histogram)),
+    }
+    found |= {f"IF_IN_FEC_CODEWORD_ERRORS_S{index}": count for index, count in enumerate(fec.histogram[:FEC_BINS])}
+    for number, priority in enumerate(reading.priorities):
+        found |= {f"PFC_{number}_RX_PKTS": priority.rx_pause, f"PFC_{number}_TX_PKTS": priority.tx_pause}
+    return {**{f"{PORT}{name}": count for name, count in found.items()}, **PAUSE_FREE}
+
+
+def queue_counts(reading: PortReading, queue: int, *, has_ecn: bool) -> Counts:
+    """Return the counters of an egress queue; the model counts dropped packets, not their bytes."""
+    found = reading.queues[queue]
+    counts = {
+        f"{QUEUE}PACKETS": found.tx_packets,
+        f"{QUEUE}BYTES": found.tx_bytes,
+        f"{QUEUE}DROPPED_PACKETS": found.dropped_packets,
+    }
+    return {**counts, f"{QUEUE}WRED_ECN_MARKED_PACKETS": found.ecn_marked_packets} if has_ecn else counts
+
+
+def group_counts(reading: PortReading, group: int) -> Counts:
+    """Return the counters of an ingress priority group."""
+    return {f"{GROUP}DROPPED_PACKETS": reading.buffers[group].dropped_packets}
+
+
+def queue_watermarks(reading: PortReading, queue: int) -> Counts:
+    """Return the peaks of an egress queue."""
+    return {f"{QUEUE}SHARED_WATERMARK_BYTES": reading.queues[queue].peak_bytes}
+
+
+def group_watermarks(reading: PortReading, group: int) -> Counts:
+    """Return the peaks of an ingress priority group."""
+    found = reading.buffers[group]
+    return {
+        f"{GROUP}SHARED_WATERMARK_BYTES": found.peak_bytes,
+        f"{GROUP}XOFF_ROOM_WATERMARK_BYTES": found.headroom_peak_bytes,
+    }
+
+
+SHORTEST_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SonicPortRate:
+    """Traffic of a port by the second."""
+
+    rx_bytes_per_s: float = 0.0
+    tx_bytes_per_s: float = 0.0
+
+
+class Rates:
+    """The last looks at each port."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[float, int, int]] = {}
+        self._rates: dict[str, SonicPortRate] = {}
+
+    def of(self, reading: PortReading) -> SonicPortRate:
+        """Return the rate since the port was last looked at, at least a second ago."""
+        now_s, traffic = time.monotonic(), reading.traffic
+        then_s, rx_bytes, tx_bytes = self._seen.get(reading.name, (0.0, 0, 0))
+        passed_s = now_s - then_s
+        if reading.name not in self._seen or passed_s >= SHORTEST_S:
+            self._seen[reading.name] = (now_s, traffic.rx_bytes, traffic.tx_bytes)
+            if then_s and traffic.rx_bytes >= rx_bytes and traffic.tx_bytes >= tx_bytes:
+                rx, tx = (traffic.rx_bytes - rx_bytes) / passed_s, (traffic.tx_bytes - tx_bytes) / passed_s
+                self._rates[reading.name] = SonicPortRate(rx, tx)
+        return self._rates.get(reading.name, SonicPortRate())
+
 
 LANES = 8
 NOT_READ = "N/A"
