@@ -8,7 +8,7 @@ from netkit.lab.personalities.nvue import document
 from netkit.lab.personalities.nvue.revision import UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import BREAK, PORT, SVI, CumulusSwitch, NvueSchemaNode, merged
 from netkit.lab.personalities.nvue.show.look import MISSING, NvueShowContext
-from netkit.lab.personalities.nvue.show.views import ASPECTS, find, included
+from netkit.lab.personalities.nvue.show.views import ASPECTS, find, found_below, included
 from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child, dump, hidden
 from netkit.lab.personality import Call
@@ -123,6 +123,9 @@ def look_up(system: NvueSystem, path: Sequence[str], revision: str, view: str, u
     if found:
         answer, names = found
         return answer(NvueShowContext(system, names, view))
+    below = found_below(system, path)
+    if below is not None:
+        return below
     return _configured(system, hidden(system.applied), path)
 
 

@@ -233,6 +233,3 @@ def _gnmi(tree: Tree) -> GnmiState | None:
     return GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)
 
 
-def has_dot1(tree: Tree) -> bool:
-    """Whether LLDP announces VLANs."""
-    return any(is_set(tree, place, "lldp", "dot1-tlv") for place in ("system", "service"))

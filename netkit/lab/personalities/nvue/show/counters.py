@@ -9,58 +9,41 @@ from netkit.lab.reading import BufferReading, PriorityReading, QueueReading
 from netkit.lab.state import QosState, SchedulerState
 
 
-def queues(look: NvueShowContext) -> Shown:
-    """Return the egress queues of a port."""
-    return {
-        str(at): {
-            "tx-frames": queue.tx_packets,
-            "tx-bytes": queue.tx_bytes,
-            "tx-uc-buffer-discards": queue.dropped_packets,
-            "wred-discards": 0,
-            "ecn-marked-frames": queue.ecn_marked_packets,
-        }
-        for at, queue in enumerate(look.port.queues)
-    }
-
-
-def ingress(look: NvueShowContext) -> Shown:
-    """Return what the priority groups of a port dropped."""
-    return {
-        str(at): {"rx-buffer-discards": group.dropped_packets, "rx-shared-buffer-discards": 0}
-        for at, group in enumerate(look.port.buffers)
-    }
-
-
-def pauses(look: NvueShowContext) -> Shown:
-    """Return the pause frames of a port by priority."""
-    return {
-        str(at): {
-            "rx-pause-frames": priority.rx_pause,
-            "rx-pause-duration": priority.rx_pause_us,
-            "tx-pause-frames": priority.tx_pause,
-            "tx-pause-duration": priority.tx_pause_us,
-        }
-        for at, priority in enumerate(look.port.priorities)
-    }
-
-
-def port_totals(look: NvueShowContext) -> Shown:
-    """Return the totals of a port."""
-    marked = sum(queue.ecn_marked_packets for queue in look.port.queues)
-    return {
-        "ecn-marked-packets": {"receive": "n/a", "transmit": marked},
-        "mc-buffer-discards": {"receive": "n/a", "transmit": 0},
-        "pause-frames": {"receive": 0, "transmit": 0},
-    }
-
-
 def qos_counters(look: NvueShowContext) -> Shown:
     """Return all that a port counts per queue and priority."""
+    port = look.port
     return {
-        "egress-queue-stats": queues(look),
-        "ingress-buffer-stats": ingress(look),
-        "pfc-stats": pauses(look),
-        "port-stats": port_totals(look),
+        "egress-queue-stats": {
+            str(at): {
+                "tx-frames": queue.tx_packets,
+                "tx-bytes": queue.tx_bytes,
+                "tx-uc-buffer-discards": queue.dropped_packets,
+                "wred-discards": 0,
+                "ecn-marked-frames": queue.ecn_marked_packets,
+            }
+            for at, queue in enumerate(port.queues)
+        },
+        "ingress-buffer-stats": {
+            str(at): {"rx-buffer-discards": group.dropped_packets, "rx-shared-buffer-discards": 0}
+            for at, group in enumerate(port.buffers)
+        },
+        "pfc-stats": {
+            str(at): {
+                "rx-pause-frames": priority.rx_pause,
+                "rx-pause-duration": priority.rx_pause_us,
+                "tx-pause-frames": priority.tx_pause,
+                "tx-pause-duration": priority.tx_pause_us,
+            }
+            for at, priority in enumerate(port.priorities)
+        },
+        "port-stats": {
+            "ecn-marked-packets": {
+                "receive": "n/a",
+                "transmit": sum(queue.ecn_marked_packets for queue in port.queues),
+            },
+            "mc-buffer-discards": {"receive": "n/a", "transmit": 0},
+            "pause-frames": {"receive": 0, "transmit": 0},
+        },
     }
 
 
@@ -116,18 +99,12 @@ def _roce_sent(paused: Sequence[PriorityReading], data: Sequence[QueueReading], 
 
 
 def watchdog(look: NvueShowContext) -> Shown:
-    """Return the PFC watchdog of a port."""
-    qos = look.port_state.qos
+    """Return the PFC watchdog of a port, with the state of each lossless traffic class."""
+    port, qos = look.port, look.port_state.qos
     if qos.watchdog is None:
         return {"state": "disabled"}
-    return {"state": "enabled", "status": watchdog_status(look)}
-
-
-def watchdog_status(look: NvueShowContext) -> Shown:
-    """Return the watchdog of each lossless traffic class."""
-    port, qos = look.port, look.port_state.qos
-    classes = sorted({qos.class_of_priority[priority] for priority in qos.pfc_priorities}) if qos.watchdog else []
-    return {
+    classes = sorted({qos.class_of_priority[priority] for priority in qos.pfc_priorities})
+    status = {
         str(at): {
             "status": "DEADLOCK" if port.watchdogs[at].is_stormed else "OK",
             "deadlock-count": port.watchdogs[at].storms_detected,
@@ -135,34 +112,7 @@ def watchdog_status(look: NvueShowContext) -> Shown:
         for at in classes
         if at < len(port.watchdogs)
     }
-
-
-def priority_groups(look: NvueShowContext) -> Shown:
-    """Return the ingress buffers of a port."""
-    qos = look.port_state.qos
-    return {
-        str(at): {
-            "mode": "lossless" if at in qos.pfc_priorities else "lossy",
-            "current-usage": group.occupancy_bytes,
-            "max-usage": group.peak_bytes,
-            "headroom-current-usage": group.headroom_bytes,
-            "headroom-max-usage": group.headroom_peak_bytes,
-        }
-        for at, group in enumerate(look.port.buffers)
-    }
-
-
-def traffic_classes(look: NvueShowContext) -> Shown:
-    """Return the egress buffers of a port."""
-    return {
-        str(at): {"current-usage": queue.occupancy_bytes, "max-usage": queue.peak_bytes}
-        for at, queue in enumerate(look.port.queues)
-    }
-
-
-def buffers(look: NvueShowContext) -> Shown:
-    """Return both."""
-    return {"ingress-priority-group": priority_groups(look), "egress-traffic-class": traffic_classes(look)}
+    return {"state": "enabled", "status": status}
 
 
 def _blocks(priority: int, qos: QosState) -> str:
@@ -254,14 +204,6 @@ def port_roce(look: NvueShowContext) -> Shown:
     return shown
 
 
-def port_pfc(look: NvueShowContext) -> Shown:
-    """Return the PFC of one port."""
-    qos = look.port_state.qos
-    word = "enable" if qos.pfc_priorities else "disable"
-    priorities: dict[str, object] = {str(priority): {} for priority in sorted(qos.pfc_priorities)}
-    return {"rx": word, "tx": word, "switch-priority": priorities, "cable-length": qos.cable_length_m}
-
-
 def port_ecn(look: NvueShowContext) -> Shown:
     """Return the ECN of one port."""
     on, off = ("enabled", "disabled") if look.is_since(5, 17) else ("enable", "disable")
@@ -278,11 +220,6 @@ def port_ecn(look: NvueShowContext) -> Shown:
     return {"traffic-class": rows}
 
 
-def port_scheduler(look: NvueShowContext) -> Shown:
-    """Return how one port serves its traffic classes."""
-    return _scheduled(look.port_state.qos)
-
-
 def scheduler(look: NvueShowContext) -> Shown:
     """Return how ports without a profile of their own serve their traffic classes."""
     return _scheduled(port_qos(look.tree, {}))
@@ -296,11 +233,6 @@ def _scheduled(qos: QosState) -> Shown:
             {"mode": "strict"} if is_strict else {"mode": "dwrr", "bw-percent": served.weight_percent}
         )
     return {"traffic-class": rows}
-
-
-def port_mapping(look: NvueShowContext) -> Shown:
-    """Return which priority each DSCP gets on one port."""
-    return _mapped(look, look.port_state.qos)
 
 
 def mapping(look: NvueShowContext) -> Shown:

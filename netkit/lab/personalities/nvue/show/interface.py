@@ -9,7 +9,6 @@ from netkit.lab.personalities.nvue.schema import PORT
 from netkit.lab.personalities.nvue.show import counters
 from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import Tree, child, copy, hidden
-from netkit.lab.reading import PortReading
 
 COMMAND = ("lldpcli", "-f", "json0", "show", "neighbors", "details")
 CAPABILITIES = {"Bridge": "is-bridge", "Router": "is-router", "Station": "is-station"}
@@ -78,16 +77,6 @@ def _seconds(age: str) -> int:
     parts = re.fullmatch(r"(\d+) days?, (\d+):(\d+):(\d+)", age)
     days, hours, minutes, seconds = map(int, parts.groups()) if parts else (0, 0, 0, 0)
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
-
-
-def port(look: NvueShowContext) -> Shown:
-    """Return the neighbours of one interface."""
-    return {"neighbor": neighbors(look).get(look.name, {})}
-
-
-def port_neighbors(look: NvueShowContext) -> Shown:
-    """Return the same without the word."""
-    return neighbors(look).get(look.name, {})
 
 
 def all_ports(look: NvueShowContext) -> Shown:
@@ -181,40 +170,6 @@ def stats(look: NvueShowContext) -> Shown:
     return shown
 
 
-def port_counters(look: NvueShowContext) -> Shown:
-    """Return what the counters view of one port has."""
-    return _columns(look.port)
-
-
-def _columns(reading: PortReading) -> Shown:
-    traffic = reading.traffic
-    return {
-        "mtu": reading.mtu_bytes,
-        "rx-ok": traffic.rx_packets,
-        "rx-err": traffic.rx_errors,
-        "rx-drp": traffic.rx_dropped,
-        "rx-ovr": 0,
-        "tx-ok": traffic.tx_packets,
-        "tx-err": traffic.tx_errors,
-        "tx-drp": traffic.tx_dropped,
-        "tx-ovr": 0,
-    }
-
-
-def brief(look: NvueShowContext) -> Shown:
-    """Return the state of one port in a few words."""
-    reading = look.port
-    return {
-        "type": "swp",
-        "link": {
-            "admin-status": "up" if reading.is_enabled else "down",
-            "oper-status": "up" if reading.is_up else "down",
-            "mtu": reading.mtu_bytes,
-            "speed": f"{reading.speed_gbps}G",
-        },
-    }
-
-
 def adaptive_routing(look: NvueShowContext) -> Shown:
     """Return whether a port takes part in adaptive routing."""
     configured = child(look.tree, "interface", look.name, "router", "adaptive-routing")
@@ -223,11 +178,8 @@ def adaptive_routing(look: NvueShowContext) -> Shown:
 
 
 PER_PORT: Mapping[str, Callable[[NvueShowContext], Shown]] = {
-    "brief": brief,
-    "counters": port_counters,
     "qos-congestion-control": counters.port_ecn,
     "qos-roce-counters": counters.roce_counters,
     "qos-roce-status": counters.port_roce,
-    "status": brief,
 }
 """The aspects of all ports that `--view` shows at once."""

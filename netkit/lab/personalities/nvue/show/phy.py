@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import os
 import time
 from collections.abc import Callable
 
@@ -30,23 +29,6 @@ def platform(look: NvueShowContext) -> Shown:
     }
 
 
-def inventory(look: NvueShowContext) -> Shown:
-    """Return the parts of the switch."""
-    model = look.system.chassis.model
-    part = {"hardware-version": "A1", "model": model.name, "serial": serial_number(look.system.node.name)}
-    return {"SWITCH": {**part, "state": "ok", "type": "switch"}}
-
-
-def firmware(look: NvueShowContext) -> Shown:
-    """Return the firmware of the optics, by port."""
-    readings = look.readings.values()
-    modules = {port.name: port.module for port in readings if port.module}
-    return {
-        f"transceiver-{name}": {"actual-firmware": module.firmware, "part-number": module.part}
-        for name, module in modules.items()
-    }
-
-
 def system(look: NvueShowContext) -> Shown:
     """Return the system: its configuration, release and uptime."""
     release = look.system.chassis.release
@@ -64,21 +46,6 @@ def system(look: NvueShowContext) -> Shown:
 def uptime_s(look: NvueShowContext) -> int:
     """Return the seconds since the switch booted."""
     return int(time.monotonic() - look.system.applier.booted_s)
-
-
-def version(look: NvueShowContext) -> Shown:
-    """Return the release."""
-    release = look.system.chassis.release
-    return {
-        "image": f"Cumulus Linux {release}",
-        "product-release": release,
-        "kernel": os.uname().release,
-    }
-
-
-def platform_health(_look: NvueShowContext) -> Shown:
-    """Return the health: the lab models no fans, supplies or disks that could fail."""
-    return {"status": "OK", "issues": {}}
 
 
 NO_ERRORS = "15E-255"
@@ -107,22 +74,6 @@ def health(look: NvueShowContext) -> Shown:
         "effective-errors": fec.uncorrectable_codewords,
         **{f"rs-num-corr-err-bin{number}": count for number, count in enumerate(fec.histogram)},
     }
-
-
-def transceiver(look: NvueShowContext) -> Shown:
-    """Return the module of a port."""
-    reading = look.port
-    module = reading.module
-    if module is None:
-        return {"status": "unplugged"}
-    shown: dict[str, object] = _identity(reading, module)
-    if module.kind != "copper":
-        shown |= {"temperature": celsius(module.temperature_c), "voltage": volts(module.voltage_v)}
-    for at, lane in enumerate(module.lanes, module.first_lane):
-        shown[f"ch-{at}-rx-power"] = power(lane.rx_dbm)
-        shown[f"ch-{at}-tx-power"] = power(lane.tx_dbm)
-        shown[f"ch-{at}-tx-bias-current"] = current(lane.bias_ma)
-    return shown
 
 
 def _identity(reading: PortReading, module: ModuleReading) -> dict[str, object]:
@@ -171,25 +122,6 @@ def _lane(module: ModuleReading, lane: LaneReading) -> Shown:
         "rx-power": _judged("power", lane.rx_dbm, module.rx_limits, power),
         "tx-power": _judged("power", lane.tx_dbm, module.tx_limits, power),
         "tx-bias-current": _judged("current", lane.bias_ma, module.bias_limits, current),
-    }
-
-
-def thresholds(look: NvueShowContext) -> Shown:
-    """Return the limits of a port's module."""
-    module = look.port.module
-    if module is None:
-        return {}
-    kinds = (
-        ("temperature", module.temperature_limits, celsius),
-        ("voltage", module.voltage_limits, volts),
-        ("rx-power", module.rx_limits, power),
-        ("tx-power", module.tx_limits, power),
-        ("tx-bias-current", module.bias_limits, current),
-    )
-    return {
-        name: {f"{label}-threshold": form(value) for label, value in _named(limits)}
-        for name, limits, form in kinds
-        if limits
     }
 
 

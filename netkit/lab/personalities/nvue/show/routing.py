@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 
-from netkit.lab.personalities.nvue.show.look import MISSING, NvueShowContext, Shown
-from netkit.lab.personalities.nvue.system import NvueCommandError
+from netkit.lab.personalities.nvue.show.look import NvueShowContext, Shown
 from netkit.lab.personalities.nvue.tree import child, is_set, text
 
 DETAIL_UNTIL = (5, 12)
@@ -32,14 +31,6 @@ def neighbors(look: NvueShowContext) -> Shown:
     one = _detail if is_detailed else _brief
     found = _object(_asked(look, "show bgp neighbors json"))
     return {name: one(look, name, _object(value)) for name, value in found.items() if isinstance(value, dict)}
-
-
-def neighbor(look: NvueShowContext) -> Shown:
-    """Return one neighbour in detail."""
-    found = _object(_object(_asked(look, "show bgp neighbors json")).get(look.names[0]))
-    if not found:
-        raise NvueCommandError(MISSING)
-    return _detail(look, look.names[0], found)
 
 
 def _family(found: Mapping[str, object]) -> Shown:
@@ -83,14 +74,6 @@ def _detail(look: NvueShowContext, name: str, found: Mapping[str, object]) -> Sh
             "keepalive": _int(found.get("bgpTimerKeepAliveIntervalMsecs")) // 1000,
         },
     }
-
-
-def bgp(look: NvueShowContext) -> Shown:
-    """Return BGP of the VRF: its configuration, and how many neighbours there are."""
-    configured = child(look.tree, "vrf", "default", "router", "bgp")
-    found = _object(_object(_asked(look, "show bgp ipv4 unicast summary json")).get("peers"))
-    up = [name for name, peer in found.items() if _object(peer).get("state") == "Established"]
-    return {**configured, "configured-neighbors": len(found), "established-neighbors": len(up)}
 
 
 def bfd_peers(look: NvueShowContext) -> Shown:

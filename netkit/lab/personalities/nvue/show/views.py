@@ -16,57 +16,26 @@ VIEWS: tuple[tuple[str, View], ...] = (
     ("interface qos-roce-counters @>=5.14", interface.aspect("qos-roce-counters")),
     ("interface qos-roce-status @>=5.14", interface.aspect("qos-roce-status")),
     ("interface *", interface.interface),
-    ("interface * counters", interface.port_counters),
     ("interface * counters qos", counters.qos_counters),
-    ("interface * counters qos egress-queue-stats", counters.queues),
-    ("interface * counters qos ingress-buffer-stats", counters.ingress),
-    ("interface * counters qos pfc-stats", counters.pauses),
-    ("interface * counters qos port-stats", counters.port_totals),
-    ("interface * link", interface.link),
-    ("interface * link phy detail @>=5.15", phy.health),
     ("interface * link phy health @>=5.15", phy.health),
     ("interface * link phy-detail @<5.15", phy.health),
-    ("interface * link stats", interface.stats),
-    ("interface * lldp", interface.port),
-    ("interface * lldp neighbor", interface.port_neighbors),
-    ("interface * qos buffer", counters.buffers),
-    ("interface * qos buffer egress-traffic-class", counters.traffic_classes),
-    ("interface * qos buffer ingress-priority-group", counters.priority_groups),
     ("interface * qos congestion-control", counters.port_ecn),
-    ("interface * qos egress-scheduler", counters.port_scheduler),
-    ("interface * qos mapping", counters.port_mapping),
-    ("interface * qos pfc", counters.port_pfc),
     ("interface * qos pfc-watchdog", counters.watchdog),
-    ("interface * qos pfc-watchdog status", counters.watchdog_status),
-    ("interface * qos roce", counters.port_roce),
     ("interface * qos roce counters", counters.roce_counters),
     ("interface * qos roce status", counters.port_roce),
-    ("interface * router adaptive-routing", interface.adaptive_routing),
-    ("interface * transceiver", phy.transceiver),
-    ("interface * transceiver thresholds", phy.thresholds),
     ("platform", phy.platform),
-    ("platform firmware", phy.firmware),
-    ("platform inventory", phy.inventory),
     ("platform transceiver", phy.all_modules),
-    ("platform transceiver *", phy.with_limits),
     ("qos", counters.whole),
-    ("qos egress-queue-mapping default-global", counters.queue_mapping),
-    ("qos egress-scheduler default-global", counters.scheduler),
-    ("qos mapping default-global", counters.mapping),
     ("qos roce", counters.roce),
     ("system", phy.system),
-    ("system health", phy.platform_health),
-    ("system version", phy.version),
     ("vrf default router bfd peers @>=5.15", routing.bfd_peers),
-    ("vrf default router bgp", routing.bgp),
     ("vrf default router bgp neighbor", routing.neighbors),
-    ("vrf default router bgp neighbor *", routing.neighbor),
     ("vrf default router rib ipv4 route", routing.table),
 )
+"""What lies below a view is found in what the view shows."""
 
 ASPECTS: Mapping[str, frozenset[str]] = {
     "interface": frozenset({*interface.PER_PORT, "lldp"}),
-    "vrf default router bfd peers": frozenset({"brief", "detail"}),
     "vrf default router bgp neighbor": frozenset({"brief", "detail"}),
 }
 """What `--view` may ask of a path."""
@@ -81,6 +50,18 @@ def find(words: Sequence[str], version: tuple[int, ...]) -> tuple[View, tuple[st
             continue
         if all(step in {"*", word} for step, word in zip(steps, words, strict=True)):
             return view, tuple(word for step, word in zip(steps, words, strict=True) if step == "*")
+    return None
+
+
+def found_below(system: NvueSystem, path: Sequence[str]) -> object:
+    """Return what the nearest view above a path shows there; None when none shows it."""
+    for length in range(len(path) - 1, 0, -1):
+        found = find(path[:length], system.chassis.version)
+        if found:
+            shown: object = found[0](NvueShowContext(system, found[1]))
+            for word in path[length:]:
+                shown = shown.get(word) if isinstance(shown, Mapping) else None
+            return shown
     return None
 
 
