@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from netkit.lab.personalities.nvue.show.phy import ber
-from netkit.lab.personalities.nvue.show.views import ASPECTS, VIEWS
+from netkit.lab.personalities.nvue.show import ASPECTS, VIEWS
+from netkit.lab.personalities.nvue.show_ports import ber
 from tests.conftest import UPDATE
 from tests.lab.personalities.nvue.bench import Desk, desk
 

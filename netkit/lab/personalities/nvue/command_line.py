@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from netkit.lab.personalities.nvue import document
 from netkit.lab.personalities.nvue.revision import UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import BREAK, PORT, SVI, CumulusSwitch, NvueSchemaNode, merged
-from netkit.lab.personalities.nvue.show.look import MISSING, NvueShowContext
-from netkit.lab.personalities.nvue.show.views import ASPECTS, find, found_below, included
+from netkit.lab.personalities.nvue.show import ASPECTS, find, found_below, included
+from netkit.lab.personalities.nvue.show_context import MISSING, NvueShowContext
 from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
 from netkit.lab.personalities.nvue.tree import Tree, child, dump, hidden
 from netkit.lab.personality import Call

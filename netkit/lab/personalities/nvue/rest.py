@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs, unquote
 
-from netkit.lab.personalities.nvue import apply
 from netkit.lab.personalities.nvue.command_line import look_up
 from netkit.lab.personalities.nvue.document import opened, read
 from netkit.lab.personalities.nvue.revision import NvueRevision, UnknownRevisionError
 from netkit.lab.personalities.nvue.schema import Issue, checked
-from netkit.lab.personalities.nvue.show.views import included, only
-from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem, complaint
+from netkit.lab.personalities.nvue.show import included, only
+from netkit.lab.personalities.nvue.system import LOGIN, NvueCommandError, NvueSystem, complaint, exists
 from netkit.lab.personalities.nvue.tree import Tree, TreeDifference, Value, child, difference, has, hidden, is_on
 
 ROOT = "/nvue_v1"
@@ -219,7 +218,7 @@ def answer(
     """Answer one request; nobody answers while the configuration has the interface off."""
     if has(system.applied, "system", "api") and not is_on(system.applied, "system", "api", default=True):
         return 503, {"Content-Type": "text/plain"}, b"the API is not enabled\n"
-    if user == apply.LOGIN and not apply.exists(system.applied):
+    if user == LOGIN and not exists(system.applied):
         return 401, {"WWW-Authenticate": 'Basic realm="NVUE"'}, b""
     path, _, query = target.partition("?")
     try:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from netkit.lab.personalities.nvue.frr import frr_text
 from netkit.lab.personalities.nvue.rules import is_lossless, port_speed_gbps
 from netkit.lab.personalities.nvue.schema import SVI, CumulusSwitch, port_ways
-from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, is_set, number, text
+from netkit.lab.personalities.nvue.tree import Tree, addresses, child, has, is_on, number, text
 from netkit.lab.state import (
     CODE_POINTS,
     PRIORITIES,
@@ -231,5 +231,3 @@ def _gnmi(tree: Tree) -> GnmiState | None:
     if not is_on(server) or not child(server, "listening-address"):
         return None
     return GnmiState(number(server, "port", default=GNMI_PORT), is_cumulus=True)
-
-

@@ -1,23 +1,71 @@
-"""A switch of the lab that speaks NVUE."""
+"""A switch that runs NVUE: what it boots with, its commands, and what it streams over gNMI."""
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from netkit.design.fabric import Switch
+from netkit.lab.agents.gnmi import server
 from netkit.lab.node import ConfigRefusedError, Node
-from netkit.lab.personalities.nvue import gnmi
-from netkit.lab.personalities.nvue.apply import Applier
 from netkit.lab.personalities.nvue.command_line import action, change, show
 from netkit.lab.personalities.nvue.config_command import config
 from netkit.lab.personalities.nvue.document import read
-from netkit.lab.personalities.nvue.factory import factory
 from netkit.lab.personalities.nvue.rest import answer
 from netkit.lab.personalities.nvue.revision import RevisionStore
 from netkit.lab.personalities.nvue.rules import broken
-from netkit.lab.personalities.nvue.schema import CumulusSwitch, merged, schema
-from netkit.lab.personalities.nvue.system import NvueCommandError, NvueSystem
-from netkit.lab.personalities.nvue.tree import Tree, child
+from netkit.lab.personalities.nvue.schema import BREAK, CumulusSwitch, Issue, NvueSchemaNode, checked, merged, schema
+from netkit.lab.personalities.nvue.system import Applier, NvueCommandError, NvueSystem
+from netkit.lab.personalities.nvue.tree import Tree, child, load
 from netkit.lab.personality import Call, Elem, Personality, Told
+from netkit.lab.reading import PortReading
+
+SOURCE = Path(__file__).with_name("factory.yaml")
+
+
+def factory(known: NvueSchemaNode, chassis: CumulusSwitch) -> Tree:
+    """Return the factory's configuration of a release."""
+    items = load(SOURCE.read_text(encoding="utf-8"))
+    given = items[0]["set"] if isinstance(items, list) else {}
+    on: Tree = {"state": "enabled"} if chassis.version >= BREAK else {"enable": "on"}
+    dhcp: Tree = (
+        {"ipv4": {"dhcp-client": {"state": "enabled", "set-hostname": "enabled"}}, "vrf": "mgmt"}
+        if chassis.version >= BREAK
+        else {"ip": {"address": {"dhcp": {}}, "vrf": "mgmt"}}
+    )
+    words: Tree = {
+        "interface": {"eth0": dhcp},
+        "system": {"api": on, "config": {"auto-save": on}, "ssh-server": on},
+    }
+    issues: list[Issue] = []
+    tree = checked(known, given, issues)
+    if issues or not isinstance(tree, dict):
+        raise ValueError(f"{SOURCE.name}: {'; '.join(issue.message for issue in issues)}")
+    return merged(known, tree, words)
+
+
+def told(node: Node, path: tuple[Elem, ...]) -> Iterator[Told]:
+    """Yield all leaves below a path; LookupError when there are none."""
+    yield from server.below((one for reading in node.ports() for one in _of_port(reading)), path)
+
+
+def _of_port(reading: PortReading) -> Iterator[Told]:
+    name, traffic = reading.name, reading.traffic
+    packets = {"in-pkts": traffic.rx_packets, "out-pkts": traffic.tx_packets, "out-discards": traffic.tx_dropped}
+    counters = {**server.counters(reading), **packets}
+    yield from server.leaves(server.interface(name, "state", "counters"), counters)
+    changes = {"carrier-transitions": reading.carrier_changes}
+    yield from server.leaves(server.interface(name, "ethernet", "state", "counters"), changes)
+    blocks = {"rs-fec-uncorrectable-blocks": reading.fec.uncorrectable_codewords}
+    yield from server.leaves(server.interface(name, "ethernet", "phy", "state"), blocks)
+    for number, queue in enumerate(reading.queues):
+        beside = {"ecn-marked-pkts": queue.ecn_marked_packets, "no-buffer-uc-dropped-pkts": queue.dropped_packets}
+        yield from server.leaves(server.queue(name, number), {**server.queue_counters(queue), **beside})
+    for number, priority in enumerate(reading.priorities):
+        at: Elem = ("switch-priority", {"name": str(number)})
+        path = server.qos_interface(name, ("state", {}), at, ("counters", {}))
+        pauses = {"in-pause-pkts": priority.rx_pause, "out-pause-pkts": priority.tx_pause}
+        yield from server.leaves(path, pauses)
+
 
 VERBS = {"action": action, "config": config, "set": change("set"), "show": show, "unset": change("unset")}
 
@@ -97,7 +145,7 @@ class Nvue(Personality):
     def gnmi(self, target: str, path: tuple[Elem, ...]) -> Iterator[Told]:
         """Yield what is streamed below a path."""
         del target  # there is one tree
-        yield from gnmi.told(self.node, path)
+        yield from told(self.node, path)
 
     def stop(self) -> None:
         """Forget a pending confirmation, as a switch that goes down does."""

@@ -16,7 +16,6 @@ from netkit.lab.personalities.sonic.port_tables import (
     QUEUE,
     group_counts,
     group_watermarks,
-    module_of,
     port_counts,
     queue_counts,
     queue_watermarks,
@@ -25,7 +24,7 @@ from netkit.lab.personalities.sonic.switch import cable_length_m
 from netkit.lab.personalities.sonic.system import SonicSystem
 from netkit.lab.personalities.sonic.tables import SEPARATOR, Tables, natural, parts, text
 from netkit.lab.personality import Call, Elem, Told
-from netkit.lab.reading import PortReading
+from netkit.lab.reading import ModuleReading, PortReading
 from netkit.lab.state import PRIORITIES
 
 COMPUTED = "NULL"
@@ -202,6 +201,11 @@ def _port_states(system: SonicSystem) -> Hashes:
         }
         for reading in system.node.ports()
     }
+
+
+def module_of(system: SonicSystem, reading: PortReading) -> ModuleReading | None:
+    """Return the module of a port; the daemon finds its cage by the port's index alone."""
+    return reading.module if text(system.running, "PORT", reading.name, "index") else None
 
 
 def _modules(system: SonicSystem) -> Hashes:

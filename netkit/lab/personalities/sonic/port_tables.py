@@ -4,8 +4,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from netkit.lab.personalities.sonic.system import SonicSystem
-from netkit.lab.personalities.sonic.tables import text
 from netkit.lab.reading import ModuleReading, ModuleThresholds, PortReading
 
 Counts = Mapping[str, int]
@@ -197,8 +195,3 @@ def split_status(module: ModuleReading) -> Mapping[str, Fields]:
         "STATUS": {"module_state": found["module_state"]},
         "STATUS_FLAG": flags,
     }
-
-
-def module_of(system: SonicSystem, reading: PortReading) -> ModuleReading | None:
-    """Return the module of a port; the daemon finds its cage by the port's index alone."""
-    return reading.module if text(system.running, "PORT", reading.name, "index") else None
