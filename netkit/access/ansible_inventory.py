@@ -6,34 +6,46 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from netkit.access.endpoint import Endpoint
-from netkit.design.fabric import Fabric, Host
+from netkit.design.fabric import Fabric, Host, Switch
 from netkit.design.hosts import RoutePlan
 from netkit.design.select import ATTRIBUTES
+from netkit.design.select import groups as group_names
 from netkit.environment import PASSWORD
 from netkit.platforms.linux import rails, reach
-
-GROUPED = ("role", "unit", "pod", "platform")
+from netkit.platforms.registry import ACCESS
 
 
 def inventory(fabric: Fabric, endpoints: Mapping[str, Endpoint]) -> dict[str, object]:
-    """Return the GPU hosts that have an endpoint, in groups, with how they are reached and what their rails are."""
+    """Return the devices that have an endpoint in their groups, with how they are reached and the rails of hosts."""
     plan = RoutePlan(fabric)
     variables: dict[str, dict[str, object]] = {}
     groups: dict[str, dict[str, object]] = {}
-    for host in fabric.hosts:
-        if host.name not in endpoints:
+    devices: tuple[Switch | Host, ...] = (*fabric.switches, *fabric.hosts)
+    for device in devices:
+        if device.name not in endpoints:
             continue
-        found = rails.rails(_wanted(plan, host))
-        variables[host.name] = {**connection(endpoints[host.name]), "netkit_rails": rails.as_variables(found)}
-        for attribute in GROUPED:
-            group = groups.setdefault(f"{attribute}_{ATTRIBUTES[attribute](host)}", {})
-            group[host.name] = {}
+        found = connection(endpoints[device.name])
+        if isinstance(device, Host):
+            found["netkit_rails"] = rails.as_variables(rails.rails(_wanted(plan, device)))
+        variables[device.name] = found
+        for name in (*group_names(device), f"pod_{ATTRIBUTES['pod'](device)}"):
+            groups.setdefault(name, {})[device.name] = {}
     return {"all": {"hosts": variables, "children": {name: {"hosts": group} for name, group in groups.items()}}}
 
 
 def connection(endpoint: Endpoint) -> dict[str, object]:
-    """Return how Ansible reaches a host. A password is asked of the environment, and never written."""
-    found = reach.variables(endpoint)
+    """Return how Ansible reaches a device. A password is asked of the environment, and never written."""
+    if endpoint.transport == "ssh":
+        found = reach.variables(endpoint)
+    else:
+        found = {
+            "ansible_host": endpoint.host,
+            "ansible_port": endpoint.port,
+            "ansible_user": endpoint.user,
+            "ansible_connection": "ansible.netcommon.httpapi",
+            "ansible_network_os": ACCESS[endpoint.platform].ansible_network_os,
+            "ansible_httpapi_use_ssl": True,
+        }
     if endpoint.password:
         found["ansible_password"] = f"{{{{ lookup('ansible.builtin.env', '{PASSWORD}') }}}}"
     return found

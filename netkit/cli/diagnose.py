@@ -89,7 +89,7 @@ def _distribution() -> str:
 def _packages() -> Iterator[tuple[str, str]]:
     """Yield what netkit depends on, with the version that is there."""
     try:
-        required = metadata.requires("netkit") or []
+        required = metadata.requires("netkit-fabric") or []
     except metadata.PackageNotFoundError:
         yield "netkit", "runs from a folder: pip does not know it"
         return

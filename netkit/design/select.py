@@ -2,7 +2,7 @@
 
 import difflib
 import fnmatch
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import get_args
 
 from netkit.design.fabric import Fabric, Host, Role, Switch
@@ -23,6 +23,9 @@ ATTRIBUTES: Mapping[str, Callable[[Device], str]] = {
     "plane": lambda device: str(device.plane) if isinstance(device, Switch) else "",
     "slot": lambda device: str(device.slot),
 }
+
+GROUPED = ("role", "rail", "unit", "plane", "platform")
+"""What inventories of other tools group devices by."""
 
 KNOWN: Mapping[str, Collection[str]] = {"role": get_args(Role), "platform": ACCESS}
 """Values that are no typo, though no device of a fabric may have them."""
@@ -98,3 +101,13 @@ def _hint(devices: tuple[Device, ...], attribute: str, pattern: str) -> str:
     if close:
         return f"did you mean {close[0]}?"
     return f"there are {', '.join(known)}" if len(known) <= 8 else "`netkit design --addresses` lists the devices"
+
+
+def groups(device: Device) -> Iterator[str]:
+    """Yield the groups a device is in, such as `role_leaf` and `rail_3`; a leaf has no plane, a spine no unit."""
+    is_leaf = isinstance(device, Switch) and device.role == "leaf"
+    foreign = "plane" if is_leaf else "unit" if isinstance(device, Switch) else ""
+    for attribute in GROUPED:
+        value = ATTRIBUTES[attribute](device)
+        if value and attribute != foreign:
+            yield f"{attribute}_{value}"

@@ -65,6 +65,8 @@ class ManagementAccess:
     """Whether gNMI takes name and password as HTTP does, not as metadata of their own."""
     netmiko: str = "linux"
     """Netmiko's name of its command line."""
+    ansible_network_os: str = ""
+    """What Ansible's httpapi calls it, for those that are driven over HTTPS."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from nornir.core.plugins.inventory import InventoryPluginRegister
 from nornir.core.task import Task
 
 from netkit.access.endpoint import Endpoint
-from netkit.access.inventory import NetkitInventory
 from netkit.access.known_hosts import remember, scan
 from netkit.errors import AccessError
 from netkit.platforms.ssh import SshLine, SshTarget
+from netkit.project.nornir_plugin import NetkitInventory
 from tests.command import ROOT
 from tests.lab.running import RunningLab, intent, needs_lab, running, write_fabric
 from tests.platforms.nvue.switch import endpoint, opened
@@ -157,7 +157,8 @@ def facts(task: Task) -> Any:
 def test_nornir_and_napalm_drive_the_lab_by_name(lab: RunningLab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "drivers")
     InventoryPluginRegister.register("NetkitInventory", NetkitInventory)
-    options = {"fabric": str(lab.fabric), "lab": str(lab.home / lab.name)}
+    monkeypatch.setenv("NETKIT_LAB_DIR", str(lab.home))
+    options = {"fabric": str(lab.fabric), "lab": lab.name}
     nornir = InitNornir(inventory={"plugin": "NetkitInventory", "options": options}, logging={"enabled": False})
     done = nornir.filter(role="leaf").run(facts)
     assert not done.failed

@@ -1,16 +1,18 @@
 """The fabric as Nornir sees it."""
 
-import json
 from pathlib import Path
 
 import pytest
 from nornir import InitNornir
 from nornir.core.plugins.inventory import InventoryPluginRegister
 
-from netkit.access.inventory import NetkitInventory
-from netkit.errors import AccessError
+from netkit.access.ansible_inventory import inventory as ansible_inventory
+from netkit.access.endpoints import endpoints
+from netkit.access.settings import AccessSettings
+from netkit.errors import LabError
+from netkit.project.nornir_plugin import NetkitInventory
 from tests import intents
-from tests.lab.running import write_fabric
+from tests.lab.running import on_platform, write_fabric
 
 HOST_COUNT = 4
 
@@ -54,12 +56,30 @@ def test_nornir_runs_on_the_fabric_by_the_name_of_the_plugin(fabric: Path) -> No
     assert len(nornir.filter(filter_func=lambda host: host.has_parent_group("role_host")).inventory.hosts) == HOST_COUNT
 
 
-def test_with_a_lab_only_its_devices_are_there(fabric: Path, tmp_path: Path) -> None:
-    lab = tmp_path / "lab"
-    lab.mkdir()
-    with pytest.raises(AccessError, match="no lab runs in"):
-        NetkitInventory(str(fabric), lab=str(lab)).load()
-    entry = {"address": "127.64.0.1", "port": 22, "https_port": 8765, "login": "cumulus", "personality": "nvue"}
-    (lab / "lab.json").write_text(json.dumps({"devices": {"leaf01": entry}}), encoding="utf-8")
-    found = NetkitInventory(str(fabric), lab=str(lab)).load()
-    assert [(name, host.hostname) for name, host in found.hosts.items()] == [("leaf01", "127.64.0.1")]
+def test_a_lab_that_does_not_run_is_refused(fabric: Path) -> None:
+    with pytest.raises(LabError, match="no lab other runs"):
+        NetkitInventory(str(fabric), lab="other").load()
+
+
+def test_ansible_sees_switches_and_hosts_in_the_same_groups_as_nornir() -> None:
+    fabric = intents.fabric(intents.BASE)
+    found = ansible_inventory(fabric, endpoints(fabric, AccessSettings(), Path()))["all"]
+    assert isinstance(found, dict)
+    groups = {name: [*group["hosts"]] for name, group in found["children"].items()}
+    assert groups["role_leaf"] == [one.name for one in fabric.switches if one.role == "leaf"]
+    assert groups["role_host"] == groups["platform_linux"] == [host.name for host in fabric.hosts]
+    assert [*found["hosts"]] == [*fabric.names]
+    assert {name for name, one in found["hosts"].items() if "netkit_rails" in one} == {*groups["role_host"]}
+
+
+def test_ansible_reaches_a_switch_over_https_by_its_collection() -> None:
+    fabric = intents.fabric(on_platform("eos", intents.BASE, model="DCS-7060X6-64PE", version="4.35.1F"))
+    found = ansible_inventory(fabric, endpoints(fabric, AccessSettings(), Path()))["all"]
+    assert isinstance(found, dict)
+    leaf = found["hosts"]["leaf01"]
+    assert {name: value for name, value in leaf.items() if name not in {"ansible_host", "ansible_user"}} == {
+        "ansible_connection": "ansible.netcommon.httpapi",
+        "ansible_network_os": "arista.eos.eos",
+        "ansible_port": 443,
+        "ansible_httpapi_use_ssl": True,
+    }

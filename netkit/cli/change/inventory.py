@@ -10,7 +10,7 @@ from netkit.project.fleet import fleet
 
 
 def run(folder: Path, *, limit: str, lab: str) -> None:
-    """Write the hosts as an Ansible inventory."""
+    """Write the devices as an Ansible inventory."""
     project = open_project(folder, lab)
     devices = fleet(project)
     chosen = {device.name for device in select(project.fabric, limit)}

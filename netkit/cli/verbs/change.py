@@ -206,5 +206,5 @@ def trust(
 
 
 def inventory(fabric: Fabric, limit: Limit = "", lab: Lab = "") -> None:
-    """Print the GPU hosts as an Ansible inventory, for the playbooks or your own."""
+    """Print switches and GPU hosts as an Ansible inventory, for the playbooks or your own."""
     _run("change.inventory", fabric, limit=limit, lab=lab)

@@ -18,7 +18,9 @@ def _lacks_mmu_profile(model: SwitchModel, _version: str) -> bool:
     return not hardware(model).has_mmu_profile
 
 
-ACCESS = ManagementAccess("admin", {"eapi": 443}, gnmi_port=6030, netmiko="arista_eos")
+ACCESS = ManagementAccess(
+    "admin", {"eapi": 443}, gnmi_port=6030, netmiko="arista_eos", ansible_network_os="arista.eos.eos"
+)
 PLATFORM = Platform(
     name="eos",
     title="Arista EOS",

@@ -9,7 +9,13 @@ def port_name(_model: SwitchModel, split: Split, cage: int, port: int) -> str:
     return f"swp{cage}" if split.ports == 1 else f"swp{cage}s{port}"
 
 
-ACCESS = ManagementAccess("cumulus", {"ssh": 22, "nvue-rest": 8765}, gnmi_port=9339, is_gnmi_login_basic=True)
+ACCESS = ManagementAccess(
+    "cumulus",
+    {"ssh": 22, "nvue-rest": 8765},
+    gnmi_port=9339,
+    is_gnmi_login_basic=True,
+    ansible_network_os="nvidia.nvue.httpapi",
+)
 PLATFORM = Platform(
     name="nvue",
     title="NVIDIA Cumulus Linux (NVUE)",
