@@ -26,12 +26,12 @@ from netkit.judge.optical_power import (
     DARK_DBM,
     ModuleReading,
     Readings,
-    faded,
     is_weak,
-    judged,
+    judge_reading,
     limits_of,
     losses,
     sends_less,
+    steady_fall,
 )
 
 CLEAN = "clean the connectors at both ends, then swap module and fibre one by one"
@@ -81,9 +81,9 @@ def _light(scene: CheckContext, seen: DeviceContext, port: str, reading: ModuleR
     margin, far = scene.limits.light_margin_db, scene.far(seen.name, port)
     if reading.name.endswith("sent"):
         way = scene.way(seen.name, port)
-        found = judged(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
+        found = judge_reading(port, reading, f"swap the module: its laser is weak, {CURRENT}", margin, way)
         return found._replace(explains=(way,)) if found.verdict > Verdict.SKIPPED else found
-    found = judged(port, reading, CLEAN, margin, scene.way_in(seen.name, port))
+    found = judge_reading(port, reading, CLEAN, margin, scene.way_in(seen.name, port))
     if found.verdict > Verdict.SKIPPED and far and is_weak(scene, far, _media(seen, port)):
         return found._replace(remedy=f"swap the module in {far}: it sends too little")
     return found
@@ -155,7 +155,7 @@ def heat(scene: CheckContext, seen: DeviceContext) -> Iterator[Finding]:
             yield skip(port, f"{_kind(module)} measures nothing")
         for reading in readings:
             cause = scene.way(seen.name, port) if "current" in reading.name else _module_of(seen, port, module)
-            yield judged(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
+            yield judge_reading(port, reading, COOL if cause.startswith("module ") else AGED, 0.0, cause)
 
 
 def _module_of(seen: DeviceContext, port: str, module: Module) -> str:
@@ -231,7 +231,7 @@ def _trend(end: CableEnd, number: int, readings: Readings, scene: CheckContext) 
         cause = scene.way_in(end.device, end.port)
         return warn(port, f"{text}{whose}", remedy, cause=cause, rx_dbm=now_dbm, earlier_dbm=usual_dbm)
     is_wide = max(value for _, value in readings) - now_dbm > limit_db / 2  # else nothing is worth a line
-    fall_db = faded(readings) if is_wide else None
+    fall_db = steady_fall(readings) if is_wide else None
     if fall_db is not None and fall_db > limit_db:
         days = (readings[-1][0] - readings[0][0]) / DAY_S
         text = f"lane {number} fades: {fall_db:.1f} dB less than {days:.0f} days ago, a little from run to run"

@@ -52,7 +52,7 @@ class DeviceRollout:
         self.job.journal.step(phase, self.name, wave=self.wave)
         self.job.show(phase, self.name, self.wave)
 
-    def ask(self, driver: Driver, moment: Moment, patience_s: float) -> GateAnswer:
+    def ask(self, driver: Driver, moment: Moment, time_limit_s: float) -> GateAnswer:
         """Ask the health gate; UnhealthyError when the deploy may not go on."""
         question = GateQuestion(
             device=self.name,
@@ -63,7 +63,7 @@ class DeviceRollout:
             ending=self.ending | self.job.waiting(self.name),
             needs_idle=is_disruptive(self.task) and not self.job.options.is_busy_allowed,
             sample=self.sample,
-            patience_s=max(0.0, patience_s),
+            time_limit_s=max(0.0, time_limit_s),
             prediction=self.job.predict(self.name) if moment.is_after else None,
         )
         answer = asked(self.job.gate, question)

@@ -61,7 +61,7 @@ class GateQuestion:
     """Whether the lossless counters must stand still before the change: it is disruptive, and nobody said `--busy`."""
     sample: str = ""
     """What the gate answered before the change."""
-    patience_s: float = 0.0
+    time_limit_s: float = 0.0
     """How long the gate may wait for things to settle."""
     prediction: Prediction | None = None
     """Without one, what was reachable before has to be reachable after."""
@@ -123,4 +123,4 @@ def sequel(others: Gate, question: GateQuestion, clock: DeployClock) -> Sequel:
     kept = json.loads(question.sample) if question.sample else {}
     began_s = clock.steady_s()
     answer = others(replace(question, sample=kept.get("others", "")))
-    return Sequel(answer, kept, max(0.0, question.patience_s - (clock.steady_s() - began_s)))
+    return Sequel(answer, kept, max(0.0, question.time_limit_s - (clock.steady_s() - began_s)))

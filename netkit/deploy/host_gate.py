@@ -41,13 +41,13 @@ class HostGate:
         return self._settled(question, question.reader, far)
 
     def _settled(self, question: GateQuestion, reader: RailReader, far: Mapping[str, Called]) -> GateAnswer:
-        """Return the answer once all is well, or when patience is over."""
+        """Return the answer once all is well, or when the time limit is reached."""
         before: Before = json.loads(question.sample or "{}")
         wanted = {
             name: [one for one in to if one in before.get(name, {}).get("answers", ())]
             for name, to in _addresses(far).items()
         }
-        deadline_s = self._clock.steady_s() + question.patience_s
+        deadline_s = self._clock.steady_s() + question.time_limit_s
         while True:
             found = reader.rail_states(wanted)
             worse = tuple(f"{question.device}: {one}" for state in found for one in _worse(state, before, far))

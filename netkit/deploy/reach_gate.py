@@ -160,7 +160,7 @@ class ReachGate:
         return going
 
     def _settled(self, expected: Before, first: Sequel) -> GateAnswer:
-        """Return the answer once all is well, or when patience is over."""
+        """Return the answer once all is well, or when the time limit is reached."""
         calls = {
             name: {interface: tuple(one.answers) for interface, one in rails.items() if one.answers}
             for name, rails in expected.items()

@@ -49,14 +49,14 @@ class SessionGate:
 
     def _drained(self, question: GateQuestion, before: Sessions) -> GateAnswer:
         """Return the answer about a drain: it moves routes, and must not end sessions."""
-        self._clock.sleep_s(question.patience_s)
+        self._clock.sleep_s(question.time_limit_s)
         kept = dict.fromkeys(before, 0)
         gone = tuple(self._missing(question, {question.device: kept}, {question.device: _established(question.reader)}))
         return GateAnswer("worse", gone) if gone else GateAnswer("healthy")
 
     def _settled(self, question: GateQuestion, before: Mapping[str, Sessions]) -> GateAnswer:
-        """Return the answer once all is as it was, or when patience is over."""
-        deadline_s = self._clock.steady_s() + question.patience_s
+        """Return the answer once all is as it was, or when the time limit is reached."""
+        deadline_s = self._clock.steady_s() + question.time_limit_s
         seen: Sessions = before[question.device]
         while True:
             found = _established(question.reader)

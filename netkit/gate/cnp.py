@@ -77,7 +77,7 @@ class CnpGate:
         return age_s <= (FRESH_S if self._first else QUIET_S)
 
     def _after(self, before: Rails, notes: tuple[str, ...], answer: GateAnswer, left_s: float) -> GateAnswer:
-        """Return the answer once CNPs arrive as they did, or when patience is over."""
+        """Return the answer once CNPs arrive as they did, or when the time limit is reached."""
         deadline_s = self._clock.steady_s() + left_s
         while before:
             asked_s = self._clock.steady_s()

@@ -15,7 +15,7 @@ from netkit.deploy.clock import CLOCK, DeployClock
 from netkit.deploy.gate import Gate, GateAnswer, GateQuestion, Moment, Sequel, sequel
 from netkit.design import Fabric, Host, Switch
 from netkit.design.expectation import LeafReach, without_drains
-from netkit.gate.vitals import Vitals, busy, moving_bytes_per_s, untold, vitals, worse
+from netkit.gate.vitals import Vitals, busy, moving_bytes_per_s, unreported, vitals, worse
 from netkit.observe.assemble import Replies, facts, sample
 from netkit.platforms import PLATFORMS
 from netkit.platforms.change import Risk
@@ -76,7 +76,7 @@ class HealthGate:
         return GateAnswer("worse" if reasons else "healthy", reasons, kept)
 
     def _drained(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
-        """Return the answer once traffic has moved, or when patience is over."""
+        """Return the answer once traffic has moved, or when the time limit is reached."""
         was = moving_bytes_per_s(before)
         deadline_s = self._clock.steady_s() + left_s
         while True:
@@ -88,13 +88,13 @@ class HealthGate:
                 return GateAnswer("worse", (f"{question.device}: {text}",))
 
     def _after(self, question: GateQuestion, before: Vitals, left_s: float) -> GateAnswer:
-        """Return the answer once all is as it was, or when patience is over."""
+        """Return the answer once all is as it was, or when the time limit is reached."""
         deadline_s = self._clock.steady_s() + left_s
         before = replace(before, widths=self._kept_widths(question.device, before.widths or {}))
         while True:
             now = self._look(question)
             found = tuple(worse(before, now, question.ending, self._trend_db))
-            silent = tuple(untold(before, now))
+            silent = tuple(unreported(before, now))
             if not found and not silent:
                 return GateAnswer("healthy")
             if self._clock.steady_s() >= deadline_s:

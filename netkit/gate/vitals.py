@@ -126,7 +126,7 @@ def _narrower(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[s
             yield f"reaches {prefix} over {now} ports, {width} before" if now else f"does not reach {prefix} any more"
 
 
-def untold(before: Vitals, after: Vitals) -> Iterator[str]:
+def unreported(before: Vitals, after: Vitals) -> Iterator[str]:
     """Yield what a device told before and does not tell any more: that is no sign of health."""
     for name in (*LOSSES, TRIPS, *PAUSES):
         if _tells(before, name) and not _tells(after, name):

@@ -175,7 +175,7 @@ class CauseGroup:
         return all(one.silenced is not None for one in self.findings)
 
 
-def troubles(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
+def cause_groups(findings: Iterable[Finding], layers: Layers) -> tuple[CauseGroup, ...]:
     """Return findings by cause, what is to be repaired first before the others; what is silenced comes last."""
     found = [CauseGroup(*_headed(group, layers)) for group in _by_cause(findings).values()]
     return tuple(sorted(_alike(found, layers), key=lambda trouble: _weight(trouble, layers)))

@@ -98,7 +98,7 @@ SHARE = 0.25
 Readings = Sequence[tuple[float, float]]
 
 
-def faded(readings: Readings) -> float | None:
+def steady_fall(readings: Readings) -> float | None:
     """Return by how much a value fell steadily from the first to the last reading; None where that cannot be told.
 
     The line goes through the medians of the first and of the last third of the readings.
@@ -127,7 +127,7 @@ class ModuleReading(NamedTuple):
     unit: str
 
 
-def judged(port: str, reading: ModuleReading, remedy: str, margin: float, cause: str = "") -> Finding:
+def judge_reading(port: str, reading: ModuleReading, remedy: str, margin: float, cause: str = "") -> Finding:
     """Judge a value by limits: beyond the alarm it fails, beyond the warning or near it, it warns."""
     found = _judged(port, reading, remedy, margin)
     return found._replace(cause=cause) if found is not PASSED else found

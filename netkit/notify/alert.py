@@ -12,8 +12,8 @@ from typing import Any
 from netkit.judge import Verdict
 from netkit.notify.event import StateEvent
 from netkit.notify.news import News
+from netkit.notify.notification_state import NotificationState
 from netkit.notify.settings import Alertmanager
-from netkit.notify.standing import NotificationState
 from netkit.store import Source
 from netkit.store.state import Key
 
@@ -28,7 +28,7 @@ Plain = dict[str, Any]
 def body(news: News, receiver: Alertmanager, source: Source) -> Plain | None:
     """Return what fires now and what has ended with this run; None when there is neither."""
     over = [one for event in news.events for one in _ended(event, receiver, source, news)]
-    bad = [(key, one) for key, one in news.standings.items() if _is_told(key, one.told.level, receiver)]
+    bad = [(key, one) for key, one in news.states.items() if _is_told(key, one.told.level, receiver)]
     bad.sort(key=lambda item: (-item[1].told.level, item[0]))
     alerts = [_firing(key, one, source) for key, one in bad[:MOST]] + over
     return {"at_s": news.at_s, "alerts": alerts} if alerts else None
@@ -38,17 +38,17 @@ def _is_told(key: Key, level: Verdict, receiver: Alertmanager) -> bool:
     return level >= receiver.least and receiver.covers(key.check, key.device)
 
 
-def _firing(key: Key, standing: NotificationState, source: Source) -> Plain:
-    cause = f"{standing.cause}: {standing.cause_text}" if standing.cause_text else ""
-    told = {"summary": f"{key.id}: {standing.text}", "cause": cause, "remedy": standing.remedy}
-    told |= {"flapping": "it comes and goes"} if standing.told.is_flapping else {}
-    return alert_of(key, standing.told.level, source, standing.since_s, told)
+def _firing(key: Key, state: NotificationState, source: Source) -> Plain:
+    cause = f"{state.cause}: {state.cause_text}" if state.cause_text else ""
+    told = {"summary": f"{key.id}: {state.text}", "cause": cause, "remedy": state.remedy}
+    told |= {"flapping": "it comes and goes"} if state.told.is_flapping else {}
+    return alert_of(key, state.told.level, source, state.since_s, told)
 
 
 def _ended(event: StateEvent, receiver: Alertmanager, source: Source, news: News) -> Iterator[Plain]:
     """Yield the alerts under which a state was told before, when it is told otherwise now."""
-    standing = news.standings.get(event.key)
-    level = Verdict.PASS if standing is None else standing.told.level
+    state = news.states.get(event.key)
+    level = Verdict.PASS if state is None else state.told.level
     for before in (Verdict.WARN, Verdict.FAIL, Verdict.ERROR):
         is_possible = before == event.before or event.kind == "settled"
         if before is not level and is_possible and _is_told(event.key, before, receiver):

@@ -19,7 +19,7 @@ from netkit.notify.settings import Alertmanager, AnyReceiver, Email, NotifySetti
 from netkit.report.plan_view import counted
 from netkit.store import Source
 from netkit.store.open_cause import open_counts
-from netkit.store.outbox import LONGEST_PAUSE_S, Claimed, Outbox, Post
+from netkit.store.outbox import LONGEST_PAUSE_S, ClaimedMessage, Outbox, QueuedNotification
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key
 
@@ -145,25 +145,25 @@ def complaint(error: Exception) -> str:
     return str(error) if isinstance(error, NetkitError) else f"{type(error).__name__}; see notify.yaml"
 
 
-def pause_s(claimed: Claimed) -> float:
+def pause_s(claimed: ClaimedMessage) -> float:
     """Return how long to wait before the next attempt."""
     return min(SHORTEST_S * 2.0 ** min(claimed.attempts, 10), LONGEST_PAUSE_S)
 
 
-def posts(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[Post]:
+def notifications(news: News, receivers: Iterable[AnyReceiver], source: Source) -> Iterator[QueuedNotification]:
     """Yield what goes to each receiver; one with nothing new for it is left in peace."""
     for receiver in receivers:
         if isinstance(receiver, Alertmanager):
             if found := alert.body(news, receiver, source):
-                yield Post(receiver.name, found)
+                yield QueuedNotification(receiver.name, found)
             continue
         events = [event for event in news.events if receiver.wants(event)]
         ends = [one.text for one in news.ends if _is_told(receiver, one)]
         if events or ends:
-            covered = (item for item in news.standings.items() if receiver.covers(item[0].check, item[0].device))
+            covered = (item for item in news.states.items() if receiver.covers(item[0].check, item[0].device))
             bad = ((key, one) for key, one in covered if one.told.now >= max(receiver.least, Verdict.WARN))
             open_now = open_counts((key, one.cause, one.told.now) for key, one in bad)
-            yield Post(receiver.name, message.body(news.at_s, events, open_now, ends))
+            yield QueuedNotification(receiver.name, message.body(news.at_s, events, open_now, ends))
 
 
 def _is_told(receiver: AnyReceiver, end: SilenceEnd) -> bool:

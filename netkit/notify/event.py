@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from netkit.judge import Verdict
-from netkit.notify.standing import Kind
+from netkit.notify.notification_state import Kind
 from netkit.store.open_cause import Change
 from netkit.store.state import Key
 

@@ -54,10 +54,10 @@ class EventGroup:
 
 
 def body(
-    at_s: float, events: Sequence[StateEvent], standing: Mapping[str, int], ends: Sequence[str] = ()
+    at_s: float, events: Sequence[StateEvent], open_counts: Mapping[str, int], ends: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return what a run gives a receiver, as the outbox keeps it."""
-    return {"at_s": at_s, "open": dict(standing), "events": [plain(event) for event in events], "ends": list(ends)}
+    return {"at_s": at_s, "open": dict(open_counts), "events": [plain(event) for event in events], "ends": list(ends)}
 
 
 def message_of(id: str, fabric: str, lab: str, bodies: Sequence[Mapping[str, Any]], link: str) -> Message:  # noqa: A002 (what receivers call it)

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from netkit.judge import Verdict
 from netkit.judge.cause import CauseGroup
 from netkit.notify.event import StateEvent, event_id
-from netkit.notify.standing import FlapLimits, Kind, NotificationState, kept, standing_of, step
+from netkit.notify.notification_state import FlapLimits, Kind, NotificationState, state_of_text, state_text, step
 from netkit.store import CheckState, Source
 from netkit.store.open_cause import change_of
-from netkit.store.outbox import Memory, Post, Telling
+from netkit.store.outbox import Memory, NotifyDecision, QueuedNotification
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Extent, Key, States, key_of
 
@@ -45,17 +45,17 @@ class News:
 
     at_s: float
     events: tuple[StateEvent, ...]
-    standings: Mapping[Key, NotificationState]
+    states: Mapping[Key, NotificationState]
     ends: Sequence[SilenceEnd] = ()
 
 
-Address = Callable[[News], Iterable[Post]]
+ComposeNotifications = Callable[[News], Iterable[QueuedNotification]]
 """Makes what each receiver is told."""
 
 
-def decide(memory: Memory, states: States, now: NotifyRound, address: Address) -> Telling:
+def decide(memory: Memory, states: States, now: NotifyRound, address: ComposeNotifications) -> NotifyDecision:
     """Return what is told after a run, and what is remembered of it."""
-    before = {key: standing_of(text) for key, text in memory.items()}
+    before = {key: state_of_text(text) for key, text in memory.items()}
     reasons = _reasons(now.troubles)
     after: dict[Key, NotificationState] = {}
     events = []
@@ -63,15 +63,15 @@ def decide(memory: Memory, states: States, now: NotifyRound, address: Address) -
         because = reasons.get(key, Because())
         after[key], event = _next(before.get(key, NotificationState()), state, because, now)
         events += [event] if event is not None else []
-    standings = {**before, **after}
+    current = {**before, **after}
     news = News(
         now.at_s,
-        tuple(_by_cause(events, before, standings)),
-        {key: one for key, one in standings.items() if not one.is_forgettable},
+        tuple(_by_cause(events, before, current)),
+        {key: one for key, one in current.items() if not one.is_forgettable},
         now.ends,
     )
-    written = {key: kept(one) for key, one in after.items() if kept(one) != memory.get(key, "")}
-    return Telling(written, tuple(address(news)))
+    written = {key: state_text(one) for key, one in after.items() if state_text(one) != memory.get(key, "")}
+    return NotifyDecision(written, tuple(address(news)))
 
 
 def _gone(before: Mapping[Key, NotificationState], now: NotifyRound) -> Iterator[tuple[Key, CheckState]]:
@@ -97,8 +97,8 @@ def _by_cause(
 ) -> Iterator[StateEvent]:
     """Yield events with what became of their cause; what is well of a cause that is open still goes with the rest."""
     members: dict[str, dict[Key, None]] = {}
-    for standings in (before, after):
-        for key, one in standings.items():
+    for current in (before, after):
+        for key, one in current.items():
             members.setdefault(one.cause or key.id, {})[key] = None
     for event in events:
         cause = event.cause or event.key.id

@@ -14,7 +14,7 @@ from netkit.errors import IntentError, NotifyError, Problem
 from netkit.intent import complaint, document
 from netkit.judge import Verdict
 from netkit.notify.event import StateEvent
-from netkit.notify.standing import FlapLimits
+from netkit.notify.notification_state import FlapLimits
 
 FILE = "notify.yaml"
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[\w.-]+$")]

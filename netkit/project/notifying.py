@@ -9,7 +9,7 @@ from netkit.errors import NetkitError
 from netkit.judge import CheckContext
 from netkit.judge.run import Judgement
 from netkit.notify import settings as notify
-from netkit.notify.delivery import Sender, deliver, posts, senders
+from netkit.notify.delivery import Sender, deliver, notifications, senders
 from netkit.notify.news import News, NotifyRound, decide
 from netkit.notify.settings import NotifySettings
 from netkit.project.feedback import Feedback
@@ -18,8 +18,8 @@ from netkit.project.project import Project
 from netkit.report.judgement_view import Judged, silence_text
 from netkit.report.plan_view import shown
 from netkit.store import Source
-from netkit.store.open_cause import missed_troubles
-from netkit.store.outbox import Memory, Outbox, Post, Tell, Telling
+from netkit.store.open_cause import missed_groups
+from netkit.store.outbox import Decide, Memory, NotifyDecision, Outbox, QueuedNotification
 from netkit.store.silence import SilenceEnd, silenced_states
 from netkit.store.state import Extent, Key, States, key_of, reached_key, without_half_seen
 
@@ -43,22 +43,22 @@ class Notifying:
         secrets = SecretStore(access.load(folder).secrets)
         return cls(settings, source, senders(settings, source, secrets), project.feedback)
 
-    def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Tell:
+    def tell(self, scene: CheckContext, judged: Judged, extent: Extent) -> Decide:
         """Return what decides with a run what is told of it."""
         peers = {(near.device, near.port): far.device for near, far in scene.far_ends.items()}
 
-        def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> Telling:
+        def decided(memory: Memory, states: States, ends: Sequence[SilenceEnd]) -> NotifyDecision:
             silenced = silenced_states(judged.judgement, states)
             whole = without_half_seen(states, judged.judgement, scene.devices, peers)
             limits = self.settings.flapping.limits
-            found = (*judged.troubles, *missed_troubles(judged.judgement.unreached))
+            found = (*judged.troubles, *missed_groups(judged.judgement.unreached))
             now = NotifyRound(self.source, judged.taken_s, found, extent, limits, _marks(judged.judgement), ends)
             return decide(memory, {**whole, **silenced}, now, self._address)
 
         return decided
 
-    def _address(self, news: News) -> tuple[Post, ...]:
-        return tuple(posts(news, self.settings.receivers, self.source))
+    def _address(self, news: News) -> tuple[QueuedNotification, ...]:
+        return tuple(notifications(news, self.settings.receivers, self.source))
 
     def deliver(self, outbox: Outbox) -> None:
         """Send what waits. What does not go well is said, and is no failure of the check."""

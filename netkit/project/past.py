@@ -31,7 +31,7 @@ from netkit.store.state import Extent
 
 if TYPE_CHECKING:
     from netkit.project.notifying import Notifying
-    from netkit.store.outbox import Tell
+    from netkit.store.outbox import Decide
     from netkit.store.store import Store
 
 VARIABLE = "NETKIT_STORE"
@@ -108,7 +108,7 @@ class Past:
         scene: CheckContext,
         judged: Judged,
         intent: Intent,
-        tell: "Tell | None" = None,
+        tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""
@@ -155,7 +155,7 @@ class StoredPast(Past):
         scene: CheckContext,
         judged: Judged,
         intent: Intent,
-        tell: "Tell | None" = None,
+        tell: "Decide | None" = None,
         extent: Extent | None = None,
     ) -> SavedRun:
         """Keep a run and what is to be told of it, and return what stands otherwise since the one before."""

@@ -37,14 +37,14 @@ def digest_text(words: Sequence[str]) -> str:
     return ", ".join(f"{counts[word]} {word}" for word in known if counts[word])
 
 
-def open_counts_text(standing: Mapping[str, int]) -> str:
+def open_counts_text(counts: Mapping[str, int]) -> str:
     """Return how many causes are open, and how many devices were not reached."""
-    parts = [f"{standing[one.word]} {one.word}" for one in SEVERITIES if standing.get(one.word)]
-    causes = sum(standing.get(one.word, 0) for one in SEVERITIES)
+    parts = [f"{counts[one.word]} {one.word}" for one in SEVERITIES if counts.get(one.word)]
+    causes = sum(counts.get(one.word, 0) for one in SEVERITIES)
     told = [f"{counted(causes, 'cause')} open: {', '.join(parts)}"] if causes else []
-    told += [f"{counted(standing[UNREACHED], 'device')} not reached"] if standing.get(UNREACHED) else []
+    told += [f"{counted(counts[UNREACHED], 'device')} not reached"] if counts.get(UNREACHED) else []
     told = told or ["nothing is open"]
-    told += [f"{standing[SILENCED]} silenced"] if standing.get(SILENCED) else []
+    told += [f"{counts[SILENCED]} silenced"] if counts.get(SILENCED) else []
     return "; ".join(told)
 
 

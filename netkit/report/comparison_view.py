@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from netkit.facts import Snapshot
-from netkit.judge.cause import CauseGroup, Layers, own, troubles
+from netkit.judge.cause import CauseGroup, Layers, cause_groups, own
 from netkit.judge.difference import ORDER, Difference, Uncompared
 from netkit.judge.finding import Finding, Verdict
 from netkit.judge.run import FABRIC, Judgement
@@ -137,7 +137,7 @@ class _Fates:
                 found["went" if head in self._well else "unknown"] += gone
         for fate in FATES:
             layers = self._before.layers if fate in {"went", "unknown"} else self._after.layers
-            for trouble in troubles(found[fate], layers):
+            for trouble in cause_groups(found[fate], layers):
                 yield ComparedCause(fate, trouble, was.get(key_of(trouble.head), ""))
 
     def _fate(self, group: Sequence[Finding]) -> tuple[Fate | None, str]:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from netkit.judge.cause import CauseGroup, Layers, troubles
+from netkit.judge.cause import CauseGroup, Layers, cause_groups
 from netkit.judge.finding import Finding, Silenced, Verdict
 from netkit.judge.run import Judgement
 from netkit.judge.silence import SilenceState
@@ -38,7 +38,7 @@ class Judged:
     @property
     def troubles(self) -> tuple[CauseGroup, ...]:
         """Return what is wrong by cause, the worst first."""
-        return troubles(self.judgement.findings, self.layers)
+        return cause_groups(self.judgement.findings, self.layers)
 
 
 def headline(judged: Judged) -> str:

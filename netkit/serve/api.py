@@ -10,12 +10,12 @@ from netkit.judge.cause import Layers
 from netkit.report.judgement_json import silence_document
 from netkit.report.judgement_view import silence_text
 from netkit.report.page.table import cut, name
-from netkit.serve import now as standing_now
+from netkit.serve import now as current
 from netkit.serve import wording
 from netkit.serve.diary import ScheduledRound
 from netkit.serve.now import Site
 from netkit.serve.query import Query, Slice, after, sliced
-from netkit.serve.record import LATEST, standing
+from netkit.serve.record import LATEST, unhealthy
 from netkit.store import CheckRun, CheckState
 
 ROOT = "/api/v1"
@@ -50,28 +50,28 @@ def status(site: Site, given: Given) -> dict[str, Any]:
 def now(site: Site, given: Given) -> dict[str, Any]:
     """Return what the first page shows."""
     Query.of(given)
-    return standing_now.now(site)
+    return current.now(site)
 
 
 def causes(site: Site, given: Given) -> dict[str, Any]:
     """Return all open causes, what is to be repaired first before the others."""
     query = Query.of(given, "device", "check", "verdict", "limit", "offset")
-    look, verdict = standing_now.CurrentState.of(site, time.time()), query.verdict()
+    look, verdict = current.CurrentState.of(site, time.time()), query.verdict()
     if look.trouble is not None:
         raise look.trouble
     kept = [
         one
-        for one in look.standings.open_now.causes
+        for one in look.status.open_now.causes
         if verdict in {None, one.trouble.verdict}
         and any(query.matches("device", key.device) and query.matches("check", key.check) for key in one.keys)
     ]
-    return _paged("causes", sliced(query, kept, lambda one: standing_now.cause(one, look)))
+    return _paged("causes", sliced(query, kept, lambda one: current.cause(one, look)))
 
 
 def deploys(site: Site, given: Given) -> dict[str, Any]:
     """Return the last deploys."""
     Query.of(given)
-    return {"items": standing_now.deploys(site)}
+    return {"items": current.deploys(site)}
 
 
 def _round(one: ScheduledRound) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def states(site: Site, given: Given) -> dict[str, Any]:
     query = Query.of(given, "device", "check", "place", "verdict", "limit", "offset")
     verdict = query.verdict()
     found = site.records.states()
-    wanted = list(standing(found)) if verdict is None else [one for one in found if one.verdict is verdict]
+    wanted = list(unhealthy(found)) if verdict is None else [one for one in found if one.verdict is verdict]
     keys = ("device", "check", "place")
     kept = [one for one in wanted if all(query.matches(key, getattr(one.key, key)) for key in keys)]
     return _paged("states", sliced(query, kept, _state))

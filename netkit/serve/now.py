@@ -19,7 +19,7 @@ from netkit.report.page.view import OF_VERDICT, HealthState
 from netkit.report.plan_view import counted
 from netkit.serve import wording
 from netkit.serve.diary import Diary, ScheduledRound
-from netkit.serve.record import Records, Standings
+from netkit.serve.record import FabricStatus, Records
 from netkit.serve.schedule import Agenda
 from netkit.serve.silencing import Silencer
 from netkit.store import CheckRun, CheckState
@@ -52,7 +52,7 @@ MOST_WELL = 50
 MOST_DEPLOYS = 5
 STALE_INTERVALS = 2.5
 """After so many intervals without a look nothing is called well any more; the alert NetkitScheduleStopped agrees."""
-NOTHING = Standings(OpenNow(), ())
+NOTHING = FabricStatus(OpenNow(), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CurrentState:
     latest: CheckRun | None
     whole: CheckRun | None
     """The last run that looked at all the schedule looks at; later ones may have looked at a part."""
-    standings: Standings
+    status: FabricStatus
     trouble: StoreError | None
     is_stale: bool
 
@@ -72,19 +72,19 @@ class CurrentState:
         runs, trouble = site.records.known()
         latest = runs[0] if runs else None
         whole = _whole(runs, site.diary())
-        standings = NOTHING
+        status = NOTHING
         if latest is not None:
             try:
-                standings = site.records.standing(latest)
+                status = site.records.status(latest)
             except StoreError as error:
                 trouble = error
         is_stale = whole is not None and now_s - whole.taken_s > STALE_INTERVALS * site.agenda.every_s
-        return cls(latest, whole, standings, trouble, is_stale)
+        return cls(latest, whole, status, trouble, is_stale)
 
     @property
     def state(self) -> HealthState:
         """Return how the fabric stands; what nobody has looked at of late is never well."""
-        open_now = self.standings.open_now
+        open_now = self.status.open_now
         if open_now.counted:
             return max((OF_VERDICT[one.trouble.verdict] for one in open_now.counted), key=list(HealthState).index)
         if self.whole is None or self.trouble is not None or self.is_stale or not self.whole.counts.examined:
@@ -94,7 +94,7 @@ class CurrentState:
     @property
     def text(self) -> str:
         """Return how the fabric stands, in words."""
-        open_now, silenced = self.standings.open_now, self.standings.open_now.counts["silenced"]
+        open_now, silenced = self.status.open_now, self.status.open_now.counts["silenced"]
         if self.whole is None:
             return "not known" if self.trouble is not None else "no run yet"
         parts = [f"{counted(len(open_now.counted), 'cause')} open"] if open_now.counted else []
@@ -124,7 +124,7 @@ def now(site: Site) -> dict[str, Any]:
     """Return how the fabric stands."""
     at_s = time.time()
     look = CurrentState.of(site, at_s)
-    open_now, well = look.standings.open_now, look.standings.well
+    open_now, well = look.status.open_now, look.status.well
     causes = [cause(one, look) for one in open_now.causes[:MOST_CAUSES]]
     unreached = [missed(one, open_now.excused) for one in open_now.unreached[:MOST_UNREACHED]]
     return {

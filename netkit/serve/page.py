@@ -53,16 +53,16 @@ def overview(site: Site, before: str = "") -> str:
 
 def silences(site: Site, form: str, given: Mapping[str, str], *, said: str = "", why: str = "") -> str:
     """Return the page of silences, with forms for a session that may change them."""
-    trouble, standing = "", tuple[SilenceState, ...]()
+    trouble, entries = "", tuple[SilenceState, ...]()
     try:
-        standing = site.silencer.states()
+        entries = site.silencer.states()
     except NetkitError as error:
         trouble = str(error)
     return _rendered(
         "silences",
         fabric=name(site.fabric),
         lab=name(site.lab),
-        entries=[_silence(one) for one in standing],
+        entries=[_silence(one) for one in entries],
         form=form if site.silencer.is_allowed else "",
         given={"kind": "", **dict.fromkeys((key for key, *_ in FIELDS), ""), **given},
         fields=FIELDS,

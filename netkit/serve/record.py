@@ -37,7 +37,7 @@ class RunFindings:
 
 
 @dataclass(frozen=True, slots=True)
-class Standings:
+class FabricStatus:
     """How a fabric stands after a run."""
 
     open_now: OpenNow
@@ -58,7 +58,7 @@ class Records:
     _runs: tuple[CheckRun, ...] = ()
     _found: dict[str, RunFindings] = field(default_factory=dict)
     _pages: dict[str, str] = field(default_factory=dict)
-    _standings: dict[str, Standings] = field(default_factory=dict)
+    _status: dict[str, FabricStatus] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def newest(self) -> CheckRun | None:
@@ -94,16 +94,16 @@ class Records:
         with self._opened() as store:
             return store.latest_states(self.source)
 
-    def standing(self, run: CheckRun) -> Standings:
+    def status(self, run: CheckRun) -> FabricStatus:
         """Return what is open after a run, and what is well again with it; that of one run is kept."""
         with self._lock:
-            if run.name not in self._standings:
+            if run.name not in self._status:
                 with self._opened() as store:
                     states = store.latest_states(self.source)
                     open_now = store.open_now(self.source)
                 well = (one for one in states if one.verdict is Verdict.PASS and one.since_s == run.taken_s)
-                self._standings = {run.name: Standings(open_now, tuple(well))}
-            return self._standings[run.name]
+                self._status = {run.name: FabricStatus(open_now, tuple(well))}
+            return self._status[run.name]
 
     def silences(self) -> Mapping[str, KnownSilence]:
         """Return what the last run knew of silences and acknowledgements, by name."""
@@ -157,6 +157,6 @@ class Records:
         return open_store(self.where, is_new_allowed=False)
 
 
-def standing(states: Sequence[CheckState]) -> Iterator[CheckState]:
+def unhealthy(states: Sequence[CheckState]) -> Iterator[CheckState]:
     """Yield what is not well, the worst first."""
     yield from sorted((one for one in states if one.verdict), key=lambda one: (-one.verdict, one.key))

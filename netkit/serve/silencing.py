@@ -77,8 +77,8 @@ class Silencer:
         newest = self.records.newest() if found else None
         marks = [one.silenced for one in self.records.found(newest).findings] if newest is not None else []
         ids = [mark.id for mark in marks if mark is not None]
-        standing = states(found, Judgement((), ()), time.time(), self._healed(found), is_whole=False)
-        return tuple(replace(one, findings=ids.count(one.silence.id)) for one in standing)
+        entries = states(found, Judgement((), ()), time.time(), self._healed(found), is_whole=False)
+        return tuple(replace(one, findings=ids.count(one.silence.id)) for one in entries)
 
     def _healed(self, found: Sequence[Silence]) -> frozenset[str]:
         try:

@@ -103,7 +103,7 @@ def _begin_sqlite(connection: Connection) -> None:
 @contextlib.contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """Give a connection that sees one state of the store."""
-    with told(engine), engine.execution_options(**_steady(engine)).connect() as connection, connection.begin():
+    with plain_errors(engine), engine.execution_options(**_steady(engine)).connect() as connection, connection.begin():
         yield connection
 
 
@@ -114,14 +114,14 @@ def _steady(engine: Engine) -> dict[str, str]:
 @contextlib.contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """Give a connection that nobody else writes beside; all of it is stored, or nothing."""
-    with told(engine), engine.execution_options(**{WRITES: True}).begin() as connection:
+    with plain_errors(engine), engine.execution_options(**{WRITES: True}).begin() as connection:
         if engine.dialect.name != "sqlite":
             connection.execute(text(f"SELECT pg_advisory_xact_lock({LOCK})"))
         yield connection
 
 
 @contextlib.contextmanager
-def told(engine: Engine) -> Iterator[None]:
+def plain_errors(engine: Engine) -> Iterator[None]:
     """Tell in a line what the database complains of."""
     try:
         yield

@@ -11,7 +11,7 @@ from sqlalchemy import URL, text
 
 from netkit.errors import Problem, StoreError
 from netkit.private import open_file
-from netkit.store.database import connectable, file_of, told, url_of
+from netkit.store.database import connectable, file_of, plain_errors, url_of
 from netkit.store.record import Source
 
 
@@ -52,10 +52,10 @@ def _on_server(url: URL, source: Source) -> Iterator[None]:
     number = int.from_bytes(_digest(source)[:8], "big", signed=True)
     engine = connectable(url)
     try:
-        with told(engine):
+        with plain_errors(engine):
             connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         with connection:
-            with told(engine):
+            with plain_errors(engine):
                 is_mine = connection.scalar(text(f"SELECT pg_try_advisory_lock({number})"))
             if not is_mine:
                 raise _busy(source)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from netkit.judge import Finding, Silenced, Verdict
-from netkit.judge.cause import CauseGroup, troubles
+from netkit.judge.cause import CauseGroup, cause_groups
 from netkit.judge.check import Layer
 from netkit.judge.run import FABRIC, Judgement
 from netkit.judge.silence import REACHED
@@ -70,7 +70,7 @@ class OpenNow:
     def everything(self) -> tuple[OpenCause, ...]:
         """Return the causes that count; devices that were not reached are some, too."""
         states = {one.key: one for one in self.unreached if one.key.device not in self.excused}
-        missed = missed_troubles((key.device, one.text) for key, one in states.items())
+        missed = missed_groups((key.device, one.text) for key, one in states.items())
         return (*self.counted, *(_open_cause(one, states, {}, {}) for one in missed))
 
     @property
@@ -91,9 +91,9 @@ class OpenNow:
         }
 
 
-def missed_troubles(missed: Iterable[tuple[str, str]]) -> tuple[CauseGroup, ...]:
+def missed_groups(missed: Iterable[tuple[str, str]]) -> tuple[CauseGroup, ...]:
     """Return devices that were not reached, by name and reason, as causes; many for one reason are one."""
-    return troubles((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
+    return cause_groups((Finding(Verdict.FAIL, text=why, device=name, check=REACHED) for name, why in missed), {})
 
 
 def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgement]]) -> OpenNow:
@@ -116,7 +116,7 @@ def open_now(states: Iterable[CheckState], runs: Iterable[tuple[CheckRun, Judgem
         found.update(here)
         named.update(dict.fromkeys(here, run.name))
     lost = [_of_state(one) for key, one in bad.items() if key not in found]
-    grouped = troubles((*lost, *(one for some in found.values() for one in some)), layers)
+    grouped = cause_groups((*lost, *(one for some in found.values() for one in some)), layers)
     return OpenNow(tuple(_open_cause(one, bad, named, layers) for one in grouped), unreached, excused)
 
 

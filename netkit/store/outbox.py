@@ -28,27 +28,27 @@ Memory = Mapping[Key, str]
 """What was told of each state, in the words of whoever tells; an empty text is forgotten."""
 
 
-class Post(NamedTuple):
+class QueuedNotification(NamedTuple):
     """Something to tell a receiver: plain values."""
 
     receiver: str
     body: Any
 
 
-class Telling(NamedTuple):
+class NotifyDecision(NamedTuple):
     """What a run gives reason to tell, and what is to be remembered of it."""
 
     memory: Memory
-    posts: Sequence[Post]
+    posts: Sequence[QueuedNotification]
 
 
-Tell = Callable[[Memory, States, Sequence[SilenceEnd]], Telling]
+Decide = Callable[[Memory, States, Sequence[SilenceEnd]], NotifyDecision]
 """Decides within the transaction of a run what is told, from what was told before, the states that were judged, and the
 silences that ended."""
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedMessage:
     """A message that this process alone may send for a while."""
 
     name: str
@@ -58,7 +58,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingMessages:
     """What a receiver has not been told yet."""
 
     receiver: str
@@ -75,7 +75,7 @@ class Outbox:
 
     def claim(
         self, receiver: str, now_s: float, lease_s: float, *, outdated: Callable[[Any], Any] | None = None
-    ) -> Claimed | None:
+    ) -> ClaimedMessage | None:
         """Return the message a receiver is to be sent next; None when there is none, or it is not yet time.
 
         What was never sent goes into one message, as much as one may hold. With `outdated` all there is does, sent or
@@ -92,24 +92,24 @@ class Outbox:
             if outdated is not None:
                 self._trim(connection, ids[:-1], outdated)
             bodies = tuple(self._body(connection, row) for row in ids)
-        return Claimed(name, ids, bodies, max(one["attempts"] for one in chosen))
+        return ClaimedMessage(name, ids, bodies, max(one["attempts"] for one in chosen))
 
-    def sent(self, claimed: Claimed, now_s: float) -> None:
+    def sent(self, claimed: ClaimedMessage, now_s: float) -> None:
         """Mark a message as sent."""
         with writing(self._engine) as connection:
             self._change(connection, claimed.rows, sent_s=now_s, claimed_until_s=0.0, data=b"")
 
-    def failed(self, claimed: Claimed, due_s: float) -> None:
+    def failed(self, claimed: ClaimedMessage, due_s: float) -> None:
         """Leave a message for another time."""
         with writing(self._engine) as connection:
             self._change(connection, claimed.rows, claimed_until_s=0.0, due_s=due_s, attempts=claimed.attempts + 1)
 
-    def drop(self, claimed: Claimed) -> None:
+    def drop(self, claimed: ClaimedMessage) -> None:
         """Forget a message that its receiver will never take."""
         with writing(self._engine) as connection:
             connection.execute(delete(schema.outbox).where(schema.outbox.c.id.in_(claimed.rows)))
 
-    def waiting(self) -> tuple[Waiting, ...]:
+    def waiting(self) -> tuple[WaitingMessages, ...]:
         """Return what receivers have not been told yet, by name."""
         table = schema.outbox
         counts = {
@@ -121,7 +121,7 @@ class Outbox:
         query = select(table.c.receiver, *told).where(self._is_mine, table.c.sent_s.is_(None))
         with reading(self._engine) as connection:
             found = rows(connection, query.group_by(table.c.receiver).order_by(table.c.receiver))
-        return tuple(Waiting(**{str(name): value for name, value in one.items()}) for one in found)
+        return tuple(WaitingMessages(**{str(name): value for name, value in one.items()}) for one in found)
 
     def give_up(self, receivers: Iterable[str], before_s: float, now_s: float) -> Mapping[str, int]:
         """Drop what waits for too long, or for nobody; return how many rounds' news each receiver loses.
@@ -182,7 +182,9 @@ def _next(waiting: Sequence[RowMapping]) -> list[RowMapping]:
     return [one for one, end in zip(waiting, ends, strict=True) if end <= max(MOST_BYTES, waiting[0]["size"])]
 
 
-def tell(connection: Connection, source: Source, states: States, decide: Tell, ends: Sequence[SilenceEnd] = ()) -> None:
+def queue(
+    connection: Connection, source: Source, states: States, decide: Decide, ends: Sequence[SilenceEnd] = ()
+) -> None:
     """Put what a run gives reason to tell into the outbox, within the transaction of that run."""
     memory = _memory(connection, source)
     telling = decide(memory, states, ends)
@@ -206,7 +208,7 @@ def tell(connection: Connection, source: Source, states: States, decide: Tell, e
 
 
 def _memory(connection: Connection, source: Source) -> dict[Key, str]:
-    table = schema.told
+    table = schema.notified
     wanted = select(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab)
     found = rows(connection, wanted)
     return {Key(one["check_name"], one["device"], one["place"]): one["data"] for one in found}
@@ -214,7 +216,7 @@ def _memory(connection: Connection, source: Source) -> dict[Key, str]:
 
 def _remember(connection: Connection, source: Source, memory: Memory) -> None:
     """Write what changed: each row anew, so that one statement serves both databases."""
-    table = schema.told
+    table = schema.notified
     for key in memory:
         is_it = and_(table.c.check_name == key.check, table.c.device == key.device, table.c.place == key.place)
         connection.execute(delete(table).where(table.c.fabric == source.fabric, table.c.lab == source.lab, is_it))

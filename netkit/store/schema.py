@@ -82,7 +82,7 @@ states = Table(
     Column("seen_s", Float(53), nullable=False),
     Column("text", Text, nullable=False),
 )
-told = Table(
+notified = Table(
     "netkit_told",
     metadata,
     *_of_source(is_key=True),

@@ -19,7 +19,17 @@ from netkit.judge.delta import Earlier
 from netkit.judge.run import Judgement
 from netkit.private import keep_private, open_file
 from netkit.store import outbox, row, schema, state
-from netkit.store.database import connectable, file_of, reading, revision_of, rows, told, upgrade, url_of, writing
+from netkit.store.database import (
+    connectable,
+    file_of,
+    plain_errors,
+    reading,
+    revision_of,
+    rows,
+    upgrade,
+    url_of,
+    writing,
+)
 from netkit.store.measurement import Measured
 from netkit.store.open_cause import OpenNow, open_now
 from netkit.store.record import CheckRun, Source, judgement_of
@@ -60,7 +70,7 @@ def _forget(connection: Connection, source: Source, before_s: float) -> None:
     of_source = and_(states.c.fabric == source.fabric, states.c.lab == source.lab)
     is_long_well = and_(states.c.verdict == int(Verdict.PASS), states.c.since_s < before_s)
     connection.execute(delete(states).where(of_source, (states.c.seen_s < before_s) | is_long_well))
-    told = schema.told
+    told = schema.notified
     is_same = and_(*(told.c[name] == states.c[name] for name in ("fabric", "lab", "check_name", "device", "place")))
     of_told = and_(told.c.fabric == source.fabric, told.c.lab == source.lab)
     connection.execute(delete(told).where(of_told, ~exists().where(is_same)))
@@ -99,7 +109,7 @@ class Store:
         snapshot: Snapshot,
         *,
         keep_s: float = KEEP_S,
-        tell: outbox.Tell | None = None,
+        tell: outbox.Decide | None = None,
         extent: state.Extent | None = None,
         silences: Remember | None = None,
     ) -> SavedRun:
@@ -121,7 +131,7 @@ class Store:
             judged, changed = self._stand(connection, run, judgement, snapshot, extent)
             ends = self._remember(connection, run.source, judged, silences) if silences is not None else ()
             if tell is not None:
-                outbox.tell(connection, run.source, judged, tell, ends)
+                outbox.queue(connection, run.source, judged, tell, ends)
             return SavedRun(changed, ends)
 
     def runs(self, source: Source, most: int = ALL) -> tuple[CheckRun, ...]:
@@ -277,7 +287,7 @@ def open_store(where: str, *, is_new_allowed: bool = True) -> Store:
     if file is not None and not file.exists() and not is_new_allowed:
         raise StoreError(Problem("no store is there", "netkit check --store makes one", file=str(file)))
     engine = connectable(url)
-    with told(engine):
+    with plain_errors(engine):
         if file is not None:
             _keep_private(file)
         _ready(engine, is_new_allowed=is_new_allowed)

@@ -86,7 +86,7 @@ class Point(NamedTuple):
     from_s: float
     to_s: float
     reading: PortReading
-    standing: Severity = Severity()
+    severity: Severity = Severity()
     """How bad it is."""
     pauses: PauseSummary = NO_PAUSES
 
@@ -131,7 +131,7 @@ class Track:
         for point in reversed(tuple(self._points)):
             if point.to_s <= from_s:
                 break
-            worst = max(worst, point.standing)
+            worst = max(worst, point.severity)
             pauses = _either(pauses, point.pauses)
         return worst, pauses
 
@@ -157,7 +157,7 @@ def _is_same(last: Point, point: Point) -> bool:
 
 def _joined(last: Point, point: Point) -> Point:
     told = (value if value is not None else before for before, value in zip(last.reading, point.reading, strict=True))
-    worst, pauses = max(last.standing, point.standing), _either(last.pauses, point.pauses)
+    worst, pauses = max(last.severity, point.severity), _either(last.pauses, point.pauses)
     return Point(min(last.from_s, point.from_s), max(last.to_s, point.to_s), PortReading(*told), worst, pauses)
 
 
@@ -177,7 +177,7 @@ def _columns(point: Point, first_s: float, columns: int, step_s: float) -> Seque
     return [column for column in candidates if min(end, column + 1) - max(begin, column) >= least - 1e-9]
 
 
-PATIENCE = 2.5
+OVERDUE_INTERVALS = 2.5
 """Times the interval of a device after which what it told last is no longer shown as what is."""
 STEP_S = 1.0
 HOLD_S = 10.0
@@ -205,7 +205,7 @@ class Row(NamedTuple):
     """A port at a moment."""
 
     wire: Wire
-    standing: Severity
+    severity: Severity
     reading: PortReading
     track: Track
     end_s: float
@@ -276,9 +276,9 @@ class Board:
         spans = [delta.seconds for places in rates.values() for delta in places.values() if delta.is_known]
         if spans:
             told = reading(rates, self._lossless)
-            standing = judged(told, wire.speed_gbps, self.outline.limits)
+            severity = judged(told, wire.speed_gbps, self.outline.limits)
             pauses = pauses_of(told, self.outline.limits)
-            track.add(Point(at_s - max(spans), at_s, told, standing, pauses), rates)
+            track.add(Point(at_s - max(spans), at_s, told, severity, pauses), rates)
 
     def tell(self, device: str, condition: Condition) -> None:
         """Take note of how it goes with a device."""
@@ -294,8 +294,8 @@ class Board:
     def _health(self, name: str, device: _Device, now_s: float) -> Health:
         ahead_s = 0.0 if device.heard_s is None else device.heard_s - now_s  # the clock was set back since
         silent_s = None if device.heard_s is None else max(0.0, -ahead_s)
-        patience_s = PATIENCE * max(device.condition.every_s, self.outline.interval_s)
-        is_overdue = silent_s is None or silent_s > patience_s or ahead_s > patience_s
+        overdue_s = OVERDUE_INTERVALS * max(device.condition.every_s, self.outline.interval_s)
+        is_overdue = silent_s is None or silent_s > overdue_s or ahead_s > overdue_s
         return Health(name, device.condition, silent_s, device.samples, is_overdue)
 
     def scene(self, now_s: float, clock: str = "") -> BoardView:
@@ -312,14 +312,14 @@ class Board:
     def _rows(self, health: Mapping[str, Health]) -> Iterator[Row]:
         ends = {name: self._end_s(one) for name, one in health.items()}
         lately = {wire: self._tracks[key].worst(ends[wire.device] - HOLD_S) for key, wire in self._wires.items()}
-        standings = sources(lately)
+        severities = sources(lately)
         for key, wire in self._wires.items():
             track, device = self._tracks[key], health[wire.device]
             end_s = ends[wire.device]
-            patience_s = PATIENCE * max(STEP_S, device.condition.every_s)
-            is_told = not device.is_overdue and track.end_s is not None and end_s - track.end_s <= patience_s
+            overdue_s = OVERDUE_INTERVALS * max(STEP_S, device.condition.every_s)
+            is_told = not device.is_overdue and track.end_s is not None and end_s - track.end_s <= overdue_s
             now = track.latest if is_told else NOTHING
-            yield Row(wire, standings[wire], now, track, end_s, track.rates if is_told else {})
+            yield Row(wire, severities[wire], now, track, end_s, track.rates if is_told else {})
 
     def _end_s(self, health: Health) -> float:
         """Return where the history of a device ends: with its last sample, or where one is overdue."""
@@ -328,4 +328,4 @@ class Board:
 
 
 def _rank(row: Row) -> tuple[object, ...]:
-    return -row.standing.level, -row.standing.step, natural(row.wire.device), natural(row.wire.port)
+    return -row.severity.level, -row.severity.step, natural(row.wire.device), natural(row.wire.port)

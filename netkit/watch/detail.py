@@ -35,7 +35,7 @@ def detail(scene: BoardView, row: Row, width: int, glyphs: Glyphs) -> Iterator[L
     yield (
         Span(f" {clean(ends)}", "bold"),
         Span(f"  {clean(wire.group)}, {wire.speed_gbps:g} Gbit/s  ", "dim"),
-        Span(WORDS[row.standing.level], style_of(row.standing.level)),
+        Span(WORDS[row.severity.level], style_of(row.severity.level)),
     )
     columns = max(0, min(60, width - NAME - NUMBER - 4))
     yield (Span(fit("", NAME + NUMBER + 3) + f"LAST {columns} s", "title"),)

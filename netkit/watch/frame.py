@@ -64,11 +64,11 @@ def _title(scene: BoardView, look: ViewState) -> Line:
 
 def _summary(rows: Sequence[Row], look: ViewState) -> Line:
     """Return how many ports have what is wrong."""
-    counts = Counter(WORDS[row.standing.level] for row in rows if style_of(row.standing.level))
-    styles = {WORDS[row.standing.level]: style_of(row.standing.level) for row in reversed(rows)}
+    counts = Counter(WORDS[row.severity.level] for row in rows if style_of(row.severity.level))
+    styles = {WORDS[row.severity.level]: style_of(row.severity.level) for row in reversed(rows)}
     spans = [Span(f" {len(rows)} {'ports match' if look.wanted else 'ports'}:")]
     spans += [Span(f"  {count} {word}", styles[word]) for word, count in counts.items()]
-    unknown = sum(row.standing.level is Level.UNKNOWN for row in rows)
+    unknown = sum(row.severity.level is Level.UNKNOWN for row in rows)
     if rows and not counts:
         spans.append(Span("  nothing is known yet" if unknown == len(rows) else "  nothing is wrong"))
     if 0 < unknown < len(rows):

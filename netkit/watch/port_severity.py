@@ -129,7 +129,7 @@ NO_PAUSES = PauseSummary()
 
 
 def sources(lately: Mapping[Wire, tuple[Severity, PauseSummary]]) -> Mapping[Wire, Severity]:
-    """Return standings in which a port that pauses others says so when pauses begin there: nothing pauses it."""
+    """Return severities in which a port that pauses others says so when pauses begin there: nothing pauses it."""
     held = {_chip(wire) for wire, (_, pauses) in lately.items() if pauses.is_held}
     return {
         wire: one if pauses is NO_PAUSES or _chip(wire) in held else max(one, pauses.source)
@@ -146,10 +146,10 @@ def judged(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Seve
     """Return how bad one interval is."""
     if all(value is None for value in reading):
         return Severity()
-    return max(_standings(reading, speed_gbps, limits))
+    return max(_severities(reading, speed_gbps, limits))
 
 
-def _standings(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Iterable[Severity]:
+def _severities(reading: PortReading, speed_gbps: float, limits: PauseLimits) -> Iterable[Severity]:
     used = use(reading, speed_gbps)
     yield Severity(Level.BUSY if used >= BUSY else Level.QUIET, int(used * STEPS))
     counted = (

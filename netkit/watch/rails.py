@@ -65,7 +65,7 @@ def rails(scene: BoardView, rows: Sequence[Row], width: int, height: int, glyphs
 
 def _line(scene: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Line:
     absent, worst = glyphs.absent, group.rows[0]
-    style = style_of(worst.standing.level)
+    style = style_of(worst.severity.level)
     numbers = (
         f" {fit(clean(group.name), 10, more=glyphs.more)} {len(group.rows):>5}"
         f"  {short(group.from_hosts_bps, absent):>10} {short(group.to_hosts_bps, absent):>10}"
@@ -74,7 +74,7 @@ def _line(scene: BoardView, group: PortGroup, width: int, glyphs: Glyphs) -> Lin
     )
     spans = [Span(numbers)]
     if style:
-        what = f"  {clean(f'{worst.wire.device} {worst.wire.port}')} {WORDS[worst.standing.level]}"
+        what = f"  {clean(f'{worst.wire.device} {worst.wire.port}')} {WORDS[worst.severity.level]}"
         spans.append(Span(fit(what, WORST, more=glyphs.more), style))
         room = width - len(numbers) - WORST - 1
         spans += [Span(" "), of_trouble(worst, min(60, room), scene.outline.limits, glyphs)] if room > 3 else []

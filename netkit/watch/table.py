@@ -126,7 +126,7 @@ def _line(row: Row, frame: TableLayout, limits: PauseLimits, glyphs: Glyphs, *, 
     for column in frame.columns:
         text = fit(column.text(row, glyphs.absent), column.width, is_right=True, more=glyphs.more)
         spans.append(Span(f" {text}", column.is_bad(row, limits)))
-    spans.append(Span(f"  {fit(WORDS[row.standing.level], WHAT)} ", style_of(row.standing.level)))
+    spans.append(Span(f"  {fit(WORDS[row.severity.level], WHAT)} ", style_of(row.severity.level)))
     if frame.history > 0:
         spans.append(of_trouble(row, frame.history, limits, glyphs))
         spans += [Span(" "), of_traffic(row, frame.history, glyphs)] if frame.has_both else []
@@ -135,4 +135,4 @@ def _line(row: Row, frame: TableLayout, limits: PauseLimits, glyphs: Glyphs, *, 
 
 def worst(rows: Sequence[Row]) -> Level:
     """Return the worst level of some rows."""
-    return max((row.standing.level for row in rows), default=Level.UNKNOWN)
+    return max((row.severity.level for row in rows), default=Level.UNKNOWN)

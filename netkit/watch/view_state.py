@@ -111,7 +111,7 @@ FRAMES = {"pause_in": "pauses_in", "pause_out": "pauses_out"}
 
 def of_trouble(row: Row, columns: int, limits: PauseLimits, glyphs: Glyphs) -> Span:
     """Return the history of what is wrong with a port; of its traffic when nothing is."""
-    quantity = OF_LEVEL.get(row.standing.level)
+    quantity = OF_LEVEL.get(row.severity.level)
     if quantity is None:
         return of_traffic(row, columns, glyphs)
     return of_quantity(row, quantity, columns, limits, glyphs)
@@ -124,7 +124,7 @@ def of_quantity(row: Row, quantity: str, columns: int, limits: PauseLimits, glyp
         quantity = FRAMES[quantity]
         peaks = row.peaks(quantity, columns)
     least = {"pause_in": limits.pause_fraction_fail, "pause_out": limits.pause_fraction_fail}.get(quantity, 0.0)
-    return Span(sparkline(peaks, max(least, highest(peaks)), glyphs), style_of(row.standing.level))
+    return Span(sparkline(peaks, max(least, highest(peaks)), glyphs), style_of(row.severity.level))
 
 
 def of_traffic(row: Row, columns: int, glyphs: Glyphs) -> Span:

@@ -26,7 +26,7 @@ import yaml
 from netkit.design import Fabric
 from netkit.facts import Snapshot
 from netkit.facts.serial import dump, load
-from netkit.judge.cause import CauseGroup, troubles
+from netkit.judge.cause import CauseGroup, cause_groups
 from netkit.judge.run import Judgement
 from netkit.lab.entry import remote
 from netkit.project.project import Project
@@ -132,7 +132,7 @@ def scored(fabric: Fabric, pair: Pair, judgement: Judgement) -> Score:
     """Count faults that are causes of their own, and causes that are such a fault, each at most once."""
     shown = [row for row in pair.rows if row.found and row not in pair.hidden]
     layers = {check.name: check.layer for check in shipped()}
-    causes = troubles(judgement.findings, layers)
+    causes = cause_groups(judgement.findings, layers)
     owners = [
         [row for row in pair.rows if _is_of(fabric, row, cause, is_hidden=row in pair.hidden)] for cause in causes
     ]

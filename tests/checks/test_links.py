@@ -6,7 +6,7 @@ from netkit.facts import Facts
 from netkit.facts.device import Interface, Neighbor
 from netkit.facts.host import NicFacts
 from netkit.judge import CheckContext, Verdict
-from netkit.judge.cause import troubles
+from netkit.judge.cause import cause_groups
 from netkit.judge.run import run
 from tests.checks.judging import said, shipped, skipped
 from tests.judge.scenes import fabric, observation, scene
@@ -54,7 +54,7 @@ def test_a_host_that_is_switched_off_is_one_trouble(*, is_up: bool, is_reached: 
     ]
     host = [observation(GPU.name, Facts())] if is_reached else []
     judged = run(scene(BUILT, *seen, *host), [shipped()["links.up"]])
-    assert [one.head.verdict.word for one in troubles(judged.findings, {})] == ["fail"] * heads
+    assert [one.head.verdict.word for one in cause_groups(judged.findings, {})] == ["fail"] * heads
     text = "down; gpu01:rail0 is at the other end, a host that was not reached and has no link anywhere"
     assert (text in {one.text for one in judged.findings}) == (not is_up and not is_reached)
 

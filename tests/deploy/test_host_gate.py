@@ -37,7 +37,7 @@ def others(question: GateQuestion) -> GateAnswer:
     return GateAnswer("inconclusive", (f"{question.device} is another's",))
 
 
-def judged(before: RailState, *after: RailState, patience_s: float = 0.0) -> GateAnswer:
+def judged(before: RailState, *after: RailState, time_limit_s: float = 0.0) -> GateAnswer:
     time = Time()
     gate = HostGate(FABRIC, others, clock=time.clock)
     reader = Reader(seen=[before])
@@ -45,7 +45,7 @@ def judged(before: RailState, *after: RailState, patience_s: float = 0.0) -> Gat
     sample = gate(question)
     assert sample.is_healthy
     reader.seen = list(after)
-    return gate(replace(question, moment=Moment.AFTER, sample=sample.sample, patience_s=patience_s))
+    return gate(replace(question, moment=Moment.AFTER, sample=sample.sample, time_limit_s=time_limit_s))
 
 
 def called(rail: int = 0) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ def test_who_answered_before_has_to_answer_and_one_host_of_a_kind_is_enough() ->
 def test_it_waits_for_rails_that_come_back() -> None:
     leaf = called()[0]
     before = replace(WELL, answers=(leaf,))
-    assert judged(before, WELL, WELL, before, patience_s=5.0).is_healthy
-    assert not judged(before, WELL, patience_s=5.0).is_healthy
+    assert judged(before, WELL, WELL, before, time_limit_s=5.0).is_healthy
+    assert not judged(before, WELL, time_limit_s=5.0).is_healthy
 
 
 def test_other_devices_are_left_to_the_other_gate() -> None:

@@ -89,7 +89,7 @@ def test_a_change_after_which_cnps_are_lost_is_worse_until_they_arrive_again(bed
     assert lost.reasons[0].startswith("rail 0: ")
     assert "% of its CNPs never arrive" in lost.reasons[0]
     bed.verb("heal", "gpu01:rail0")
-    assert gate(question(Moment.AFTER, sample=before.sample, patience_s=60)).is_healthy
+    assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 
 def test_a_host_that_does_not_answer_any_more_leaves_its_rail_unknown(bed: Bed) -> None:
@@ -123,7 +123,7 @@ def test_a_leaf_that_loses_its_gateway_is_worse_though_all_its_sessions_stand(be
     assert lost.verdict == "worse"
     assert f"gpu01: rail0: its leaf does not answer any more; before, {nic.gateway} did" in lost.reasons
     bed.lab.run("leaf01", "ip", "addr", "add", place[2], "dev", place[0].partition("@")[0])
-    assert gate(question(Moment.AFTER, sample=before.sample, patience_s=60)).is_healthy
+    assert gate(question(Moment.AFTER, sample=before.sample, time_limit_s=60)).is_healthy
 
 
 def test_a_leaf_whose_new_prefix_its_spines_still_filter_goes_back(bed: Bed, tmp_path: Path) -> None:

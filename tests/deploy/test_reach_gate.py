@@ -122,25 +122,25 @@ def test_a_leaf_whose_hosts_reach_as_before_is_healthy() -> None:
     assert bed.ask(Moment.WATCHED, sample=before.sample).is_healthy
 
 
-def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_once_patience_is_over() -> None:
+def test_a_leaf_that_its_hosts_do_not_reach_any_more_is_worse_at_the_time_limit() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.mute = {NIC.gateway}
     began_s = bed.time.now_s
-    answer = bed.after(sample, patience_s=10)
+    answer = bed.after(sample, time_limit_s=10)
     said = f"{HOSTS[0].name}: {NIC.interface}: its leaf does not answer any more; before, {NIC.gateway} did"
     assert answer == GateAnswer("worse", (said,))
     assert bed.time.now_s >= began_s + 10
     assert bed.ask(Moment.WATCHED, sample=sample) == answer
     bed.later = {bed.time.now_s + 5: set()}
-    assert bed.after(sample, patience_s=10).is_healthy
+    assert bed.after(sample, time_limit_s=10).is_healthy
 
 
 def test_hosts_without_a_way_do_not_wait_as_long_as_sessions() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.mute, began_s = {NIC.gateway}, bed.time.now_s
-    assert bed.after(sample, patience_s=1000).verdict == "worse"
+    assert bed.after(sample, time_limit_s=1000).verdict == "worse"
     assert LONGEST_S <= bed.time.now_s - began_s <= LONGEST_S + 1
 
 

@@ -62,8 +62,8 @@ class Bed:
         self.gate = SessionGate(FABRIC, self.leaves.__getitem__, clock=self.time.clock, runner=SerialRunner())
         self.sample = ""
 
-    def ask(self, moment: Moment, risk: Risk = Risk.SESSION, patience_s: float = 30) -> GateAnswer:
-        question = GateQuestion(SPINE, moment, self.spine, LEAVES, risk, sample=self.sample, patience_s=patience_s)
+    def ask(self, moment: Moment, risk: Risk = Risk.SESSION, time_limit_s: float = 30) -> GateAnswer:
+        question = GateQuestion(SPINE, moment, self.spine, LEAVES, risk, sample=self.sample, time_limit_s=time_limit_s)
         answer = self.gate(question)
         self.sample = answer.sample or self.sample
         return answer
@@ -82,7 +82,7 @@ def test_as_before_is_healthy_at_once(bed: Bed) -> None:
     assert bed.time.now_s == began_s
 
 
-def test_a_lost_session_is_worse_when_patience_is_over(bed: Bed) -> None:
+def test_a_lost_session_is_worse_at_the_time_limit(bed: Bed) -> None:
     began_s = bed.time.now_s
     del bed.spine.prefixes[PORTS[0]]
     assert bed.ask(Moment.AFTER) == GateAnswer("worse", (f"{SPINE}: the session on {PORTS[0]} is gone",))
@@ -159,10 +159,10 @@ def test_where_only_descriptions_change_no_neighbor_is_asked() -> None:
 def test_a_drained_device_keeps_its_sessions_and_is_given_its_time(bed: Bed) -> None:
     began_s = bed.time.now_s
     bed.spine.prefixes[PORTS[0]] = 0
-    assert bed.ask(Moment.DRAINED, patience_s=10).is_healthy
+    assert bed.ask(Moment.DRAINED, time_limit_s=10).is_healthy
     assert bed.time.now_s == began_s + 10
     del bed.spine.prefixes[PORTS[0]]
-    assert bed.ask(Moment.DRAINED, patience_s=10).verdict == "worse"
+    assert bed.ask(Moment.DRAINED, time_limit_s=10).verdict == "worse"
 
 
 def test_a_look_is_blank_where_no_session_is_established(bed: Bed) -> None:

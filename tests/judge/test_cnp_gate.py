@@ -116,15 +116,15 @@ def test_a_change_after_which_cnps_arrive_as_before_is_healthy() -> None:
     bed = Bed(heard=losing(0.02))
     before = bed.ask(Moment.BEFORE)
     assert before == GateAnswer("healthy", (), before.sample)
-    assert bed.ask(Moment.AFTER, sample=before.sample, patience_s=30).is_healthy
+    assert bed.ask(Moment.AFTER, sample=before.sample, time_limit_s=30).is_healthy
 
 
-def test_a_change_that_loses_cnps_is_worse_once_patience_is_over() -> None:
+def test_a_change_that_loses_cnps_is_worse_at_the_time_limit() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.heard = losing(0.4)
     began_s = bed.now_s
-    answer = bed.ask(Moment.AFTER, sample=sample, patience_s=30)
+    answer = bed.ask(Moment.AFTER, sample=sample, time_limit_s=30)
     assert answer == GateAnswer(
         "worse",
         ("rail 0: 40.0 % of its CNPs never arrive, 0.0 % before: sent 3000, handled 1800, ignored 0, CE 0",),
@@ -136,7 +136,7 @@ def test_cnps_may_take_a_moment_to_come_back() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.heard, bed.later = losing(1.0), {bed.now_s + 10: losing(0.0)}
-    assert bed.ask(Moment.AFTER, sample=sample, patience_s=30).is_healthy
+    assert bed.ask(Moment.AFTER, sample=sample, time_limit_s=30).is_healthy
 
 
 def test_a_rail_is_compared_with_itself_and_not_with_what_would_be_good() -> None:
@@ -182,7 +182,7 @@ def test_a_rail_that_cannot_be_read_any_more_is_inconclusive() -> None:
     bed = Bed()
     sample = bed.ask(Moment.BEFORE).sample
     bed.away = {"gpu02"}
-    answer = bed.ask(Moment.AFTER, sample=sample, patience_s=5)
+    answer = bed.ask(Moment.AFTER, sample=sample, time_limit_s=5)
     assert answer == GateAnswer("inconclusive", ("rail 0: not all of its NICs were read: gpu02",))
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from netkit.judge import Finding, Verdict, fail, skip, warn
-from netkit.judge.cause import CauseGroup, linked, troubles
+from netkit.judge.cause import CauseGroup, cause_groups, linked
 from netkit.judge.check import Check, Layer
 from tests.judge.scenes import fabric, scene
 
@@ -41,7 +41,7 @@ def said(finding: Finding, name: str, device: str) -> Finding:
 
 
 def found(*findings: Finding) -> tuple[CauseGroup, ...]:
-    return troubles(linked(SCENE, CHECKS, findings), LAYERS)
+    return cause_groups(linked(SCENE, CHECKS, findings), LAYERS)
 
 
 def heads(*findings: Finding) -> list[tuple[str, int]]:

@@ -100,7 +100,7 @@ class Scene:
 def test_what_is_as_before_is_healthy_and_the_other_gate_gets_its_own_sample_back() -> None:
     scene = Scene(Device())
     assert scene.ask(Moment.BEFORE).is_healthy
-    assert scene.ask(Moment.AFTER, patience_s=5) == GateAnswer("healthy")
+    assert scene.ask(Moment.AFTER, time_limit_s=5) == GateAnswer("healthy")
     assert [one.sample for one in scene.told] == ["", "mine"]
     assert "modules" not in scene.device.asked
 
@@ -153,7 +153,7 @@ def test_what_is_worse_than_before_is_told(change: dict[str, Any], verdict: str,
     assert scene.ask(Moment.BEFORE).is_healthy
     for name, value in change.items():
         setattr(scene.device, name, value)
-    answer = scene.ask(Moment.AFTER, patience_s=5)
+    answer = scene.ask(Moment.AFTER, time_limit_s=5)
     assert (answer.verdict, *answer.reasons) == ((verdict, reason) if reason else (verdict,))
 
 
@@ -161,7 +161,7 @@ def test_a_switch_without_pfc_may_drop() -> None:
     scene = Scene(Device(), built=fabric("frr", "10.3", purpose="lab"))
     scene.ask(Moment.BEFORE)
     scene.device.rates = {"buffer_drops": {"swp1s0/3": 7.0}}
-    assert scene.ask(Moment.AFTER, patience_s=5).is_healthy
+    assert scene.ask(Moment.AFTER, time_limit_s=5).is_healthy
 
 
 def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
@@ -178,7 +178,7 @@ def test_what_is_lost_for_a_moment_only_is_forgiven() -> None:
             device.rates = {"buffer_drops": {"swp1s0/3": 0.0}}
 
     device.sleep_s = recovering  # type: ignore[method-assign]
-    assert scene.ask(Moment.AFTER, patience_s=30).is_healthy
+    assert scene.ask(Moment.AFTER, time_limit_s=30).is_healthy
 
 
 def test_a_session_that_is_to_go_takes_paths_with_it() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict, error, fail, skip, warn
-from netkit.judge.cause import heads, troubles
+from netkit.judge.cause import cause_groups, heads
 from netkit.judge.check import Layer
 from netkit.judge.finding import worst
 from netkit.judge.run import CheckResult, Judgement
@@ -91,7 +91,7 @@ def test_silences_mark_what_they_match_and_what_follows_and_change_nothing_else(
     counted = [one for one in after.findings if one.silenced is None]
     assert after.verdict == max((result.open_verdict for result in after.results), default=Verdict.SKIPPED)
     assert after.count(Verdict.FAIL) == sum(one.verdict is Verdict.FAIL for one in counted)
-    shown = [one for trouble in troubles(after.findings, LAYERS) for one in trouble.findings]
+    shown = [one for trouble in cause_groups(after.findings, LAYERS) for one in trouble.findings]
     assert sorted(shown, key=repr) == sorted((one for one in after.findings if one.verdict > 1), key=repr)
 
 
@@ -114,7 +114,7 @@ def test_a_cause_takes_along_what_follows_from_it_and_is_no_worse() -> None:
         ("optics.light", "leaf01"),
         ("bgp.sessions", "leaf02"),
     ]
-    (trouble,) = troubles(after.findings, LAYERS)
+    (trouble,) = cause_groups(after.findings, LAYERS)
     assert (trouble.verdict, trouble.is_silenced, after.verdict) == (Verdict.FAIL, False, Verdict.FAIL)
 
 

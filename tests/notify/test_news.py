@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from netkit.judge import Finding, Verdict, fail, warn
-from netkit.judge.cause import troubles
+from netkit.judge.cause import cause_groups
 from netkit.judge.run import FABRIC
 from netkit.judge.silence import REACHED
 from netkit.notify import alert
-from netkit.notify.delivery import posts
+from netkit.notify.delivery import notifications
 from netkit.notify.event import StateEvent
 from netkit.notify.news import News, NotifyRound, decide
+from netkit.notify.notification_state import FlapLimits
 from netkit.notify.settings import Alertmanager, Webhook
-from netkit.notify.standing import FlapLimits
 from netkit.store import CheckState, Source
-from netkit.store.outbox import Post
+from netkit.store.outbox import QueuedNotification
 from netkit.store.state import GONE, UNCHECKED, Extent, Key
 
 SOURCE = Source("small")
@@ -38,7 +38,7 @@ class Course:
         """Return what a run gives reason to tell."""
         self.at_s += 600
         told = {key: CheckState(key, verdict, self.at_s, self.at_s, text) for key, (verdict, text) in states.items()}
-        found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing"})
+        found = cause_groups(findings, {"links.up": "link", "bgp.sessions": "routing"})
         now = NotifyRound(SOURCE, self.at_s, found, Extent(self.devices, self.checks), self.limits)
         telling = decide(self.memory, told, now, self._noted)
         kept: dict[Key, str] = {**self.memory, **telling.memory}
@@ -46,7 +46,7 @@ class Course:
         assert self.last is not None
         return list(self.last.events)
 
-    def _noted(self, news: News) -> Sequence[Post]:
+    def _noted(self, news: News) -> Sequence[QueuedNotification]:
         self.last = news
         return ()
 
@@ -105,7 +105,7 @@ def test_a_cause_says_what_became_of_it_and_is_counted_once() -> None:
 def opened(course: Course) -> Mapping[str, int]:
     """Return what a receiver of everything is told is open."""
     assert course.last is not None
-    (post,) = posts(course.last, [Webhook(name="w", kind="webhook", url="http://127.0.0.1:1")], SOURCE)
+    (post,) = notifications(course.last, [Webhook(name="w", kind="webhook", url="http://127.0.0.1:1")], SOURCE)
     found: Mapping[str, int] = post.body["open"]
     return found
 
@@ -165,7 +165,7 @@ def test_what_gets_worse_while_it_flaps_is_an_alert_of_its_severity() -> None:
     assert list(fired(course.last)) == [("links.up", "critical", True), ("links.up", "warning", False)]
     strict = Webhook(name="w", kind="webhook", url="http://127.0.0.1:1", minimum="fail")
     assert course.last is not None
-    assert [one.receiver for one in posts(course.last, [strict], SOURCE)] == ["w"]
+    assert [one.receiver for one in notifications(course.last, [strict], SOURCE)] == ["w"]
 
 
 def test_of_several_rounds_an_alertmanager_is_told_how_they_end() -> None:
@@ -184,11 +184,11 @@ def test_a_receiver_with_nothing_new_for_it_is_left_in_peace() -> None:
     course.round({DOWN: (Verdict.WARN, "dim")})
     assert course.last is not None
     strict = Webhook(name="w", kind="webhook", url="http://127.0.0.1:1", minimum="fail")
-    assert list(posts(course.last, [strict], SOURCE)) == []
+    assert list(notifications(course.last, [strict], SOURCE)) == []
     course.round({DOWN: (Verdict.FAIL, "down")})
-    assert [one.receiver for one in posts(course.last, [strict], SOURCE)] == ["w"]
+    assert [one.receiver for one in notifications(course.last, [strict], SOURCE)] == ["w"]
     course.round({DOWN: (Verdict.WARN, "dim")})
-    (eased,) = posts(course.last, [strict], SOURCE)
+    (eased,) = notifications(course.last, [strict], SOURCE)
     assert (eased.body["open"], eased.body["events"][0]["now"]) == ({}, "warn")
 
 

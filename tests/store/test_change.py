@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from netkit.judge import Finding, Verdict
-from netkit.judge.cause import troubles
+from netkit.judge.cause import cause_groups
 from netkit.judge.silence import REACHED
 from netkit.store.open_cause import OpenCause, OpenNow, cause_changes, change_of, open_counts
 from netkit.store.state import CheckState, Key
@@ -21,7 +21,7 @@ def bad(check: str, verdict: Verdict = FAIL, cause: str = "cable", *, is_symptom
 def opened(*findings: Finding, unreached: tuple[str, ...] = ()) -> OpenNow:
     """Return these as what is open."""
     missed = (CheckState(Key(REACHED, name), FAIL, 1.0, 1.0, "no answer") for name in unreached)
-    found = troubles(findings, {"links.up": "link", "bgp.sessions": "routing", "qos.pfc": "qos"})
+    found = cause_groups(findings, {"links.up": "link", "bgp.sessions": "routing", "qos.pfc": "qos"})
     return OpenNow(tuple(OpenCause(one, "", 1.0, 1.0, "") for one in found), tuple(missed))
 
 

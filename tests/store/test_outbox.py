@@ -8,7 +8,7 @@ import pytest
 from netkit.judge import fail
 from netkit.judge.run import CheckResult
 from netkit.store import Source
-from netkit.store.outbox import Claimed, Memory, Post, Telling, Waiting
+from netkit.store.outbox import ClaimedMessage, Memory, NotifyDecision, QueuedNotification, WaitingMessages
 from netkit.store.record import packed
 from netkit.store.silence import SilenceEnd
 from netkit.store.state import Key, States
@@ -21,24 +21,24 @@ LATER_S = 1e12
 
 def tell(store: Store, at_s: float, *texts: str, receiver: str = "noc") -> None:
     """Save a run that has something to tell."""
-    posts = [Post(receiver, text) for text in texts]
-    store.save(run(at_s), judgement(), snapshot(at_s), tell=lambda *_: Telling({}, posts))
+    posts = [QueuedNotification(receiver, text) for text in texts]
+    store.save(run(at_s), judgement(), snapshot(at_s), tell=lambda *_: NotifyDecision({}, posts))
 
 
 def remember(store: Store, at_s: float, memory: Memory, *results: CheckResult) -> tuple[Memory, States]:
     """Save a run after which something is remembered; return what was remembered before, and what it judged."""
     asked: list[tuple[Memory, States]] = []
 
-    def decide(before: Memory, states: States, ends: Sequence[SilenceEnd]) -> Telling:
+    def decide(before: Memory, states: States, ends: Sequence[SilenceEnd]) -> NotifyDecision:
         assert ends == ()
         asked.append((before, states))
-        return Telling(memory, ())
+        return NotifyDecision(memory, ())
 
     store.save(run(at_s), judgement(*results), snapshot(at_s), tell=decide)
     return asked[0]
 
 
-def bodies(claimed: Claimed | None) -> Sequence[object]:
+def bodies(claimed: ClaimedMessage | None) -> Sequence[object]:
     assert claimed is not None
     return claimed.bodies
 
@@ -148,7 +148,7 @@ def test_receivers_and_fabrics_do_not_wait_for_each_other(store: Store) -> None:
 def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
     tell(store, BEGAN_S, "a")
 
-    def claim(_: int) -> Claimed | None:
+    def claim(_: int) -> ClaimedMessage | None:
         with open_store(where) as mine:
             return mine.outbox_of(SOURCE).claim("noc", 100, 60)
 
@@ -158,7 +158,7 @@ def test_of_many_processes_one_may_send(where: str, store: Store) -> None:
 
 
 def test_a_run_that_is_not_stored_tells_nothing(store: Store) -> None:
-    def broken(*_: object) -> Telling:
+    def broken(*_: object) -> NotifyDecision:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
@@ -174,7 +174,7 @@ def test_what_waits_for_too_long_or_for_nobody_is_given_up(store: Store) -> None
     tell(store, BEGAN_S, "a")
     tell(store, BEGAN_S + 1, "b", receiver="gone")
     (gone, noc) = outbox.waiting()
-    assert (gone.receiver, noc) == ("gone", Waiting("noc", 1, noc.queued_s, 0))
+    assert (gone.receiver, noc) == ("gone", WaitingMessages("noc", 1, noc.queued_s, 0))
     assert outbox.give_up(["noc"], 0, 100) == {"gone": 1}
     assert outbox.give_up(["noc"], LATER_S, 100) == {"noc": 1}
     assert outbox.waiting() == ()

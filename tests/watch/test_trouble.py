@@ -16,7 +16,7 @@ rates = st.none() | st.just(0.0) | st.floats(0, 1e12)
 
 
 def named(rows: tuple[Row, ...]) -> list[tuple[str, str]]:
-    return [(" ".join(key(row)), row.standing.level.name.lower()) for row in rows]
+    return [(" ".join(key(row)), row.severity.level.name.lower()) for row in rows]
 
 
 def test_losses_come_before_pauses_before_marks_before_traffic() -> None:
@@ -51,16 +51,16 @@ def test_what_is_over_is_forgotten_after_a_while() -> None:
             lost = {f"{port}/3": min(second, 5) for port in ports(device)}
             watched.deliver(device, sample(second, {"queue_drops": lost}), BEGAN_S + second)
         if second in {5, 12}:
-            assert {row.standing.level for row in watched.rows(BEGAN_S + second + 0.5)} == {Level.LOSES}
-    assert {row.standing.level for row in watched.rows(BEGAN_S + 29.5)} == {Level.QUIET}
+            assert {row.severity.level for row in watched.rows(BEGAN_S + second + 0.5)} == {Level.LOSES}
+    assert {row.severity.level for row in watched.rows(BEGAN_S + 29.5)} == {Level.QUIET}
 
 
 def test_a_device_that_tells_nothing_is_not_called_quiet() -> None:
     rows = board(0).rows(BEGAN_S + 1)
-    assert {row.standing.level for row in rows} == {Level.UNKNOWN}
+    assert {row.severity.level for row in rows} == {Level.UNKNOWN}
     late = board(9).rows(BEGAN_S + 100)
     assert {row.reading for row in late} == {PortReading()}
-    assert {row.standing.level for row in late} == {Level.UNKNOWN}
+    assert {row.severity.level for row in late} == {Level.UNKNOWN}
 
 
 def levels(told: Mapping[Wire, PortReading]) -> list[str]:

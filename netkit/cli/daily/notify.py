@@ -14,7 +14,7 @@ from netkit.project.notifying import Notifying
 from netkit.project.past import place_of, source_of
 from netkit.report.plan_view import counted, shown
 from netkit.store import Source
-from netkit.store.outbox import Waiting
+from netkit.store.outbox import WaitingMessages
 from netkit.store.store import open_store
 
 ACTIONS = ("show", "test")
@@ -47,14 +47,14 @@ def _tried(sender: Sender) -> bool:
     return False
 
 
-def _waiting(where: str, source: Source) -> dict[str, Waiting]:
+def _waiting(where: str, source: Source) -> dict[str, WaitingMessages]:
     if not where:
         return {}
     with open_store(where, is_new_allowed=False) as store:
         return {one.receiver: one for one in store.outbox_of(source).waiting()}
 
 
-def _rows(notifying: Notifying, waiting: dict[str, Waiting]) -> Iterator[tuple[object, ...]]:
+def _rows(notifying: Notifying, waiting: dict[str, WaitingMessages]) -> Iterator[tuple[object, ...]]:
     for sender in notifying.senders:
         one = sender.receiver
         told = waiting.get(one.name)

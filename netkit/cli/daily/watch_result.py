@@ -31,8 +31,8 @@ def _port(row: Row) -> Mapping[str, Any]:
     points = row.track.since(0)
     return {
         **row.wire._asdict(),
-        "what": WORDS[row.standing.level],
-        "level": row.standing.level.name.lower(),
+        "what": WORDS[row.severity.level],
+        "level": row.severity.level.name.lower(),
         "last": row.reading._asdict(),
         "highest": {name: _highest(getattr(point.reading, name) for point in points) for name in PortReading._fields},
     }

@@ -33,7 +33,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
     found = reported.judged.judgement
     links = reported.fabric.links()
     speeds = {(link.device, link.port): float(link.speed_gbps) for link in links if link.kind == "host"}
-    standing = FabricHealth(
+    health = FabricHealth(
         device_states(reported),
         port_states(found),
         numbers(reported.judged),
@@ -45,7 +45,7 @@ def devices(reported: Reported) -> Iterator[dict[str, Any]]:
         device = reported.fabric.device(device_name)
         if device is not None:
             seen = None if reported.scene is None else reported.scene.devices[device_name]
-            yield _device(device, seen, standing, reported.fabric.lossless.lossless_priorities)
+            yield _device(device, seen, health, reported.fabric.lossless.lossless_priorities)
 
 
 def _examined(found: Judgement) -> Mapping[str, int]:
@@ -56,20 +56,20 @@ def _examined(found: Judgement) -> Mapping[str, int]:
 
 
 def _device(
-    device: Switch | Host, seen: DeviceContext | None, standing: FabricHealth, lossless: tuple[int, ...]
+    device: Switch | Host, seen: DeviceContext | None, health: FabricHealth, lossless: tuple[int, ...]
 ) -> dict[str, Any]:
-    places = designed(device, standing.speeds)
+    places = designed(device, health.speeds)
     return {
         "name": device.name,
-        "state": standing.devices[device.name].value,
+        "state": health.devices[device.name].value,
         **_position(device),
-        "examined": standing.examined.get(device.name, 0),
-        "failure": cut(standing.failures.get(device.name, "")),
+        "examined": health.examined.get(device.name, 0),
+        "failure": cut(health.failures.get(device.name, "")),
         "window_s": table.rounded(seen.window_s, 3) if seen is not None else 0,
         "facts": dict(_facts(seen)) if seen is not None else {},
         "absent": dict(_absent(seen)) if seen is not None else {},
-        "causes": list(standing.causes.get((device.name, ""), ())),
-        "ports": _ports(device.name, places, seen, standing, lossless),
+        "causes": list(health.causes.get((device.name, ""), ())),
+        "ports": _ports(device.name, places, seen, health, lossless),
     }
 
 
@@ -113,20 +113,20 @@ def _ports(
     device: str,
     places: tuple[DesignedPort, ...],
     seen: DeviceContext | None,
-    standing: FabricHealth,
+    health: FabricHealth,
     lossless: tuple[int, ...],
 ) -> dict[str, Any]:
     known = rows(seen, places, lossless) if seen is not None else ({} for _ in places)
     return table.table(
         [
-            table.merged((identity(place), _wrong((device, place.name), standing), row))
+            table.merged((identity(place), _wrong((device, place.name), health), row))
             for place, row in zip(places, known, strict=True)
         ]
     )
 
 
-def _wrong(port: tuple[str, str], standing: FabricHealth) -> table.Row:
+def _wrong(port: tuple[str, str], health: FabricHealth) -> table.Row:
     """Return how a port stands, and the numbers of the causes that have a finding there."""
-    state = standing.ports.get(port)
-    causes = " ".join(map(str, standing.causes.get(port, ())))
+    state = health.ports.get(port)
+    causes = " ".join(map(str, health.causes.get(port, ())))
     return {"state": state.value if state else None, "causes": causes or None}

@@ -96,16 +96,16 @@ class NotificationState:
         return not (told.is_flapping or told.changed_s) and told.verdict is told.now is Verdict.PASS
 
 
-def kept(standing: NotificationState) -> str:
+def state_text(state: NotificationState) -> str:
     """Return what is remembered as text; empty when it need not be."""
-    if standing.is_forgettable:
+    if state.is_forgettable:
         return ""
-    told = standing.told
+    told = state.told
     damped = (told.verdict, told.now, told.worst, told.changed_s, told.is_flapping)
-    return json.dumps([damped, standing.since_s, standing.text, standing.cause, standing.cause_text, standing.remedy])
+    return json.dumps([damped, state.since_s, state.text, state.cause, state.cause_text, state.remedy])
 
 
-def standing_of(text: str) -> NotificationState:
+def state_of_text(text: str) -> NotificationState:
     """Return what is remembered again."""
     what = "row of what receivers were told of a state"
     try:
